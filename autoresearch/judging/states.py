@@ -161,9 +161,9 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     finding, count = judge_pairs(
         [report.improvements for report in pairs], noise=noise, minimum_effect=minimum_effect, most=voters - 1
     )
-    told = pairs[:count] if count >= CONFIRMING_VOTERS else []  # one verifier alone gives no number
-    improvements = [value for report in told for value in report.improvements]
-    values = [value for report in told for value in report.values]
+    counted = pairs[:count] if count >= CONFIRMING_VOTERS else []  # one verifier alone gives no number
+    improvements = [value for report in counted for value in report.improvements]
+    values = [value for report in counted for value in report.values]
     speakers = len({report.voter for report in spoken})
     measured = (
         _middle(values, noise, worse=median_high) if values else None,
@@ -186,7 +186,9 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
         return Judgement(RunState.NOT_REPLICATED, *measured)
     if finding is Finding.BETTER and _is_apart(values, noise) and len(pairs) == CONFIRMING_VOTERS < voters - 1:
         finding = Finding.OPEN  # one voter against the other: a third is asked
-    if finding is Finding.BETTER and _collapses([median(r.parents) for r in told if r.parents], lineage.parent, noise):
+    if finding is Finding.BETTER and _collapses(
+        [median(r.parents) for r in counted if r.parents], lineage.parent, noise
+    ):
         finding = Finding.OPEN  # its parent failed there: the difference means nothing
     if finding is not Finding.OPEN:
         state = RunState.CONFIRMED if finding is Finding.BETTER else RunState.NOT_REPLICATED
@@ -206,12 +208,12 @@ def _of_state(state: RunState, evaluations: Sequence[Report], voters: int, rules
     return Judgement(state, number, error, len(values), speakers)
 
 
-def _collapses(found: Sequence[float], number: float | None, noise: float) -> bool:
+def _collapses(values: Sequence[float], number: float | None, noise: float) -> bool:
     """Whether most verifiers of a run, and more than one, found it far worse than its number."""
     if number is None or noise <= 0:
         return False
-    worse = sum(value - number > _COLLAPSE_NOISES * noise for value in found)
-    return worse >= CONFIRMING_VOTERS and 2 * worse > len(found)
+    worse = sum(value - number > _COLLAPSE_NOISES * noise for value in values)
+    return worse >= CONFIRMING_VOTERS and 2 * worse > len(values)
 
 
 def _middle(values: Sequence[float], noise: float, *, worse: Callable[[Sequence[float]], float]) -> float:

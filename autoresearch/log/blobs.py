@@ -121,8 +121,8 @@ class BlobStore:
         """What is known of the blob with this hash, or None when it isn't here."""
         query = "SELECT size, manifest FROM blob WHERE sha256 = ?"
         with self._lock, refusals(self.root):
-            found = self._connection.execute(query, (sha256,)).fetchone()
-        return BlobRef(sha256=sha256, size=found[0], manifest=found[1]) if found else None
+            row = self._connection.execute(query, (sha256,)).fetchone()
+        return BlobRef(sha256=sha256, size=row[0], manifest=row[1]) if row else None
 
     def has(self, sha256: bytes) -> bool:
         """Whether the blob is here."""
@@ -207,8 +207,8 @@ class BlobStore:
         """
         with self._lock, refusals(self.root):
             rows = self._connection.execute(query).fetchall()
-        found = [KeptBlob(name, size, _changed_ms(self._path(name)), fetched=bool(made)) for name, size, made in rows]
-        return found + self._parts()
+        blobs = [KeptBlob(name, size, _changed_ms(self._path(name)), fetched=bool(made)) for name, size, made in rows]
+        return blobs + self._parts()
 
     def begun_bytes(self, sha256: bytes) -> int:
         """How much of the disk the chunks of a blob take that is not fetched to its end."""
@@ -241,14 +241,14 @@ class BlobStore:
     def _parts(self) -> list[KeptBlob]:
         if not self._partial.is_dir():
             return []
-        found = []
+        names = []
         for path in self._partial.iterdir():
             with suppress(FileNotFoundError):
                 status = path.stat()
                 allocated = status.st_blocks * 512
                 name = bytes.fromhex(path.name)
-                found.append(KeptBlob(name, allocated, status.st_mtime_ns // 1_000_000, partial=True))
-        return found
+                names.append(KeptBlob(name, allocated, status.st_mtime_ns // 1_000_000, partial=True))
+        return names
 
     def _path(self, sha256: bytes) -> Path:
         name = sha256.hex()

@@ -118,10 +118,10 @@ class _Writer:
 
     def _manifest(self, blob: BlobRef) -> bytes | None:
         """The manifest of a large blob. Raises NotFound, also when the record names another: nobody could check it."""
-        found = self._store.find(blob.sha256)
-        if found is None or (found.size > CHUNK_BYTES and found.manifest != blob.manifest):
+        entry = self._store.find(blob.sha256)
+        if entry is None or (entry.size > CHUNK_BYTES and entry.manifest != blob.manifest):
             raise NotFound(f"The blob {blob.sha256.hex()} is not here.")
-        return self._store.get(found.manifest) if found.manifest else None
+        return self._store.get(entry.manifest) if entry.manifest else None
 
 
 Pair = tuple[bytes, bytes]

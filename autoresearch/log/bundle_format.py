@@ -151,12 +151,12 @@ def closing(records: int, blobs: int) -> bytes:
 def read_opening(data: bytes) -> Opening:
     """What the block says. Raises BrokenBundle."""
     try:
-        found = msgspec.convert(decode(data), Opening, builtin_types=(bytes,))
+        opening = msgspec.convert(decode(data), Opening, builtin_types=(bytes,))
     except (EncodingError, msgspec.ValidationError) as error:
         raise BrokenBundle("its first block does not say what it is") from error
-    if found.bundle != VERSION:
-        raise BrokenBundle(f"it is a bundle of version {found.bundle}, which is unknown here")
-    return found
+    if opening.bundle != VERSION:
+        raise BrokenBundle(f"it is a bundle of version {opening.bundle}, which is unknown here")
+    return opening
 
 
 def read_closing(data: bytes) -> Closing | None:

@@ -56,8 +56,8 @@ def enforce(connection: sqlite3.Connection, network: Network, inserted: Sequence
 def bucket(connection: sqlite3.Connection, author: bytes, day: int) -> int:
     """How many records of ``author`` are kept for a UTC day, or in all for ``ALL_DAYS``."""
     query = "SELECT records FROM bucket WHERE author = ? AND day = ?"
-    found = connection.execute(query, (author, day)).fetchone()
-    return int(found[0]) if found else 0
+    row = connection.execute(query, (author, day)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _crowded(connection: sqlite3.Connection, author: bytes, seq: int, limit: int) -> list[Stored]:
@@ -175,12 +175,12 @@ def _named(connection: sqlite3.Connection, trust: Trust) -> frozenset[bytes]:
 def _admitted(connection: sqlite3.Connection, founders: frozenset[bytes]) -> frozenset[bytes]:
     """Whom the latest word of a founder or of any of its devices admits; when those spoke for it does not matter."""
     speakers = _with_devices(connection, founders)
-    said = [
+    words = [
         Decision(record.time, record.seq, record.id, author, body.participant, body.action == "admit")
         for author, raw, signature in connection.execute(_OF_KIND, ("admission",))
         if author in speakers and isinstance(body := (record := parse_stored(raw, signature)).body, Admission)
     ]
-    return frozenset(who for who, decision in latest_decisions(said).items() if decision.admits)
+    return frozenset(who for who, decision in latest_decisions(words).items() if decision.admits)
 
 
 def _with_devices(connection: sqlite3.Connection, roots: frozenset[bytes]) -> frozenset[bytes]:

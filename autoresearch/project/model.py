@@ -132,8 +132,8 @@ def project_of(ini: Ini, file: Path, *, besides: frozenset[str] = frozenset()) -
     for section in ini.sections:
         if section.title.lower() in besides:
             continue
-        if (found := _component(ini, section, folder)) is not None:
-            components.setdefault(found.type, {})[found.name] = found
+        if (component := _component(ini, section, folder)) is not None:
+            components.setdefault(component.type, {})[component.name] = component
     return Project(folder, file.absolute(), components, _defaults(ini, components), _learns(ini))
 
 
@@ -278,8 +278,8 @@ def _named(project: Project, name: str, origin: str) -> str:
     members = project.components.get(kind.lower(), {})
     wanted = member or project.defaults.get(kind.lower(), "")
     if wanted not in members:
-        known = ", ".join(each.key for each in project.all())
-        raise UsageError(f"{origin}: this project has no {one_line(name, 60)}", hint=f"its components: {known}")
+        names = ", ".join(each.key for each in project.all())
+        raise UsageError(f"{origin}: this project has no {one_line(name, 60)}", hint=f"its components: {names}")
     return members[wanted].key
 
 

@@ -194,9 +194,9 @@ def prefix_range(text: str) -> tuple[bytes, bytes]:
         raise _not_an_id(text)
     low = high = 0
     for position in range(_DIGITS):
-        known = _ALPHABET.index(digits[position]) if position < len(digits) else None
-        low = low << 5 | (0 if known is None else known)
-        high = high << 5 | (31 if known is None else known)
+        place = _ALPHABET.index(digits[position]) if position < len(digits) else None
+        low = low << 5 | (0 if place is None else place)
+        high = high << 5 | (31 if place is None else place)
     if not digits:
         high &= (1 << 258) - 1
     if low >> 258 or (len(digits) == _DIGITS and low & 3):

@@ -256,8 +256,8 @@ def body_fields(record: Record) -> dict[str, object]:
 
 
 def _record(envelope: _Envelope, raw: bytes, signature: bytes) -> Record:
-    known = KINDS.get(envelope.kind)
-    body = msgspec.convert(envelope.body, known, builtin_types=(bytes,)) if known else envelope.body
+    kind = KINDS.get(envelope.kind)
+    body = msgspec.convert(envelope.body, kind, builtin_types=(bytes,)) if kind else envelope.body
     return Record(
         id=hashlib.sha256(raw).digest(),
         network=envelope.net,

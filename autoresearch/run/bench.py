@@ -199,8 +199,8 @@ def environment(python: Interpreter | None = None) -> dict[str, str]:
     """What the number may depend on besides source, seed and budget. ``python``: what ran it, None: the node's own."""
     own = platform.python_version() if python is None else python.version
     versions = {name: _version(name, python) for name in ("torch", "numpy")}
-    found = {"python": own, "system": f"{platform.system()} {platform.machine()}"}
-    return found | {name: known for name, known in versions.items() if known is not None}
+    environment = {"python": own, "system": f"{platform.system()} {platform.machine()}"}
+    return environment | {name: version for name, version in versions.items() if version is not None}
 
 
 def _version(package: str, python: Interpreter | None) -> str | None:

@@ -83,9 +83,9 @@ def space_from(description: Any) -> Any:  # noqa: ANN401 - what came from a serv
     try:
         return _made(description, [0])
     except (KeyError, TypeError, ValueError, AssertionError, AttributeError, OverflowError, RecursionError) as error:
-        told = one_line(f"{type(error).__name__}: {error}", 100)
+        reason = one_line(f"{type(error).__name__}: {error}", 100)
         raise BadMessage(
-            f"the server describes a space that is none ({told})",
+            f"the server describes a space that is none ({reason})",
             hint="both sides must run the same version of autoresearch",
         ) from None
 

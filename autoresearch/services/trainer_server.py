@@ -60,9 +60,9 @@ class RowsTaken(msgspec.Struct, frozen=True):
     offset: int
 
 
-def as_message(said: RowsSent | RowsTaken) -> dict[str, object]:
+def as_message(rows: RowsSent | RowsTaken) -> dict[str, object]:
     """A struct as what can be sent."""
-    return {name: getattr(said, name) for name in said.__struct_fields__}
+    return {name: getattr(rows, name) for name in rows.__struct_fields__}
 
 
 def rows_sent(message: object) -> RowsSent:

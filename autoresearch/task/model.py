@@ -122,7 +122,13 @@ class Recipe(Section, frozen=True, kw_only=True):
     def files_among(self, names: Iterable[str], fixed: Collection[str]) -> tuple[str, ...]:
         """The files of a program among those of a folder: those that ``edit`` names, then those that it stands for."""
         named = [name for name in self.edit if "*" not in name]
-        meant = (name for name in sorted(names) if name not in named and name not in fixed and self._stands_for(name))
+        meant = (
+            name
+            for name in sorted(names)
+            if name not in named
+            and name not in fixed
+            and any("*" in pattern and fnmatchcase(name, pattern) for pattern in self.edit)
+        )
         return (*named, *meant)
 
     def fault(self, names: Iterable[str], fixed: Collection[str]) -> str | None:
@@ -131,9 +137,6 @@ class Recipe(Section, frozen=True, kw_only=True):
         if names == self.files_among(names, fixed):
             return None
         return f"the program is {', '.join(names)}; the task's is {', '.join(self.edit)}"
-
-    def _stands_for(self, name: str) -> bool:
-        return any("*" in pattern and fnmatchcase(name, pattern) for pattern in self.edit)
 
 
 USUAL = Recipe()

@@ -185,8 +185,8 @@ class Invitations:
 
     def given(self) -> list[Invitation]:
         """The invites to this network that admit or did, the newest first. Raises UsageError: a file is damaged."""
-        found = [self._read(file) for file in self._folder.glob("*.json")]
-        mine = [invitation for invitation in found if invitation.network == self._network]
+        invitations = [self._read(file) for file in self._folder.glob("*.json")]
+        mine = [invitation for invitation in invitations if invitation.network == self._network]
         return sorted(mine, key=lambda invitation: (-invitation.made_ms, invitation.token))
 
     def revoke(self, invitation: Invitation) -> Invitation:
@@ -197,13 +197,15 @@ class Invitations:
 
     def find(self, text: str) -> Invitation:
         """The invite whose token begins with this. Raises NotFound, AmbiguousId."""
-        found = [one for one in self.given() if text and one.token.hex().startswith(text.strip().lower())]
-        if len(found) > 1:
-            raise AmbiguousId(f"{text[:80]} can mean several invites.", [one.token.hex()[:16] for one in found][:10])
-        if not found:
+        invitations = [one for one in self.given() if text and one.token.hex().startswith(text.strip().lower())]
+        if len(invitations) > 1:
+            raise AmbiguousId(
+                f"{text[:80]} can mean several invites.", [one.token.hex()[:16] for one in invitations][:10]
+            )
+        if not invitations:
             raise NotFound(f"no invite that was made here has a token that begins with {text[:80]!r}",
                            hint="autoresearch network invites")  # fmt: skip
-        return found[0]
+        return invitations[0]
 
     def stamp(self) -> object:
         """Another one after the files have changed."""

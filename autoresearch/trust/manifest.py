@@ -41,11 +41,11 @@ def is_loopback(address: str) -> bool:
 
 
 def _check(text: str, form: re.Pattern[str], name: str, example: str) -> None:
-    found = form.fullmatch(text)
+    match = form.fullmatch(text)
     try:
-        if found is None or int(found["port"]) > PORT_MAX or len(text) > ADDRESS_CHARACTERS_MAX:
+        if match is None or int(match["port"]) > PORT_MAX or len(text) > ADDRESS_CHARACTERS_MAX:
             raise ValueError("it has another form")
-        if found["kind"] in ("ip4", "ip6") and ip_address(found["host"]).version != int(found["kind"][2]):
+        if match["kind"] in ("ip4", "ip6") and ip_address(match["host"]).version != int(match["kind"][2]):
             raise ValueError("its IP address is of the other version")
     except ValueError as error:
         raise UsageError(f"{name}: {text[:200]!r} is no address: {error}", hint=f"one looks like {example}") from error

@@ -262,10 +262,6 @@ class Exchange:
         for record in news:
             self._wishes.want(carried(record))
 
-    def _pass_over(self, keys: Sequence[tuple[int, bytes]]) -> None:
-        self._index.update(keys)
-        self._discard(self._passed.add(keys))
-
     def _discard(self, keys: Iterable[tuple[int, bytes]]) -> None:
         for time_ms, record_id in keys:
             self._index.discard(time_ms, record_id)
@@ -291,10 +287,10 @@ class Exchange:
 
     async def look(self) -> None:
         """Take notice of records that another process has put into the log: an import."""
-        found = await self._thread.run(partial(_added_elsewhere, since=self._seen))
-        if found is None:
+        added = await self._thread.run(partial(_added_elsewhere, since=self._seen))
+        if added is None:
             return
-        self._seen, news = found
+        self._seen, news = added
         if isinstance(news, KeyIndex):
             self._passed.clear()
             self._index = news
@@ -307,7 +303,8 @@ class Exchange:
     def _changed(self, came: Sequence[tuple[int, bytes]], went: Sequence[tuple[int, bytes]]) -> None:
         self._index.update(came)
         self._passed.discard(came)
-        self._pass_over(went)
+        self._index.update(went)
+        self._discard(self._passed.add(went))
 
     def _announce(self, record: Record) -> None:
         if not self._settings.gossip:

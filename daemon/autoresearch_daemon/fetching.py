@@ -116,7 +116,11 @@ class Download:
         asks: list[Ask] = []
         under_way = self._under_way()
         waiting = sorted(self.missing - under_way.keys(), reverse=True)
-        late = [chunk for chunk, since in sorted(under_way.items(), key=_oldest) if self._is_late(chunk, since, now)]
+        late = [
+            chunk
+            for chunk, since in sorted(under_way.items(), key=lambda pair: min(pair[1]))
+            if self._is_late(chunk, since, now)
+        ]
         while len(asks) + sum(map(len, under_way.values())) < ASKED_IN_ALL:
             free = [name for name, peer in self._peers.items() if peer.may_be_asked(now)]
             if waiting and free:
@@ -176,10 +180,6 @@ class Download:
 
     def _is_late(self, chunk: int, since: list[float], now: float) -> bool:
         return chunk in self.missing and now - max(since) >= PATIENCE_SECONDS
-
-
-def _oldest(pair: tuple[int, list[float]]) -> float:
-    return min(pair[1])
 
 
 logger = structlog.get_logger()
@@ -393,12 +393,12 @@ def nobody(download: Download, connected: int) -> str:
     """Why nobody is left who could be asked."""
     if not connected:
         return "no peer is connected"
-    asked = f"{connected} connected peer{'s' * (connected != 1)}"
+    peers_asked = f"{connected} connected peer{'s' * (connected != 1)}"
     if wrong := download.out(Outcome.WRONG):
-        return f"none of {asked} has it; {wrong} sent wrong bytes"
+        return f"none of {peers_asked} has it; {wrong} sent wrong bytes"
     if download.out(Outcome.BROKEN):
-        return f"none of {asked} has it, or answers"
-    return f"none of {asked} has it"
+        return f"none of {peers_asked} has it, or answers"
+    return f"none of {peers_asked} has it"
 
 
 async def serve_part(blobs: BlobStore, name: bytes, offset: int, length: int) -> bytes | None:

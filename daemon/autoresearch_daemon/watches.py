@@ -140,8 +140,8 @@ class Admitting:
         root = self._notebook.identity.root.public
         if join is None or join.participant != root or root in roster_of(log).participants:
             return
-        said = log.records.newest(kind="join", author=self._notebook.author)
-        if not any(isinstance(record.body, Join) and record.body.token == join.token for record in said):
+        joins = log.records.newest(kind="join", author=self._notebook.author)
+        if not any(isinstance(record.body, Join) and record.body.token == join.token for record in joins):
             self._notebook.publish_join(join, now_ms())
 
     async def _admit(self) -> None:

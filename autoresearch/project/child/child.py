@@ -191,9 +191,9 @@ def go_on(learned: Path | None, kind: str, name: str, component: Any) -> None:  
     try:
         component.load_state_dict(state)
     except Exception as error:
-        told = failed(key, error)
+        failure = failed(key, error)
         hint = "autoresearch agent reset begins anew; --from RUN takes the state of another run"
-        raise AutoresearchError(f"{key} can't go on from what it learned before: {told}", hint=hint) from error
+        raise AutoresearchError(f"{key} can't go on from what it learned before: {failure}", hint=hint) from error
 
 
 def checked(order: Order) -> list[Checked]:

@@ -128,7 +128,9 @@ def next_move(
     elsewhere meanwhile.
     """
     parameters = list(space.parameters.values())
-    standing = _first_tier(working)
+    # What may be built upon: those of the first tier that there is.
+    first = min((trial.tier for trial in working), key=by_tier, default=None)
+    standing = [trial for trial in working if trial.tier is not None and trial.tier == first]
     most = settings.few << min(10, max(0, len(working) - settings.few_until))
     has_evidence = most >= len(parameters)
     parents = _parents(standing, settings) if has_evidence else standing[:1]
@@ -158,12 +160,6 @@ def next_move(
     genome = _without_ballast(parent.genome, genome, promise, usable)
     local = _changes(parent.genome, genome) <= MOST_LOCAL
     return Move(genome, "local" if local else "model", parent, scale.score(model.at(genome)[0]))
-
-
-def _first_tier(working: Sequence[Sample]) -> Sequence[Sample]:
-    """What may be built upon: those of the first tier that there is."""
-    first = min((sample.tier for sample in working), key=by_tier, default=None)
-    return [sample for sample in working if sample.tier is not None and sample.tier == first]
 
 
 def _parents(standing: Sequence[Sample], settings: Settings) -> Sequence[Sample]:

@@ -204,10 +204,10 @@ def _memory(runs: Collection[PastRun], claims: Collection[LiveClaim]) -> tuple[b
 
 def _in_flight(state: _State) -> dict[bytes, int]:
     """How many seeds of each source that has run already are being run now."""
-    known = {candidate.source_digest for candidate in state.evidence.candidates}
+    sources = {candidate.source_digest for candidate in state.evidence.candidates}
     counts: dict[bytes, int] = {}
     for claim in state.claims:
-        if claim.source_digest in known:
+        if claim.source_digest in sources:
             counts[claim.source_digest] = counts.get(claim.source_digest, 0) + 1
     return counts
 

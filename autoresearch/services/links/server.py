@@ -59,8 +59,15 @@ class Guard:
     def _reply(self, request: list[bytes]) -> list[bytes]:
         match request:
             case [version, number, _, _, _, b"CURVE", key] if version == _VERSION:
-                known = key in self._clients
-                return [_VERSION, number, b"200" if known else b"400", b"" if known else b"unknown key", b"", b""]
+                is_client = key in self._clients
+                return [
+                    _VERSION,
+                    number,
+                    b"200" if is_client else b"400",
+                    b"" if is_client else b"unknown key",
+                    b"",
+                    b"",
+                ]
         return [_VERSION, request[1] if len(request) > 1 else b"", b"400", b"keys are needed", b"", b""]
 
 
@@ -304,5 +311,5 @@ def _answer_of(handle: Handle, value: object) -> object:
 
 def _failed(error: BaseException) -> ServiceFailed:
     _logger.warning("a service's callback raised an error", exc_info=error)
-    said = one_line(f"{type(error).__name__}: {error}", 300)
-    return ServiceFailed(f"the server's callback raised {said}", hint="the server's log has the whole error")
+    sentence = one_line(f"{type(error).__name__}: {error}", 300)
+    return ServiceFailed(f"the server's callback raised {sentence}", hint="the server's log has the whole error")

@@ -211,13 +211,13 @@ async def participant_page(asking: Asking) -> web.Response:
 
 def _named(key: str, credit: CreditView | None, voters: VotersAnswer) -> ParticipantView:
     """The participant whose key begins so. Raises NotFound."""
-    known = [*(one.participant for one in voters.voters), *(one.participant for one in voters.candidates)]
+    participants = [*(one.participant for one in voters.voters), *(one.participant for one in voters.candidates)]
     if credit is not None:
-        known = [*credit.known_as, *(ParticipantView(key=one, short=one[:8]) for one in credit.keys)]
-    found = [one for one in known if one.key.startswith(key)] or (known if credit is not None else [])
-    if not found:
+        participants = [*credit.known_as, *(ParticipantView(key=one, short=one[:8]) for one in credit.keys)]
+    matching = [one for one in participants if one.key.startswith(key)] or (participants if credit is not None else [])
+    if not matching:
         raise NotFound("No participant of this log has such a key.", hint="autoresearch network credit")
-    return found[0]
+    return matching[0]
 
 
 async def _newest(asking: Asking, who: ParticipantView) -> RunsAnswer | None:

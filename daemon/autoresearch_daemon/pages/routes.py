@@ -326,13 +326,13 @@ async def _failed(asking: Asking, error: AutoresearchError) -> web.Response:
 
 
 async def _asset(request: web.Request) -> web.StreamResponse:
-    found = asset(request.match_info["name"])
-    if found is None:
+    content = asset(request.match_info["name"])
+    if content is None:
         raise web.HTTPNotFound
-    tag = f'"{found.tag}"'
-    headers = {"ETag": tag, "Cache-Control": FOR_EVER, "Content-Type": found.media, **HEADERS}
+    tag = f'"{content.tag}"'
+    headers = {"ETag": tag, "Cache-Control": FOR_EVER, "Content-Type": content.media, **HEADERS}
     if request.headers.get("If-None-Match") == tag:
         return web.Response(status=304, headers=headers)
-    response = web.Response(body=found.content, headers=headers)
+    response = web.Response(body=content.content, headers=headers)
     response.enable_compression()
     return response

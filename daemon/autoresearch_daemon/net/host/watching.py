@@ -240,9 +240,9 @@ class Watch(INotifee):
     def peers(self) -> list[PeerInfo]:
         """Connected peers first, then those that the book knows."""
         now = self._connections()
-        found = [self._describe(peer, connections) for peer, connections in now.items()]
-        known = sorted(self._book.contacts.values(), key=lambda contact: -contact.seen_ms)
-        found += [
+        peers = [self._describe(peer, connections) for peer, connections in now.items()]
+        contacts = sorted(self._book.contacts.values(), key=lambda contact: -contact.seen_ms)
+        peers += [
             PeerInfo(
                 peer=contact.peer,
                 address=contact.addresses[0] if contact.addresses else "",
@@ -254,12 +254,12 @@ class Watch(INotifee):
                 bytes_out=self._meters.today_with(contact.peer, [])[1],
                 device_key=contact.device_key,
             )
-            for contact in known
+            for contact in contacts
             if contact.peer not in {*now, self._own}
             and (contact.seen_ms or contact.wanted or contact.peer in self._book.blocked)
         ]
-        listed = {self._own, *(peer.peer for peer in found)}
-        found += [
+        listed = {self._own, *(peer.peer for peer in peers)}
+        peers += [
             PeerInfo(
                 peer=peer,
                 address="",
@@ -269,7 +269,7 @@ class Watch(INotifee):
             )
             for peer in sorted({*self._book.blocked, *self._reasons} - listed)
         ]
-        return found[:200]
+        return peers[:200]
 
     def _describe(self, peer: str, connections: list[INetConn]) -> PeerInfo:
         bytes_in, bytes_out = self._meters.today_with(peer, connections)
