@@ -106,7 +106,7 @@ def measure(*, quick: bool) -> dict[str, float]:
         folder = os.environ.get("AUTORESEARCH_BENCHMARK_CACHE", "benchmark-cache")
         return run_all(FULL, Path(folder), processes=2)
     with tempfile.TemporaryDirectory() as folder:
-        return run_all(QUICK, Path(folder), processes=2)
+        return run_all(QUICK, Path(folder), processes=1)  # each makes the data and loads torch
 
 
 def run_all(plan: Plan, folder: Path, *, processes: int, methods: Sequence[str] = tuple(METHODS)) -> dict[str, float]:

@@ -191,14 +191,14 @@ def measure(*, quick: bool) -> dict[str, float]:
     if not quick:
         folder = Path(os.environ.get("AUTORESEARCH_BENCHMARK_CACHE", "benchmark-cache"), "sharing")
         folder.mkdir(parents=True, exist_ok=True)
-        return _figures(FULL, folder)
+        return _figures(FULL, folder, processes=2)
     with tempfile.TemporaryDirectory() as made:
-        return _figures(QUICK, Path(made))
+        return _figures(QUICK, Path(made), processes=1)  # each makes the data and loads torch
 
 
-def _figures(plan: Plan, folder: Path) -> dict[str, float]:
+def _figures(plan: Plan, folder: Path, *, processes: int) -> dict[str, float]:
     jobs = jobs_of(plan)
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         found = dict(zip(jobs, pool.map(_in_process, jobs, [plan] * len(jobs), [folder] * len(jobs)), strict=True))
     fresh = {job: statistics.fmean(_value(run) for run in runs[-plan.fresh :]) for job, runs in found.items()}
     figures: dict[str, float] = {}

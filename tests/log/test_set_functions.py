@@ -89,6 +89,27 @@ def test_any_order_under_a_quota_gives_the_same_tables(made, order, batch):
         assert dump(other) == contents
 
 
+CROWDS = {
+    "of a number": [(0, 1), (0, 1), (0, 1)],
+    "of a day": [(0, seq) for seq in range(1, 7)],
+    "of an author": [(day, 3 * day + seq) for day in range(3) for seq in range(1, 4)],
+}
+
+
+@pytest.mark.parametrize("batch", [1, 1000], ids=["one by one", "at once"])
+@pytest.mark.parametrize("crowd", CROWDS.values(), ids=CROWDS)
+def test_of_one_record_more_than_a_limit_one_goes(crowd, batch):
+    made = [
+        sealed(key(1), run_body(float(number)), seq=seq, time_ms=NOW_MS - day * DAY_MS, network=SMALL)
+        for number, (day, seq) in enumerate(crowd)
+    ]
+    kept = keep(set(map(entry, made)), SMALL)
+    assert len(kept) == len(made) - 1
+    with fresh(SMALL) as log:
+        fill(log, made, batch=batch)
+        assert {record.id for record in made if entry(record) in kept} == {row[0] for row in dump(log)["record"]}
+
+
 entries = st.tuples(
     st.sampled_from([b"a", b"b"]), st.integers(0, 2), st.integers(1, 4), st.binary(min_size=1, max_size=2)
 )

@@ -90,6 +90,40 @@ def test_who_ran_a_program_first_is_seen_when_the_earlier_run_arrives_later(tmp_
         assert list(vouched(log, village.task, here, own=True)) == after != before
 
 
+def test_what_is_measured_of_a_run_says_something_of_its_parent_and_its_children(tmp_path) -> None:
+    path = tmp_path / "log.sqlite"
+    with Log.open(path, NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        parent = village.run(1.5, "P")
+        child = village.run(1.4, "C", parent=parent)
+        runs = [parent, child, village.run(1.3, "D", parent=child)]
+
+        def judged(log: Log):
+            return [judgement(log, run.id) for run in runs]
+
+        def measured():
+            """One verification after the other: of the child first, then of those beside it."""
+            for who in (BEN, CEM, DOT):
+                yield village.evaluate(child, 1.4, who)
+            for who in (BEN, CEM, DOT):  # in other worlds the parent is far worse than it says
+                yield village.replicate(child, 3.0, 2.0, who)
+            for who in (BEN, CEM, DOT):  # and so is its number, from then on
+                yield village.replicate(parent, 4.0, 3.0, who)
+
+        changed = set()
+        before = judged(log)
+        for last in measured():
+            with Log.open(path, NETWORK, trust=VILLAGERS, read_only=True) as fresh:
+                after = judged(fresh)
+            assert judged(log) == after
+            of = next(run for run in runs if run.id == last[-1].body.run)
+            changed |= {
+                (of is child, run is of) for run, one, other in zip(runs, before, after, strict=True) if one != other
+            }
+            before = after
+        assert {(True, False), (False, False)} <= changed, "no run says anything of another here"
+
+
 def test_a_run_that_is_taken_back_is_no_longer_counted(tmp_path) -> None:
     with Log.open(tmp_path / "log.sqlite", SMALL, trust=TRUST) as log:
         run = log.writer.append(DEVICES[0], "run", run_body(1.0), now_ms=NOW_MS)
