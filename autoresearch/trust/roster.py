@@ -187,6 +187,15 @@ class Roster:
             self._known_devices[root, time_ms] = devices
         return devices
 
+    @property
+    def roots(self) -> frozenset[bytes]:
+        """The root keys for which a device spoke at any time."""
+        return frozenset(self._named)
+
+    def owners(self, device: bytes) -> frozenset[bytes]:
+        """The root keys that delegated this device at any time, as far as the device agreed."""
+        return frozenset(delegation.root for delegation in self._delegations.get(device, ()))
+
     def name(self, root: bytes) -> str:
         """What a participant last called itself, as it wrote it; empty when it has no name. It proves nothing."""
         return self._names.get(root, "")

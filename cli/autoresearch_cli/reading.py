@@ -25,7 +25,7 @@ from autoresearch.log.bundle import Imported, Written, import_bundle, write_bund
 from autoresearch.log.bundle_format import BrokenBundle, Carried
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import NOBODY
-from autoresearch.log.standing.context import participant_of
+from autoresearch.log.standing.context import participant_with_key
 from autoresearch.record.kinds import BlobRef
 from autoresearch.text import counted
 from autoresearch.trust.manifest_file import load_manifest
@@ -88,7 +88,8 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
         except NotFound:
             task = None
         me = notebook.me
-        whose = participant_of(notebook.log, me, here.now_ms()) if me else NOBODY
+        root = load_identity(here.paths().keys).root.public if me else b""
+        whose = participant_with_key(notebook.log, root) if me else NOBODY
         found = msgspec.structs.replace(
             answer,
             participant=whose,
@@ -100,7 +101,7 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
             task=task,
             verifying=_verifying(notebook.log, me) if me else None,
         )
-        return with_voter(notebook.log, found, bytes.fromhex(whose.key), here.now_ms()) if me else found
+        return with_voter(notebook.log, found, root, here.now_ms()) if me else found
 
 
 def _verifying(log: Log, me: bytes) -> VerifyingStatus:

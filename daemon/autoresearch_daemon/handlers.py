@@ -288,8 +288,8 @@ class ApiHandlers:
 
     async def voters(self) -> VotersAnswer:
         """Who counts in this network, why, and who could."""
-        author, seen = self.author(), self._node.devices_seen()
-        return await self._node.thread.run(lambda log: voters_answer(log, author, now_ms(), seen=seen))
+        root, seen = self._node.notebook.identity.root.public, self._node.devices_seen()
+        return await self._node.thread.run(lambda log: voters_answer(log, root, now_ms(), seen=seen))
 
     async def admit(self, request: AdmitRequest) -> VotersAnswer:
         """As a founder, count a participant from now on, or no longer."""

@@ -141,9 +141,23 @@ def test_a_founder_admits_by_name_or_key_and_dismisses(cli: Cli, lab: Paths) -> 
     assert counting(cli) == {own: "founder"}
     assert cli("network", "admit").stdout.split("\t")[3].startswith("20"), "when it was dismissed"
     assert "nothing changed" in cli("network", "dismiss", "ann").stderr
-    unseen = "cd" * 32
-    assert cli("network", "admit", unseen).exit_code == 0
-    assert counting(cli) == {own: "founder", unseen: "admitted"}
+    refused = cli("network", "admit", "cd" * 32)
+    assert (refused.exit_code, "has signed anything here" in refused.stderr) == (4, True)
+    assert counting(cli) == {own: "founder"}
+
+
+def test_joining_makes_the_keys_and_shows_the_participants_key_alone(
+    cli: Cli, lab: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "you do not count" not in cli("network", "show").stdout
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "other"))
+    joined = cli("network", "join", str(tmp_path / "lab.toml"))
+    own = load_identity(Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "other")}).keys)
+    assert f"network admit {own.root.public.hex()}" in joined.stdout
+    for words in (("network", "show"), ("status",)):
+        shown = cli(*words).stdout
+        assert own.root.public.hex() in shown
+        assert own.device.public.hex()[:8] not in shown
 
 
 def test_a_dismissal_ends_the_invite_and_does_not_touch_who_is_named_by_hand(cli: Cli, lab: Paths) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from autoresearch.ask.people.voters import check_participant
 from autoresearch.ask.registry.preparing import Prepared
 from autoresearch.errors import Refused, UsageError
 from autoresearch.log.blobs import BlobStore
@@ -225,7 +226,8 @@ class Notebook:
         """As a founder, count a participant from now on, or no longer; None where that was decided before.
 
         Raises:
-            Refused: this participant is no founder, its device speaks for nobody, or too many are admitted.
+            Refused: this participant is no founder, its device speaks for nobody, too many are admitted, or the key is
+                a device's or one that no record names.
         """
         roster, name = roster_of(self.log), participant_with_key(self.log, participant).short
         self._check_founder(now_ms)
@@ -233,6 +235,8 @@ class Notebook:
             hint = f"to remove it on this machine: autoresearch network distrust {participant.hex()} --founder"
             raise Refused(f"{name} is a founder: it counts without an admission", hint=hint)
         before = roster.decisions.get(participant)
+        if admits or before is None:  # an admission that stands can be ended, whatever it names
+            check_participant(self.log, participant)
         if (before is not None and before.admits) == admits:
             return None
         if admits and len(roster.admitted) >= ADMITTED_MAX:

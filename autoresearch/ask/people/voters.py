@@ -5,13 +5,14 @@ Also what a participant waits for that joined with an invite.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
 
 from autoresearch.ask.lookup import named
 from autoresearch.ask.node import CandidateView, StatusAnswer, VotersAnswer, VoterView
-from autoresearch.errors import UsageError
+from autoresearch.errors import AmbiguousId, Refused, UsageError
 from autoresearch.judging.committee import network_rules
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot, roster_of
@@ -21,10 +22,10 @@ from autoresearch.log.standing.precedence import is_banned
 from autoresearch.log.standing.queries import statistics
 from autoresearch.log.standing.verification import voters_at
 from autoresearch.record.record import DAY_MS, Record
-from autoresearch.trust.manifest import parse_key
 from autoresearch.words import Counts
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
+_KEY = re.compile(r"[0-9a-f]{4,64}")
 
 
 def way_to_count(log: Log, root: bytes, now_ms: int, *, seen: Mapping[bytes, int] | None = None) -> str:
@@ -137,17 +138,22 @@ _ORDER = list(Counts)
 
 
 @in_snapshot
-def voters_answer(log: Log, me: bytes | None, now_ms: int, *, seen: Mapping[bytes, int] | None = None) -> VotersAnswer:
-    """Who counts now, and who could. ``me`` is a device key; ``seen`` tells when devices were last connected."""
-    roster = roster_of(log)
-    own, is_named = roster.voter(me, now_ms) if me else None, log.trust.names_anybody
-    way = way_to_count(log, own.root, now_ms, seen=seen) if is_named and own and not own.attested else ""
-    voters = [found for root in roster.counted(now_ms) if (found := voter_view(log, root, now_ms))]
-    mine = own.root.hex() if own else ""
+def voters_answer(
+    log: Log, root: bytes | None, now_ms: int, *, seen: Mapping[bytes, int] | None = None
+) -> VotersAnswer:
+    """Who counts now, and who could. ``root`` is the key of the participant that asks, whether or not a record has it.
+
+    ``seen`` tells when devices were last connected, in Unix milliseconds.
+    """
+    roster, is_named = roster_of(log), log.trust.names_anybody
+    attested = root is not None and roster.voter(root, now_ms).attested
+    way = way_to_count(log, root, now_ms, seen=seen) if is_named and root and not attested else ""
+    voters = [found for each in roster.counted(now_ms) if (found := voter_view(log, each, now_ms))]
+    mine = root.hex() if root else ""
     return VotersAnswer(
         network=log.network.id.hex(),
         named=is_named,
-        founder=own is not None and own.root in log.trust.founders,
+        founder=root in log.trust.founders,
         voters=[_with_me(voter, mine) for voter in sorted(voters, key=_order)],
         least=network_rules(log.network).least,
         note=too_few(log) if is_named else "",
@@ -164,7 +170,7 @@ def with_voter(
         return answer
     attested = bool(answer.device_key) and roster_of(log).voter(bytes.fromhex(answer.device_key), now_ms).attested
     voter = voter_view(log, root, now_ms) if attested else None
-    way = "" if attested else way_to_count(log, root, now_ms, seen=seen)
+    way = "" if roster_of(log).voter(root, now_ms).attested else way_to_count(log, root, now_ms, seen=seen)
     return msgspec.structs.replace(answer, attested=attested, voter=voter, to_count=way, note=too_few(log))
 
 
@@ -189,15 +195,48 @@ def voter_view(log: Log, root: bytes, now_ms: int) -> VoterView | None:
 
 @in_snapshot
 def named_participant(log: Log, text: str, *, author: bytes | None) -> bytes:
-    """The root key that a founder means: a whole key, or what :func:`named` takes. Raises AutoresearchError."""
-    try:
-        return parse_key(text.strip())
-    except UsageError:
-        roots = named(log, text, author=author)
-    if len(roots) > 1:
-        listed = ", ".join(sorted(participant_with_key(log, root).short for root in roots))
+    """The root key that a founder means: a root key, the beginning of one, or what :func:`named` takes.
+
+    Raises:
+        Refused: it is the key of a device, so that its participant has another one.
+        AutoresearchError: it names nobody, or several.
+    """
+    roster, key = roster_of(log), text.strip().lower()
+    if _KEY.fullmatch(key):
+        known = roster.roots | roster.participants | roster.decisions.keys() | joins_of(log).keys()
+        roots = sorted(root for root in known if root.hex().startswith(key))
+        if len(roots) > 1:
+            raise AmbiguousId(f"{key[:80]} can mean several participants.", [root.hex() for root in roots[:10]])
+        if roots:
+            return roots[0]
+        for device in log.devices.all():
+            if device.hex().startswith(key):
+                _refuse_device(log, device)
+    found = named(log, text, author=author)
+    if len(found) > 1:
+        listed = ", ".join(sorted(participant_with_key(log, root).short for root in found))
         raise UsageError(f"“{text[:80]}” has several root keys: {listed}", hint="name one of them")
-    return next(iter(roots))
+    return next(iter(found))
+
+
+def check_participant(log: Log, key: bytes) -> None:
+    """Raises Refused where a key is a device's, or no record names a participant with it: it would be a ghost voter."""
+    if key in roster_of(log).roots:
+        return
+    _refuse_device(log, key)
+    if key not in joins_of(log):
+        raise Refused(
+            f"no record here names a participant with the key {key.hex()[:8]}",
+            hint="its records come once its node was connected: autoresearch network peers",
+        )
+
+
+def _refuse_device(log: Log, key: bytes) -> None:
+    for root in sorted(roster_of(log).owners(key)):
+        raise Refused(
+            f"{key.hex()[:8]} is a device key: a participant is named by its root key",
+            hint=f"this device's participant is {participant_with_key(log, root).short}",
+        )
 
 
 def _order(voter: VoterView) -> tuple[int, int, str]:

@@ -87,7 +87,8 @@ def invited(log: Log, given: Sequence[Invitation], founder: bytes) -> list[Join]
         decision = roster.decisions.get(join.participant)
         dismissed = decision is not None and decision.time_ms >= invitation.made_ms
         is_free = len(admitted) < invitation.uses and join.participant not in admitted and not dismissed
-        if is_free and joined(join, log.network.id):
+        is_device = join.participant not in roster.roots and roster.owners(join.participant)
+        if is_free and not is_device and joined(join, log.network.id):
             admitted.add(join.participant)
             counting.add(join.participant)
             due.append(join)

@@ -103,7 +103,8 @@ def keep_fetched(project: Project, data: RunData, learned: Path | None) -> Run:
     with new_run_folder(project) as folder:
         if learned is not None:
             unpack_learned(learned, folder / DATA)
-        whole = msgspec.structs.replace(data, components=components)
+        policy = f"policy.{effective.defaults['policy']}" if "policy" in effective.defaults else ""
+        whole = msgspec.structs.replace(data, components=components, policy=policy)
         return keep_run(project, folder, whole, parameters_text(effective.all()))
 
 

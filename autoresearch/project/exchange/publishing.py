@@ -206,6 +206,11 @@ def used_components(program: str) -> dict[str, dict[str, str]]:
     return {each.key: each.pins for each in components}
 
 
+def default_policy(program: str) -> str:
+    """The default policy of a published project, as ``policy.q_table``; empty where it has none."""
+    return next((key for key in used_components(program) if key.startswith("policy.")), "")
+
+
 def is_environment_task(harness: Mapping[str, object]) -> bool:
     """Whether a task with these fixed files asks for agents in an environment."""
     return ENVIRONMENT_INI in harness

@@ -30,7 +30,7 @@ _HEAD = "head"
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """Sums over a run and all its ancestors."""
+    """Sums over a run and those of its ancestors that had its policy."""
 
     training_episodes: int = 0
     training_steps: int = 0
@@ -56,7 +56,8 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     ``components`` has the class and the digest of the code of each that was used, ``files`` digests (SHA-256) of the
     files beside this one. ``status`` is "ok", or "stopped" where a person ended a training run early. ``sandbox`` is
     the level of the sandbox that it ran in. ``trusted`` are other participants' components that ran without, by choice.
-    ``record`` is the id of the published run that it is a copy of.
+    ``record`` is the id of the published run that it is a copy of. ``policy`` is the default policy; empty in runs that
+    an earlier version kept, whose ``totals`` may count other policies too.
     """
 
     version: int = 1
@@ -78,6 +79,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     record: str = ""
     learns_on_run: bool = False
     policy_changed: bool = False
+    policy: str = ""
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -135,6 +137,33 @@ def ancestors(project: Project, run: Run) -> Iterator[Run]:
         except UsageError:
             return
         yield above
+
+
+def policy_of(data: RunData) -> str:
+    """The policy of a run, as ``policy.q_table``; of an earlier version's run the only one that was used, if any."""
+    used = [key for key in data.components if key.startswith("policy.")]
+    return data.policy or (used[0] if len(used) == 1 else "")
+
+
+def totals_before(project: Project, parent: Run | None, policy: str) -> Totals:
+    """The sums that a run with this policy goes on from: another policy learned nothing for it."""
+    above = [parent, *ancestors(project, parent)] if parent else []
+    before = next((each for each in above if policy_of(each.data) == policy), None)
+    return added_totals(project, before) if before else Totals()
+
+
+def added_totals(project: Project, run: Run) -> Totals:
+    """The sums over a run and its ancestors with its policy, added up anew from what each of them did.
+
+    Of a run that was fetched the sums in its record are taken, and of the oldest whose ancestors were removed its own.
+    """
+    line = [run, *ancestors(project, run)]
+    is_whole = not (line[-1].data.parent or line[-1].data.record)
+    *newer, oldest = [each for each in line if policy_of(each.data) == policy_of(run.data)]
+    totals = Totals().plus(oldest.data.mode, oldest.data.metrics) if is_whole else oldest.data.totals
+    for each in reversed(newer):
+        totals = totals.plus(each.data.mode, each.data.metrics)
+    return totals
 
 
 def head_run(project: Project) -> Run | None:

@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import secrets
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from autoresearch.paths import typed_path
 from autoresearch.project.components.requirements import LOCK, LOOSE, isolated_packages, required_by
 from autoresearch.project.exchange.flat_files import published_ancestors, record_of
 from autoresearch.project.exchange.publishing import (
+    default_policy,
     environment_files,
     environment_task_files,
     flat_program,
@@ -37,7 +38,7 @@ from autoresearch.project.exchange.publishing import (
 )
 from autoresearch.project.learned import LEARNED, pack_learned
 from autoresearch.project.model import Project
-from autoresearch.project.runs.kept import DATA, Run, ancestors
+from autoresearch.project.runs.kept import DATA, Run, Totals, added_totals, ancestors, policy_of
 from autoresearch.propose.mind.recall import known_genome
 from autoresearch.record.encoding import parse_id
 from autoresearch.record.kinds import Run as RunBody
@@ -74,16 +75,16 @@ def publish_run(notebook: Notebook, request: PublishRunRequest) -> ShowAnswer:
         raise UsageError("the run has no value", hint="publish a run that was measured")
     if not checkpoint.is_file():
         raise UsageError(f"{checkpoint} is no file", hint="give the learned state")
-    fault = fault_of_program(task, request.program) or fault_of_artifact(task, checkpoint)
+    log, digest = notebook.log, source_digest(request.program)
+    above = [(record, run_body_of(log, record)) for record in request.parents]
+    fault = (
+        fault_of_program(task, request.program)
+        or fault_of_artifact(task, checkpoint)
+        or _fault_of_totals(notebook, request, [body for _, body in above if body is not None])
+    )
     if fault is not None:
         raise Refused(f"the run can't be published: {fault}", hint="autoresearch uninstall what it does not need")
-    # DamagedState where a file is no learned state: no other file of this machine is published as one.
-    from autoresearch.project.learned import unpack_learned  # the daemon starts without it
-
-    with tempfile.TemporaryDirectory() as scratch:
-        unpack_learned(checkpoint, Path(scratch, "data"))
-    log, digest = notebook.log, source_digest(request.program)
-    above = ((record, run_body_of(log, record)) for record in request.parents)
+    _check_state(checkpoint)
     parent = next((parse_id(name) for name, body in above if body is not None and body.task == task.digest), None)
     replicate = _replicate(notebook, task, digest, checkpoint)
     genome, base = known_genome(log, notebook.blobs, task, request.program, parent)
@@ -96,6 +97,37 @@ def publish_run(notebook: Notebook, request: PublishRunRequest) -> ShowAnswer:
     notebook.publish_task(task, now_ms)
     published = notebook.publish_run(plan, request.outcome, now_ms, checkpoint=checkpoint, keep_all=True)
     return show_answer(log, published.record.id)
+
+
+def _fault_of_totals(notebook: Notebook, request: PublishRunRequest, above: Sequence[RunBody]) -> str | None:
+    """Why the totals of a run can't be signed; None where they add up with those of its published ancestors.
+
+    The nearest of these with the same default policy counts: what another policy did is nothing that this one learned.
+    """
+    stated = {"training_episodes": request.budget, **request.outcome.metrics}
+    totals = {name: int(stated.get(name, 0)) for name in Totals.__struct_fields__}
+    trained = totals["training_episodes"]
+    if trained != request.budget:
+        return f"its budget is {request.budget:g} training episodes, and its totals say {trained}"
+    policy = default_policy(request.program)
+    before = next((body for body in above if _policy_of_body(notebook, body) == policy), None)
+    less = [name.replace("_", " ") for name in totals if before and totals[name] < int(before.metrics.get(name, 0))]
+    return f"its totals are less than those of the run it went on from: {', '.join(less)}" if less else None
+
+
+def _policy_of_body(notebook: Notebook, body: RunBody) -> str | None:
+    """The default policy of a published run; None where its program is not here."""
+    if not notebook.blobs.has(body.source.sha256):
+        return None
+    return default_policy(notebook.blobs.get(body.source.sha256).decode("utf-8", "replace"))
+
+
+def _check_state(checkpoint: Path) -> None:
+    """Raises DamagedState where a file is no learned state: no other file of this machine is published as one."""
+    from autoresearch.project.learned import unpack_learned  # the daemon starts without it
+
+    with tempfile.TemporaryDirectory() as scratch:
+        unpack_learned(checkpoint, Path(scratch, "data"))
 
 
 def run_body_of(log: Log, record: str) -> RunBody | None:
@@ -140,7 +172,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def budget(self) -> int:
-        """The training episodes of the run and all its ancestors."""
+        """The training episodes of the run and of its ancestors with its policy."""
         return self.run.data.totals.training_episodes
 
 
@@ -155,13 +187,22 @@ def prepare_run(project: Project, run: Run) -> Prepared:
     """What would be published of a kept run. Nothing is measured or sent.
 
     Raises:
-        Refused: the code of a component was changed after the run, or a component has packages of its own.
+        Refused: the code of a component was changed after the run, a component has packages of its own, or the run's
+            totals are not those of its policy.
         NotFound, UsageError: what :func:`autoresearch.projects.flat_program` raises.
     """
     if isolated := isolated_packages(project):
         raise Refused(
             f"{one_line(', '.join(isolated), 100)}: what has Python packages of its own can't be published in an agent",
             hint="install it without --isolated, and do another run",
+        )
+    totals, stated = added_totals(project, run), run.data.totals
+    if totals != stated:
+        policy = policy_of(run.data).removeprefix("policy.") or "its policy"
+        raise Refused(
+            f"run {run.id} states {counted(stated.training_episodes, 'training episode')} and {stated.training_steps} "
+            f"steps; the runs of {policy} before it add up to {totals.training_episodes} and {totals.training_steps}",
+            hint="do another run, which adds them up anew: autoresearch run, then publish that",
         )
     was = project_of_run(project, run)
     for component in was.all():

@@ -25,13 +25,13 @@ from autoresearch.project.runs.kept import (
     DATA,
     Run,
     RunData,
-    Totals,
     carry_state,
     digest_of,
     find_run,
     head_run,
     keep_run,
     new_run_folder,
+    totals_before,
 )
 from autoresearch.project.runs.process import RunStopped, check_components, do_run, serve
 from autoresearch.run.sandbox.job import Level
@@ -120,6 +120,7 @@ def kept(  # noqa: PLR0913 - all that a run's record says
     mode: Mode = order.mode if isinstance(order, Order) else "train"
     carry_state(parent, folder / DATA)
     used = [each for each in project.all() if each.key in done.used]
+    policy = f"policy.{project.defaults['policy']}" if "policy" in project.defaults else ""
     data = RunData(
         mode=mode,
         status="stopped" if done.stopped else "ok",
@@ -129,7 +130,7 @@ def kept(  # noqa: PLR0913 - all that a run's record says
         seed=order.seed if isinstance(order, Order) else 0,
         asked_episodes=order.episodes if isinstance(order, Order) else 0,
         metrics=done.metrics,
-        totals=(parent.data.totals if parent else Totals()).plus(mode, done.metrics),
+        totals=totals_before(project, parent, policy).plus(mode, done.metrics),
         curve=done.curve,
         components={
             each.key: {"class": each.class_name, "sha256": digest_of(Path(each.file)), **each.pins} for each in used
@@ -140,6 +141,7 @@ def kept(  # noqa: PLR0913 - all that a run's record says
         trusted=sorted(set(trusted) & set(done.used)),
         learns_on_run=project.learns_on_run,
         policy_changed=done.changed,
+        policy=policy,
     )
     return keep_run(project, folder, data, parameters_text(used))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -126,6 +127,8 @@ def join(
     is_member = here.manifest().network == found.manifest.network
     joined = joining.join(found.manifest)
     manifest, enabled = joined.manifest, joined.enabled
+    with suppress(Refused):  # a further device of a participant whose root key is on another machine
+        joining.own_root()
     asked = found.token is not None and joining.ask_to_count(manifest, found.token)
     network_homes.after_joining(joined.left, bring=bring)
     answer = _with_voters(_answer(manifest, here.paths().manifest))

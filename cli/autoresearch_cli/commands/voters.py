@@ -41,7 +41,7 @@ def voters() -> VotersAnswer:
         if answer.network == network:
             return answer
     with open_notebook() as notebook:
-        return voters_answer(notebook.log, notebook.me, here.now_ms())
+        return voters_answer(notebook.log, own_root(), here.now_ms())
 
 
 def decide(who: str, *, admits: bool, reason: str) -> VotersAnswer:
@@ -52,7 +52,7 @@ def decide(who: str, *, admits: bool, reason: str) -> VotersAnswer:
     with Notebook(here.paths()) as notebook:
         participant = named_participant(notebook.log, who, author=notebook.author)
         notebook.publish_admission(participant, here.now_ms(), admits=admits, reason=reason)
-        return voters_answer(notebook.log, notebook.author, here.now_ms())
+        return voters_answer(notebook.log, notebook.identity.root.public, here.now_ms())
 
 
 def voter_named(who: str) -> VoterView | None:
@@ -62,11 +62,16 @@ def voter_named(who: str) -> VoterView | None:
     return next((voter for voter in voters().voters if voter.participant.key == key), None)
 
 
+def own_root() -> bytes | None:
+    """This participant's root key; None where this machine has no keys yet."""
+    with suppress(NotFound):
+        return load_identity(here.paths().keys).root.public
+    return None
+
+
 def is_founder(manifest: Manifest) -> bool:
     """Whether this participant is a founder of the network."""
-    with suppress(NotFound):
-        return load_identity(here.paths().keys).root.public in manifest.trust.founders
-    return False
+    return own_root() in manifest.trust.founders
 
 
 def admits_by_default(manifest: Manifest) -> bool:
