@@ -38,6 +38,7 @@ def possible_value(value: object, *, sign: float = 1.0, floor: float | None = No
 
 _SEED_DOMAIN = b"autoresearch/seed/1"
 _EVALUATION_DOMAIN = b"autoresearch/evaluation-seed/1"
+_EPISODE_DOMAIN = b"autoresearch/episode-seed/1"
 # Keys of task.toml that came after tasks had been published, by their table.
 _LATER = {"Evaluation": {"world"}, "Evaluator": {"answers", "fresh"}, "Limits": {"program_kib"}}
 
@@ -302,6 +303,14 @@ def _stated(section: Section) -> dict[str, object]:
 def evaluation_seed(seed: int) -> int:
     """The seed of the evaluator in a run with this seed, below 2**63, without ``fresh``. A program can know it."""
     return int.from_bytes(hashlib.sha256(_EVALUATION_DOMAIN + seed.to_bytes(8, "big")).digest()[:8], "big") >> 1
+
+
+def episode_seed(seed: int, number: int) -> int:
+    """The seed of one episode of an evaluation with this seed, below 2**128: that of one episode tells no other.
+
+    ``numpy.random.SeedSequence``, and so every generator of numpy and Gymnasium, uses all of its bits.
+    """
+    return int.from_bytes(hashlib.sha256(_EPISODE_DOMAIN + b"%d/%d" % (seed, number)).digest()[:16], "big")
 
 
 def seed_for(task_digest: bytes, source_digest: bytes, replicate: int) -> int:
