@@ -18,7 +18,7 @@ from msgspec import Meta
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import Run
 from autoresearch.task.lock import Package, parse_lock
-from autoresearch.task.program import ENTRY, MAX_PROGRAM_FILES, source_digest
+from autoresearch.task.program import ENTRY, MAX_PROGRAM_FILES, is_tool_file, source_digest
 
 # How far below the task's floor a measured value may lie: the floor is exact only on average.
 FLOOR_TOLERANCE = 0.002
@@ -124,7 +124,8 @@ class Recipe(Section, frozen=True, kw_only=True):
     def files_among(self, names: Iterable[str], fixed: Collection[str]) -> tuple[str, ...]:
         """The files of a program among those of a folder: those that ``edit`` names, then those that it stands for."""
         named = [name for name in self.edit if "*" not in name]
-        meant = (name for name in sorted(names) if name not in named and name not in fixed and self._stands_for(name))
+        others = (name for name in sorted(names) if name not in named and name not in fixed and not is_tool_file(name))
+        meant = (name for name in others if self._stands_for(name))
         return (*named, *meant)
 
     def fault(self, names: Iterable[str], fixed: Collection[str]) -> str | None:

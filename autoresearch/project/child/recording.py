@@ -103,7 +103,7 @@ class Recorder:
         self._tally = tally
         self._seeds = seeds
         self._takes_seed = takes_seed(environment.reset)
-        self._seed_bits = _SEED_BITS  # once it took a seed, these bits alone
+        self._seed_bits: tuple[int, ...] = _SEED_BITS  # once it took a seed, these bits alone
         self._step = environment.step
         self._before = 0  # steps of earlier episodes
         self._rewards: list[Any] = []  # of the steps of this one
