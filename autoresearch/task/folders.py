@@ -29,7 +29,7 @@ from autoresearch.task.loading import (
     shipped_task,
 )
 from autoresearch.task.model import USUAL, Recipe, Task
-from autoresearch.task.program import ENTRY, PLAIN_NAME, source_digest, split_program
+from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_name, source_digest, split_program
 from autoresearch.text import MINIMIZE
 
 PREPARE = "prepare.py"
@@ -65,7 +65,7 @@ def fixed_files(folder: Path, edit: Sequence[str]) -> dict[str, bytes]:
     """The files that a program needs beside it: what Python imports from there, and what is named in its text.
 
     A Python program's ``prepare.py`` is one of them. Raises UsageError where a Python file is none, or a file is too
-    large to be pinned, or there are too many.
+    large to be pinned or has a name that tools obey, or there are too many.
     """
     names, contents = _names(folder), {}
     pending = [*edit, *([PREPARE] if PREPARE in names and any(name.endswith(".py") for name in edit) else [])]
@@ -80,6 +80,8 @@ def fixed_files(folder: Path, edit: Sequence[str]) -> dict[str, bytes]:
             pending += [module for module in _imported(text) if module in names]
         pending += [other for other in names if "." in other and other != MANIFEST and _is_named(other, text)]
     fixed = {name: content for name, content in sorted(contents.items()) if name not in edit}
+    for name in fixed:
+        check_file_name(name)
     if len(fixed) > MAX_FILES:
         raise UsageError(f"{folder} has {len(fixed)} files that the program needs", hint=f"{MAX_FILES} are allowed")
     return fixed
@@ -321,8 +323,9 @@ def rebuild_task(
         return _checked(folder, digest)
     program = split_program(baseline.decode("utf-8", "replace"))
     for name in harness:
-        if not PLAIN_NAME.fullmatch(name) or name in program:
-            raise UsageError(f"the task has a file with an impossible name: {name[:80]!r}")
+        check_file_name(name)
+        if name in program:
+            raise UsageError(f"the task has {name} twice, as a fixed file and in its program")
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)

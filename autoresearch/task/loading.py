@@ -23,7 +23,7 @@ from autoresearch.paths import typed_path
 from autoresearch.record.encoding import EncodingError, encode
 from autoresearch.task.lock import parse_lock
 from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task, TaskSettings
-from autoresearch.task.program import ENTRY, PLAIN_NAME, is_lone, join_files, source_digest
+from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_name, is_lone, join_files, source_digest
 
 STATE_FOLDER = ".autoresearch"
 _BASELINE, _BASELINE_OF_FILES = "baseline.py", "baseline.txt"
@@ -301,8 +301,10 @@ def _pins(path: Path, section: str, declared: dict[str, str]) -> dict[str, str]:
     if len(declared) > MAX_FILES:
         raise UsageError(f"{path}: [{section}] names {len(declared)} files", hint=f"{MAX_FILES} are allowed")
     for name, pin in declared.items():
-        if not PLAIN_NAME.fullmatch(name):
-            raise UsageError(f"{path}: {section}.{name!r} is not a plain file name", hint="put it beside task.toml")
+        try:
+            check_file_name(name)
+        except UsageError as error:
+            raise UsageError(f"{path}, {section}: {error}", hint=error.hint) from error
         if not _HEX_SHA256.fullmatch(pin):
             hint = f"the output of: sha256sum {name}"
             raise UsageError(f"{path}: {section}.{name} is not a SHA-256 in lower-case hex", hint=hint)

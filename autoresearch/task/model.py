@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -17,7 +16,7 @@ from msgspec import Meta
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import Run
 from autoresearch.task.lock import Package, parse_lock
-from autoresearch.task.program import ENTRY, MAX_PROGRAM_FILES, source_digest
+from autoresearch.task.program import ENTRY, MAX_PROGRAM_FILES, is_tool_file, source_digest
 
 # How far below the task's floor a measured value may lie: the floor is exact only on average.
 FLOOR_TOLERANCE = 0.002
@@ -37,6 +36,7 @@ def possible_value(value: object, *, sign: float = 1.0, floor: float | None = No
 
 _SEED_DOMAIN = b"autoresearch/seed/1"
 _EVALUATION_DOMAIN = b"autoresearch/evaluation-seed/1"
+_EPISODE_DOMAIN = b"autoresearch/episode-seed/1"
 # Keys of task.toml that came after tasks had been published, by their table.
 _LATER = {"Evaluation": {"world"}, "Evaluator": {"answers", "fresh"}, "Limits": {"program_kib"}}
 
@@ -122,13 +122,8 @@ class Recipe(Section, frozen=True, kw_only=True):
     def files_among(self, names: Iterable[str], fixed: Collection[str]) -> tuple[str, ...]:
         """The files of a program among those of a folder: those that ``edit`` names, then those that it stands for."""
         named = [name for name in self.edit if "*" not in name]
-        meant = (
-            name
-            for name in sorted(names)
-            if name not in named
-            and name not in fixed
-            and any("*" in pattern and fnmatchcase(name, pattern) for pattern in self.edit)
-        )
+        others = (name for name in sorted(names) if name not in named and name not in fixed and not is_tool_file(name))
+        meant = (name for name in others if any("*" in pattern and fnmatchcase(name, pattern) for pattern in self.edit))
         return (*named, *meant)
 
     def fault(self, names: Iterable[str], fixed: Collection[str]) -> str | None:
@@ -301,6 +296,14 @@ def _stated(section: Section) -> dict[str, object]:
 def evaluation_seed(seed: int) -> int:
     """The seed of the evaluator in a run with this seed, below 2**63, without ``fresh``. A program can know it."""
     return int.from_bytes(hashlib.sha256(_EVALUATION_DOMAIN + seed.to_bytes(8, "big")).digest()[:8], "big") >> 1
+
+
+def episode_seed(seed: int, number: int) -> int:
+    """The seed of one episode of an evaluation with this seed, below 2**128: that of one episode tells no other.
+
+    ``numpy.random.SeedSequence``, and so every generator of numpy and Gymnasium, uses all of its bits.
+    """
+    return int.from_bytes(hashlib.sha256(_EPISODE_DOMAIN + b"%d/%d" % (seed, number)).digest()[:16], "big")
 
 
 def seed_for(task_digest: bytes, source_digest: bytes, replicate: int) -> int:

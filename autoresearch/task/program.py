@@ -2,6 +2,8 @@
 
 A program of one ``train.py`` is the text of that file. Any other program has each file behind a line with its name.
 Such a text can't begin a Python program, so no text has two meanings. The metric of some tasks is read from the output.
+
+Names of files that tools obey where they find them, and that nothing of a participant may therefore have.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ import hashlib
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 
 from autoresearch.errors import UsageError
 from autoresearch.task.source import canonical_source
@@ -20,20 +24,52 @@ ENTRY = "train.py"
 MAX_PROGRAM_FILES = 16
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
 
+# In small letters. Coding agents take orders from such files; Python, pytest, make and editors run what stands there.
+_TOOL_FILES = (
+    ".*",  # .git*, .vscode, .envrc, .cursorrules, .mcp.json, .github, …
+    *("agents*.md", "agent.md", "claude*.md", "gemini*.md", "qwen*.md", "codex*.md", "copilot*.md", "cursor*.md"),
+    *("conventions.md", "crush.md", "warp.md", "skill.md", "llms*.txt", "mcp.json", "opencode.json*"),
+    *("*.instructions.md", "*.prompt.md", "*.agent.md", "*.chatmode.md", "*.mdc"),
+    *("conftest.py", "sitecustomize.py", "usercustomize.py", "setup.py", "setup.cfg", "pyproject.toml", "*.pth"),
+    *("tox.ini", "pytest.ini", "pytest.toml", "mypy.ini", "ruff.toml", "uv.toml", "pip.conf", "pipfile*", "pyvenv.cfg"),
+    *("noxfile.py", "ipython_config.py", "jupyter*_config.py", "jupyter*_config.json"),
+    *("makefile*", "gnumakefile", "bsdmakefile", "cmakelists.txt", "cmakepresets.json", "cmakeuserpresets.json"),
+    *("justfile", "taskfile.y*ml", "rakefile", "gemfile", "sconstruct", "wscript", "build.rs", "cargo.toml"),
+    *("package.json", "dockerfile*", "containerfile*", "compose.y*ml", "docker-compose*.y*ml", "devcontainer.json"),
+    *("procfile", "vagrantfile", "jenkinsfile", "*.code-workspace", "*.desktop", "desktop.ini", "autorun.inf"),
+)
+
 _MARK = "==== autoresearch file: "
 _BOUNDARY = re.compile(re.escape(_MARK) + rf"({PLAIN_NAME.pattern}) ====")
 _DOMAIN = b"autoresearch/program/1\n"
 
 
+def is_tool_file(path: str) -> bool:
+    """Whether a part of a path is a name that a tool obeys, such as ``AGENTS.md`` or ``Makefile``, in any spelling."""
+    parts = unicodedata.normalize("NFKC", path).casefold().split("/")
+    return any(fnmatchcase(part.rstrip(". "), pattern) for part in parts for pattern in _TOOL_FILES)
+
+
+def check_file_name(name: str) -> None:
+    """Raises UsageError for a name that no file of a task or a program may have."""
+    if not PLAIN_NAME.fullmatch(name):
+        raise UsageError(f"{name[:80]!r} is no plain file name", hint="use letters, digits, dots, - and _")
+    if is_tool_file(name):
+        raise UsageError(
+            f"tools obey a file with the name {name}, so no task or program has one", hint="give the file another name"
+        )
+
+
 def join_files(files: Mapping[str, str]) -> str:
     """The text of a program from its files, in their order; each but a lone ``train.py`` ends with a newline.
 
-    Raises UsageError where a file has a line that only boundaries may have.
+    Raises UsageError where a file has a line that only boundaries may have, or a name that tools obey.
     """
     if list(files) == [ENTRY]:
         return files[ENTRY]
     parts = []
     for name, content in files.items():
+        check_file_name(name)
         if content.startswith(_MARK) or f"\n{_MARK}" in content:
             raise UsageError(f"{name} has a line that begins with {_MARK.strip()!r}", hint="change that line")
         parts.append(f"{_MARK}{name} ====\n{content}" + ("\n" if content and not content.endswith("\n") else ""))
@@ -58,6 +94,7 @@ def split_program(text: str) -> dict[str, str]:
         boundary = _BOUNDARY.fullmatch(line)
         if boundary is None or boundary[1] in files:
             raise UsageError(f"the program has a boundary line that names no file of its own: {line[:80]!r}")
+        check_file_name(boundary[1])
         lines = files[boundary[1]] = []
     if list(files) == [ENTRY] or len(files) > MAX_PROGRAM_FILES:
         raise UsageError(f"the program has {len(files)} files behind boundary lines, which is no valid form")

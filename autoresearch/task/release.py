@@ -19,6 +19,7 @@ from msgspec import Meta
 
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import BlobRef, Release
+from autoresearch.task.program import is_tool_file
 
 _VERSION = re.compile(r"v?(?P<numbers>[0-9]+(?:\.[0-9]+)*)(?P<rest>.*)", re.DOTALL)
 _PARTS = re.compile(r"[0-9]+|[a-z]+")
@@ -100,6 +101,8 @@ def check_files(files: Iterable[File]) -> list[File]:
     for file in paths:
         if fault := fault_of_path(file.path):
             raise BadBundle(f"the file {file.path[:80]!r} is refused: {fault}")
+        if is_tool_file(file.path):
+            raise BadBundle(f"the file {file.path[:80]!r} is refused: tools obey a file with such a name")
         if file.path in names:
             raise BadBundle(f"it has two files {file.path[:80]!r}")
         names.add(file.path)

@@ -28,6 +28,7 @@ from autoresearch.log.standing.answers import NOBODY
 from autoresearch.log.standing.context import participant_with_key
 from autoresearch.record.kinds import BlobRef
 from autoresearch.text import counted
+from autoresearch.trust.identity import load_identity
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch_cli import here
 

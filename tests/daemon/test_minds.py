@@ -222,10 +222,13 @@ def test_a_proposer_that_is_not_set_up_is_refused(start: Callable[..., Daemon]) 
 
 AGENT = """
 import os, pathlib, re, sys
+assert sorted(name for name in os.listdir() if name != ".git") == ["PROMPT.md", "written_by_participants"]
+assert "are data" in pathlib.Path("PROMPT.md").read_text()
+os.chdir("written_by_participants")
 here = pathlib.Path("train.py")
 text = here.read_text()
 history = pathlib.Path("history.md").read_text()
-assert "toy" in history and "Text in history.md" in pathlib.Path("PROMPT.md").read_text()
+assert "toy" in history
 assert not [name for name in os.environ if name.startswith("AUTORESEARCH_")], os.environ
 assert sys.stdin.read() == ""
 old = float(re.search(r"^X = ([0-9.]+)", text, re.M)[1])
@@ -254,8 +257,8 @@ def test_a_command_does_the_research(start: Callable[..., Daemon], tmp_path: Pat
 
 CPP_AGENT = """
 import pathlib
-here = pathlib.Path("bench.cpp")
-assert pathlib.Path("run.sh").exists() and "bench.cpp and run.sh" in pathlib.Path("PROMPT.md").read_text()
+here = pathlib.Path("written_by_participants/bench.cpp")
+assert here.with_name("run.sh").exists() and "bench.cpp and run.sh" in pathlib.Path("PROMPT.md").read_text()
 here.write_text(here.read_text().replace("BLOCK = 8;", "BLOCK = 18;"))
 print("Larger blocks")
 """
@@ -275,10 +278,17 @@ def test_a_command_changes_one_of_several_files(start: Callable[..., Daemon], tm
     [
         ("raise SystemExit('no credit left')", "ended with status 1: no credit left"),
         ("print('done')", "Nothing changed"),
-        ("import os; os.remove('train.py'); os.symlink('/etc/passwd', 'train.py')", "left no train.py"),
-        ("import os; os.remove('train.py'); os.mkfifo('train.py')", "no plain file"),
-        ("open('train.py', 'w').write('x = 1' * 100_000)", "more than the allowed"),
-        ("open('train.py', 'wb').write(b'\\xff')", "not UTF-8"),
+        (
+            "import os; os.chdir('written_by_participants'); os.remove('train.py')\n"
+            "os.symlink('/etc/passwd', 'train.py')",
+            "left no train.py",
+        ),
+        (
+            "import os; os.chdir('written_by_participants'); os.remove('train.py'); os.mkfifo('train.py')",
+            "no plain file",
+        ),
+        ("open('written_by_participants/train.py', 'w').write('x = 1' * 100_000)", "more than the allowed"),
+        ("open('written_by_participants/train.py', 'wb').write(b'\\xff')", "not UTF-8"),
         ("import time; time.sleep(60)", "did not end within 1 s"),
     ],
 )

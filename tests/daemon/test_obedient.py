@@ -182,6 +182,7 @@ def test_a_model_that_obeys_strangers_changes_nothing_but_its_own_words(daemon: 
 
 AGENT = """
 import os, pathlib, re
+os.chdir("written_by_participants")
 history = pathlib.Path("history.md").read_text()
 orders = re.findall(r"(?im)^.*\\b(?:set|reveal|claim|run|publish|withdraw)\\b.*$", history)
 assert orders

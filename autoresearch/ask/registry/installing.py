@@ -20,6 +20,7 @@ from autoresearch.record.kinds import BlobRef
 from autoresearch.run.package_locks import resolve_packages
 from autoresearch.run.sandbox.scratch import scratch_folder, sweep
 from autoresearch.task.lock import Package, parse_wanted
+from autoresearch.task.program import is_tool_file
 from autoresearch.task.release import BadBundle, Component, File, tree_hash, unpack
 
 PYPROJECT = "pyproject.toml"
@@ -68,7 +69,8 @@ def release_files(
         if source != "git" and _has_bundle(log, blobs, release, found, fetch, required=source == "bundle"):
             files = unpack(blobs.get(found.bundle.sha256))
         elif found.metadata.git:
-            files = fetch_files(found.metadata.git, found.metadata.commit, protocols=protocols)
+            whole = fetch_files(found.metadata.git, found.metadata.commit, protocols=protocols)
+            files = [file for file in whole if not is_tool_file(file.path)]
         else:
             raise NotFound(
                 f"{what} names no git repository", hint="autoresearch network peers, who may have its bundle"
@@ -164,12 +166,15 @@ def install_release(  # noqa: PLR0913 - those of checked_release, and where
 
 
 def requirements_of(found: Component, files: Sequence[File]) -> list[str]:
-    """The packages that a release asks for, from its own files. Raises UsageError for lines that no list may have."""
+    """The packages that a release asks for, from its own files; of a ``pyproject.toml``, which it has not, its record.
+
+    Raises UsageError for lines that no list may have.
+    """
     path = found.metadata.requirements_path
     file = next((file for file in files if file.path == path), None)
-    if not path or file is None:
-        return []
-    return read_requirements(path, file.content)
+    if file is not None:
+        return read_requirements(path, file.content)
+    return parse_wanted("\n".join(found.metadata.requirements), path) if is_tool_file(path) else []
 
 
 def read_requirements(path: str, content: bytes) -> list[str]:

@@ -21,6 +21,7 @@ from autoresearch.ask.requests import Description, PublishRequest
 from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError, install_command
 from autoresearch.record.kinds import BlobRef
 from autoresearch.record.kinds import Release as ReleaseBody
+from autoresearch.task.program import is_tool_file
 from autoresearch.task.release import NAME, TYPE, VERSION, BadBundle, File, Metadata, component_of, pack, tree_hash
 
 COMPONENT_INI = "component.ini"
@@ -91,7 +92,7 @@ def prepared(
     commit: str = "",
     notes: Sequence[str] = (),
 ) -> Prepared:
-    """The same of files that are there already. Raises UsageError."""
+    """The same of files that are there already; those with names that tools obey are left out. Raises UsageError."""
     found = _with_ini(files, description)
     name, version = found.name or default_name, found.version or _version_in(files)
     for what, text, pattern, option in (
@@ -109,12 +110,15 @@ def prepared(
     required = next((file for file in files if file.path == requirements_path), None)
     if requirements_path and required is None:
         raise UsageError(f"the component has no file {requirements_path}", hint=", ".join(REQUIREMENTS))
+    own = [file for file in files if not is_tool_file(file.path)]
+    if left := sorted({file.path for file in files} - {file.path for file in own}):
+        notes = (*notes, f"left out, because tools obey such files: {', '.join(left)[:200]}")
     first_line = found.description.strip().partition("\n")[0][:300]
     try:
-        bundle = pack(files)
+        bundle = pack(own)
         metadata = Metadata(
             type=found.type,
-            tree=tree_hash(files),
+            tree=tree_hash(own),
             description=found.description.strip(),
             git=git,
             commit=commit if git else "",

@@ -16,6 +16,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from autoresearch.project.components.finding import missing_methods
 from autoresearch.project.interfaces import Agent
 from autoresearch.project.learned import load_state, packed_text, save_state
 from autoresearch.project.model import AGENT
+from autoresearch.task.model import episode_seed
 
 # An agent that advances so often without a step in its environment never ends its episode.
 _MOST_IDLE = 10_000
@@ -145,7 +147,7 @@ class Session:
     def _seeds(self) -> Iterator[int]:
         """Of an environment's episodes: each its own in a benchmark run, the first alone in training."""
         seed = self._order.seed
-        return iter([seed]) if self._order.mode == "train" else itertools.count(seed)
+        return iter([seed]) if self._order.mode == "train" else map(partial(episode_seed, seed), itertools.count())
 
     def _look(self) -> None:
         if self._stopping():

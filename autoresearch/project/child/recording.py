@@ -9,6 +9,7 @@ import inspect
 import itertools
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from autoresearch.project.child.messages import Figures
@@ -87,6 +88,10 @@ def curve_of(rewards: Sequence[float]) -> list[float]:
     return [statistics.fmean(rewards[a:b]) for a, b in itertools.pairwise(cuts)]
 
 
+# An environment gets a seed of as many bits as it takes: Gymnasium's take all, a message has 63, old ones 32.
+_SEED_BITS = (128, 63, 32)
+
+
 class Recorder:
     """An environment as its users see it: ``step`` returns Gymnasium's five values, all else is the environment's.
 
@@ -98,6 +103,7 @@ class Recorder:
         self._tally = tally
         self._seeds = seeds
         self._takes_seed = takes_seed(environment.reset)
+        self._seed_bits: tuple[int, ...] = _SEED_BITS  # once it took a seed, these bits alone
         self._step = environment.step
         self._before = 0  # steps of earlier episodes
         self._rewards: list[Any] = []  # of the steps of this one
@@ -111,14 +117,28 @@ class Recorder:
 
     def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
         """Begin an episode. Returns observation and info. Older environments take no seed and return no info."""
-        if "seed" not in given and (seed := next(self._seeds, None)) is not None:
-            given["seed"] = seed
-        result = self.inner.reset(**given) if self._takes_seed else self.inner.reset()
+        if not self._takes_seed:
+            result = self.inner.reset()
+        elif "seed" in given or (seed := next(self._seeds, None)) is None:
+            result = self.inner.reset(**given)
+        else:
+            result = self._reset_with(seed, given)
         self._before = self.taken
         self._rewards.clear()
         observation, info = result if isinstance(result, tuple) and len(result) == 2 else (result, {})
         self._observation = observation
         return observation, info
+
+    def _reset_with(self, seed: int, given: dict[str, Any]) -> Any:  # noqa: ANN401
+        *longer, shortest = self._seed_bits
+        for bits in longer:
+            with suppress(Exception):  # each environment has an error of its own for a number that is too large
+                found = self.inner.reset(**given, seed=seed % 2**bits)
+                self._seed_bits = (bits,)
+                return found
+        found = self.inner.reset(**given, seed=seed % 2**shortest)
+        self._seed_bits = (shortest,)
+        return found
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, Any]:  # noqa: ANN401
         """Take an action. Returns observation, reward, terminated, truncated and info."""

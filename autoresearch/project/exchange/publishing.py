@@ -24,7 +24,7 @@ from autoresearch.project.learned import LEARNED
 from autoresearch.project.model import INI, PARAMETERS, Component, Project, load_ini, project_of, with_parameters
 from autoresearch.project.runs.kept import Run
 from autoresearch.task.loading import MANIFEST
-from autoresearch.task.program import MAX_PROGRAM_FILES, PLAIN_NAME, join_files, source_digest, split_program
+from autoresearch.task.program import MAX_PROGRAM_FILES, check_file_name, join_files, source_digest, split_program
 
 ENVIRONMENT = "environment"
 BENCHMARK_EPISODES = 100
@@ -130,7 +130,8 @@ def environment_files(project: Project) -> dict[str, bytes]:
     first = names.add(component, files)
     found = dict(names.files)
     for path in data_of(files):
-        if not PLAIN_NAME.fullmatch(path.name) or path.name in (MANIFEST, LOOSE, LOCK, *found):
+        check_file_name(path.name)
+        if path.name in (MANIFEST, LOOSE, LOCK, *found):
             raise UsageError(f"{component.key} reads {path.name}, which can't be published", hint="rename that file")
         found[path.name] = path.read_bytes()
     lines = [f"[{ENVIRONMENT}.{component.name}]", f"class_name = {first.removesuffix('.py')}:{component.class_name}"]

@@ -9,11 +9,13 @@ actions; it can neither reach the environment nor begin an episode anew, and wha
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import sys
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from autoresearch.project.inside.training import environment_project, flat_proje
 from autoresearch.project.learned import LEARNED, unpack_learned
 from autoresearch.project.model import load_ini
 from autoresearch.services.spaces import description_of, space_of
+from autoresearch.task.model import episode_seed
 from autoresearch.text import one_line
 
 
@@ -108,16 +111,17 @@ def examine() -> None:
         UsageError: a number of the task is none.
         AutoresearchError: the environment fails, or the agent's actions are none.
     """
-    folder, seed = Path.cwd(), int(os.environ.get("AUTORESEARCH_SEED", "0")) % 2**31
+    folder, seed = Path.cwd(), int(os.environ.get("AUTORESEARCH_SEED", "0"))
     project, episodes = environment_project(folder), _episodes(folder)
     tally, talk = Tally(), Conversation.given()
     name = project.component("environment").name
-    environment = Recorder(Members(project, seed=seed, made=lambda *made: made[2]).default("environment"), tally)
+    inner = Members(project, seed=seed, made=lambda *made: made[2]).default("environment")
+    environment = Recorder(inner, tally, map(partial(episode_seed, seed), itertools.count()))
     action_space = getattr(environment, "action_space", None)
     spaces = [description_of(space) for space in (action_space, getattr(environment, "observation_space", None))]
     talk.send({"name": name, "episodes": episodes, "action_space": spaces[0], "observation_space": spaces[1]})
-    for number in range(episodes):
-        observation, info = environment.reset(seed=seed + number)
+    for _ in range(episodes):
+        observation, info = environment.reset()
         talk.send([observation, _plain(info)])
         ended = False
         while not ended:

@@ -25,6 +25,7 @@ from autoresearch.project.runs.process import Child, RunStopped, act, ended, sto
 from autoresearch.project.runs.running import OWN, kept
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.services import find_service
+from autoresearch.task.model import episode_seed
 from autoresearch.text import one_line
 
 _LOOPBACK = "127.0.0.1"
@@ -80,7 +81,7 @@ def train_with_actors(  # noqa: PLR0913 - each is a choice of the person who run
                 project=project,
                 address=_LOOPBACK,
                 port=port,
-                seed=seed + 1000 * number,
+                seed=episode_seed(seed, number) % 2**32,
                 episodes=0,
                 isolated=pythons.executables,
             )

@@ -65,7 +65,7 @@ def do_project_run(  # noqa: PLR0913 - each is a choice of the person who runs i
     """Train a project, or benchmark it, and keep the run in its folder.
 
     It goes on from the run that ``start`` names, else from the newest. The seed of a training run follows from its
-    parent unless given; the episodes of a benchmark run have the seeds ``seed``, ``seed + 1`` …, from 0.
+    parent unless given; the seed of each episode of a benchmark run is hashed from ``seed`` (0) and its number.
     Where other participants wrote some of the code it runs in the sandbox, unless there is ``trust``.
 
     Raises:

@@ -18,7 +18,7 @@ from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
 from autoresearch.record.kinds import BlobRef
-from autoresearch.task.release import File, tree_hash
+from autoresearch.task.release import File, tree_hash, unpack
 from tests.ask.registry.making import FILE_ALONE, FILES, MAIN, git, publish, repository
 from tests.record.making import NOW_MS, key
 
@@ -228,9 +228,20 @@ def test_what_can_not_be_published_is_a_sentence(
 
 
 def test_a_pyproject_gives_version_and_packages(tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_text("1 2 3")
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.3"\ndependencies = ["numpy>=1.26", "x<2"]\n')
     found = prepare(tmp_path, Description(type="dataset", name="d"))
     assert (found.version, found.metadata.requirements) == ("0.3", ["numpy>=1.26", "x<2"])
+    assert [file.path for file in unpack(found.bundle)] == ["data.txt"]
+
+
+def test_packages_that_a_pyproject_asks_for_are_those_of_the_record(
+    log: Log, blobs: BlobStore, tmp_path: Path, wheels: Path
+) -> None:
+    project = File("pyproject.toml", b'[project]\ndependencies = ["tiny_a"]\n')
+    release = publish(log, blobs, files=(*FILES, project))
+    assert install_release(log, blobs, release.id, tmp_path / "corridor").requirements == ("tiny_a",)
+    assert not (tmp_path / "corridor/pyproject.toml").exists()
 
 
 def test_a_registry_file_is_read_as_it_is_written(tmp_path: Path) -> None:
