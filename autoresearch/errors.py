@@ -1,4 +1,6 @@
-"""Every error that a person may see: one tree, each with its sentence, a hint and an exit status.
+"""Every error that a person may see, with its sentence, a hint and an exit status.
+
+Also how this installation gets what it lacks: from where it came itself, never from a package of the same name.
 
 AutoresearchError            1  something failed
 ├── UsageError               2  the command or a file's content is wrong
@@ -17,8 +19,6 @@ AutoresearchError            1  something failed
     ├── ServiceFailed           the server's own code raised an error
     ├── ServiceRefused       6  the server says no: an unknown name, another configuration, no room
     └── BadMessage              a value that cannot be sent, or bytes that are no message
-
-How this installation gets what it lacks: from where it came itself, never from a package of the same name.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
-"""What others wrote, made harmless for whoever reads it: on a terminal, in a log file, in a JSON document. Pure.
+"""Texts for people: what others wrote, made harmless; numbers, times and sizes in words.
 
-Harmful is a character that steers a terminal (C0, C1), turns the direction of writing, breaks a line where one is
-meant, or cannot be seen: format characters, Unicode tags, variation selectors, fillers. Everything that goes to a
-person passes here where it leaves; files that are data (a source in a pipe, a bundle) do not.
-
-Numbers and times in words. Pure.
-
-Whether less or more of a metric is better. Pure.
-
-Sizes that rules and the API share.
+Also whether less or more of a metric is better. Pure. Harmful is a character that steers a terminal (C0, C1), turns the
+direction of writing, breaks a line where one is meant, or cannot be seen: format characters, Unicode tags, variation
+selectors, fillers. Everything that goes to a person passes here where it leaves; files that are data (a source in a
+pipe, a bundle) do not.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,7 +56,7 @@ def measure(*, quick: bool) -> dict[str, float]:
     if level is Level.NONE:
         raise RuntimeError("no sandbox holds on this machine")
     shipped = shipped_task()
-    shipped = replace(shipped, baseline=shipped.baseline.replace(b"LR = 0.001 ", b"LR = 0.008 "))
+    shipped = msgspec.structs.replace(shipped, baseline=shipped.baseline.replace(b"LR = 0.001 ", b"LR = 0.008 "))
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -99,7 +98,7 @@ def asked(
 
 
 def _shorter(task: Task, times: int) -> Task:
-    return replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / times))
+    return msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / times))
 
 
 def _measured(
@@ -109,7 +108,7 @@ def _measured(
     shares: tuple[float, ...] = SHARES,
     challenges: int = CHALLENGES,
 ) -> dict[str, float]:
-    task = replace(task, limits=msgspec.structs.replace(task.limits, program_kib=PROGRAM_KIB))
+    task = msgspec.structs.replace(task, limits=msgspec.structs.replace(task.limits, program_kib=PROGRAM_KIB))
     honest = train(task, bench)
     figures = {f"{task.name}: run seconds": honest.seconds}
     for where in places:

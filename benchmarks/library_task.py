@@ -7,7 +7,6 @@ documents that are neither trained nor measured on. Every interpreter has anothe
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 
 import msgspec
 
@@ -60,7 +59,7 @@ def library_task(*, documents: int, budget: float, train: int = 20_000, fresh: i
     after = after[after.index("def load(name):") :]
     assert shipped.evaluation is not None
     baseline = shipped.baseline.decode().replace("DEPTH = 3 ", "DEPTH = 1 ").replace("LR = 0.001 ", "LR = 0.008 ")
-    return replace(
+    return msgspec.structs.replace(
         shipped,
         name=f"library-{documents}",
         metric=msgspec.structs.replace(shipped.metric, floor=None),

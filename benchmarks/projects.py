@@ -16,7 +16,8 @@ from pathlib import Path
 
 from autoresearch.ask.registry.choosing import resolve, search
 from autoresearch.ask.registry.installing import install_release
-from autoresearch.ask.registry.preparing import Said, prepared
+from autoresearch.ask.registry.preparing import prepared
+from autoresearch.ask.requests import Description
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.record.kinds import BlobRef, Release
@@ -122,7 +123,7 @@ def _installed(folder: Path, rounds: int) -> dict[str, float]:
     _write_wheel(folder / "wheels")
     files = [File(f"part{number}.py", b"VALUE = 1\n" * 100) for number in range(20)]
     files += [File("main.py", b"class Main:\n    pass\n"), File("requirements.txt", b"tiny_a>=1\n")]
-    said = Said(type="policy", name="small", version="1.0.0", class_name="main:Main")
+    said = Description(type="policy", name="small", version="1.0.0", class_name="main:Main")
     owner = _publisher(0)
     with Log.open(folder / "small.sqlite", DEFAULT_NETWORK) as log, BlobStore(folder / "blobs") as blobs:
         made = prepared(files, said)

@@ -13,6 +13,9 @@ import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from autoresearch.run.sandbox import probes
+from tests.walls import attacked_once
+
 # Few examples, the same each time: a change is judged by what it changes. `make hunt` looks for others, many of them.
 # A property that found its mistake only among more says how many it needs.
 settings.register_profile(
@@ -84,6 +87,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for holder, name in holders:
             own = getattr(holder, name, settings())
             setattr(holder, name, settings(own, max_examples=own.max_examples * times, derandomize=False))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _walls() -> None:
+    """What asks in this process how good the sandbox is gets the answer of one attack."""
+    probes.probe_sandbox = attacked_once
 
 
 Once = Callable[[str, Callable[[Path], None]], Path]

@@ -8,6 +8,10 @@ import re
 import subprocess
 import sys
 
+from tests.warm import COMMAND, COMMAND_MODULES, warm
+
+AUTORESEARCH = [sys.executable, "-m", "autoresearch_cli"]
+
 
 def on_terminal(command: list[str], *, typed: str = "", **variables: str) -> str:
     """Run a command on a new terminal to its end: with these variables of the environment, and a person who types.
@@ -17,15 +21,20 @@ def on_terminal(command: list[str], *, typed: str = "", **variables: str) -> str
     """
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "PAGER": "cat", **variables}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
-        os.close(theirs)
-        os.write(ours, typed.encode())
-        shown = b""
-        try:
-            while piece := os.read(ours, 65536):
-                shown += piece
-        except OSError:  # Linux says EIO when the last process has closed the terminal
-            pass
-        finally:
-            os.close(ours)
+    if command[:3] == AUTORESEARCH:
+        streams = dict.fromkeys(range(3), theirs)
+        process = warm(*COMMAND_MODULES).start(COMMAND, *command[3:], descriptors=streams, environment=environment)
+    else:
+        process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    os.write(ours, typed.encode())
+    shown = b""
+    try:
+        while piece := os.read(ours, 65536):
+            shown += piece
+    except OSError:  # Linux says EIO when the last process has closed the terminal
+        pass
+    finally:
+        os.close(ours)
+    process.wait()
     return re.sub("\r+\n", "\n", shown.decode())

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from autoresearch.ask.node import PeersAnswer, PeerView, ServicesAnswer, ServiceView
+from autoresearch.ask.node import PeersAnswer, PeerView, ServicesAnswer
 from autoresearch.errors import AmbiguousId, NoTaskYet, NotFound, UsageError
 from autoresearch.judging.scoring import task_rules
 from autoresearch.log.log import Log
@@ -22,7 +22,7 @@ from autoresearch.log.standing.context import participant_of, participant_with_k
 from autoresearch.log.standing.participants import TrackRecord, mark_view
 from autoresearch.log.standing.queries import banned_until, records_behind
 from autoresearch.record.kinds import Run, Task
-from autoresearch.services import Service, running_services
+from autoresearch.services import running_services
 from autoresearch.text import one_line, plain_name
 
 # As many recent runs as are looked at for one on a task that this log knows.
@@ -198,9 +198,4 @@ def _with_participant(log: Log, peer: PeerView, records: Sequence[TrackRecord], 
 
 def services_answer(folder: Path) -> ServicesAnswer:
     """The services whose files are in a folder, and that run."""
-    return ServicesAnswer(services=[service_view(each) for each in running_services(folder)])
-
-
-def service_view(service: Service) -> ServiceView:
-    """One service."""
-    return ServiceView(**msgspec.structs.asdict(service))
+    return ServicesAnswer(services=list(running_services(folder)))

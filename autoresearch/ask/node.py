@@ -9,6 +9,7 @@ from autoresearch.log.standing.answers import (
     ParticipantView,
     ProgramView,
 )
+from autoresearch.services import Service
 
 
 class VoterView(Answer, frozen=True, kw_only=True):
@@ -371,27 +372,8 @@ class Event(Answer, frozen=True, kw_only=True):
     data: dict[str, object] = {}
 
 
-class ServiceView(Answer, frozen=True, kw_only=True):
-    """A service: ``kind`` is "action", "trainer", "inference" or "env".
-
-    ``requests`` are the questions that it has answered. ``public_key`` is the server's, in hexadecimal digits; empty
-    where clients of this machine need no key.
-    """
-
-    name: str
-    kind: str
-    component: str
-    project: str
-    address: str
-    port: int
-    pid: int
-    since_ms: int
-    requests: int
-    public_key: str
-
-
 class ServicesAnswer(Answer, frozen=True, kw_only=True):
     """The services that run on this machine, by name."""
 
     schema: str = "autoresearch.services/1"
-    services: list[ServiceView]
+    services: list[Service]

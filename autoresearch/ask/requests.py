@@ -1,6 +1,6 @@
-"""The parameters of operations that take no body: a field is a part of the path or of the query string.
+"""What the API is asked: the bodies of requests, and the parameters of operations that take no body.
 
-What the API is asked to do: the bodies of its requests. Fields that are not named here are refused.
+A parameter is a part of the path or of the query string. Fields that are not named here are refused.
 """
 
 from __future__ import annotations
@@ -349,15 +349,9 @@ class BringRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
     most: Annotated[int, Meta(ge=1, le=1000)] = 20
 
 
-class PublishRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Publish a component: the folder or the file ``place``, or a ``commit`` of the repository ``git``.
+class Description(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A publisher's words about a component; what is left out stands in its ``component.ini`` or in its files."""
 
-    What is left out stands in its ``component.ini`` or follows from its files.
-    """
-
-    place: FolderPath = ""
-    git: Annotated[str, Meta(max_length=512)] = ""
-    commit: Annotated[str, Meta(max_length=64)] = ""
     type: Annotated[str, Meta(max_length=32)] = ""
     name: Annotated[str, Meta(max_length=64)] = ""
     version: Annotated[str, Meta(max_length=64)] = ""
@@ -367,6 +361,17 @@ class PublishRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     license: Annotated[str, Meta(max_length=64)] = ""
     needs: Annotated[list[ShortText], Meta(max_length=32)] = []
     interfaces: Annotated[list[ShortText], Meta(max_length=32)] = []
+
+
+class PublishRequest(Description, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish a component: the folder or the file ``place``, or a ``commit`` of the repository ``git``.
+
+    What is left out stands in its ``component.ini`` or follows from its files.
+    """
+
+    place: FolderPath = ""
+    git: Annotated[str, Meta(max_length=512)] = ""
+    commit: Annotated[str, Meta(max_length=64)] = ""
 
 
 class PublishTaskRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -40,14 +40,13 @@ from autoresearch.record.kinds import (
     Note,
     Release,
     Run,
-    RunOutcome,
     Task,
     Verification,
     Withdrawal,
     Yank,
 )
 from autoresearch.record.record import Record, plain_body
-from autoresearch.text import duration, one_line, size
+from autoresearch.text import one_line
 from autoresearch.words import MEASURED_BY, RUN_STATE_SENTENCES, UNDECIDED, RunState, RunStatus
 
 
@@ -320,11 +319,6 @@ SUMMARY_CHARACTERS = 120
 def summary(body: Body | dict[str, object]) -> str:
     """What a record says, in a line; empty for kinds that this version doesn't know."""
     return one_line(_sentence(body), SUMMARY_CHARACTERS)
-
-
-def used_words(run: RunOutcome) -> list[str]:
-    """What a run used, for people: its time, its processor time, its memory."""
-    return [duration(run.duration_ms), f"{duration(run.cpu_ms)} of processor", size(run.peak_memory_bytes)]
 
 
 def _sentence(body: Body | dict[str, object]) -> str:

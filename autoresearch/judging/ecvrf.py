@@ -1,9 +1,8 @@
 """Verifiable random function: ECVRF-EDWARDS25519-SHA512-TAI (RFC 9381), over libsodium's group. Pure.
 
 The holder of the secret key computes one output for an input, and a proof by which everybody can check the output. A
-plain signature would not do: its signer can try nonces until it likes the result.
-
-Python's integers are not constant in time. A program on the same machine can learn of the key by measuring ``prove``.
+plain signature would not do: its signer can try nonces until it likes the result. Python's integers are not constant in
+time: a program on the same machine can learn of the key by measuring ``prove``.
 """
 
 from __future__ import annotations

@@ -1,14 +1,7 @@
-"""The steps of a check. The first checks a record's id and signature.
+"""Evidence step by step: what records prove against their author.
 
-Checks of forks: one device, one sequence number, two records.
-
-Checks of lineages: whether a run names a parent on another task.
-
-Checks of seeds: a run's follows from task, program and replicate, a verifier's from its proof.
-
-Checks of a verification's records, before its measurement is repeated.
-
-Compares a verification with the same measurement on this machine, number by number.
+Ids and signatures; forks (one device, one sequence number, two records); lineages; seeds; a verification's records, and
+its numbers beside the same measurement on this machine.
 """
 
 from __future__ import annotations
@@ -67,13 +60,13 @@ class Outcome(NamedTuple):
 
 def opened(given: Given, network: Network, what: str) -> tuple[list[Step], Record | None]:
     """The record in the bytes, or None where their hash is not the id or the signature does not hold."""
-    found = hashlib.sha256(given.raw).digest()
-    steps = [Step(f"{what}: id", format_id(given.id), format_id(found), found == given.id)]
+    digest = hashlib.sha256(given.raw).digest()
+    steps = [Step(f"{what}: id", format_id(given.id), format_id(digest), digest == given.id)]
     record = admit(given.raw, given.signature, network, now_ms=_ANY_TIME)
     if isinstance(record, Refusal):
         return [*steps, Step(f"{what}: signature", "its author's", record.sentence, agrees=False)], None
     steps.append(Step(f"{what}: signature", f"device {record.author.hex()}", "holds", agrees=True))
-    return steps, record if found == given.id else None
+    return steps, record if digest == given.id else None
 
 
 def failed(steps: list[Step], sentence: str) -> Outcome:
@@ -159,14 +152,14 @@ def check_run_seed(run: Given, network: Network, *, source: bytes | None = None)
     if not isinstance(body, Run):
         return failed(steps, f"the record is {with_article(record.kind)}, not a run")
     same_program = None
-    found = "the source is not on this machine"
+    shown_digest = "the source is not on this machine"
     if source is not None:
-        found = _digest(source)
-        same_program = found == body.source_digest.hex()
+        shown_digest = _digest(source)
+        same_program = shown_digest == body.source_digest.hex()
     chosen, seed = has_chosen_seed(body), seed_for(body.task, body.source_digest, body.replicate)
     steps += [
         Step("task", body.task.hex(), ""),
-        Step("program", body.source_digest.hex(), found, same_program),
+        Step("program", body.source_digest.hex(), shown_digest, same_program),
         Step("replicate", str(body.replicate), ""),
         Step("seed", str(body.seed), str(seed), not chosen),
     ]
@@ -201,8 +194,8 @@ def proof_steps(author: bytes, body: Verification) -> tuple[list[Step], bytes | 
     proof, and each question has one output (RFC 9381).
     """
     output = ecvrf.verify(author, question(body.run, body.stage, body.round), body.proof)
-    asked = f"of this device for this run, {body.stage}, round {body.round}"
-    steps = [Step("proof", asked, "does not hold" if output is None else "holds", output is not None)]
+    wanted = f"of this device for this run, {body.stage}, round {body.round}"
+    steps = [Step("proof", wanted, "does not hold" if output is None else "holds", output is not None)]
     if output is None:
         return steps, None
     drawn = seeds(output, len(body.seeds))
@@ -276,11 +269,11 @@ def _unmeasurable(body: Verification, claim: Run) -> str:
 GAP_ROUNDING = 0.1
 
 
-def close_enough(stated: float | None, found: float | None, within: float) -> bool:
+def close_enough(stated: float | None, measured: float | None, within: float) -> bool:
     """Whether two measurements agree within ``within``. Two missing ones agree."""
-    if stated is None or found is None:
-        return stated is found
-    return abs(stated - found) <= within
+    if stated is None or measured is None:
+        return stated is measured
+    return abs(stated - measured) <= within
 
 
 def compared(
@@ -333,9 +326,9 @@ def _evaluation(
     return Outcome(tuple(steps), holds=True, sentence=f"the claim {ours} here as well")
 
 
-def _answers(stated: Verification, found: Verification) -> list[Step]:
+def _answers(stated: Verification, measured: Verification) -> list[Step]:
     """The referee's findings of a checkpoint, stated and found."""
-    challenges = found.metrics.get("challenges", 0)
+    challenges = measured.metrics.get("challenges", 0)
     allowed = {
         "challenges": 0.0,
         "mismatches": challenges * MISMATCHES,
@@ -345,8 +338,8 @@ def _answers(stated: Verification, found: Verification) -> list[Step]:
     return [
         Step(name.replace("_", " "), _number(one), _number(other), close_enough(one, other, within))
         for name, within in allowed.items()
-        if (one := stated.metrics.get(name)) is not None or name in found.metrics
-        for other in (found.metrics.get(name),)
+        if (one := stated.metrics.get(name)) is not None or name in measured.metrics
+        for other in (measured.metrics.get(name),)
     ]
 
 

@@ -1,16 +1,14 @@
-"""Reports: what one participant measured of one run, as far as the rules need it. Pure.
+"""The state of a run, computed from reports: what one participant measured of it.
 
-Commit before reveal: a verifier fixes its result before it can know the results of others. Pure.
-
-It publishes a digest first, and its result when enough others have published their digests. A reveal links its own
-commitment and those of the others that it waited for. The hash proves the order: a commitment that another's reveal
-links is older than that reveal, whatever their clocks said.
-
-Computes the state of a run from reports. Pure: the same reports in any order give the same state.
+Pure: the same reports in any order give the same state.
 
 reported → provisional → confirmed | not replicated
         ↘ disputed → provisional | refuted            fraud: proven by records alone
         ↘ unavailable → provisional | disputed
+
+Commit before reveal: a verifier publishes a digest first, and its result when enough others have published theirs, so
+nobody can fit a result to those of others. A reveal links its own commitment and those of the others that it waited
+for: a commitment that another's reveal links is older than that reveal, whatever their clocks said.
 """
 
 from __future__ import annotations
@@ -41,7 +39,8 @@ class Report(NamedTuple):
     ``voter`` is the verifier's voter, ``attested`` whether it counts. ``order`` sorts reports: time and id.
     ``commitment`` is the record that fixed it before the reveal, ``links`` are all links of the reveal. Without
     ``measured`` there is no value, and the run did not pass: the run failed in the pairs, or there was an ``obstacle``
-    (ERROR or UNAVAILABLE), which what the voter measures of the same stage and round replaces. ``improvements`` are the differences of the pairs, positive where the run is better than its parent.
+    (ERROR or UNAVAILABLE), which what the voter measures of the same stage and round replaces. ``improvements`` are
+    the differences of the pairs, positive where the run is better than its parent.
     ``values`` are the run's own values in the pairs, or the one of the evaluation, ``parents`` those of its parent in
     the pairs; smaller is better.
     """
@@ -167,9 +166,9 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     finding, count = judge_pairs(
         [report.improvements for report in pairs], noise=noise, minimum_effect=minimum_effect, most=voters - 1
     )
-    told = pairs[:count] if count >= CONFIRMING_VOTERS else []  # one verifier alone gives no number
-    improvements = [value for report in told for value in report.improvements]
-    values = [value for report in told for value in report.values]
+    counted = pairs[:count] if count >= CONFIRMING_VOTERS else []  # one verifier alone gives no number
+    improvements = [value for report in counted for value in report.improvements]
+    values = [value for report in counted for value in report.values]
     speakers = len({report.voter for report in spoken if not report.obstacle})
     measured = (
         _middle(values, noise, worse=median_high) if values else None,
@@ -197,7 +196,9 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
         return Judgement(RunState.UNAVAILABLE if pairs_only and _is_withheld(hindered) else state, *measured)
     if finding is Finding.BETTER and _is_apart(values, noise) and len(pairs) == CONFIRMING_VOTERS < voters - 1:
         finding = Finding.OPEN  # one voter against the other: a third is asked
-    if finding is Finding.BETTER and _collapses([median(r.parents) for r in told if r.parents], lineage.parent, noise):
+    if finding is Finding.BETTER and _collapses(
+        [median(r.parents) for r in counted if r.parents], lineage.parent, noise
+    ):
         finding = Finding.OPEN  # its parent failed there: the difference means nothing
     if finding is not Finding.OPEN:
         state = RunState.CONFIRMED if finding is Finding.BETTER else RunState.NOT_REPLICATED
@@ -217,12 +218,12 @@ def _of_state(state: RunState, evaluations: Sequence[Report], voters: int, rules
     return Judgement(state, number, error, len(values), speakers)
 
 
-def _collapses(found: Sequence[float], number: float | None, noise: float) -> bool:
+def _collapses(values: Sequence[float], number: float | None, noise: float) -> bool:
     """Whether most verifiers of a run, and more than one, found it far worse than its number."""
     if number is None or noise <= 0:
         return False
-    worse = sum(value - number > _COLLAPSE_NOISES * noise for value in found)
-    return worse >= CONFIRMING_VOTERS and 2 * worse > len(found)
+    worse = sum(value - number > _COLLAPSE_NOISES * noise for value in values)
+    return worse >= CONFIRMING_VOTERS and 2 * worse > len(values)
 
 
 def _middle(values: Sequence[float], noise: float, *, worse: Callable[[Sequence[float]], float]) -> float:

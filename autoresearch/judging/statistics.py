@@ -1,5 +1,6 @@
-"""Is a change better than its parent? A sequential test of paired differences. Pure.
+"""Is a change better than its parent? A sequential test of paired differences.
 
+Also 95 % confidence intervals of a mean, by Student's t, and whether an evaluation of a trained model passes. Pure.
 Each pair is one run of the parent and one of the child, on the same machine with the same seed. Each verifier runs two.
 After 2, 3 and 4 verifiers, the one with the greatest mean improvement is left out. A one-sided t-test at 1 % asks
 whether the mean improvement of the others is above zero.
@@ -11,10 +12,6 @@ times, all tests together, unless the noise is far above what the task states.
 Where three of four verifiers alone would have found it better, two more are asked. A last test leaves out the greatest
 and the least mean (a trimmed mean: Tukey and McLaughlin, 1963). No verifier's two pairs count as further apart than the
 second widest. So a single false report, however large, decides nothing.
-
-95 % confidence intervals of a mean, by Student's t. Pure.
-
-Whether an evaluation of a trained model passes. Pure: the same numbers, the same result.
 """
 
 from __future__ import annotations

@@ -59,12 +59,18 @@ class BlobStore:
         self.read_only = read_only
         self._objects, self._temporary, self._partial = root / "objects", root / "tmp", root / "partial"
         self._lock = RLock()
-        index = root / "index.sqlite"
-        self._connection = open_database(index, make_index, read_only=read_only)
+        index, lost = root / "index.sqlite", root / "index.lost"
         if not read_only:
             with refusals(root):
                 for folder in (self._objects, self._temporary, self._partial):
                     folder.mkdir(parents=True, exist_ok=True)
+                if not index.exists():
+                    lost.touch()  # before there is an index that names nothing: files without an entry are swept
+        self._connection = open_database(index, make_index, read_only=read_only)
+        if not read_only:
+            if lost.exists():
+                self._enter_all()
+                lost.unlink(missing_ok=True)
             self._sweep()
 
     def __enter__(self) -> BlobStore:
@@ -115,8 +121,8 @@ class BlobStore:
         """What is known of the blob with this hash, or None when it isn't here."""
         query = "SELECT size, manifest FROM blob WHERE sha256 = ?"
         with self._lock, refusals(self.root):
-            found = self._connection.execute(query, (sha256,)).fetchone()
-        return BlobRef(sha256=sha256, size=found[0], manifest=found[1]) if found else None
+            row = self._connection.execute(query, (sha256,)).fetchone()
+        return BlobRef(sha256=sha256, size=row[0], manifest=row[1]) if row else None
 
     def has(self, sha256: bytes) -> bool:
         """Whether the blob is here."""
@@ -201,8 +207,8 @@ class BlobStore:
         """
         with self._lock, refusals(self.root):
             rows = self._connection.execute(query).fetchall()
-        found = [KeptBlob(name, size, _changed_ms(self._path(name)), fetched=bool(made)) for name, size, made in rows]
-        return found + self._parts()
+        blobs = [KeptBlob(name, size, _changed_ms(self._path(name)), fetched=bool(made)) for name, size, made in rows]
+        return blobs + self._parts()
 
     def begun_bytes(self, sha256: bytes) -> int:
         """How much of the disk the chunks of a blob take that is not fetched to its end."""
@@ -235,14 +241,14 @@ class BlobStore:
     def _parts(self) -> list[KeptBlob]:
         if not self._partial.is_dir():
             return []
-        found = []
+        names = []
         for path in self._partial.iterdir():
             with suppress(FileNotFoundError):
                 status = path.stat()
                 allocated = status.st_blocks * 512
                 name = bytes.fromhex(path.name)
-                found.append(KeptBlob(name, allocated, status.st_mtime_ns // 1_000_000, partial=True))
-        return found
+                names.append(KeptBlob(name, allocated, status.st_mtime_ns // 1_000_000, partial=True))
+        return names
 
     def _path(self, sha256: bytes) -> Path:
         name = sha256.hex()
@@ -272,6 +278,11 @@ class BlobStore:
             # What this node made stays its own, even when it comes again from elsewhere.
             keep = "ON CONFLICT DO UPDATE SET fetched = min(fetched, excluded.fetched)"
             self._connection.execute(f"INSERT INTO blob VALUES(?, ?, ?, ?) {keep}", (sha256, size, manifest, fetched))
+
+    def _enter_all(self) -> None:
+        """Enter every file whose bytes are those of its name: the index is new, or was lost. None is thrown away."""
+        for path in list(self._objects.glob("*/*")):
+            self.put_file(path)
 
     def _sweep(self) -> None:
         """Delete what was written and never entered. Files of processes that still write are locked, and stay."""

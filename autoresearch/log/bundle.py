@@ -1,6 +1,6 @@
-"""Writing a bundle: records in the order of reconciliation, each group of them followed by its blobs.
+"""Bundles. Writing one: records in the order of reconciliation, each group followed by its blobs.
 
-Reading a bundle: records are admitted as if a peer had sent them; blobs are taken when such a record names them.
+Reading one: records are admitted as if a peer had sent them, blobs are taken when such a record names them.
 """
 
 from __future__ import annotations
@@ -118,10 +118,10 @@ class _Writer:
 
     def _manifest(self, blob: BlobRef) -> bytes | None:
         """The manifest of a large blob. Raises NotFound, also when the record names another: nobody could check it."""
-        found = self._store.find(blob.sha256)
-        if found is None or (found.size > CHUNK_BYTES and found.manifest != blob.manifest):
+        entry = self._store.find(blob.sha256)
+        if entry is None or (entry.size > CHUNK_BYTES and entry.manifest != blob.manifest):
             raise NotFound(f"The blob {blob.sha256.hex()} is not here.")
-        return self._store.get(found.manifest) if found.manifest else None
+        return self._store.get(entry.manifest) if entry.manifest else None
 
 
 Pair = tuple[bytes, bytes]

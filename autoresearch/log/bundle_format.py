@@ -1,11 +1,8 @@
-"""CAR version 1, the part of it that bundles use: a header with one root, then blocks, each with its CID before it.
+"""The bytes of a bundle: CAR version 1 as far as bundles use it, its first and its last block. Pure.
 
-Source: ipld.io/specs/transport/car/carv1. CIDs are version 1 with SHA-256, of codec dag-cbor or raw; an identifier here
-is its codec and its 32-byte hash. Reads and writes block by block: a file of any size takes the memory of one block.
-
-The two blocks of a bundle that are neither record nor blob: that which opens it, that which closes it. Pure.
-
-Which blobs a record refers to. Pure.
+Also which blobs a record refers to. CAR is a header with one root, then blocks, each with its CID before it. CIDs are
+version 1 with SHA-256, of codec dag-cbor or raw. It is read and written block by block: a file of any size takes the
+memory of one block. Source: ipld.io/specs/transport/car/carv1.
 """
 
 from __future__ import annotations
@@ -154,12 +151,12 @@ def closing(records: int, blobs: int) -> bytes:
 def read_opening(data: bytes) -> Opening:
     """What the block says. Raises BrokenBundle."""
     try:
-        found = msgspec.convert(decode(data), Opening, builtin_types=(bytes,))
+        opening = msgspec.convert(decode(data), Opening, builtin_types=(bytes,))
     except (EncodingError, msgspec.ValidationError) as error:
         raise BrokenBundle("its first block does not say what it is") from error
-    if found.bundle != VERSION:
-        raise BrokenBundle(f"it is a bundle of version {found.bundle}, which is unknown here")
-    return found
+    if opening.bundle != VERSION:
+        raise BrokenBundle(f"it is a bundle of version {opening.bundle}, which is unknown here")
+    return opening
 
 
 def read_closing(data: bytes) -> Closing | None:

@@ -1,11 +1,8 @@
-"""Chunk manifests: the hashes of a large blob's chunks, so that each can be checked as it arrives. Pure.
+"""A large blob while it is fetched: the hashes of its chunks, and the file that they are written to in any order.
 
-A large blob while it is fetched: its chunks in one file, in any order, each checked before it is written.
-
-No list says which chunks are there: the file's own bytes do, hashed again when the fetch goes on. So a process that is
-killed in the middle, or a disk that lost its last writes, costs the chunks concerned and nothing else.
-
-Which blobs go when there are too many. Pure.
+Each chunk is checked before it is written. Also which blobs go when there are too many. No list says which chunks are
+there: the file's own bytes do, hashed again when the fetch goes on. So a process that is killed in the middle, or a
+disk that lost its last writes, costs the chunks concerned and nothing else.
 """
 
 from __future__ import annotations

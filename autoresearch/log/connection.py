@@ -1,13 +1,8 @@
-"""Making what was written survive a power cut.
+"""Files of one process: SQLite connections, their transactions, their errors as sentences.
 
-One process for each device key: two that sign with one key would spend a sequence number twice.
-
-SQLite connections: how they are opened, transactions, and SQLite's errors as sentences.
-
-A file for each own device key that names its last record, beside the log.
-
-Whoever puts back an old copy of the database would otherwise sign a sequence number a second time, and look like a
-liar.
+Also writing that survives a power cut; the lock of a device key; the head file that names a device's last record. Two
+processes that sign with one key would spend a sequence number twice. So would whoever puts back an old copy of the
+database, were the head file not beside it, and look like a liar.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Writing the log: own records are signed and appended, those of others admitted and stored.
+"""The log: one SQLite file with all records and the tables computed from them.
 
-The log: one SQLite file with all records and the tables computed from them. Grows only, the same on every peer.
+It grows only, and is the same on every peer. Own records are signed and appended, those of others admitted and stored.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ class Writer:
         """Admit and store records of others, given as bytes and signature, in one transaction. One verdict each."""
         self._refuse_read_only()
         ids = [hashlib.sha256(raw).digest() for raw, _ in batch]
-        known = self._records.has(ids)
+        present = self._records.has(ids)
         verdicts: list[Verdict] = []
         fresh: dict[bytes, Record] = {}
         for record_id, (raw, signature) in zip(ids, batch, strict=True):
-            if record_id in known or record_id in fresh:
+            if record_id in present or record_id in fresh:
                 verdicts.append(Verdict(State.DUPLICATE, record_id))
                 continue
             record = admit(raw, signature, self._network, now_ms=now_ms)

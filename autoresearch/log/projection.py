@@ -154,8 +154,8 @@ def _verification(n: int, record: Record, body: Verification) -> list[tuple[str,
 
 
 def _commitment(n: int, record: Record, body: Commitment) -> Row:
-    asked = (body.run, body.stage, body.round)
-    return (n, record.id, *asked, body.digest, record.author, record.seq, record.time, _output(record, body))
+    wanted = (body.run, body.stage, body.round)
+    return (n, record.id, *wanted, body.digest, record.author, record.seq, record.time, _output(record, body))
 
 
 def _fraud(n: int, record: Record, *, holds: bool) -> list[tuple[str, Row]]:
@@ -169,19 +169,19 @@ def _output(record: Record, body: Verification | Commitment) -> bytes | None:
 
 
 @lru_cache(_PROOFS_MAX)
-def _proven(author: bytes, asked: bytes, proof: bytes) -> bytes | None:
+def _proven(author: bytes, wanted: bytes, proof: bytes) -> bytes | None:
     """A verification has the proof of its commitment: it is verified once."""
-    return ecvrf.verify(author, asked, proof)
+    return ecvrf.verify(author, wanted, proof)
 
 
 def _release(n: int, record: Record, body: Release) -> list[tuple[str, Row]]:
     """Nothing when it is no component: it can't be installed, and so it is not found."""
-    found = component_of(body)
-    if found is None:
+    component = component_of(body)
+    if component is None:
         return []
-    named = (found.metadata.type, found.name)
-    shown = (*named, found.version, version_key(found.version), content_digest(found))
-    words = f"{found.summary}\n{found.metadata.description}"
+    named = (component.metadata.type, component.name)
+    shown = (*named, component.version, version_key(component.version), content_digest(component))
+    words = f"{component.summary}\n{component.metadata.description}"
     return [
         ("component_release", (n, record.id, record.author, record.time, *shown)),
         ("release_index", (n, record.id, record.author, *named, words, record.author.hex())),

@@ -1,19 +1,16 @@
-"""How many records of one author are kept: a function of the set of records, never of their arrival.
+"""How many records are kept: of one author, and of all authors together whom the network does not name.
 
-Three nested buckets keep their k smallest by (seq, id): author · day · seq, then author · day, then author. Dropping
-the largest of nested buckets can be done step by step in any order with the same outcome, so all peers keep the same
-records. Rules that look as harmless (caps in bytes, buckets that cross) don't have that property.
-
-One bucket more, of all authors together whom the network does not name, is in :mod:`autoresearch.log.unattested`.
-
-How many records of all authors together are kept whom the network does not name: a bound that many keys don't lift.
+A function of the set of records, never of their arrival. Three nested buckets keep their k smallest by (seq, id):
+author · day · seq, then author · day, then author. Dropping the largest of nested buckets can be done step by step in
+any order with the same outcome, so all peers keep the same records. Rules that look as harmless (caps in bytes, buckets
+that cross) don't have that property.
 
 Named are the keys that the network trusts, those for which a trusted attestor ever gave its word, those whom the
 founders' latest admission admits, and the devices that any of these delegated. The records of all others make one more
-bucket, around their buckets of author and day. It keeps those of the newest days; within a day whole authors, in the
-order of a hash of day and author, and of one author the smallest by (seq, id). That order agrees with the inner
-buckets', so that all peers who trust alike keep the same. Keys that are made for it push out others who are not named,
-and nobody else.
+bucket, around their buckets of author and day: a bound that many keys don't lift. It keeps those of the newest days;
+within a day whole authors, in the order of a hash of day and author, and of one author the smallest by (seq, id). That
+order agrees with the inner buckets', so that all peers who trust alike keep the same. Keys that are made for it push
+out others who are not named, and nobody else.
 """
 
 from __future__ import annotations
@@ -59,8 +56,8 @@ def enforce(connection: sqlite3.Connection, network: Network, inserted: Sequence
 def bucket(connection: sqlite3.Connection, author: bytes, day: int) -> int:
     """How many records of ``author`` are kept for a UTC day, or in all for ``ALL_DAYS``."""
     query = "SELECT records FROM bucket WHERE author = ? AND day = ?"
-    found = connection.execute(query, (author, day)).fetchone()
-    return int(found[0]) if found else 0
+    row = connection.execute(query, (author, day)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _crowded(connection: sqlite3.Connection, author: bytes, seq: int, limit: int) -> list[Stored]:
@@ -178,12 +175,12 @@ def _named(connection: sqlite3.Connection, trust: Trust) -> frozenset[bytes]:
 def _admitted(connection: sqlite3.Connection, founders: frozenset[bytes]) -> frozenset[bytes]:
     """Whom the latest word of a founder or of any of its devices admits; when those spoke for it does not matter."""
     speakers = _with_devices(connection, founders)
-    said = [
+    words = [
         Decision(record.time, record.seq, record.id, author, body.participant, body.action == "admit")
         for author, raw, signature in connection.execute(_OF_KIND, ("admission",))
         if author in speakers and isinstance(body := (record := parse_stored(raw, signature)).body, Admission)
     ]
-    return frozenset(who for who, decision in latest_decisions(said).items() if decision.admits)
+    return frozenset(who for who, decision in latest_decisions(words).items() if decision.admits)
 
 
 def _with_devices(connection: sqlite3.Connection, roots: frozenset[bytes]) -> frozenset[bytes]:

@@ -1,6 +1,6 @@
 """One connection to the log: queries, and snapshots in which each is made once.
 
-Parts of queries that several tables share.
+Also parts of queries that several tables share.
 """
 
 from __future__ import annotations

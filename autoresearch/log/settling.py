@@ -1,9 +1,8 @@
-"""What is computed from several records: forks, which runs come after one, strays, programs and devices' entries.
+"""Records into tables and out of them again: everything that one transaction changes.
 
-Everything here is computed anew from the tables for whatever was touched, so that it is a function of the records kept
-and not of the way they came in.
-
-Records into tables and out of them again: everything that one transaction changes.
+With it what is computed from several records: forks, which runs come after one, strays, programs, devices' entries.
+That is computed anew from the tables for whatever was touched, so that it is a function of the records kept and not of
+the way they came in.
 """
 
 from __future__ import annotations
@@ -176,17 +175,17 @@ def _entries(runs: Iterable[tuple[CountedRun, int]], ranking: TaskRules | None) 
     for run, measured in runs:
         by_author[run.author].append((run, measured))
     found: dict[bytes, Entry] = {}
-    for author, said in by_author.items():
-        first, _ = min(said)
-        bound = rank_bound((run.value for run, _ in said), ranking) if ranking else None
-        found[author] = (bound, first.time, first.id, max(measured for _, measured in said))
+    for author, records in by_author.items():
+        first, _ = min(records)
+        bound = rank_bound((run.value for run, _ in records), ranking) if ranking else None
+        found[author] = (bound, first.time, first.id, max(measured for _, measured in records))
     return found
 
 
 def rules_of(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:
     """The rules of a task; all who publish it publish the same, because they are part of its digest."""
-    found = connection.execute(RULES, (task,)).fetchone()
-    return rules_in(found) if found else None
+    rules = connection.execute(RULES, (task,)).fetchone()
+    return rules_in(rules) if rules else None
 
 
 def rules_in(row: tuple[str, float, float, int, int]) -> TaskRules:
@@ -338,8 +337,8 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
     targets: set[tuple[bytes, bytes]] = set()
     for n in gone:
         _unproject(connection, n, touched)
-        said = connection.execute("SELECT run FROM verification WHERE n = ?", (n,)).fetchall()
-        _touch_programs_of(connection, (run for (run,) in said), touched)
+        runs = connection.execute("SELECT run FROM verification WHERE n = ?", (n,)).fetchall()
+        _touch_programs_of(connection, (run for (run,) in runs), touched)
         targets.update(connection.execute("SELECT target, author FROM withdrawal WHERE n = ?", (n,)).fetchall())
         touched.tasks.update(task for (task,) in connection.execute("SELECT task FROM rules WHERE n = ?", (n,)))
         for table in ("delegation", "merge"):

@@ -1,9 +1,8 @@
-"""What a parameter's text means, and whether it is of the type that the component's constructor asks for. Pure.
+"""The text of ``agent.ini``: its sections and keys with their lines. Edits leave all other lines alone. Pure.
 
-The text of ``agent.ini``: its sections and keys with their lines, and edits that leave all other lines alone. Pure.
-
-A line that begins with a blank goes on with the value above it. ``#`` and ``;`` begin a comment: at the start of a
-line, or after a blank.
+Also what a parameter's text means, and whether it is of the type that the component's constructor asks for. A line that
+begins with a blank goes on with the value above it. ``#`` and ``;`` begin a comment: at the start of a line, or after a
+blank.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ def arguments(component: str, build: Callable[..., object], settings: dict[str, 
     for key, setting in settings.items():
         name = named.get(key.lower())
         if name is None and not takes_all:
-            known = ", ".join(named.values())
-            hint = f"it takes {known}" if known else "it takes no parameters"
+            names = ", ".join(named.values())
+            hint = f"it takes {names}" if names else "it takes no parameters"
             raise UsageError(f"{setting.origin}: {component} has no parameter {one_line(key, 40)}", hint=hint)
         hint_type = hints.get(name or "", _type_of_default(parameters[name].default) if name else None)
         found[name or key] = _converted(setting, hint_type, f"{component}: {name or key}")
@@ -135,18 +134,18 @@ class Ini:
 
     def set(self, title: str, key: str, value: str) -> None:
         """Give a key its value, in its section; both are added where they are missing."""
-        found = self.section(title)
-        if found is None:
+        section = self.section(title)
+        if section is None:
             if self._lines and self._lines[-1].strip():
                 self._lines.append("")
             self._lines += [f"[{title}]", f"{key} = {value}"]
-        elif item := found.items.get(key.lower()):
+        elif item := section.items.get(key.lower()):
             line = self._lines[item.line - 1]
             comment = _comment_of(line)
             name = line.partition("=")[0].partition(":")[0].rstrip()
             self._lines[item.line - 1 : self._end_of(item.line)] = [f"{name} = {value}{comment}"]
         else:
-            last = max((self._end_of(item.line) for item in found.items.values()), default=found.line)
+            last = max((self._end_of(item.line) for item in section.items.values()), default=section.line)
             self._lines.insert(last, f"{key} = {value}")
         self.sections = self._read()
 
@@ -162,18 +161,18 @@ class Ini:
 
     def remove(self, title: str, key: str = "") -> None:
         """Take out a key, or the whole section with the comments inside it; nothing where there is none."""
-        found = self.section(title)
-        if found is None:
+        section = self.section(title)
+        if section is None:
             return
         if key:
-            if item := found.items.get(key.lower()):
+            if item := section.items.get(key.lower()):
                 del self._lines[item.line - 1 : self._end_of(item.line)]
         else:
-            following = [each.line - 1 for each in self.sections if each.line > found.line]
+            following = [each.line - 1 for each in self.sections if each.line > section.line]
             end = min(following, default=len(self._lines))
-            while end > found.line and following and self._lines[end - 1].lstrip()[:1] in ("#", ";"):
+            while end > section.line and following and self._lines[end - 1].lstrip()[:1] in ("#", ";"):
                 end -= 1  # a comment above the next section is about that one
-            del self._lines[found.line - 1 : end]
+            del self._lines[section.line - 1 : end]
             while self._lines and not self._lines[-1].strip():
                 self._lines.pop()
         self.sections = self._read()
@@ -189,36 +188,36 @@ class Ini:
         return line
 
     def _read(self) -> list[Section]:
-        found: list[Section] = []
+        sections: list[Section] = []
         key = ""
         for number, line in enumerate(self._lines, 1):
             text = line.strip()
             if not text or text[0] in "#;":
                 continue
             if line[0].isspace() and key:
-                items = found[-1].items
+                items = sections[-1].items
                 items[key] = Item(f"{items[key].text} {_COMMENT.sub('', line).strip()}".strip(), items[key].line)
             elif match := _SECTION.fullmatch(text):
                 key = ""
                 title = match[1].strip()
-                if known := next((each for each in found if each.title.lower() == title.lower()), None):
+                if known := next((each for each in sections if each.title.lower() == title.lower()), None):
                     raise self.error(number, f"the section [{title}] is there twice; the first is in line {known.line}")
-                found.append(Section(title, number, {}))
+                sections.append(Section(title, number, {}))
             elif match := _OPTION.fullmatch(text):
-                if not found:
+                if not sections:
                     raise self.error(
                         number, "a key before the first section", hint="write a line such as [Agent] above"
                     )
                 key = match[1].lower()
-                if known_item := found[-1].items.get(key):
+                if known_item := sections[-1].items.get(key):
                     raise self.error(number, f"{match[1]} is there twice; the first is in line {known_item.line}")
-                found[-1].items[key] = Item(_value(match[2]), number)
+                sections[-1].items[key] = Item(_value(match[2]), number)
             else:
                 shown = one_line(text, 40)
                 raise self.error(
                     number, f"“{shown}” is neither [a section] nor key = value", hint="begin a comment by #"
                 )
-        return found
+        return sections
 
 
 def _value(text: str) -> str:

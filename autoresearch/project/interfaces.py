@@ -64,10 +64,10 @@ class Agent(_Component):
     @property
     def environment(self) -> Any:  # noqa: ANN401
         """The default environment, whose ``step`` returns observation, done, reward and info."""
-        found = self.__dict__.get("_environment")
-        if found is None:
-            found = self.__dict__["_environment"] = AgentEnvironment(_default("environment"))
-        return found
+        environment = self.__dict__.get("_environment")
+        if environment is None:
+            environment = self.__dict__["_environment"] = AgentEnvironment(_default("environment"))
+        return environment
 
     def train(self) -> None:
         """Learn a little: usually one episode."""

@@ -1,8 +1,7 @@
-"""What components have learned, in files: structure as JSON, arrays as safetensors. Nothing in them can run as code.
+"""What components have learned, in files: structure as JSON, arrays as safetensors, so that nothing can run as code.
 
-What components have learned, as one file: a stored zip of the state files in a run's ``data`` folder.
-
-The same state gives the same bytes. A file may come from a stranger: it is unpacked whole and within bounds, or not.
+Also as one file, a stored zip of a run's ``data`` folder. The same state gives the same bytes. A file may come from a
+stranger: it is unpacked whole and within bounds, or not.
 """
 
 from __future__ import annotations
@@ -64,12 +63,12 @@ def load_state(folder: Path, key: str) -> Mapping[str, Any] | None:
         from safetensors.numpy import load_file  # with numpy, which the daemon starts without
 
         arrays = load_file(arrays_path) if arrays_path.exists() else {}
-        found = _unpacked(json.loads(path.read_text("utf-8")), arrays)
+        state = _unpacked(json.loads(path.read_text("utf-8")), arrays)
     except Exception as error:  # noqa: BLE001 - safetensors raises an error of its own kind
         raise UsageError(f"{path} is damaged: {one_line(str(error), 80)}", hint="autoresearch agent reset") from None
-    if not isinstance(found, Mapping):
+    if not isinstance(state, Mapping):
         raise UsageError(f"{path} is damaged: it holds no state", hint="autoresearch agent reset")
-    return found
+    return state
 
 
 def packed_text(state: Mapping[str, object]) -> bytes:

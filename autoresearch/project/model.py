@@ -1,10 +1,9 @@
-"""What a project consists of: its components by type and name, their defaults, their parameters. Reads ``agent.ini``.
+"""What a project consists of, by ``agent.ini``: components by type and name, their defaults, their parameters.
 
 ``[Policy.q_table]`` is a component of type policy. ``[Policy]`` names the type's default, or is its only component.
-
-Effective parameters: ``agent.ini``, over it ``parameters.yaml``, over it ``--set``. Each keeps where it was written.
-
-``parameters.yaml`` has a mapping for each component: ``policy:`` means the default policy, ``policy.dqn:`` one by name.
+Over the parameters of ``agent.ini`` go those of ``parameters.yaml``, over these ``--set``; each keeps where it was
+written. ``parameters.yaml`` has a mapping for each component: ``policy:`` means the default policy, ``policy.dqn:`` one
+by name.
 """
 
 from __future__ import annotations
@@ -133,8 +132,8 @@ def project_of(ini: Ini, file: Path, *, besides: frozenset[str] = frozenset()) -
     for section in ini.sections:
         if section.title.lower() in besides:
             continue
-        if (found := _component(ini, section, folder)) is not None:
-            components.setdefault(found.type, {})[found.name] = found
+        if (component := _component(ini, section, folder)) is not None:
+            components.setdefault(component.type, {})[component.name] = component
     return Project(folder, file.absolute(), components, _defaults(ini, components), _learns(ini))
 
 
@@ -279,8 +278,8 @@ def _named(project: Project, name: str, origin: str) -> str:
     members = project.components.get(kind.lower(), {})
     wanted = member or project.defaults.get(kind.lower(), "")
     if wanted not in members:
-        known = ", ".join(each.key for each in project.all())
-        raise UsageError(f"{origin}: this project has no {one_line(name, 60)}", hint=f"its components: {known}")
+        names = ", ".join(each.key for each in project.all())
+        raise UsageError(f"{origin}: this project has no {one_line(name, 60)}", hint=f"its components: {names}")
     return members[wanted].key
 
 

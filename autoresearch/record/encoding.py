@@ -1,14 +1,12 @@
-"""One value, one encoding: the profile of DAG-CBOR that records are written in. Pure.
+"""One value, one encoding: the profile of DAG-CBOR that records are written in; and the text form of their ids. Pure.
 
 The verdict of the ``dag-cbor`` package is the rule, narrowed by a profile of our own: no links (tags), no negative
 zero, integers within 64 bits signed, at most 16 levels of lists and maps. ``libipld`` is the fast path: what it decodes
 and encodes back to the very same bytes is accepted, everything else is put to ``dag-cbor``. Sources: the DAG-CBOR
 specification (ipld.io/specs/codecs/dag-cbor) and RFC 8949 §4.2.
 
-The text form of ids: CIDv1 in base32 (``bafyrei…``), any prefix of it, and the short form for people. Pure.
-
-A record's id is the SHA-256 of its bytes; as text it is a CID of codec dag-cbor and hash sha2-256, so the first seven
-characters are the same for all records and say nothing. Source: github.com/multiformats/cid.
+A record's id is the SHA-256 of its bytes; as text it is a CIDv1 in base32 of codec dag-cbor and hash sha2-256, so the
+first seven characters are the same for all records and say nothing. Source: github.com/multiformats/cid.
 """
 
 from __future__ import annotations
@@ -196,9 +194,9 @@ def prefix_range(text: str) -> tuple[bytes, bytes]:
         raise _not_an_id(text)
     low = high = 0
     for position in range(_DIGITS):
-        known = _ALPHABET.index(digits[position]) if position < len(digits) else None
-        low = low << 5 | (0 if known is None else known)
-        high = high << 5 | (31 if known is None else known)
+        place = _ALPHABET.index(digits[position]) if position < len(digits) else None
+        low = low << 5 | (0 if place is None else place)
+        high = high << 5 | (31 if place is None else place)
     if not digits:
         high &= (1 << 258) - 1
     if low >> 258 or (len(digits) == _DIGITS and low & 3):

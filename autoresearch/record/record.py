@@ -1,10 +1,9 @@
-"""The constants that all peers of one network share, and the name that stands for them. Pure.
+"""Records: sealing one's own, admitting those of others; the constants that all peers of one network share.
 
-Records: sealing one's own, admitting those of others. Pure: the same bytes get the same answer everywhere.
-
-The envelope is frozen; a changed envelope is another ``v`` and another network. The signature is Ed25519 over the
-pre-authentication encoding of DSSE (github.com/secure-systems-lab/dsse), kept beside the bytes and outside the id.
-libsodium's rules of what is a valid signature are part of the format: a second verifier would split the network.
+Pure: the same bytes get the same answer everywhere. The envelope is frozen; a changed envelope is another ``v`` and
+another network. The signature is Ed25519 over the pre-authentication encoding of DSSE
+(github.com/secure-systems-lab/dsse), kept beside the bytes and outside the id. libsodium's rules of what is a valid
+signature are part of the format: a second verifier would split the network.
 """
 
 from __future__ import annotations
@@ -257,8 +256,8 @@ def body_fields(record: Record) -> dict[str, object]:
 
 
 def _record(envelope: _Envelope, raw: bytes, signature: bytes) -> Record:
-    known = KINDS.get(envelope.kind)
-    body = msgspec.convert(envelope.body, known, builtin_types=(bytes,)) if known else envelope.body
+    kind = KINDS.get(envelope.kind)
+    body = msgspec.convert(envelope.body, kind, builtin_types=(bytes,)) if kind else envelope.body
     return Record(
         id=hashlib.sha256(raw).digest(),
         network=envelope.net,

@@ -1,12 +1,8 @@
-"""What this machine allows a run of any task, whoever wrote the task.
-
-Where runs are done, and what a task is allowed there.
-
-What a run may cost: the sandbox's measured processor time, beside what the baseline costs on the same machine.
+"""Where runs are done: what this machine allows any task, what a task may ask of it, and what a run of it may cost.
 
 What a program reports of its own work is never the bound: it can train where nobody counts. On the CPU the cost is the
-processor time of all processes and threads of the run. Where the budget is wall-clock time, and on a graphics card,
-whose time no supervisor sees, it is the time from start to end.
+processor time of all processes and threads of the run, beside what the baseline costs on the same machine. Where the
+budget is wall-clock time, and on a graphics card, whose time no supervisor sees, it is the time from start to end.
 """
 
 from __future__ import annotations
@@ -203,8 +199,8 @@ def environment(python: Interpreter | None = None) -> dict[str, str]:
     """What the number may depend on besides source, seed and budget. ``python``: what ran it, None: the node's own."""
     own = platform.python_version() if python is None else python.version
     versions = {name: _version(name, python) for name in ("torch", "numpy")}
-    found = {"python": own, "system": f"{platform.system()} {platform.machine()}"}
-    return found | {name: known for name, known in versions.items() if known is not None}
+    environment = {"python": own, "system": f"{platform.system()} {platform.machine()}"}
+    return environment | {name: version for name, version in versions.items() if version is not None}
 
 
 def _version(package: str, python: Interpreter | None) -> str | None:

@@ -219,17 +219,13 @@ def _prepare(
         limits=limits,
         seed=seed,
         metric_source="stdout",
-        parse=_none,
+        parse=lambda _: {},
         arguments=arguments,
         python=python,
     )
     outcome = execute(job, level=level)
     if outcome.status is not RunStatus.OK:
         raise _failure(outcome.status, outcome.reason)
-
-
-def _none(_: str) -> dict[str, float]:
-    return {}
 
 
 def _failure(status: RunStatus, reason: str) -> AutoresearchError:

@@ -1,6 +1,6 @@
-"""The task's own evaluator: it measures what a program left, where nothing else of the program is.
+"""Measures what a program left, where nothing else of the program is: by the task's evaluator or the referee.
 
-A trained model before the referee: its value on the task's own text and, for a verifier, on new text.
+The referee measures on the task's own text and, for a verifier, on new text.
 """
 
 from __future__ import annotations
@@ -219,9 +219,14 @@ def examine(
     if fresh_seed is not None and task.evaluation is not None and task.evaluation.fresh:
         new = new_text(task, fresh_seed, bench, own=len(own))
     documents = own if new is None else np.concatenate([own, new.documents])
-    found = _ask_examinee(task, _examinee(task, model, bench), documents, draw, challenges, cancelled, own=len(own))
+    evaluation = _ask_examinee(
+        task, _examinee(task, model, bench), documents, draw, challenges, cancelled, own=len(own)
+    )
     floor = task.metric.floor
-    examined, cpu_ms = _examined(task, found, lambda bits: float(bits[: len(own)].mean()), floor), found.cpu_ms
+    examined, cpu_ms = (
+        _examined(task, evaluation, lambda bits: float(bits[: len(own)].mean()), floor),
+        evaluation.cpu_ms,
+    )
     if examined.status is RunStatus.OK and new is not None:
         against = None
         if parent is not None:
@@ -230,7 +235,7 @@ def examine(
                 task, _examinee(task, parent, bench), documents, draw, challenges, cancelled, own=len(own)
             )
             cpu_ms += against.cpu_ms
-        examined = _compared(examined, task, found.bits, new, against)
+        examined = _compared(examined, task, evaluation.bits, new, against)
     if examined.status is RunStatus.OK and task.evaluation is not None and not task.evaluation.world:
         shuffled = replace(_examinee(task, model, bench), shuffled=int.from_bytes(draw, "big"))
         without = _ask_examinee(task, shuffled, own[:SHUFFLED_DOCUMENTS], draw, 0, cancelled)
@@ -259,11 +264,11 @@ def examine_on_new_text(
         AutoresearchError: as there.
     """
     began = time.monotonic()
-    found = _ask_examinee(task, _examinee(task, model, bench), new.documents, draw, challenges, cancelled)
+    evaluation = _ask_examinee(task, _examinee(task, model, bench), new.documents, draw, challenges, cancelled)
     # What is impossible on the task's own text may be luck on an easier one.
     floor = task.metric.floor if new.level is not None else None
-    examined = _examined(task, found, new.cost, floor)
-    return replace(examined, duration_ms=round(1000 * (time.monotonic() - began)), cpu_ms=found.cpu_ms)
+    examined = _examined(task, evaluation, new.cost, floor)
+    return replace(examined, duration_ms=round(1000 * (time.monotonic() - began)), cpu_ms=evaluation.cpu_ms)
 
 
 def _ask_examinee(
@@ -310,20 +315,20 @@ def _examinee(task: Task, model: Model, bench: Bench) -> Examinee:
     )
 
 
-def _examined(task: Task, found: Evaluation, cost: Callable[[Floats], float], floor: float | None) -> Examined:
+def _examined(task: Task, evaluation: Evaluation, cost: Callable[[Floats], float], floor: float | None) -> Examined:
     """What the referee found as a value of the task: ``cost`` is how many bits a document costs by it."""
     assert task.evaluation is not None
     tolerance = task.evaluation.tolerance
     examined = Examined(
-        found.status,
-        found.reason,
-        challenges=found.challenges,
-        mismatches=found.mismatches,
-        mean_difference=found.mean_difference,
+        evaluation.status,
+        evaluation.reason,
+        challenges=evaluation.challenges,
+        mismatches=evaluation.mismatches,
+        mean_difference=evaluation.mean_difference,
     )
-    if found.status is not RunStatus.OK:
+    if evaluation.status is not RunStatus.OK:
         return examined
-    value = cost(found.bits) / task.evaluation.length
+    value = cost(evaluation.bits) / task.evaluation.length
     if floor is not None and value < floor - FLOOR_TOLERANCES * tolerance:
         reason = f"{value:.4f} bits is below the entropy of the text, {floor}"
         return replace(examined, status=RunStatus.INVALID, reason=reason)
@@ -346,10 +351,10 @@ def _compared(examined: Examined, task: Task, bits: Floats, new: NewText, parent
 
     known = new.best is not None and new.own_best is not None
     best = np.concatenate([new.own_best, new.best]) if known else np.zeros(len(bits))
-    found = seen(bits - best)
+    bound = seen(bits - best)
     examined = replace(examined, fresh=new.cost(bits[own:]) / length)
     if parent is not None and parent.status is RunStatus.OK:
         examined = replace(examined, parent_fresh=new.cost(parent.bits[own:]) / length)
         if abs(seen(parent.bits - best)) < GAP_ERRORS:
-            found = min(found, seen(bits - parent.bits))
-    return replace(examined, gap=found)
+            bound = min(bound, seen(bits - parent.bits))
+    return replace(examined, gap=bound)

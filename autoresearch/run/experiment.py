@@ -110,7 +110,7 @@ def measure(
     """Run the plan in the sandbox and wait for its end. Whatever the program does, this returns how it ended.
 
     With a ``world`` the program is trained on its data and the model measured on its text, for which no program can
-    have been made. What a run may cost follows from what the baseline costs here (:mod:`autoresearch.research.costs`).
+    have been made. What a run may cost follows from what the baseline costs here (:mod:`autoresearch.run.bench`).
     Where that is not known the baseline is run first. For an ``own`` run it is not: that would double the time to the
     first result, and others check the cost when they verify the run.
     """
@@ -237,20 +237,20 @@ def _refereed(
         reason = "it left no checkpoint for the referee"
         return msgspec.structs.replace(outcome, status=RunStatus.INVALID, reason=reason)
     model = Model(source, outcome.checkpoint)
-    draw, asked = os.urandom(32), OWN_CHALLENGES
+    draw, challenges = os.urandom(32), OWN_CHALLENGES
     if world is not None and world.text is not None:
-        found = examine_on_new_text(
-            task, model, bench, draw=draw, challenges=asked, new=world.text, cancelled=cancelled
+        examined = examine_on_new_text(
+            task, model, bench, draw=draw, challenges=challenges, new=world.text, cancelled=cancelled
         )
     else:
-        found = examine(task, model, bench, draw=draw, challenges=asked, cancelled=cancelled)
+        examined = examine(task, model, bench, draw=draw, challenges=challenges, cancelled=cancelled)
     return msgspec.structs.replace(
         outcome,
-        status=found.status,
-        reason=found.reason,
-        value=None if found.value is None else round(found.value, VALUE_DIGITS),
-        duration_ms=outcome.duration_ms + found.duration_ms,
-        cpu_ms=outcome.cpu_ms + found.cpu_ms,
+        status=examined.status,
+        reason=examined.reason,
+        value=None if examined.value is None else round(examined.value, VALUE_DIGITS),
+        duration_ms=outcome.duration_ms + examined.duration_ms,
+        cpu_ms=outcome.cpu_ms + examined.cpu_ms,
     )
 
 
@@ -270,16 +270,16 @@ def _evaluated(
     if outcome.checkpoint is None:
         reason = f"it left no plain file {task.evaluator.artifact} in its working folder"
         return msgspec.structs.replace(outcome, status=RunStatus.INVALID, reason=reason)
-    found = evaluate(task, plan.source, outcome.checkpoint, bench, seed, cancelled)
+    evaluated = evaluate(task, plan.source, outcome.checkpoint, bench, seed, cancelled)
     return msgspec.structs.replace(
         outcome,
-        status=found.status,
-        reason=found.reason,
-        value=found.value,
-        metrics=found.metrics,
-        log=outcome.log + EVALUATOR_MARK + found.log,
-        duration_ms=outcome.duration_ms + found.duration_ms,
-        cpu_ms=outcome.cpu_ms + found.cpu_ms,
+        status=evaluated.status,
+        reason=evaluated.reason,
+        value=evaluated.value,
+        metrics=evaluated.metrics,
+        log=outcome.log + EVALUATOR_MARK + evaluated.log,
+        duration_ms=outcome.duration_ms + evaluated.duration_ms,
+        cpu_ms=outcome.cpu_ms + evaluated.cpu_ms,
     )
 
 

@@ -1,10 +1,7 @@
-"""pip and uv as they are on this machine: which is there, where they take packages from, and one call of them.
+"""Makes a locked list of packages from a loose one with pip or uv, and pins it in ``task.toml``.
 
-The person's own settings hold: PIP_INDEX_URL and its like, pip.conf, UV_INDEX_URL.
-
-Whether this Python, or that of every node, has what a list of packages asks for.
-
-Makes a locked list of packages from a loose one, and pins it in ``task.toml``.
+Also whether this Python, or that of every node, has what a list asks for. The person's own settings hold: PIP_INDEX_URL
+and its like, pip.conf, UV_INDEX_URL.
 """
 
 from __future__ import annotations
@@ -70,9 +67,11 @@ def pip(*words: str) -> list[str]:
 
 def package_source() -> str:
     """Where pip takes packages from, as words: the index, further ones, folders. Without names and passwords."""
-    found = _pip_settings()
-    index = [] if found.get("no-index", "").lower() in ("1", "true", "yes", "on") else [found.get("index-url", PYPI)]
-    further = " ".join(found.get(key, "") for key in ("extra-index-url", "find-links")).replace("\\n", " ").split()
+    settings = _pip_settings()
+    index = (
+        [] if settings.get("no-index", "").lower() in ("1", "true", "yes", "on") else [settings.get("index-url", PYPI)]
+    )
+    further = " ".join(settings.get(key, "") for key in ("extra-index-url", "find-links")).replace("\\n", " ").split()
     return ", ".join(re.sub(r"//[^/@]*@", "//", each) for each in (*index, *further)) or PYPI
 
 
@@ -84,8 +83,10 @@ def is_usual_source() -> bool:
 def _pip_settings() -> dict[str, str]:
     if not has_pip():
         return {}
-    said = subprocess.run(pip("config", "list"), capture_output=True, text=True, check=False, env=_environment())
-    lines = sorted(said.stdout.splitlines(), key=lambda line: line.startswith(":env:"))  # a variable wins over a file
+    listing = subprocess.run(pip("config", "list"), capture_output=True, text=True, check=False, env=_environment())
+    lines = sorted(
+        listing.stdout.splitlines(), key=lambda line: line.startswith(":env:")
+    )  # a variable wins over a file
     return {match[1]: match[2] for line in lines if (match := _SETTING.fullmatch(line))}
 
 
@@ -151,14 +152,16 @@ def _failure(what: str, errors: str) -> CannotRunHere:
             hint="connect it once: the packages are kept; or name another index in pip's settings",
         )
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    said = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+    reasons = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
     # uv draws its reason over several lines.
     reason = next((number for number, line in enumerate(lines) if "No solution found" in line), len(lines) - 1)
-    said = said or [line.strip("×╰─▶ ") for line in lines[max(reason, 0) :]]
+    reasons = reasons or [line.strip("×╰─▶ ") for line in lines[max(reason, 0) :]]
     if any("DO NOT MATCH THE HASHES" in line for line in lines):
         sentence = f"{what}: a file has another hash than the lock says, so nothing was installed"
         return CannotRunHere(sentence, hint="somebody changed the file on the index; ask the task's author")
-    return CannotRunHere(f"{what}: {' '.join(said)[:500] or 'pip failed'}", hint="correct the list, or pip's settings")
+    return CannotRunHere(
+        f"{what}: {' '.join(reasons)[:500] or 'pip failed'}", hint="correct the list, or pip's settings"
+    )
 
 
 _OWN = "autoresearch-p2p"
@@ -181,21 +184,21 @@ def every_node_has(line: str) -> bool:
 def lock_meets(wanted: Sequence[str], packages: Sequence[Package]) -> bool:
     """Whether lines such as ``numpy>=2`` are met by a locked list."""
     versions = {canonicalize_name(each.name): each.version for each in packages}
-    asked = map(Requirement, wanted)
+    requirements = map(Requirement, wanted)
     return all(
         each.specifier.contains(versions[name], prereleases=True)
         if (name := canonicalize_name(each.name)) in versions
         else False
-        for each in asked
+        for each in requirements
     )
 
 
 def _is_met(line: str) -> bool:
     try:
-        asked = Requirement(line)
-        if asked.marker is not None and not asked.marker.evaluate():
+        requirement = Requirement(line)
+        if requirement.marker is not None and not requirement.marker.evaluate():
             return True
-        return not asked.extras and asked.specifier.contains(version(asked.name), prereleases=True)
+        return not requirement.extras and requirement.specifier.contains(version(requirement.name), prereleases=True)
     except (InvalidRequirement, PackageNotFoundError):
         return False
 
@@ -245,13 +248,13 @@ def lock_folder(folder: Path) -> Locked:
         wanted = _text(loose, hint="")
     else:
         wanted = _text(place, hint=f"write one package a line into {loose}")
-        if found := _locked(wanted, name):
+        if packages := _locked(wanted, name):
             _pin(path, document, name, _write(place, wanted))
             return Locked(load_task(folder), None, "")
-    found, tool = _resolved(wanted, loose if loose.exists() else place)
+    packages, tool = _resolved(wanted, loose if loose.exists() else place)
     if not loose.exists():
         _write(loose, wanted)
-    content = _write(place, _HEADER.format(loose=loose.name) + write_lock(found))
+    content = _write(place, _HEADER.format(loose=loose.name) + write_lock(packages))
     _pin(path, document, name, content)
     return Locked(load_task(folder), loose, tool)
 
@@ -282,16 +285,16 @@ def resolve_packages(wanted: Sequence[str], *, what: str) -> tuple[list[Package]
     """
     with scratch_folder() as scratch:  # nothing of the folder that they come from is read by the tool
         (scratch.folder / _LIST).write_text("".join(f"{line}\n" for line in wanted))
-        found = uv()
-        if found and (is_usual_source() or not has_pip()):  # uv doesn't know pip's settings
+        tool = uv()
+        if tool and (is_usual_source() or not has_pip()):  # uv doesn't know pip's settings
             words = ["--quiet", "--generate-hashes", "--no-build", "--no-header", "--no-annotate", "--universal"]
-            command = [found, "pip", "compile", *words, "--python", sys.executable, _LIST]
-            said = call(command, what, seconds=LOCK_SECONDS, cwd=scratch.folder)
-            return parse_lock(said, "what uv says"), "uv"
+            command = [tool, "pip", "compile", *words, "--python", sys.executable, _LIST]
+            output = call(command, what, seconds=LOCK_SECONDS, cwd=scratch.folder)
+            return parse_lock(output, "what uv says"), "uv"
         words = ["install", "--quiet", "--dry-run", "--ignore-installed", "--only-binary", ":all:", "--report", "-"]
         command = pip(*words, "--requirement", _LIST)
-        said = call(command, what, seconds=LOCK_SECONDS, cwd=scratch.folder)
-    return sorted(map(_reported, json.loads(said)["install"])), "pip"
+        output = call(command, what, seconds=LOCK_SECONDS, cwd=scratch.folder)
+    return sorted(map(_reported, json.loads(output)["install"])), "pip"
 
 
 def _reported(item: dict[str, Any]) -> Package:

@@ -1,11 +1,10 @@
-"""Whether a task's packages may be installed here: one's own, those that a person allowed, or all.
+"""The environment of a task's packages: made once on a machine, whole or not at all, shared by equal lists.
 
-Unpacks wheels into an environment. Nothing lands outside of it, nothing takes the place of Python there.
+Packages may be installed that are one's own, or that a person allowed, or all.
 
-What pip does beside that is left out on purpose: scripts and their entry points, whose names strangers choose.
-Source: the binary distribution format, https://packaging.python.org/en/latest/specifications/binary-distribution-format/.
-
-The environment of a task's packages: made once on a machine, whole or not at all, and shared by equal lists.
+Wheels are unpacked: nothing lands outside of the environment, nothing takes the place of Python there. What pip does
+beside that is left out on purpose: scripts and their entry points, whose names strangers choose. Source: the binary
+distribution format, https://packaging.python.org/en/latest/specifications/binary-distribution-format/.
 """
 
 from __future__ import annotations

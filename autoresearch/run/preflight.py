@@ -1,8 +1,7 @@
-"""Which modules a task's programs import that are not here: all of them at once, without running the programs.
+"""Whether a machine can run a task at all: the baseline's imports and first step, before anything is claimed.
 
-Whether a machine can run a task at all: the baseline's imports and first step, before anything is claimed.
-
-What fails here is the machine's fault, never the fault of an idea: no graphics card, a missing package, no data.
+All missing modules are found at once, without running the programs. What fails here is the machine's fault, never the
+fault of an idea: no graphics card, a missing package, no data.
 """
 
 from __future__ import annotations

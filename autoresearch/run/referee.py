@@ -1,11 +1,10 @@
-"""Looking at a stranger's checkpoint before anything loads it: safetensors only, and not more than the task allows.
+"""The referee: measures a trained model whose code nobody trusts, and never takes that code's word for it.
 
-The referee: measures a trained model whose code nobody trusts, and never takes that code's word for it.
-
-First the model sees whole documents and commits itself to one loss for each token. Then positions are drawn that it
-could not know, and a fresh sandbox with nothing of the first gets only what stands before them: it must answer with
-the full distribution, which must add up to one and give the true token what was committed. So a loss that is made up,
-read off the target or taken from a later token shows (a chance of 1 − (1 − φ)ⁿ when a share φ of n tokens is false).
+A checkpoint is looked at before anything loads it: safetensors only, and not more than the task allows. First the model
+sees whole documents and commits itself to one loss for each token. Then positions are drawn that it could not know, and
+a fresh sandbox with nothing of the first gets only what stands before them: it must answer with the full distribution,
+which must add up to one and give the true token what was committed. So a loss that is made up, read off the target or
+taken from a later token shows (a chance of 1 − (1 − φ)ⁿ when a share φ of n tokens is false).
 """
 
 from __future__ import annotations

@@ -117,8 +117,8 @@ class ActionServer:
                 return {"agreed": self.config.agreed(), "broadcast_port": port}
         raise ServiceRefused("this action server does not answer that", hint="has it the callback that is asked for?")
 
-    def _known(self, keys: set[str], known: Iterable[str]) -> None:
-        if unknown := keys.difference(known):
+    def _known(self, keys: set[str], names: Iterable[str]) -> None:
+        if unknown := keys.difference(names):
             raise ServiceRefused(f"no such key: {', '.join(sorted(map(str, unknown)))}")
 
 
@@ -144,22 +144,22 @@ class ActionClient:
         keys: ClientKeys | None = None,
         errors: Errors = "none",
     ) -> None:
-        found = port_or_config if isinstance(port_or_config, ActionConfig) else config
-        if found is None:
+        chosen = port_or_config if isinstance(port_or_config, ActionConfig) else config
+        if chosen is None:
             raise UsageError("an action client needs a config", hint="ActionClient(server_ip, config)")
-        port = port_or_config if isinstance(port_or_config, int) else found.port_number
-        self.config, self.server_ip, self.task_id = found, server_ip, task_id
+        port = port_or_config if isinstance(port_or_config, int) else chosen.port_number
+        self.config, self.server_ip, self.task_id = chosen, server_ip, task_id
         self._caller = Caller(server_ip, port, timeout_ms=timeout_ms, keys=keys, errors=errors)
         self._keys = keys
         self._subscriber: Subscriber | None = None
         answer = self._caller.first_answer({"type": "config"}, wait=wait_for_server)
         try:
-            check_same(found.agreed(), answer.get("agreed") if isinstance(answer, dict) else None)
+            check_same(chosen.agreed(), answer.get("agreed") if isinstance(answer, dict) else None)
         except ServiceError:
             self._caller.close()
             raise
         told = answer.get("broadcast_port")
-        self._broadcast_port = found.broadcast_port or (told if isinstance(told, int) else 0)
+        self._broadcast_port = chosen.broadcast_port or (told if isinstance(told, int) else 0)
 
     @property
     def last_error(self) -> ServiceError | None:
@@ -172,9 +172,9 @@ class ActionClient:
         Raises:
             UsageError: a key is not among the config's.
         """
-        known = self.config.observation_keys
-        wanted = list(known if keys is None else keys)
-        if keys is not None and (unknown := set(wanted).difference(known)):
+        offered = self.config.observation_keys
+        wanted = list(offered if keys is None else keys)
+        if keys is not None and (unknown := set(wanted).difference(offered)):
             raise UsageError(f"no such observation key: {', '.join(sorted(unknown))}")
         return self._caller.ask({"type": "obs", "keys": wanted})
 

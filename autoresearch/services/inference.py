@@ -95,8 +95,8 @@ class InferenceServer:
     def _called(self, name: str, payload: object) -> object:
         callback = self._interfaces.get(name)
         if callback is None:
-            known = ", ".join([*self._interfaces, *self._batched]) or "none"
-            return ServiceRefused(f"this server has no interface {name[:60]}", hint=f"it has: {known}")
+            names = ", ".join([*self._interfaces, *self._batched]) or "none"
+            return ServiceRefused(f"this server has no interface {name[:60]}", hint=f"it has: {names}")
         try:
             return callback(payload)
         except Exception as error:  # noqa: BLE001 - the others of this batch shall get their answers
@@ -105,15 +105,15 @@ class InferenceServer:
     def _called_together(self, name: str, payloads: list[Any]) -> Sequence[object]:
         callback = self._batched[name]
         try:
-            found = list(callback(payloads))
+            results = list(callback(payloads))
         except Exception as error:  # noqa: BLE001 - the other interfaces' callers shall get their answers
             return [error] * len(payloads)
-        if len(found) != len(payloads):
-            told = f"the interface {name} gave {len(found)} results for {len(payloads)} payloads"
+        if len(results) != len(payloads):
+            told = f"the interface {name} gave {len(results)} results for {len(payloads)} payloads"
             return [ServiceFailed(told, hint="a batched interface returns a list with a result for each")] * len(
                 payloads
             )
-        return found
+        return results
 
 
 class InferenceClient:

@@ -1,13 +1,9 @@
-"""The most that a message may hold, and the numbers that its extension types have. Pure.
+"""A value as frames, and frames as a value, whoever sent them.
 
-A value as frames. Pure.
-
-numpy and torch are looked up among the modules that are loaded: without them there is no array to send, and a small
-machine that only sends numbers needs neither.
-
-Frames as a value, whoever sent them. Pure.
-
-Nothing in a message can run code or ask for more memory than its frames have: an array's shape must fit its bytes.
+Also the most that a message may hold, the numbers of its extension types. Pure. Nothing in a message can run code or
+ask for more memory than its frames have: an array's shape must fit its bytes. numpy and torch are looked up among the
+modules that are loaded: without them there is no array to send, and a small machine that only sends numbers needs
+neither.
 """
 
 from __future__ import annotations

@@ -31,7 +31,9 @@ _LOOK_SECONDS = 0.05
 
 
 class Service(msgspec.Struct, frozen=True, kw_only=True):
-    """A service: what it serves, where, since when (Unix milliseconds), and how many questions it has answered.
+    """A service: what it serves, where, since when, and how many questions it has answered.
+
+    ``kind`` is "action", "trainer", "inference" or "env".
 
     ``public_key`` is the server's in hexadecimal digits; empty where it takes clients of this machine without a key.
     """
@@ -83,8 +85,8 @@ def reserved(folder: Path, name: str) -> Iterator[Path]:
         Refused: a service of this name runs.
     """
     if not NAME.fullmatch(name):
-        told = f"“{one_line(name, 40)}” can't be a service's name"
-        raise UsageError(told, hint="use letters, digits and _ . - in it")
+        sentence = f"“{one_line(name, 40)}” can't be a service's name"
+        raise UsageError(sentence, hint="use letters, digits and _ . - in it")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     from filelock import FileLock, Timeout
 
@@ -104,14 +106,14 @@ def reserved(folder: Path, name: str) -> Iterator[Path]:
 
 def running_services(folder: Path) -> list[Service]:
     """The services of this machine that run, by name."""
-    found = []
+    services = []
     for path in sorted(folder.glob("*.json")):
         if not _is_locked(_lock_of(folder, path.stem)):
             path.unlink(missing_ok=True)
             continue
         with suppress(OSError, msgspec.MsgspecError):  # it ended meanwhile
-            found.append(msgspec.json.decode(path.read_bytes(), type=Service))
-    return found
+            services.append(msgspec.json.decode(path.read_bytes(), type=Service))
+    return services
 
 
 def find_service(name: str, folder: Path | None = None, *, wait_s: float = 0.0) -> Service:
@@ -130,8 +132,8 @@ def find_service(name: str, folder: Path | None = None, *, wait_s: float = 0.0) 
         if time.monotonic() >= until:
             break
         time.sleep(_LOOK_SECONDS)
-    here = ", ".join(each.name for each in services) or "none"
-    raise NotFound(f"no service {one_line(name, 40)} runs on this machine", hint=f"here are: {here}")
+    names = ", ".join(each.name for each in services) or "none"
+    raise NotFound(f"no service {one_line(name, 40)} runs on this machine", hint=f"here are: {names}")
 
 
 def client_keys(server_key: str, key_file: Path | None = None) -> ClientKeys | None:

@@ -1,6 +1,6 @@
 """Spaces as values that can be sent, and back. Describing one needs no Gymnasium, making one does.
 
-The space of a few numbers, for environments that do without Gymnasium; spaces that are passed to other processes.
+Also a space of a few numbers serves environments that do without it.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ def space_from(description: Any) -> Any:  # noqa: ANN401 - what came from a serv
     try:
         return _made(description, [0])
     except (KeyError, TypeError, ValueError, AssertionError, AttributeError, OverflowError, RecursionError) as error:
-        told = one_line(f"{type(error).__name__}: {error}", 100)
+        reason = one_line(f"{type(error).__name__}: {error}", 100)
         raise BadMessage(
-            f"the server describes a space that is none ({told})",
+            f"the server describes a space that is none ({reason})",
             hint="both sides must run the same version of autoresearch",
         ) from None
 

@@ -1,18 +1,12 @@
-"""Rows as columns and back: rows of one form travel as one array for each field, and arrive as views of it. Pure.
+"""Stores of rows between actors and a learner: what any offers, a queue that forgets the oldest, rows as columns.
 
-A column is a pair of its kind and its content. A dict or tuple in rows is a dict or list of columns. What differs from
-row to row travels as a list.
+Also how many samples a learner draws for each row that actors insert: neither side runs far ahead of the other.
 
-Which rows of which client's store a server's store has. Pure.
+Rows of one form travel as one array for each field, and arrive as views of it. A column is a pair of its kind and its
+content. A dict or tuple in rows is a dict or list of columns. What differs from row to row travels as a list.
 
-A client's store numbers its rows 0, 1, 2, … and has a name of its own (its source). The ledger keeps the last number
-that arrived from each source, so rows that are sent again are known, and a new source starts at its first row.
-
-What a store of rows offers, whoever wrote it.
-
-How many samples a learner draws for each row that actors insert: neither side runs far ahead of the other.
-
-A queue of rows that forgets the oldest.
+A client's store numbers its rows 0, 1, 2, … and has a name of its own (its source). The server's ledger keeps the last
+number that arrived from each source, so rows that are sent again are known, and a new source starts at its first row.
 """
 
 from __future__ import annotations

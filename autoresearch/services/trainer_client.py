@@ -1,8 +1,6 @@
-"""How the rows of an actor's store get to a server: each one once, in order.
+"""An actor's side: its stores are copied to the learner, each row once, in order, and the newest weights come back.
 
-An actor's side: its stores are copied to the learner, and the newest weights come back.
-
-Learner and actors in one process: the same calls, without sockets and without copies.
+Learner and actors in one process have the same calls, without sockets and without copies.
 """
 
 from __future__ import annotations
@@ -59,41 +57,41 @@ class Sending:
             self._offset = self._send(offset, NONE_YET if from_id is None else from_id)
 
     def _ask(self) -> int:
-        found = self._link.ask(self.question)
-        if not isinstance(found, int):
+        answer = self._link.ask(self.question)
+        if not isinstance(answer, int):
             raise NoAnswer(f"the server did not say what it has of {self.name}")
-        return found
+        return answer
 
     def _send(self, offset: int | None, from_id: int) -> int:
         """Send from this offset on, and return the one that was reached."""
         for _ in range(_ATTEMPTS):
-            known = self._ask() if offset is None else offset
-            begin = max(known, from_id)
+            number = self._ask() if offset is None else offset
+            begin = max(number, from_id)
             rows, last = newer_than(self._store, begin)
             self._count_lost(begin, last - len(rows))
             # Where nothing is new, only asking shows that the server is there and still has the rest.
-            reached = self._send_all(rows, known, last) if rows or offset is None else self._ask()
-            if reached >= known:
+            reached = self._send_all(rows, number, last) if rows or offset is None else self._ask()
+            if reached >= number:
                 return reached
             offset = reached
         raise ServiceRefused(f"the server's store {self.name} loses its rows again and again")
 
-    def _send_all(self, rows: Sequence[Any], known: int, last: int) -> int:
+    def _send_all(self, rows: Sequence[Any], number: int, last: int) -> int:
         """Send rows up to number ``last``, and return how far the server is: less than before if it lost its store."""
         while rows:
             part = rows[: self._fitting(rows)]
             rows = rows[len(part) :]
-            reached = self._send_part(part, known, last - len(rows))
-            if reached < known:
+            reached = self._send_part(part, number, last - len(rows))
+            if reached < number:
                 return reached
-            known = reached
-        return known
+            number = reached
+        return number
 
-    def _count_lost(self, known: int, forgotten: int) -> None:
+    def _count_lost(self, number: int, forgotten: int) -> None:
         """Count the rows up to ``forgotten`` that the store no longer has, and no server ever had."""
-        known = max(known, self._dealt_with)
-        self.lost += max(0, forgotten - known)
-        self._dealt_with = max(known, forgotten)
+        number = max(number, self._dealt_with)
+        self.lost += max(0, forgotten - number)
+        self._dealt_with = max(number, forgotten)
 
     def _send_part(self, part: Sequence[Any], offset: int, last: int) -> int:
         """Send rows up to number ``last`` in one message, and return how far the server is then."""
@@ -176,8 +174,8 @@ class TrainerClient:
         except ServiceError:
             self._caller.close()
             raise
-        told = answer.get("broadcast_port")
-        self._broadcast_port = config.broadcast_port or (told if isinstance(told, int) else 0)
+        port = answer.get("broadcast_port")
+        self._broadcast_port = config.broadcast_port or (port if isinstance(port, int) else 0)
         self._sending = {
             store_name: Sending(self._caller.link, store_name, store) for store_name, store in self.data_stores.items()
         }
@@ -232,8 +230,8 @@ class TrainerClient:
         if sending is None:
             self._caller.failed(ServiceRefused(f"this client has no data store {name}"))
             return None
-        found = self._caller.ask(sending.question)
-        return found if isinstance(found, int) else None
+        reply = self._caller.ask(sending.question)
+        return reply if isinstance(reply, int) else None
 
     def request(self, type: str, payload: Any) -> Any:  # noqa: A002, ANN401 - the call that agentlace's programs make
         """The answer of the server's ``request_callback``; None where there is none, or the config has no such type."""

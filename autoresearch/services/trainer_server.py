@@ -1,6 +1,6 @@
-"""What a trainer and its actors must agree on, and what they say to each other. Pure.
+"""The learner's side: stores that actors fill, requests of the program's own, weights that are published.
 
-The learner's side: stores that actors fill, requests of the program's own, weights that are published.
+Also what a trainer and its actors must agree on.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class RowsTaken(msgspec.Struct, frozen=True):
     offset: int
 
 
-def as_message(said: RowsSent | RowsTaken) -> dict[str, object]:
+def as_message(rows: RowsSent | RowsTaken) -> dict[str, object]:
     """A struct as what can be sent."""
-    return {name: getattr(said, name) for name in said.__struct_fields__}
+    return {name: getattr(rows, name) for name in rows.__struct_fields__}
 
 
 def rows_sent(message: object) -> RowsSent:

@@ -1,10 +1,7 @@
-"""Which program lies in a folder: its files, what builds it, what starts it, what it needs beside it. Runs nothing.
+"""From a folder with a program to a task, and from a published task to a folder. Runs nothing.
 
-Makes a task out of a folder with a program: writes ``task.toml`` beside it.
-
-Which tasks have the harness that ships, and so its contract with ``train.py``.
-
-From a published task back to a folder: what somebody else asked can be run, and checked, here.
+Which program lies there, what builds it, starts it and is needed beside it; ``task.toml`` written for it; files beside
+a task that are no part of it.
 """
 
 from __future__ import annotations
@@ -60,8 +57,8 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
             raise UsageError(f"{command!r} names no file of {folder}", hint="say which files may change: --edit FILE")
         return Recipe(command=command, build=build, edit=files)
     files = tuple(edit) or _program_files(folder, names)
-    found = _recipe(files)
-    return Recipe(command=found.command, build=build or found.build, edit=files)
+    recipe = _recipe(files)
+    return Recipe(command=recipe.command, build=build or recipe.build, edit=files)
 
 
 def fixed_files(folder: Path, edit: Sequence[str]) -> dict[str, bytes]:
@@ -70,19 +67,19 @@ def fixed_files(folder: Path, edit: Sequence[str]) -> dict[str, bytes]:
     A Python program's ``prepare.py`` is one of them. Raises UsageError where a Python file is none, or a file is too
     large to be pinned, or there are too many.
     """
-    names, found = _names(folder), {}
+    names, contents = _names(folder), {}
     pending = [*edit, *([PREPARE] if PREPARE in names and any(name.endswith(".py") for name in edit) else [])]
     while pending:
         name = pending.pop()
-        if name in found:
+        if name in contents:
             continue
-        content = found[name] = _read(folder / name)
+        content = contents[name] = _read(folder / name)
         text = content.decode("utf-8", "replace")
         if name.endswith(".py"):
             check_source(folder / name, content)
             pending += [module for module in _imported(text) if module in names]
         pending += [other for other in names if "." in other and other != MANIFEST and _is_named(other, text)]
-    fixed = {name: content for name, content in sorted(found.items()) if name not in edit}
+    fixed = {name: content for name, content in sorted(contents.items()) if name not in edit}
     if len(fixed) > MAX_FILES:
         raise UsageError(f"{folder} has {len(fixed)} files that the program needs", hint=f"{MAX_FILES} are allowed")
     return fixed
@@ -108,11 +105,11 @@ def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
     python = [name for name in names if name.endswith(".py") and name != PREPARE]
     compiled = [name for name in names if Path(name).suffix in _COMPILERS and "Makefile" not in names]
     script = (SCRIPT,) if SCRIPT in names else ()
-    for found, others in ((python, ()), (compiled, script)):
-        if len(found) > 1 and not script:
-            raise UsageError(f"{folder} has several programs: {', '.join(found)}", hint=_HOW)
-        if len(found) == 1:
-            return (*found, *others)
+    for programs, others in ((python, ()), (compiled, script)):
+        if len(programs) > 1 and not script:
+            raise UsageError(f"{folder} has several programs: {', '.join(programs)}", hint=_HOW)
+        if len(programs) == 1:
+            return (*programs, *others)
     if script:
         return script
     raise UsageError(f"{folder} has no {ENTRY} and no other program that is known", hint=_HOW)

@@ -1,6 +1,6 @@
-"""What a task folder remembers: the baseline as the task began, the run whose program was edited, edits put aside.
+"""From a folder to a task: reads ``task.toml`` and the files that it pins; every fault is a UsageError.
 
-From a folder to a task: reads ``task.toml`` and the files that it pins. Every fault is a UsageError.
+A folder also remembers the baseline as the task began, the run whose program was edited, and edits put aside.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import EncodingError, encode
 from autoresearch.task.lock import parse_lock
-from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task
+from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task, TaskSettings
 from autoresearch.task.program import ENTRY, PLAIN_NAME, is_lone, join_files, source_digest
 
 STATE_FOLDER = ".autoresearch"
@@ -158,21 +158,18 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
     recipe = _recipe(path, header)
     program = program_in(folder, recipe, header.harness) if program is None else program
     harness = _harness(path, header.harness, is_optional=header.metric.source == "stdout")
+    _check_mounts(path, header.mounts)
+    if header.python is not None:
+        _check_python(path, header.python, harness)
     task = Task(
-        name=header.name,
-        summary=header.summary,
-        metric=header.metric,
-        budget=header.budget,
-        limits=header.limits,
+        **{name: getattr(header, name) for name in TaskSettings.__struct_fields__},
         harness=harness,
         baseline=_baseline(path, header, program),
         data={name: bytes.fromhex(pin) for name, pin in _pins(path, "data", header.data).items()},
-        mounts=_mounts(path, header.mounts),
         folder=folder,
         program=program,
         is_pinned=bool(header.baseline),
         evaluation=_evaluation(path, header),
-        python=_python(path, header.python, harness),
         evaluator=_evaluator(path, header),
         recipe=recipe,
     )
@@ -291,11 +288,11 @@ def _harness(path: Path, declared: dict[str, str], *, is_optional: bool) -> dict
     contents: dict[str, bytes] = {}
     for name, pin in _pins(path, "harness", declared).items():
         contents[name] = read_file(path.parent / name)
-        found = hashlib.sha256(contents[name]).hexdigest()
-        if found != pin:
+        digest = hashlib.sha256(contents[name]).hexdigest()
+        if digest != pin:
             raise UsageError(
                 f"{path.parent / name} is not the file that {MANIFEST} pins",
-                hint=f'restore it, or for a new task pin it: "{name}" = "{found}"',
+                hint=f'restore it, or for a new task pin it: "{name}" = "{digest}"',
             )
     return contents
 
@@ -315,13 +312,13 @@ def _pins(path: Path, section: str, declared: dict[str, str]) -> dict[str, str]:
 def _evaluation(path: Path, header: Header) -> Evaluation | None:
     if header.metric.source != "referee":
         return None
-    found = _section(path, header, Evaluation)
+    evaluation = _section(path, header, Evaluation)
     if header.metric.direction != "minimize":
         raise UsageError(f"{path}: the referee measures bits, fewer are better", hint='metric.direction = "minimize"')
-    if found.text not in header.data:
-        raise UsageError(f"{path}: evaluation.text, {found.text}, is not a file of [data]", hint="pin it there")
-    _check_withheld(path, header, found.withheld)
-    return found
+    if evaluation.text not in header.data:
+        raise UsageError(f"{path}: evaluation.text, {evaluation.text}, is not a file of [data]", hint="pin it there")
+    _check_withheld(path, header, evaluation.withheld)
+    return evaluation
 
 
 def _evaluator(path: Path, header: Header) -> Evaluator | None:
@@ -330,14 +327,16 @@ def _evaluator(path: Path, header: Header) -> Evaluator | None:
             hint = 'set metric.source = "evaluator", or "referee" for a language model'
             raise UsageError(f"{path}: [evaluation] is for the referee and for an evaluator", hint=hint)
         return None
-    found = _section(path, header, Evaluator)
-    _check_withheld(path, header, found.withheld)
-    if found.artifact in (MANIFEST, *header.program.edit, *header.harness):
-        raise UsageError(f"{path}: evaluation.artifact, {found.artifact}, is a file of the task", hint="name another")
-    _check_words(path, "evaluation.command", found.command)
-    if found.answers:
-        _check_words(path, "evaluation.answers", found.answers)
-    return found
+    evaluator = _section(path, header, Evaluator)
+    _check_withheld(path, header, evaluator.withheld)
+    if evaluator.artifact in (MANIFEST, *header.program.edit, *header.harness):
+        raise UsageError(
+            f"{path}: evaluation.artifact, {evaluator.artifact}, is a file of the task", hint="name another"
+        )
+    _check_words(path, "evaluation.command", evaluator.command)
+    if evaluator.answers:
+        _check_words(path, "evaluation.answers", evaluator.answers)
+    return evaluator
 
 
 def _section(path: Path, header: Header, kind: type[S]) -> S:
@@ -355,31 +354,27 @@ def _check_withheld(path: Path, header: Header, withheld: Sequence[str]) -> None
             raise UsageError(f"{path}: evaluation.withheld names {name}, which the task doesn't have", hint=hint)
 
 
-def _python(path: Path, found: Python | None, harness: Mapping[str, bytes]) -> Python | None:
-    if found is None:
-        return None
-    if bool(found.requirements) == bool(found.venv):
+def _check_python(path: Path, python: Python, harness: Mapping[str, bytes]) -> None:
+    if bool(python.requirements) == bool(python.venv):
         hint = 'requirements = "requirements.txt", or venv = "~/my-project/.venv"'
         raise UsageError(f"{path}: [python] needs one of requirements and venv", hint=hint)
-    if found.venv:
-        if found.base:
+    if python.venv:
+        if python.base:
             raise UsageError(f"{path}: python.base goes with python.requirements", hint="remove it")
-        _check_folder(path, "python.venv", found.venv, such='"~/my-project/.venv"')
-        return found
-    name = found.requirements
+        _check_folder(path, "python.venv", python.venv, such='"~/my-project/.venv"')
+        return
+    name = python.requirements
     if name not in harness:
         raise UsageError(f"{path}: {name} is not pinned under [harness]", hint=f"autoresearch task lock {path.parent}")
     if not parse_lock(harness[name].decode("utf-8", "replace"), str(path.parent / name)):
         raise UsageError(f"{path.parent / name} names no package", hint="remove [python] from task.toml")
-    return found
 
 
-def _mounts(path: Path, declared: dict[str, str]) -> dict[str, str]:
+def _check_mounts(path: Path, declared: dict[str, str]) -> None:
     for name, folder in declared.items():
         if not PLAIN_NAME.fullmatch(name):
             raise UsageError(f"{path}: mounts.{name!r} is not a plain name", hint="use letters, digits, - and _")
         _check_folder(path, f"mounts.{name}", folder, such='"~/.cache/name"')
-    return declared
 
 
 def _check_folder(path: Path, key: str, folder: str, *, such: str) -> None:

@@ -64,14 +64,14 @@ def parse_wanted(text: str, where: str) -> list[str]:
     Raises:
         UsageError: a line is something else; ``where`` names the file in the sentence.
     """
-    found = _lines(text)
-    for number, line in found:
+    lines = _lines(text)
+    for number, line in lines:
         if not _WANTED.fullmatch(line):
             raise UsageError(
                 f"{where} can't be locked: line {number}, “{line[:60]}”, is no package's name with or without versions",
                 hint="such as numpy>=2; an index belongs into pip's settings: PIP_INDEX_URL",
             )
-    return [line for _, line in found]
+    return [line for _, line in lines]
 
 
 def write_lock(packages: list[Package]) -> str:

@@ -1,13 +1,12 @@
-"""Which values of a metric anybody can have measured. Pure.
+"""What a task is: a fixed question, its bounds, and the files that make it the same question everywhere.
 
-What a task is: a fixed question, its bounds, and the files that make it the same question everywhere. Pure.
+Also which values of its metric anybody can have measured. Pure.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -123,7 +122,13 @@ class Recipe(Section, frozen=True, kw_only=True):
     def files_among(self, names: Iterable[str], fixed: Collection[str]) -> tuple[str, ...]:
         """The files of a program among those of a folder: those that ``edit`` names, then those that it stands for."""
         named = [name for name in self.edit if "*" not in name]
-        meant = (name for name in sorted(names) if name not in named and name not in fixed and self._stands_for(name))
+        meant = (
+            name
+            for name in sorted(names)
+            if name not in named
+            and name not in fixed
+            and any("*" in pattern and fnmatchcase(name, pattern) for pattern in self.edit)
+        )
         return (*named, *meant)
 
     def fault(self, names: Iterable[str], fixed: Collection[str]) -> str | None:
@@ -132,9 +137,6 @@ class Recipe(Section, frozen=True, kw_only=True):
         if names == self.files_among(names, fixed):
             return None
         return f"the program is {', '.join(names)}; the task's is {', '.join(self.edit)}"
-
-    def _stands_for(self, name: str) -> bool:
-        return any("*" in pattern and fnmatchcase(name, pattern) for pattern in self.edit)
 
 
 USUAL = Recipe()
@@ -192,52 +194,49 @@ class Python(Section, frozen=True, kw_only=True):
     venv: _Line = ""
 
 
-class Header(Section, frozen=True, kw_only=True):
+class TaskSettings(Section, frozen=True, kw_only=True):
+    """The keys of ``task.toml`` that a task has as they are."""
+
+    name: _Slug
+    summary: _Line = ""
+    metric: Metric
+    budget: Budget
+    limits: Limits = Limits()
+    mounts: dict[str, _Line] = {}
+    python: Python | None = None
+
+
+class Header(TaskSettings, frozen=True, kw_only=True):
     """The whole of ``task.toml``, before the files that it names are read.
 
     ``baseline`` is the digest of the program that the task began with, in hex. Without it the program in the folder is
     the baseline.
     """
 
-    name: _Slug
-    summary: _Line = ""
     baseline: Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")] = ""
-    metric: Metric
-    budget: Budget
-    limits: Limits = Limits()
     program: Recipe = USUAL
     harness: dict[str, str] = {}
     data: dict[str, str] = {}
-    mounts: dict[str, _Line] = {}
     evaluation: dict[str, object] | None = None
-    python: Python | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(TaskSettings, frozen=True, kw_only=True):
     """A fixed question: the program may change, everything else here may not.
 
     ``harness`` holds the fixed files by name, ``baseline`` the program that the task began with (one text, see
-    :mod:`autoresearch.tasks.program`), ``data`` the SHA-256 of each file that ``python prepare.py`` makes, ``mounts``
+    :mod:`autoresearch.task.program`), ``data`` the SHA-256 of each file that ``python prepare.py`` makes, ``mounts``
     folders of this machine that a run may read (``~`` unexpanded). ``program`` is the one that is in the folder now,
     edited or not. Without ``is_pinned`` the two are always the same: ``task.toml`` names no baseline, so an edit makes
     another task.
     """
 
-    name: str
-    summary: str
-    metric: Metric
-    budget: Budget
-    limits: Limits
     harness: Mapping[str, bytes]
     baseline: bytes
     data: Mapping[str, bytes]
-    mounts: Mapping[str, str]
     folder: Path
     program: bytes
     is_pinned: bool = True
     evaluation: Evaluation | None = None
-    python: Python | None = None
     recipe: Recipe = USUAL
     evaluator: Evaluator | None = None
 

@@ -121,12 +121,12 @@ def parse_summary(text: str, metric_name: str) -> dict[str, float]:
 
 def guess_metric(text: str) -> tuple[str, float] | None:
     """The number that a program most likely wants to be judged by: one with a well-known name, else the last one."""
-    found = {key: value for key, value in _printed(text) if _NAME.fullmatch(key)}
-    for known in _RESULTS:
-        for key in reversed(found):
-            if known in key.lower():
-                return key, found[key]
-    return next(reversed(found.items()), None)
+    values = {key: value for key, value in _printed(text) if _NAME.fullmatch(key)}
+    for result in _RESULTS:
+        for key in reversed(values):
+            if result in key.lower():
+                return key, values[key]
+    return next(reversed(values.items()), None)
 
 
 def guess_direction(metric_name: str) -> str:
@@ -150,9 +150,9 @@ def _printed(text: str) -> Iterator[tuple[str, float]]:
 
 def _in_json(line: str) -> Iterator[tuple[str, float]]:
     try:
-        found = json.loads(line)
+        document = json.loads(line)
     except (ValueError, RecursionError):
         return
-    for key, value in found.items():
+    for key, value in document.items():
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf:
             yield str(key)[:MAX_KEY_CHARACTERS], float(value)

@@ -1,11 +1,8 @@
-"""The order of versions: Semantic Versioning, and what Python projects write beside it: 1.0rc1, 1.0.post1. Pure.
+"""A release of a component: what it says, its files, their hash and bundle (a tar archive), its version. Pure.
 
-The files of a release: which names they may have, their hash, and their bundle (a tar archive). Pure.
-
-The hash is that of Go modules, ``h1:``, with the mode beside each file: SHA-256 over the sorted lines
+The order of versions is that of Semantic Versioning, with what Python projects write beside it: 1.0rc1, 1.0.post1. The
+hash is that of Go modules, ``h1:``, with the mode beside each file: SHA-256 over the sorted lines
 ``sha256  mode  path``. It does not depend on git and its SHA-1.
-
-What a release says of its component, and which of them can be searched and installed. Pure.
 """
 
 from __future__ import annotations
@@ -32,14 +29,14 @@ _AFTER = "post"
 
 def version_key(version: str) -> str:
     """A text that sorts as the versions do; empty, and so before all others, for what is no version."""
-    found = _VERSION.fullmatch(version.lower())
-    if found is None:
+    match = _VERSION.fullmatch(version.lower())
+    if match is None:
         return ""
-    numbers = found["numbers"].split(".")
+    numbers = match["numbers"].split(".")
     while len(numbers) > 1 and not int(numbers[-1]):
         numbers.pop()
     key = "".join(f".{_number(digits)}" for digits in numbers)
-    parts = _PARTS.findall(found["rest"].partition("+")[0])
+    parts = _PARTS.findall(match["rest"].partition("+")[0])
     further = " ".join(f"0{_number(part)}" if part.isdigit() else f"1{part}" for part in parts)
     return f"{key}{_PRERELEASE if parts and parts[0] != _AFTER else _FINAL}{further}"
 
@@ -92,15 +89,15 @@ def fault_of_path(path: str) -> str | None:
 
 def check_files(files: Iterable[File]) -> list[File]:
     """The files in order. Raises BadBundle where they can't lie in one folder, or are too many or too large."""
-    found = sorted(files)
-    if not found:
+    paths = sorted(files)
+    if not paths:
         raise BadBundle("it has no file")
-    if len(found) > FILES_MOST:
-        raise BadBundle(f"it has {len(found)} files, of {FILES_MOST} at most")
-    if sum(len(file.content) for file in found) > BUNDLE_BYTES:
+    if len(paths) > FILES_MOST:
+        raise BadBundle(f"it has {len(paths)} files, of {FILES_MOST} at most")
+    if sum(len(file.content) for file in paths) > BUNDLE_BYTES:
         raise BadBundle(f"its files have more than {BUNDLE_BYTES >> 20} MiB together")
     names: set[str] = set()
-    for file in found:
+    for file in paths:
         if fault := fault_of_path(file.path):
             raise BadBundle(f"the file {file.path[:80]!r} is refused: {fault}")
         if file.path in names:
@@ -108,7 +105,7 @@ def check_files(files: Iterable[File]) -> list[File]:
         names.add(file.path)
     if both := next((name for name in names if any(above in names for above in _above(name))), None):
         raise BadBundle(f"a file stands where {both[:80]!r} needs a folder")
-    return found
+    return paths
 
 
 def tree_hash(files: Iterable[File]) -> str:
@@ -211,9 +208,9 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def plain(self) -> dict[str, Any]:
         """As a record holds it."""
-        found = msgspec.to_builtins(self)
-        assert isinstance(found, dict)
-        return found
+        values = msgspec.to_builtins(self)
+        assert isinstance(values, dict)
+        return values
 
 
 class Component(NamedTuple):
@@ -244,6 +241,6 @@ def component_of(release: Release) -> Component | None:
 
 def content_digest(component: Component) -> bytes:
     """SHA-256 of what is installed. Two releases that differ in their description alone have the same."""
-    said = component.metadata
-    installed = (said.tree, said.class_name, said.file_path, said.requirements_path)
-    return hashlib.sha256(encode([component.bundle.sha256, *installed, *sorted(said.needs)])).digest()
+    metadata = component.metadata
+    installed = (metadata.tree, metadata.class_name, metadata.file_path, metadata.requirements_path)
+    return hashlib.sha256(encode([component.bundle.sha256, *installed, *sorted(metadata.needs)])).digest()

@@ -2,9 +2,8 @@
 
 The dump is our own: ``ast.dump`` and ``ast.unparse`` change between versions of Python, and this one must not, since
 seeds follow from it. Every node is its name and its fields, sorted by name, those that are empty or that only some
-versions have left out; every constant carries its type and its length, so that no two programs share a dump.
-
-It stands by itself, on the standard library, so that a test can run it in every version of Python.
+versions have left out; every constant carries its type and its length, so that no two programs share a dump. It stands
+by itself, on the standard library, so that a test can run it in every version of Python.
 """
 
 from __future__ import annotations

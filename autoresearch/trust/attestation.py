@@ -1,14 +1,11 @@
-"""The code that comes by mail: how it is written, typed and found in a pasted mail. Pure.
+"""What participant and attestor exchange: the code that comes by mail, what is signed, their messages. Pure.
 
-Crockford's base32 (no I, L, O, U), four groups of five: 80 random bits, and 20 bits by which whoever asked several
-attestors knows whose code it is, and that it was typed right, without asking anybody.
+A message is a DAG-CBOR map; docs/protocol.md specifies them.
 
-What is signed: by an attestor about who it is, by a device that asks, by the root key that answers. Pure.
-
-Each signature is over a purpose of its own and a digest of everything that it is about, so that none can be used for
-another purpose, key, peer, attestor or network.
-
-What participant and attestor say to each other: a DAG-CBOR map a message. Pure. docs/protocol.md specifies them.
+The code is Crockford's base32 (no I, L, O, U), four groups of five: 80 random bits, and 20 bits by which whoever asked
+several attestors knows whose code it is, and that it was typed right, without asking anybody. Each signature is over a
+purpose of its own and a digest of everything that it is about, so that none can be used for another purpose, key, peer,
+attestor or network.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Which attestors a participant asks: as many as are needed, drawn anew each month so that nobody picks his own. Pure.
+"""Attestors: which of them a participant asks, when one writes a mail, what the mail says, when one attests.
 
-Rendezvous hashing (Thaler and Ravishankar, 1998): the order depends on nothing but the participant and the month, and
-an attestor that comes or goes changes nothing about the others.
-
-When an attestor writes a mail, and when it attests. Pure: who asks, how often, and the clock are arguments.
-
-The mail with the code. Pure: date and message id are arguments.
+Pure: who asks, how often, date and clock are arguments. As many are asked as are needed, drawn anew each month so that
+nobody picks his own. By rendezvous hashing (Thaler and Ravishankar, 1998) the order depends on nothing but the
+participant and the month, and an attestor that comes or goes changes nothing about the others.
 """
 
 from __future__ import annotations

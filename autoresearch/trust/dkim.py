@@ -1,11 +1,8 @@
-"""The key record that a domain publishes, and which of them are good enough. Pure.
+"""The strict profile of DKIM: when a mail proves that the holder of its sender address wrote its subject.
 
-Key records from DNS. The one part here that reaches out.
-
-The strict profile: when a mail proves that the holder of its sender address wrote its subject. Pure.
-
-A signature only says that a domain's server passed the mail on. It becomes a proof by alignment with From, by covering
-the fields that matter, each present once, by a key that is no test, and by being fresh.
+Key records are asked of DNS: that is the one part here that reaches out. A signature only says that a domain's server
+passed the mail on. It becomes a proof by alignment with From, by covering the fields that matter, each present once, by
+a key that is good enough and no test, and by being fresh.
 """
 
 from __future__ import annotations
@@ -75,7 +72,12 @@ def read_key(record: bytes, algorithm: str) -> DomainKey:
         raise Refused("The DKIM key that signed the mail does not go with SHA-256.")
     if tags.get("k", "rsa") != algorithm:
         raise Refused("The DKIM key that signed the mail is of another kind than its signature.")
-    return DomainKey(record, _bits(record, algorithm), _hash(tags["p"]), "s" not in flags)
+    return DomainKey(
+        record,
+        _bits(record, algorithm),
+        hashlib.sha256(base64.b64decode("".join(tags["p"].split()))).digest(),
+        "s" not in flags,
+    )
 
 
 def _bits(record: bytes, algorithm: str) -> int:
@@ -90,10 +92,6 @@ def _bits(record: bytes, algorithm: str) -> int:
     if bits > RSA_BITS_MAX or key["publicExponent"] not in _EXPONENTS:
         raise Refused("The DKIM key that signed the mail is of an odd size.")
     return bits
-
-
-def _hash(text: str) -> bytes:
-    return hashlib.sha256(base64.b64decode("".join(text.split()))).digest()
 
 
 def _listed(value: str) -> set[str]:
@@ -124,8 +122,8 @@ def resolve_key(selector: str, domain: str, *, resolver: Resolver | None = None)
             "DKIM keys can't be looked up here: a package is missing.", hint=install_command("attest")
         ) from error
     try:
-        asked = resolver or dns.resolver.get_default_resolver()
-        answer = asked.resolve(f"{selector}._domainkey.{domain}.", "TXT", lifetime=TIMEOUT_S, search=False)
+        resolving = resolver or dns.resolver.get_default_resolver()
+        answer = resolving.resolve(f"{selector}._domainkey.{domain}.", "TXT", lifetime=TIMEOUT_S, search=False)
     except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
         return None
     except dns.exception.DNSException as error:
@@ -242,7 +240,8 @@ def _checked(mail: Mail, signature: Signature, lookup: KeyLookup, now_ms: int) -
     if record is None:
         raise Refused(f"{signature.domain} has no DKIM key {signature.selector}.")
     key = read_key(record, signature.algorithm)
-    _check_subdomain(mail, signature, key)
+    if not key.is_for_subdomains and not signature.domain == signature.identity == mail.domain:
+        raise Refused("The DKIM key that signed the mail is not for domains below its own (t=s).")
     if not is_signed(mail.header, signature.field, signature.tags, record):
         raise Refused("The mail's DKIM signature does not hold: something in it was changed.")
     return DkimProof(
@@ -255,8 +254,3 @@ def _checked(mail: Mail, signature: Signature, lookup: KeyLookup, now_ms: int) -
         record=record,
         signed_ms=signed_ms,
     )
-
-
-def _check_subdomain(mail: Mail, signature: Signature, key: DomainKey) -> None:
-    if not key.is_for_subdomains and not signature.domain == signature.identity == mail.domain:
-        raise Refused("The DKIM key that signed the mail is not for domains below its own (t=s).")

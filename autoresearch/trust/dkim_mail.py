@@ -1,8 +1,6 @@
-"""The library that knows how DKIM writes and hashes headers, of the extra ``attest``.
+"""What a mail, and its DKIM signature field, must look like before any key is asked for.
 
-What a mail must look like before any signature is considered: its header fields, sender, subject and date. Pure.
-
-What a DKIM signature field must say of itself, before its key is asked for. Pure.
+Also the library of the extra ``attest`` that knows how DKIM writes and hashes headers.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""A participant's identity: a root key that stands for the person or team, and a device key for this machine.
+"""A participant's identity: a root key that stands for the person or team, and a device key for each machine.
+
+Two texts make a second machine a device of the same participant. A delegation is renewed when it is due.
 
 The folder holds ``device.key``, and ``root.key`` in the clear or encrypted. Where the root key is encrypted or stays on
-another machine of the same person, ``root.pub`` names it.
-
-The devices of one participant, and when a delegation is due for renewal. Pure: identity records in, rows out.
-
-The two texts that make a second machine a device of the same participant. Pure; neither holds a secret.
-
-The new machine prints its public key; the machine with the root key signs a delegation and prints the record; the new
-machine checks that it names this device, and keeps it.
+another machine of the same person, ``root.pub`` names it. A new machine prints its public key; the machine with the
+root key signs a delegation and prints the record; the new machine checks that it names this device, and keeps it.
+Neither text holds a secret.
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
-"""Tokens: the key in an invite whose holder a founder admits. Pure.
+"""An invite: a manifest as a word that fits into a message, with a token if it admits.
 
-A token is an Ed25519 key made for one invite. Whoever joins signs with it that a root key joins a network. So what is
-published is good for that root key and network alone, and the founder's node knows its own tokens by their public keys.
-
-An invite: a manifest as a word that fits into a message. Pure.
-
+Also the files beside the manifest with the invites that this machine gave out and the one that it joined with.
 ``autoresearch1``, then base32 (RFC 4648, lower case, no padding) of the manifest's bytes, compressed (raw DEFLATE, RFC
 1951), and the first four bytes of their SHA-256, of the compressed ones, as a checksum. It says everything: who reads
-it needs no node to ask, and nobody who is asked can make up whom the network trusts. With the seed of a token beside
-the manifest it also admits whoever joins with it: see :mod:`autoresearch.networks.tokens`.
+it needs no node to ask, and nobody who is asked can make up whom the network trusts.
 
-The invites that this machine gave out, and the one that it joined with: small files beside the manifest.
+A token is an Ed25519 key made for one invite, whose holder a founder admits. Whoever joins signs with it that a root
+key joins a network. So what is published is good for that root key and network alone, and the founder's node knows its
+own tokens by their public keys.
 """
 
 from __future__ import annotations
@@ -188,8 +185,8 @@ class Invitations:
 
     def given(self) -> list[Invitation]:
         """The invites to this network that admit or did, the newest first. Raises UsageError: a file is damaged."""
-        found = [self._read(file) for file in self._folder.glob("*.json")]
-        mine = [invitation for invitation in found if invitation.network == self._network]
+        invitations = [self._read(file) for file in self._folder.glob("*.json")]
+        mine = [invitation for invitation in invitations if invitation.network == self._network]
         return sorted(mine, key=lambda invitation: (-invitation.made_ms, invitation.token))
 
     def revoke(self, invitation: Invitation) -> Invitation:
@@ -200,13 +197,15 @@ class Invitations:
 
     def find(self, text: str) -> Invitation:
         """The invite whose token begins with this. Raises NotFound, AmbiguousId."""
-        found = [one for one in self.given() if text and one.token.hex().startswith(text.strip().lower())]
-        if len(found) > 1:
-            raise AmbiguousId(f"{text[:80]} can mean several invites.", [one.token.hex()[:16] for one in found][:10])
-        if not found:
+        invitations = [one for one in self.given() if text and one.token.hex().startswith(text.strip().lower())]
+        if len(invitations) > 1:
+            raise AmbiguousId(
+                f"{text[:80]} can mean several invites.", [one.token.hex()[:16] for one in invitations][:10]
+            )
+        if not invitations:
             raise NotFound(f"no invite that was made here has a token that begins with {text[:80]!r}",
                            hint="autoresearch network invites")  # fmt: skip
-        return found[0]
+        return invitations[0]
 
     def stamp(self) -> object:
         """Another one after the files have changed."""

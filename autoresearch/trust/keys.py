@@ -1,12 +1,9 @@
 """Ed25519 keys and the files that hold them. The only place that reads or writes a secret key.
 
 A plain key file is text: a first line that says what it is, then the 32-byte seed in hexadecimal. A root key may lie
-encrypted instead: :mod:`autoresearch.identity.sealing`.
-
-Root keys at rest: OpenSSH's private key format with a passphrase, which ``ssh-keygen`` reads as well. Pure.
-
-The passphrase goes through bcrypt_pbkdf, the cipher is AES-256-CTR (OpenSSH's PROTOCOL.key). PKCS #8 as libraries
-write it by default would cost a guesser a thousandth of that.
+encrypted instead, in OpenSSH's private key format with a passphrase, which ``ssh-keygen`` reads as well. The passphrase
+goes through bcrypt_pbkdf, the cipher is AES-256-CTR (OpenSSH's PROTOCOL.key). PKCS #8 as libraries write it by default
+would cost a guesser a thousandth of that.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The form of a node's address: a multiaddr over TCP, direct or through a relay, with its peer id at the end. Pure.
+"""What a network is: its constants, by the usual kinds, whom it trusts, its tasks, where to begin.
 
-The usual kinds of networks: the constants of each, and what they mean for its participants. Pure.
-
-What a network is: its constants, whom it trusts, its tasks, where to begin. Pure.
+Also the form of a node's address: a multiaddr over TCP, direct or through a relay, with its peer id at the end. Pure.
 """
 
 from __future__ import annotations
@@ -43,11 +41,11 @@ def is_loopback(address: str) -> bool:
 
 
 def _check(text: str, form: re.Pattern[str], name: str, example: str) -> None:
-    found = form.fullmatch(text)
+    match = form.fullmatch(text)
     try:
-        if found is None or int(found["port"]) > PORT_MAX or len(text) > ADDRESS_CHARACTERS_MAX:
+        if match is None or int(match["port"]) > PORT_MAX or len(text) > ADDRESS_CHARACTERS_MAX:
             raise ValueError("it has another form")
-        if found["kind"] in ("ip4", "ip6") and ip_address(found["host"]).version != int(found["kind"][2]):
+        if match["kind"] in ("ip4", "ip6") and ip_address(match["host"]).version != int(match["kind"][2]):
             raise ValueError("its IP address is of the other version")
     except ValueError as error:
         raise UsageError(f"{name}: {text[:200]!r} is no address: {error}", hint=f"one looks like {example}") from error

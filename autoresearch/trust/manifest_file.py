@@ -1,6 +1,6 @@
-"""A manifest as bytes, for the wire and for invites: one DAG-CBOR map, one encoding for each manifest. Pure.
+"""A manifest as bytes, for the wire and for invites, and as a TOML file that a person can read and edit.
 
-A manifest as a TOML file that a person can read and edit: reading, writing, and the one of a data folder.
+The bytes are one DAG-CBOR map, one encoding for each manifest.
 """
 
 from __future__ import annotations
@@ -88,18 +88,20 @@ def decode_with_token(raw: bytes) -> tuple[Manifest, bytes | None]:
         value = decode(raw)
         if isinstance(value, dict) and isinstance(value.get("v"), int) and value["v"] not in VERSIONS:
             raise UsageError("that network is written for another version", hint="install a newer autoresearch")
-        found = msgspec.convert(value, _Encoded)
+        encoded = msgspec.convert(value, _Encoded)
     except (EncodingError, msgspec.ValidationError) as error:
         raise UsageError(f"that is no network: {str(error)[:200]}") from error
     manifest = Manifest(
-        network_of(found.name, found.nonce, found.constants, found.id),
-        Trust(frozenset(found.attestors), found.needed, frozenset(found.participants), frozenset(found.founders)),
-        tuple(found.tasks),
-        tuple(found.bootstrap),
+        network_of(encoded.name, encoded.nonce, encoded.constants, encoded.id),
+        Trust(
+            frozenset(encoded.attestors), encoded.needed, frozenset(encoded.participants), frozenset(encoded.founders)
+        ),
+        tuple(encoded.tasks),
+        tuple(encoded.bootstrap),
     )
-    if encode_manifest(manifest, found.token) != raw:
+    if encode_manifest(manifest, encoded.token) != raw:
         raise UsageError("that is no network: it is not spelled in the one right way")
-    return manifest, found.token
+    return manifest, encoded.token
 
 
 FILE_BYTES_MAX = 128 * 1024
@@ -157,17 +159,17 @@ def parse_manifest(text: bytes, name: str) -> Manifest:
     try:
         if len(text) > FILE_BYTES_MAX:
             raise UsageError(f"it has more than {FILE_BYTES_MAX} bytes")
-        found = msgspec.toml.decode(text, type=_File)
+        file = msgspec.toml.decode(text, type=_File)
         return Manifest(
-            network_of(found.name, _bytes(found.nonce), found.constants, _bytes(found.id) or None),
+            network_of(file.name, _bytes(file.nonce), file.constants, _bytes(file.id) or None),
             Trust(
-                frozenset(map(parse_key, found.trust.attestors)),
-                found.trust.needed,
-                frozenset(map(parse_key, found.trust.participants)),
-                frozenset(map(parse_key, found.trust.founders)),
+                frozenset(map(parse_key, file.trust.attestors)),
+                file.trust.needed,
+                frozenset(map(parse_key, file.trust.participants)),
+                frozenset(map(parse_key, file.trust.founders)),
             ),
-            tuple(map(_bytes, found.tasks)),
-            tuple(found.bootstrap),
+            tuple(map(_bytes, file.tasks)),
+            tuple(file.bootstrap),
         )
     # RecursionError: thousands of nested brackets; UnicodeDecodeError: bytes that are no text.
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

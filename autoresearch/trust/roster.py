@@ -1,11 +1,8 @@
-"""Whose word counts in a network: which root keys attest, and how many of them it takes. Pure.
+"""Whose word a record carries: from the device key that signed it to the participant, attested or not. Pure.
 
-Whom the founders of a network admitted: a function of the set of records, in whatever order they came. Pure.
-
-Whose word a record carries: from the device key that signed it to the participant, attested or not. Pure.
-
-Everything is judged at a record's own time, never by a clock, and from the set of records alone, so that all peers
-come to the same answer in whatever order records arrive.
+That follows from which root keys attest, how many of them it takes, and whom the founders of the network admitted.
+Everything is judged at a record's own time, never by a clock, and from the set of records alone, so that all peers come
+to the same answer in whatever order records arrive.
 """
 
 from __future__ import annotations
@@ -58,10 +55,10 @@ class Decision(NamedTuple):
     token: bytes | None = None
 
 
-def latest_decisions(said: Iterable[Decision]) -> dict[bytes, Decision]:
+def latest_decisions(decisions: Iterable[Decision]) -> dict[bytes, Decision]:
     """By participant what the founders decided last. Forks of a founder's device change nothing: all records count."""
     latest: dict[bytes, Decision] = {}
-    for decision in said:
+    for decision in decisions:
         before = latest.get(decision.participant)
         latest[decision.participant] = decision if before is None else max(before, decision)
     return latest
@@ -146,24 +143,24 @@ class Roster:
 
     def voter(self, device: bytes, time_ms: int) -> Voter:
         """Whose word a record carries that this device signed at this time."""
-        asked = device, bisect_right(self._moments, time_ms)
-        found = self._spoken.get(asked)
-        if found is None:
+        key = device, bisect_right(self._moments, time_ms)
+        voter = self._spoken.get(key)
+        if voter is None:
             if len(self._spoken) >= _SPOKEN_MAX:
                 self._spoken.clear()
-            found = self._spoken[asked] = self._voter(self._root(device, time_ms), time_ms)
-        return found
+            voter = self._spoken[key] = self._voter(self._root(device, time_ms), time_ms)
+        return voter
 
     def voters(self, time_ms: int) -> frozenset[bytes]:
         """The attested voters at this time; several keys with one mail tag are one."""
-        asked = bisect_right(self._moments, time_ms)
-        found = self._present.get(asked)
-        if found is None:
+        moment = bisect_right(self._moments, time_ms)
+        present = self._present.get(moment)
+        if present is None:
             if len(self._present) >= _REMEMBERED_MAX:
                 self._present.clear()
             voters = (self._voter(root, time_ms) for root in self._words.keys() | self._trust.participants)
-            found = self._present[asked] = frozenset(voter.voter for voter in voters if voter.attested)
-        return found
+            present = self._present[moment] = frozenset(voter.voter for voter in voters if voter.attested)
+        return present
 
     def counted(self, time_ms: int) -> list[bytes]:
         """The root keys that count at this time, one for each voter: of several with one mailbox the smallest."""
@@ -180,15 +177,15 @@ class Roster:
 
     def devices(self, root: bytes, time_ms: int) -> frozenset[bytes]:
         """The devices that speak for a root key at this time."""
-        found = self._known_devices.get((root, time_ms))
-        if found is None:
+        devices = self._known_devices.get((root, time_ms))
+        if devices is None:
             named = self._named.get(root, set()) | {root} & self._delegations.keys()
-            found = frozenset(device for device in named if self._root(device, time_ms) == root)
+            devices = frozenset(device for device in named if self._root(device, time_ms) == root)
             if len(self._known_devices) >= _REMEMBERED_MAX:
                 self._known_devices.clear()
             # Each verification of a run asks this, and a stranger may name thousands of devices.
-            self._known_devices[root, time_ms] = found
-        return found
+            self._known_devices[root, time_ms] = devices
+        return devices
 
     def name(self, root: bytes) -> str:
         """What a participant last called itself, as it wrote it; empty when it has no name. It proves nothing."""
@@ -221,8 +218,8 @@ class Roster:
         for root in self._words.keys() | self._trust.participants:
             before: bytes | None = None
             for at in sorted({0, *(bisect_right(self._moments, moment) for moment in self._moments_of(root))}):
-                said = self._voter(root, self._moments[at - 1] if at else -1)
-                now = said.voter if said.attested else None
+                voter = self._voter(root, self._moments[at - 1] if at else -1)
+                now = voter.voter if voter.attested else None
                 if now != before:
                     changes[at].append((before, now))
                 before = now

@@ -1,11 +1,8 @@
 """All commands: where each lives and what it does in a line, so that help and completion import none of them.
 
-Completion in the shell from the local log; it needs no daemon and never fails.
-
-What is printed here is evaluated by a shell, and some shells (zsh through typer's script) evaluate the help text with
-it: nothing of what others wrote goes there that a shell, or rich's markup, gives a meaning.
-
-Options and arguments that several commands share, and the examples under each command's help.
+Also options, arguments and examples that several share; completion from the local log, which needs no daemon and never
+fails. What completion prints is evaluated by a shell, and some shells (zsh through typer's script) evaluate the help
+text with it: nothing of what others wrote goes there that a shell, or rich's markup, gives a meaning.
 """
 
 from __future__ import annotations
@@ -275,8 +272,8 @@ def harmless(text: str) -> str:
 
 def _recent(incomplete: str) -> list[tuple[str, str]]:
     from autoresearch.ask.show import log_answer
+    from autoresearch.face.columns.column import short
     from autoresearch_cli.reading import open_notebook
-    from autoresearch_cli.rendering.layout import short
 
     with open_notebook() as notebook:
         found = log_answer(notebook.log, limit=RECENT).records

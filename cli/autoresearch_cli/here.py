@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from autoresearch.errors import DaemonNotRunning, NotFound, UsageError, not_running
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, UsageError, not_running
 from autoresearch.paths import Paths, typed_path
 from autoresearch.settings import Settings, load_settings, named_devices
 from autoresearch.trust.identity import ROOT_FILE, OwnKeys, load_identity, unlock
@@ -97,6 +97,14 @@ def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
 
     with open_notebook() as desk:
         return with_blobs(lambda: question(desk, request))
+
+
+def own_device() -> KeyPair | None:
+    """This machine's key, or None when it has none that can be read."""
+    try:
+        return load_identity(paths().keys).device
+    except AutoresearchError:
+        return None
 
 
 def existing_folder(text: str) -> Path:

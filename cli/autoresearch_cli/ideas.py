@@ -15,6 +15,7 @@ from autoresearch.ask.desk import Desk
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import OneRecord, ProposeRequest
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import RunFields
 from autoresearch.log.standing.queries import run_body
 from autoresearch.paths import typed_path
@@ -28,7 +29,6 @@ from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import PARENT_HELP
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import say
 
 # So many seeds of one program are looked at for one that is free.

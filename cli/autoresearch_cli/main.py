@@ -1,8 +1,6 @@
-"""From an exception to what a person reads: a sentence, a hint, an exit status.
+"""The ``autoresearch`` command: its options, and the way to the command asked for, which is loaded only then.
 
-The root of the command line: loads a command when asked for; turns errors into sentences and exit codes.
-
-The ``autoresearch`` command: its options, and the way to the command asked for. Knows no command's work.
+An exception becomes what a person reads: a sentence, a hint, an exit status.
 """
 
 from __future__ import annotations

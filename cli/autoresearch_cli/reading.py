@@ -28,8 +28,6 @@ from autoresearch.log.standing.answers import NOBODY
 from autoresearch.log.standing.context import participant_of
 from autoresearch.record.kinds import BlobRef
 from autoresearch.text import counted
-from autoresearch.trust.identity import load_identity
-from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch_cli import here
 
@@ -73,21 +71,13 @@ def fetch_blob(blob: BlobRef, seconds: float = FETCH_SECONDS) -> None:
 @contextmanager
 def open_notebook(task: str = "") -> Iterator[Desk]:
     """Open the log of this machine; without one it is empty. Nothing is written. ``task`` is the one that is named."""
-    paths, own = here.paths(), own_device()
+    paths, own = here.paths(), here.own_device()
     with ExitStack() as stack:
         manifest = here.manifest()
         log = stack.enter_context(Log.open(paths.log, manifest.network, read_only=True, trust=manifest.trust))
         blobs = stack.enter_context(BlobStore(paths.blobs, read_only=True))
         me, seed = (own.public, bytes(own.key)) if own else (None, None)
         yield Desk(log, blobs, me, seed, paths.home_local, here.now_ms, task)
-
-
-def own_device() -> KeyPair | None:
-    """This machine's key, or None when it has none that can be read."""
-    try:
-        return load_identity(here.paths().keys).device
-    except AutoresearchError:
-        return None
 
 
 def with_log(answer: StatusAnswer) -> StatusAnswer:

@@ -1,6 +1,6 @@
-"""Start the daemon as a process and wait until it is ready. Knows no command and prints nothing.
+"""Start the daemon as a process and wait until it is ready.
 
-The address of the local pages, and a browser that opens it.
+Also the address of the local pages, and a browser that opens it. Knows no command and prints nothing.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ READY_SECONDS = 60.0
 UNREADY_SECONDS = 15.0
 POLL_SECONDS = 0.05
 READY = "ready"
+# What errors end with; above are signals and faults.
+MOST_EXIT_STATUS = 9
 OUTPUT_NAME = "daemon.out"
 PR_SET_PDEATHSIG = 1
 
@@ -135,10 +137,13 @@ def _wait_until_ready(ended: Callable[[], int | None], *, since_ms: int | None, 
     health = None
     while time.monotonic() < deadline:
         if (code := ended()) is not None:
-            raise AutoresearchError(
+            error = AutoresearchError(
                 f"the daemon did not start: {last_words(here.paths()) or f'exit status {code}'}",
                 hint=f"autoresearch node doctor; its log is {here.paths().daemon_log}",
             )
+            if AutoresearchError.exit_status < code <= MOST_EXIT_STATUS:
+                error.exit_status = code  # a refusal of the daemon is one here
+            raise error
         with suppress(DaemonNotRunning):
             if since_ms is None or here.client().ask(Node.status).started_ms != since_ms:
                 if health is None:

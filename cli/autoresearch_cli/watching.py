@@ -1,8 +1,6 @@
-"""Runs in hand on a terminal (a bar each) or elsewhere (a line every ten seconds), and lines about what happened.
+"""Runs in hand on a terminal (a bar each) or elsewhere (a line every ten seconds), and events as lines, one each.
 
-From events to a display: runs in hand, runs that ended, what the node does. Knows no connection.
-
-Events as lines: one each; of runs that ended with their value, of runs in hand with what is left.
+Knows no connection.
 """
 
 from __future__ import annotations
@@ -15,8 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from autoresearch.ask.node import Event
+from autoresearch.face.columns.column import short
 from autoresearch.text import clock, duration, largest_unit, moment, one_line, percent, value
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import is_rich, print_json, print_line, print_rows, say, wants_color
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""Blobs that travel with records, fetched when there is time: tried again later when nobody has them yet.
+"""Blobs that travel with records: fetched when there is time, and kept within their quota.
 
-Keeps the blobs within their quota: deletes what others made and was unused longest, never what is pinned.
+What nobody has yet is tried again later. What others made and was unused longest is deleted, never what is pinned.
 """
 
 from __future__ import annotations
@@ -203,11 +203,11 @@ class Keeper:
                     self._own_tasks.add(record.body.task)
             first = dict.fromkeys(row.digest for row in reader.tasks.all())
             others = [digest for digest in first if digest not in self._own_tasks][:OTHER_TASKS]
-            pinned, here = set(self._own), trust_context(reader)
+            pinned, context = set(self._own), trust_context(reader)
             for digest in (*self._own_tasks, *others):
                 # What is built upon, and what others may verify next: nobody's claims push the confirmed ones out.
-                built = islice(buildable(reader, digest, here), BEST)
-                for placed in (*built, *contenders(reader, digest, here, limit=BEST)):
+                built = islice(buildable(reader, digest, context), BEST)
+                for placed in (*built, *contenders(reader, digest, context, limit=BEST)):
                     best = reader.records.find(placed.row.first)
                     pinned |= names_of(best.body) if best else set()
         return pinned

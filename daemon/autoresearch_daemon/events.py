@@ -1,12 +1,8 @@
-"""The clock of this machine.
+"""What happens here, told to everybody who listens: the API's streams, the daemon's own log. Also the clock.
 
-What happens here, told to everybody who listens: the API's streams, the log file. Slow listeners are let go.
-
-The daemon's own log: lines in a file, and on the terminal when asked for. What others wrote is made harmless.
-
-How far runs are, as events: at most one a second for each worker, with what is left.
-
-Notices that different programs end for one reason here: then it is taken as this machine's fault.
+Slow listeners are let go. What others wrote is made harmless. Runs say at most once a second how far they are. When
+different programs end for one reason, that is taken as this machine's fault. When different programs end for one
+reason, that is taken as this machine's fault.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from autoresearch_daemon.ingesting import (
     LogThread,
     RefusedRecords,
 )
-from autoresearch_daemon.net.model import HostOptions, device_statement, load_book
+from autoresearch_daemon.net.model import HostOptions, PeerInfo, device_statement, load_book
 from autoresearch_daemon.net.network import Handlers as NetworkHandlers
 from autoresearch_daemon.net.network import NetworkClient
 from autoresearch_daemon.sessions import Sessions, check_dialled, named_peer
@@ -182,29 +182,19 @@ class Exchange:
             network=self.status(),
             peer=info.peer,
             addresses=list(info.addresses),
-            peers=[
-                PeerView(
-                    peer=peer.peer,
-                    address=peer.address,
-                    connected=peer.connected,
-                    inbound=peer.inbound,
-                    seen_ms=peer.seen_ms,
-                    bytes_in=peer.bytes_in,
-                    bytes_out=peer.bytes_out,
-                    blocked=peer.blocked,
-                    shut_out=peer.shut_out,
-                    agent=peer.agent,
-                    devices=list(peer.devices),
-                    other_network=bool(peer.network) and peer.network != self._log.network.id,
-                    clock_ahead_ms=peer.clock_ahead_ms,
-                    device_key=peer.device_key.hex(),
-                    exchanged_ms=self._exchanged[peer.peer].time_ms if peer.peer in self._exchanged else 0,
-                    records_in=self._exchanged[peer.peer].received if peer.peer in self._exchanged else 0,
-                    records_out=self._exchanged[peer.peer].sent if peer.peer in self._exchanged else 0,
-                )
-                for peer in self.network.peers()
-            ],
+            peers=[self._view(peer) for peer in self.network.peers()],
         )
+
+    def _view(self, peer: PeerInfo) -> PeerView:
+        exchanged = self._exchanged.get(peer.peer, Exchanged(0, 0, 0))
+        about = msgspec.structs.asdict(peer) | {
+            "device_key": peer.device_key.hex(),
+            "other_network": bool(peer.network) and peer.network != self._log.network.id,
+            "exchanged_ms": exchanged.time_ms,
+            "records_in": exchanged.received,
+            "records_out": exchanged.sent,
+        }
+        return msgspec.convert(about, PeerView)
 
     async def block(self, peer: str, *, blocked: bool) -> None:
         """Refuse a peer, named by its id or the end of it, from now on, or no longer. Raises AutoresearchError."""
@@ -272,10 +262,6 @@ class Exchange:
         for record in news:
             self._wishes.want(carried(record))
 
-    def _pass_over(self, keys: Sequence[tuple[int, bytes]]) -> None:
-        self._index.update(keys)
-        self._discard(self._passed.add(keys))
-
     def _discard(self, keys: Iterable[tuple[int, bytes]]) -> None:
         for time_ms, record_id in keys:
             self._index.discard(time_ms, record_id)
@@ -301,10 +287,10 @@ class Exchange:
 
     async def look(self) -> None:
         """Take notice of records that another process has put into the log: an import."""
-        found = await self._thread.run(partial(_added_elsewhere, since=self._seen))
-        if found is None:
+        added = await self._thread.run(partial(_added_elsewhere, since=self._seen))
+        if added is None:
             return
-        self._seen, news = found
+        self._seen, news = added
         if isinstance(news, KeyIndex):
             self._passed.clear()
             self._index = news
@@ -317,7 +303,8 @@ class Exchange:
     def _changed(self, came: Sequence[tuple[int, bytes]], went: Sequence[tuple[int, bytes]]) -> None:
         self._index.update(came)
         self._passed.discard(came)
-        self._pass_over(went)
+        self._index.update(went)
+        self._discard(self._passed.add(went))
 
     def _announce(self, record: Record) -> None:
         if not self._settings.gossip:

@@ -1,10 +1,9 @@
-"""Which chunk of a blob is asked of which peer, and what an answer means. Pure: peers are names, the clock an argument.
+"""Fetches blobs: which chunk is asked of which peer, what an answer means.
 
-Every chunk is asked of one peer at a time; only when a peer is silent for long and another has nothing to do, of that
-one too. A peer that is busy or fails is left alone for a while, and gets less at a time; one that has not got the
-blob is asked no more; one that lied is asked no more and its other answers are not waited for.
-
-Fetches blobs: puts the questions that `Download` chooses, checks every answer, keeps what is right.
+Every answer is checked, what is right is kept. Every chunk is asked of one peer at a time; only when a peer is silent
+for long and another has nothing to do, of that one too. A peer that is busy or fails is left alone for a while, and
+gets less at a time; one that has not got the blob is asked no more; one that lied is asked no more and its other
+answers are not waited for.
 """
 
 from __future__ import annotations
@@ -117,7 +116,11 @@ class Download:
         asks: list[Ask] = []
         under_way = self._under_way()
         waiting = sorted(self.missing - under_way.keys(), reverse=True)
-        late = [chunk for chunk, since in sorted(under_way.items(), key=_oldest) if self._is_late(chunk, since, now)]
+        late = [
+            chunk
+            for chunk, since in sorted(under_way.items(), key=lambda pair: min(pair[1]))
+            if self._is_late(chunk, since, now)
+        ]
         while len(asks) + sum(map(len, under_way.values())) < ASKED_IN_ALL:
             free = [name for name, peer in self._peers.items() if peer.may_be_asked(now)]
             if waiting and free:
@@ -177,10 +180,6 @@ class Download:
 
     def _is_late(self, chunk: int, since: list[float], now: float) -> bool:
         return chunk in self.missing and now - max(since) >= PATIENCE_SECONDS
-
-
-def _oldest(pair: tuple[int, list[float]]) -> float:
-    return min(pair[1])
 
 
 logger = structlog.get_logger()
@@ -394,12 +393,12 @@ def nobody(download: Download, connected: int) -> str:
     """Why nobody is left who could be asked."""
     if not connected:
         return "no peer is connected"
-    asked = f"{connected} connected peer{'s' * (connected != 1)}"
+    peers_asked = f"{connected} connected peer{'s' * (connected != 1)}"
     if wrong := download.out(Outcome.WRONG):
-        return f"none of {asked} has it; {wrong} sent wrong bytes"
+        return f"none of {peers_asked} has it; {wrong} sent wrong bytes"
     if download.out(Outcome.BROKEN):
-        return f"none of {asked} has it, or answers"
-    return f"none of {asked} has it"
+        return f"none of {peers_asked} has it, or answers"
+    return f"none of {peers_asked} has it"
 
 
 async def serve_part(blobs: BlobStore, name: bytes, offset: int, length: int) -> bytes | None:

@@ -105,6 +105,10 @@ class ApiHandlers:
         """The file of what a person chose here."""
         return self._node.paths.home_local
 
+    def now_ms(self) -> int:
+        """The clock."""
+        return now_ms()
+
     def device(self) -> KeyPair:
         """The device key that signs here."""
         return self._node.notebook.identity.device

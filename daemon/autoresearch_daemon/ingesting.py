@@ -1,17 +1,12 @@
-"""Keys of records that this log does not keep: they stay in the index, so that no exchange brings them again. Pure.
+"""Stores records of others, in a thread with a connection of its own; remembers those that are not stored.
 
-Records that are early by the clock here: they wait in memory until their time comes. Pure.
+What comes within a short time is one transaction. Not stored are records that are early by this clock, refused, or not
+kept by this log.
 
-They are offered and given to peers meanwhile, like all others; otherwise every exchange would bring them again.
-
-Ids of records that were refused, so that no later exchange asks for them again. Pure.
-
-Most refusals follow from the bytes alone: such a record is asked of nobody. A wrong signature says nothing of the
-bytes, which another peer may have with the right one: such a record is not asked of the same peer again.
-
-What takes long about the log, away from the event loop: in one thread with a connection of its own.
-
-Stores records of others: what comes within a short time in one transaction, in the thread of the log.
+Early records wait in memory until their time comes, and are offered to peers meanwhile, like all others; keys that are
+not kept stay in the index: otherwise every exchange would bring them again. Most refusals follow from the bytes alone:
+such a record is asked of nobody. A wrong signature says nothing of the bytes, which another peer may have with the
+right one: such a record is not asked of the same peer again.
 """
 
 from __future__ import annotations

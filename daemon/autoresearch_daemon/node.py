@@ -277,15 +277,15 @@ class Node:
     def devices_seen(self) -> dict[bytes, int]:
         """By device key when peers were connected last, those that are connected now at this moment."""
         peers = self.exchange.peers().peers if self.exchange else []
-        known = [(bytes.fromhex(peer.device_key), peer) for peer in peers if peer.device_key]
-        return {key: now_ms() if peer.connected else peer.seen_ms for key, peer in known}
+        devices = [(bytes.fromhex(peer.device_key), peer) for peer in peers if peer.device_key]
+        return {key: now_ms() if peer.connected else peer.seen_ms for key, peer in devices}
 
     def warnings(self) -> list[str]:
         """What a person must know."""
         leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
         problems = (self._behind, self._standing, self.trusting.problem, self.admitting.problem)
-        told = [text for text in problems if text]
-        return leaks + told + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
+        sentences = [text for text in problems if text]
+        return leaks + sentences + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
 
     def archived(self) -> frozenset[bytes]:
         """The tasks that a person archived on this machine."""
@@ -378,8 +378,8 @@ class Node:
                 self.take(Progressed(worker, message.fraction, message.step, message.loss))
                 self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
             case protocol.Result():
-                found = self._faults.ended(self._planned[worker].plan, message.outcome)
-                message = msgspec.structs.replace(message, outcome=found)
+                fault = self._faults.ended(self._planned[worker].plan, message.outcome)
+                message = msgspec.structs.replace(message, outcome=fault)
                 self._block(await self.runs.finish(message))
                 failed = message.outcome.status != RunStatus.OK
                 self.take(Finished(worker, counted=counts(message), failed=failed))

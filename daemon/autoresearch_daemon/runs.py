@@ -1,8 +1,7 @@
-"""Task folders as people name them to the daemon, and the folders of runs in hand.
+"""Runs in hand, from the claim to the record: one that began is never lost, not to a crash, not to a full disk.
 
-Runs in hand, from the claim to the record. A run that began is never lost: not to a crash, not to a full disk.
-
-Programs that people and their agents proposed: kept across restarts until their run begins.
+Also their folders, task folders as people name them, and proposed programs, kept across restarts until their run
+begins.
 """
 
 from __future__ import annotations
@@ -164,13 +163,13 @@ class Runs:
     def _published(self, run: InHand, notebook: Notebook) -> Published:
         """In the thread of the log: a checkpoint is copied and hashed, and leaders are computed."""
         assert run.outcome is not None
-        said = Path(run.folder, "log")
+        log = Path(run.folder, "log")
         checkpoint = Path(run.checkpoint) if run.checkpoint else None
         return notebook.publish_run(
             run.plan,
             run.outcome,
             now_ms(),
-            log=said.read_bytes() if run.folder and said.exists() else b"",
+            log=log.read_bytes() if run.folder and log.exists() else b"",
             checkpoint=checkpoint if checkpoint and checkpoint.exists() else None,
             keep_all=self._keep_checkpoints,
         )
@@ -218,19 +217,19 @@ class Proposals:
 
     def plan(self, name: str) -> Plan | None:
         """The plan of an assignment; None where it is no proposal."""
-        found = self._waiting.get(name)
-        return found.plan if found else None
+        waiting = self._waiting.get(name)
+        return waiting.plan if waiting else None
 
     def end(self, name: str) -> bool:
         """Forget a proposal: its run began, or nobody wants it any more. Returns whether it was there."""
-        found = self._waiting.pop(name, None)
-        if found is not None:
-            self._local.end_proposal(found.number)
-        return found is not None
+        waiting = self._waiting.pop(name, None)
+        if waiting is not None:
+            self._local.end_proposal(waiting.number)
+        return waiting is not None
 
     def queued(self, assignments: Sequence[Assignment], reason: str) -> list[QueuedRun]:
         """The proposals among the assignments that wait, in their order."""
-        found = [self._waiting[each.name] for each in assignments if each.name in self._waiting]
+        waiting = [self._waiting[each.name] for each in assignments if each.name in self._waiting]
         return [
             QueuedRun(
                 name=each.name,
@@ -242,7 +241,7 @@ class Proposals:
                 proposed_ms=each.proposed_ms,
                 reason=reason if number == 0 else "after the one before it",
             )
-            for number, each in enumerate(found)
+            for number, each in enumerate(waiting)
         ]
 
 

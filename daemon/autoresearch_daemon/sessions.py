@@ -1,8 +1,7 @@
-"""Which peer a person means (pure).
+"""Which exchanges of records run with whom: one with a peer at a time, and one great catching up at a time.
 
-Which exchanges of records run with whom: one with a peer at a time, and one great catching up at a time.
-
-Two peers that send the same hundred thousand records side by side are twice the traffic and none the faster.
+Also which peer a person means. Two peers that send the same hundred thousand records side by side are twice the traffic
+and none the faster.
 """
 
 from __future__ import annotations
@@ -74,9 +73,9 @@ def check_dialled(address: str, peers: Sequence[PeerView], *, own: str) -> None:
         raise Refused(
             "that is the address of this node", hint="give it to others: autoresearch network peers add, there"
         )
-    for known in peers:
-        if known.peer == peer and (known.blocked or known.shut_out):
-            why = "blocked" if known.blocked else f"shut out: it {known.shut_out}"
+    for candidate in peers:
+        if candidate.peer == peer and (candidate.blocked or candidate.shut_out):
+            why = "blocked" if candidate.blocked else f"shut out: it {candidate.shut_out}"
             raise Refused(f"{peer} is {why}", hint=f"autoresearch network peers unblock {peer}")
 
 

@@ -1,7 +1,4 @@
-"""What the node says of itself.
-
-Tells when the best that others confirmed changes: a better one was confirmed, or the best is confirmed no more.
-"""
+"""What the node says of itself; it also tells when the best that others confirmed changes."""
 
 from __future__ import annotations
 
@@ -57,15 +54,15 @@ def status_answer(
     warnings: Sequence[str],
 ) -> StatusAnswer:
     """State, reason, workers, sandbox, log and task of the node, at this moment."""
-    asked = now.asked
+    wanted = now.asked
     log, root = notebook.log, notebook.identity.root.public
     return StatusAnswer(
         state=now.state.value,
         why=now.why.value,
         reason=now.reason,
         since_ms=now.since_ms,
-        until_ms=asked.paused_until_ms if asked.paused else asked.order.until_ms,
-        runs_left=asked.order.runs_left,
+        until_ms=wanted.paused_until_ms if wanted.paused else wanted.order.until_ms,
+        runs_left=wanted.order.runs_left,
         version=__version__,
         pid=os.getpid(),
         started_ms=started_ms,
@@ -112,9 +109,9 @@ def verifying_part(
     now: ServiceStatus, notebook: Notebook, measured: Sequence[WaitingStatus], *, task_digest: bytes | None
 ) -> VerifyingStatus:
     """The node's part in verification: what it did today, what it is asked for, what waits, what keeps it from it."""
-    log, asked = notebook.log, now.asked
+    log, wanted = notebook.log, now.asked
     part = verifying_status(log, notebook.author, now_ms())
-    share = asked.order.verify_share if asked.working else 0.0
+    share = wanted.order.verify_share if wanted.working else 0.0
     checks = any(worker.assignment and worker.assignment.job for worker in now.workers)
     idle = share > 0 and not checks and now.job is None
     note = nothing_to_verify(log, notebook.author, now_ms(), task_digest) if idle else ""
@@ -124,10 +121,10 @@ def verifying_part(
 def followed_task(notebook: Notebook, digest: bytes | None, archived: frozenset[bytes]) -> TaskStatus | None:
     """The task with this digest; without one, the task worked on last that is not archived."""
     try:
-        found = find_task(notebook.log, digest.hex() if digest else None, author=notebook.author, archived=archived)
+        task = find_task(notebook.log, digest.hex() if digest else None, author=notebook.author, archived=archived)
     except NotFound:
         return None  # nothing was run here yet
-    return task_status(notebook.log, found, author=notebook.author)
+    return task_status(notebook.log, task, author=notebook.author)
 
 
 class _Seen(NamedTuple):
@@ -175,11 +172,11 @@ def _look(log: Log, *, before: _Seen | None, again: bool) -> tuple[_Seen, list[_
 
 
 def _confirmed(log: Log) -> dict[bytes, bytes]:
-    here, found = trust_context(log), {}
+    context, best = trust_context(log), {}
     for task in {row.digest for row in log.tasks.all()}:
-        if confirmed := backed(log, task, here, RunState.CONFIRMED):
-            found[task] = confirmed[0].row.first
-    return found
+        if confirmed := backed(log, task, context, RunState.CONFIRMED):
+            best[task] = confirmed[0].row.first
+    return best
 
 
 def _change(log: Log, old: bytes | None, new: bytes | None) -> _Change:

@@ -1,6 +1,6 @@
-"""Follows the manifest in the data folder: whom its file trusts counts here as soon as the file says so.
+"""Follows what decides who counts: the manifest in the data folder, and the founders' admissions.
 
-Follows the founders' admissions, publishes this node's join, and as a founder admits who joins with an invite.
+A changed manifest counts at once. The node publishes its own join, and as a founder's admits who joins with an invite.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ class Admitting:
         root = self._notebook.identity.root.public
         if join is None or join.participant != root or root in roster_of(log).participants:
             return
-        said = log.records.newest(kind="join", author=self._notebook.author)
-        if not any(isinstance(record.body, Join) and record.body.token == join.token for record in said):
+        joins = log.records.newest(kind="join", author=self._notebook.author)
+        if not any(isinstance(record.body, Join) and record.body.token == join.token for record in joins):
             self._notebook.publish_join(join, now_ms())
 
     async def _admit(self) -> None:

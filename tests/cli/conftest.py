@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from autoresearch_cli.main import app
 from typer.testing import CliRunner, Result
@@ -93,4 +94,4 @@ def filled(home: Path, tmp_path: Path, template: tuple[Path, Filled]) -> Filled:
     place, history = template
     shutil.copytree(place / "home", home)
     folder = shutil.copytree(place / "my-task", tmp_path / "my-task")
-    return replace(history, task=replace(history.task, folder=folder))
+    return replace(history, task=msgspec.structs.replace(history.task, folder=folder))

@@ -24,6 +24,8 @@ from autoresearch.log.standing.answers import (
     RunView,
 )
 from autoresearch.record.kinds import Proposer
+from autoresearch.services import Service
+from autoresearch.task.release import Parameter
 
 HEAD = """\
 # What `--json` prints
@@ -108,6 +110,7 @@ REQUESTS = {
     "ConfirmRequest",
     "WithdrawRequest",
     "WithdrawRecordRequest",
+    "Description",
     "PublishRequest",
     "YankRequest",
     "AdmitRequest",
@@ -128,7 +131,7 @@ def documents() -> list[type[msgspec.Struct]]:
     found = {cls.__name__: cls for cls in _kinds_of(Answer) if cls.__name__ not in REQUESTS}
     found.pop("Failure")
     runs: list[type[msgspec.Struct]] = [RunView, RunFields, BlobView, Proposer, RunStanding]
-    parts = [*runs, ProgramView, LineageStep, ParticipantView, MarkView]
+    parts = [*runs, ProgramView, LineageStep, ParticipantView, MarkView, Service, Parameter]
     tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
     return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
 

@@ -18,6 +18,7 @@ from autoresearch.trust.keys import KeyPair
 from tests.cli.conftest import Cli
 from tests.cli.test_components import publish
 from tests.cli.test_json import strictly
+from tests.walls import best_level
 
 LAZY = "class Lazy:\n    def decide(self, observation):\n        return 0\n"
 
@@ -74,10 +75,10 @@ def walls(cli: Cli, *words: str) -> tuple[int, list[str]]:
     return run.sandbox, run.trusted
 
 
-@pytest.mark.skipif(probes.detect_level()[0] < Level.LANDLOCK, reason="this machine has no sandbox that holds")
+@pytest.mark.skipif(best_level() < Level.LANDLOCK, reason="this machine has no sandbox that holds")
 @pytest.mark.usefixtures("other")
 def test_another_participants_component_runs_in_the_sandbox_or_by_choice_without(cli: Cli, project: Path) -> None:
-    level = int(probes.detect_level()[0])
+    level = int(best_level())
     done = cli("install", "policy", "other")
     assert (done.exit_code, "other is another participant's: it runs in the sandbox" in done.stderr) == (0, True)
     ini = (project / "agent.ini").read_text()
@@ -94,7 +95,7 @@ def test_another_participants_component_runs_in_the_sandbox_or_by_choice_without
     assert walls(cli) == (0, [])
 
 
-@pytest.mark.skipif(probes.detect_level()[0] < Level.LANDLOCK, reason="this machine has no sandbox that holds")
+@pytest.mark.skipif(best_level() < Level.LANDLOCK, reason="this machine has no sandbox that holds")
 @pytest.mark.usefixtures("other")
 def test_the_settings_bound_what_runs_in_the_sandbox(cli: Cli, project: Path) -> None:
     assert cli("install", "policy", "other").exit_code == 0
@@ -106,7 +107,7 @@ def test_the_settings_bound_what_runs_in_the_sandbox(cli: Cli, project: Path) ->
         assert "the run in the sandbox failed: stopped after 2 s" in ended.stderr
         assert "autoresearch node config set work.max_seconds" in ended.stderr
     assert cli("node", "config", "set", "work.minimum_sandbox", "2").exit_code == 0
-    assert cli("run").exit_code == (1 if probes.detect_level()[0] == Level.BUBBLEWRAP else 6)
+    assert cli("run").exit_code == (1 if best_level() == Level.BUBBLEWRAP else 6)
 
 
 def without_sandbox(_: object = ()) -> tuple[Level, tuple[()]]:

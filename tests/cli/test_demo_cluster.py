@@ -22,12 +22,10 @@ from autoresearch.record.encoding import format_id, short_id
 from tests.cli.conftest import Cli, Process
 from tests.cli.test_json import strictly
 from tests.daemon.daemons import wait_for
-from tests.daemon.toy import TRAIN, write_toy_task
+from tests.daemon.toy import SECOND_TRAIN, write_toy_task
 from tests.record.making import key, run_body, sealed
 
 with_network = pytest.mark.skipif(find_spec("libp2p") is None, reason="needs the extra network")
-# Long enough for a claim to reach the others before the run is over.
-SECOND_TRAIN = TRAIN.replace("import prepare", "import time\n\nimport prepare\n\ntime.sleep(1)")
 
 
 def event(kind: str, **data: object) -> Event:

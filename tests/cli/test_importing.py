@@ -19,7 +19,7 @@ from autoresearch.record.record import DEFAULT_NETWORK
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
 
-HEADER = "\t".join(COLUMNS) + "\n"
+HEADER = "\t".join(column.name for column in COLUMNS) + "\n"
 ROWS = "a1b2c3d\t0.997900\t44.0\tkeep\tbaseline\nb2c3d4e\t0.993200\t44.2\tkeep\tincrease LR\nc3d4e5f\t0.000000\t0.0\tcrash\tdouble width (OOM)\n"  # noqa: E501
 
 

@@ -17,7 +17,7 @@ import pytest
 from autoresearch_cli.agent.models import ActedAnswer, ProjectAnswer, ProjectRunAnswer, ServiceAnswer, ServiceKeyAnswer
 from autoresearch_daemon.handlers import ApiHandlers
 
-from autoresearch.ask.node import ServicesAnswer, ServiceView
+from autoresearch.ask.node import ServicesAnswer
 from autoresearch.errors import ServiceRefused
 from autoresearch.paths import Paths
 from autoresearch.services import (
@@ -25,6 +25,7 @@ from autoresearch.services import (
     ActionConfig,
     GymEnvClient,
     InferenceClient,
+    Service,
     client_keys,
     find_service,
     running_services,
@@ -55,7 +56,7 @@ class Served:
         assert process.stdout
         line = process.stdout.readline()
         assert line, process.communicate()[1]
-        self.view: ServiceView = msgspec.json.decode(line, type=ServiceAnswer).service
+        self.view: Service = msgspec.json.decode(line, type=ServiceAnswer).service
         self.ended: ServiceAnswer | None = None
         self.said = ""
 

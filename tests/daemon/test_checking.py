@@ -116,8 +116,8 @@ def test_a_model_that_overruns_a_limit_when_it_is_asked_fails_and_a_slow_trainin
 ) -> None:
     tmp_path.chmod(0o755)
     task = small_task()
-    patient = replace(task, limits=msgspec.structs.replace(task.limits, seconds=10))
-    hurried = replace(task, limits=msgspec.structs.replace(task.limits, seconds=0.5))
+    patient = msgspec.structs.replace(task, limits=msgspec.structs.replace(task.limits, seconds=10))
+    hurried = msgspec.structs.replace(task, limits=msgspec.structs.replace(task.limits, seconds=0.5))
     embed = "        x = self.embed(x)\n"
     sleepy = TRAIN.replace(embed, f"        __import__('time').sleep(20)\n{embed}")
     assert sleepy != TRAIN
@@ -137,7 +137,7 @@ def test_a_source_under_the_name_of_another_program_fails(bench: Bench, tmp_path
 def test_a_pair_is_run_with_seeds_of_the_proof_in_a_world_of_its_own(bench: Bench, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     task = small_task()
-    short = replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / 200))
+    short = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / 200))
     child, here = TRAIN.replace("MLP_RATIO = 4.0", "MLP_RATIO = 2.0"), replace(bench, scratch=tmp_path)
     output = ecvrf.output(PROOF)
     wanted = protocol.Check(

@@ -15,11 +15,11 @@ from autoresearch.judging.committee import seeds
 from autoresearch.run.bench import Bench
 from autoresearch.run.evaluating import Model
 from autoresearch.run.experiment import measure, plan_as_it_stands
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from tests.cli.programs import FIT, FORESEEING, TOSSES, evaluated_task
+from tests.walls import best_level
 
 PROOF = ecvrf.prove(bytes(32), b"")
 CHILD = FIT.replace("THRESHOLD = 0.5", "THRESHOLD = 0.6")
@@ -32,7 +32,7 @@ def task(tmp_path: Path) -> Task:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    return Bench(detect_level()[0], 1, "cpu", tmp_path / "data", tmp_path / "scratch")
+    return Bench(best_level(), 1, "cpu", tmp_path / "data", tmp_path / "scratch")
 
 
 def checked(task: Task, bench: Bench, source: str, artifact: Path | None, **more: object) -> protocol.Verified:

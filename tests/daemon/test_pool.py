@@ -12,10 +12,10 @@ from autoresearch_daemon.workers.pool import Pool
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.run.experiment import plan_as_it_stands
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
 from autoresearch.words import RunStatus
 from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
+from tests.walls import best_level
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ async def scene(
         author = notebook.author
     task = write_toy_task(tmp_path / "task", train)
     plan = plan_as_it_stands(load_task(task), train)
-    level, _ = detect_level()
+    level = best_level()
     heard: list[protocol.FromWorker] = []
     gone = asyncio.Event()
 

@@ -28,7 +28,6 @@ from autoresearch.record.record import Network, Record
 from autoresearch.run.bench import Bench
 from autoresearch.run.evaluating import Model
 from autoresearch.run.experiment import measure, plan_as_it_stands
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.trust.identity import create_identity
@@ -41,6 +40,7 @@ from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import SLOW_TRAIN, write_toy_task
 from tests.record.making import commitment, key, opened
 from tests.run.refereeing.small_task import small_task
+from tests.walls import best_level
 
 pytestmark = pytest.mark.slow
 
@@ -182,9 +182,9 @@ class Trained:
 @pytest.fixture
 def trained(tmp_path: Path) -> Trained:
     task = small_task()
-    task = replace(task, budget=msgspec.structs.replace(task.budget, amount=2e10))
+    task = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=2e10))
     (tmp_path / "bench").mkdir()
-    bench = Bench(detect_level()[0], 1, "cpu", tmp_path / "cache", tmp_path / "bench")
+    bench = Bench(best_level(), 1, "cpu", tmp_path / "cache", tmp_path / "bench")
     outcome = measure(task, plan_as_it_stands(task, task.baseline.decode()), bench)
     assert outcome.checkpoint is not None
     assert outcome.value is not None

@@ -31,6 +31,9 @@ Y = 0.1  # float [0.0, 1.0]
 prepare.report((X - 0.3) ** 2 + (Y - 0.6) ** 2, steps=1)
 """
 
+# Long enough that nodes which search without end don't keep the processor busy while they wait for each other.
+SECOND_TRAIN = TRAIN.replace("import prepare", "import time\n\nimport prepare\n\ntime.sleep(1)")
+
 SLOW_TRAIN = """
 import time
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Once
+from tests.warm import warm
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 TRAIN = (EXPERIMENTS / "train.py").read_text()
@@ -58,7 +59,10 @@ def finish(
     without: tuple[str, ...] = (),
     **settings: object,
 ) -> Finished:
-    """Run a source in ``folder`` as the runner does: settings by environment, results over channels of its own."""
+    """Run a source in ``folder`` as the runner does: settings by environment, results over channels of its own.
+
+    By hand it is a Python of its own; else it begins with torch loaded.
+    """
     program = folder / "train.py"
     program.write_text(source)
     for name in {"grammar.py", "prepare.py"} - set(without):
@@ -71,15 +75,13 @@ def finish(
         if channels:
             environment["AUTORESEARCH_RESULT_FD"] = str(channels[0])
             environment["AUTORESEARCH_CHECKPOINT_FD"] = str(channels[1])
-        process = subprocess.run(
-            [sys.executable, program],
-            env=environment,
-            cwd=folder,
-            pass_fds=channels,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        if by_hand:
+            process = subprocess.run(
+                [sys.executable, program], env=environment, cwd=folder, capture_output=True, text=True, check=False
+            )
+        else:
+            how = {"passed": channels, "environment": environment, "folder": folder, "seconds": 600}
+            process = warm("torch").run(str(program), **how)
     lines = [json.loads(line) for line in events.read_text().splitlines()]
     return Finished(process.returncode, lines, checkpoint.read_bytes(), process.stdout, process.stderr)
 

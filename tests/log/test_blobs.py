@@ -102,6 +102,23 @@ def test_opening_sweeps_what_was_never_entered_and_leaves_what_is_being_written(
     assert not abandoned.exists()
 
 
+def test_a_lost_index_is_made_again_and_no_blob_is_lost(tmp_path):
+    with BlobStore(tmp_path) as blobs:
+        small, large = blobs.put(b"small"), blobs.put(BIG)
+        object_path(blobs, small.sha256).with_name("0" * 64).write_bytes(b"other bytes than its name says")
+    (tmp_path / "index.sqlite").unlink()
+    with BlobStore(tmp_path) as blobs:
+        assert blobs.find(small.sha256) == small
+        assert blobs.find(large.sha256) == large
+        assert blobs.get(large.sha256) == BIG
+        assert len(list((tmp_path / "objects").glob("*/*"))) == 4  # also under its right name what was misnamed
+    (tmp_path / "index.sqlite").unlink()
+    (tmp_path / "index.lost").touch()  # as after a kill in the middle
+    with BlobStore(tmp_path) as blobs:
+        assert blobs.get(small.sha256) == b"small"
+    assert not (tmp_path / "index.lost").exists()
+
+
 def test_a_read_only_store_reads_while_another_writes_and_refuses_to_write(blobs, tmp_path):
     ref = blobs.put(b"data")
     with BlobStore(blobs.root, read_only=True) as reader:

@@ -21,10 +21,11 @@ from autoresearch.project.runs.boxed import Box
 from autoresearch.project.runs.kept import kept_runs
 from autoresearch.project.runs.running import check_project, do_project_run
 from autoresearch.run.sandbox.job import Level, Limits
-from autoresearch.run.sandbox.probes import detect_level, probe_sandbox
+from autoresearch.run.sandbox.probes import probe_sandbox
 from tests.project.making import SHIPPED, bench, learner, now_ms, train
+from tests.walls import best_level
 
-LEVEL = detect_level()[0]
+LEVEL = best_level()
 SMALL = Limits(seconds=60, memory_bytes=1 << 30, disk_bytes=64 << 20, processes=32, checkpoint_bytes=8 << 20)
 needs_sandbox = pytest.mark.skipif(LEVEL < Level.LANDLOCK, reason="this machine has no sandbox that holds")
 HEAD = "import os, socket, subprocess, sys\nfrom pathlib import Path\nfrom autoresearch import Policy\n"

@@ -13,11 +13,11 @@ from autoresearch.run.bench import Bench
 from autoresearch.run.evaluating import evaluate
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level, Outcome
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import join_files, source_digest
 from autoresearch.words import RunStatus
+from tests.walls import best_level
 
 INSIDE = "python -m autoresearch.project.inside"
 MANIFEST = """\
@@ -122,7 +122,7 @@ def task(folder: Path, harness: dict[str, bytes], files: dict[str, str]) -> tupl
 
 @pytest.fixture(scope="module")
 def level() -> Level:
-    return detect_level()[0]
+    return best_level()
 
 
 def examined(place: Path, level: Level, policy: str, seed: int = 3) -> Outcome:

@@ -18,8 +18,8 @@ from autoresearch.project.runs.kept import Run
 from autoresearch.project.runs.running import check_project, do_project_run
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import Interpreter, interpreter_folders, package_folders
-from autoresearch.run.sandbox.probes import detect_level
 from tests.project.making import learner, now_ms, plain
+from tests.walls import best_level
 
 # The Python of these tests takes the place of an environment's; those are in tests/run/packages.
 HERE = Interpreter(Path(sys.executable), "3", interpreter_folders(), package_folders())
@@ -136,9 +136,9 @@ def test_what_goes_wrong_over_there_is_a_sentence(tmp_path: Path, decide: str, s
     assert raised.value.hint
 
 
-@pytest.mark.skipif(detect_level()[0] < Level.LANDLOCK, reason="this machine has no sandbox that holds")
+@pytest.mark.skipif(best_level() < Level.LANDLOCK, reason="this machine has no sandbox that holds")
 def test_in_the_sandbox_too(counting: Path) -> None:
     mark_fetched(load_project(counting), "run1")
     run(counting, "train", "policy.counting", "environment.corridor")
     measured = run(counting, "bench", "policy.counting")
-    assert (measured.data.metrics["mean_reward"], measured.data.sandbox) == (-9, int(detect_level()[0]))
+    assert (measured.data.metrics["mean_reward"], measured.data.sandbox) == (-9, int(best_level()))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from autoresearch.ask.acts.ideas import Idea, plan_of_idea
@@ -84,7 +84,7 @@ def test_a_person_names_the_parent(desk: Desk) -> None:
 
 
 def test_a_parent_on_another_task_is_refused(desk: Desk) -> None:
-    elsewhere = replace(desk.task, name="elsewhere")
+    elsewhere = msgspec.structs.replace(desk.task, name="elsewhere")
     desk.notebook.publish_task(elsewhere, NOW_MS)
     run = desk.published(DEEPER, 0.1, task=elsewhere)
     with pytest.raises(UsageError, match="is no run on the task toy"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def test_the_digest_is_this_one() -> None:
 
 
 def test_where_it_lies_and_how_it_is_described_do_not_matter() -> None:
-    moved = dataclasses.replace(TASK, folder=Path("/elsewhere"), summary="", mounts={"cache": "~/.cache"})
+    moved = msgspec.structs.replace(TASK, folder=Path("/elsewhere"), summary="", mounts={"cache": "~/.cache"})
 
     assert moved.digest == TASK.digest
 
@@ -44,16 +43,16 @@ def test_where_it_lies_and_how_it_is_described_do_not_matter() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        dataclasses.replace(TASK, name="other"),
-        dataclasses.replace(TASK, metric=msgspec.structs.replace(TASK.metric, direction="maximize")),
-        dataclasses.replace(TASK, metric=msgspec.structs.replace(TASK.metric, floor=None)),
-        dataclasses.replace(TASK, budget=Budget(unit="seconds", amount=1000.0)),
-        dataclasses.replace(TASK, budget=Budget(unit="work", amount=1001.0)),
-        dataclasses.replace(TASK, limits=Limits(memory_mib=4096)),
-        dataclasses.replace(TASK, harness={"prepare.py": b"pass \n"}),
-        dataclasses.replace(TASK, harness={"prepare.py": b"pass\n", "text.py": b""}),
-        dataclasses.replace(TASK, data={}),
-        dataclasses.replace(TASK, baseline=b"LR = 0.2\n"),
+        msgspec.structs.replace(TASK, name="other"),
+        msgspec.structs.replace(TASK, metric=msgspec.structs.replace(TASK.metric, direction="maximize")),
+        msgspec.structs.replace(TASK, metric=msgspec.structs.replace(TASK.metric, floor=None)),
+        msgspec.structs.replace(TASK, budget=Budget(unit="seconds", amount=1000.0)),
+        msgspec.structs.replace(TASK, budget=Budget(unit="work", amount=1001.0)),
+        msgspec.structs.replace(TASK, limits=Limits(memory_mib=4096)),
+        msgspec.structs.replace(TASK, harness={"prepare.py": b"pass \n"}),
+        msgspec.structs.replace(TASK, harness={"prepare.py": b"pass\n", "text.py": b""}),
+        msgspec.structs.replace(TASK, data={}),
+        msgspec.structs.replace(TASK, baseline=b"LR = 0.2\n"),
     ],
 )
 def test_what_changes_the_question_changes_the_digest(changed: Task) -> None:

@@ -1,6 +1,7 @@
-"""Turns a program that somebody wrote by hand into a plan: which run it changes, and what the change is called.
+"""A program that somebody wrote by hand: the plan that it becomes, and one run of it in this process.
 
-One run of a task folder in this process, without a daemon: walled in, measured and published like any other.
+The plan says which run it changes, and what the change is called. The run needs no daemon; it is walled in, measured
+and published like any other.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The networks of one home: which there are, which is in use, where a new one goes, and what forgetting removes.
+"""The networks of one home: which there are, which is in use, where a new one goes, what forgetting removes.
 
-A participant's own finished runs of one network, published anew in another: signed there, each naming its origin.
+Also a participant's own finished runs of one network, published anew in another: signed there, each naming its origin.
 
-Values are taken as they were reported: the other network verifies them like any others. A run that is there already is
-left alone, so that this may be done again, also after it was killed in the middle. A program that another participant
-ran there with the same seed is left out too: published a second time it would look like a copy.
+Values are taken as they were reported: the other network verifies them. A run that is there already is left alone, so
+this may be done again, also after it was killed in the middle. So is a program that another participant ran there with
+the same seed: published a second time it would look like a copy.
 """
 
 from __future__ import annotations

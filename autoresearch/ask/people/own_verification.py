@@ -1,6 +1,6 @@
-"""What a node measured of others' runs and did not tell yet: of which run, and what it waits for.
+"""What a node measured of others' runs and did not publish yet.
 
-What keeps a participant from verifying a run by hand: a sentence, and what to do instead.
+Also what keeps a participant from verifying a run by hand: a sentence, and what to do instead.
 """
 
 from __future__ import annotations

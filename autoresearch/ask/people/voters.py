@@ -1,6 +1,6 @@
-"""Who is attested here, how many voters are missing, and what to do about it: sentences for people.
+"""The voters of a network, for people: who counts and why, who could, how many are missing, what to do about it.
 
-Who counts here and why, who could, and what a participant waits for that joined with an invite.
+Also what a participant waits for that joined with an invite.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Which release a name means. A name is a claim of whoever publishes it, an id is identity. Pure.
+"""Releases as a log has them, by id, by name, by words; and which one a name means. Pure.
 
-The answer is a function of the set of releases, whatever the order in which they came.
-
-Releases as a log has them: by id, by name, by words; and who stands behind each.
-
-The components that a release needs beside it, one level deep.
+Also who stands behind each, and the components that it needs beside it, one level deep. A name is a claim of its
+publisher, an id is identity. The answer is a function of the set of releases, whatever the order in which they came.
 """
 
 from __future__ import annotations

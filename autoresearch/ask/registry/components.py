@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from autoresearch.log.standing.answers import NOBODY, Answer, ParticipantView
+from autoresearch.record.kinds import Joined
+from autoresearch.task.release import Metadata
 
 
 class ComponentView(Answer, frozen=True, kw_only=True):
@@ -46,26 +48,15 @@ class VersionView(Answer, frozen=True, kw_only=True):
     equivocal: bool = False
 
 
-class ReleaseView(ComponentView, frozen=True, kw_only=True):
-    """A release, whole. ``tree`` is the hash of its files, ``bundle`` and ``bundle_bytes`` name the blob that has them.
+class ReleaseView(ComponentView, Metadata, frozen=True, kw_only=True, metaclass=Joined):
+    """A release, whole, with its metadata. ``tree`` is the hash of its files. ``bundle`` names the blob that has them.
 
     ``git`` and ``commit`` say where the files come from, empty where there is no repository. ``yank`` is the record
     that advises against it, and ``yank_reason`` what it says. ``versions`` are its publisher's, the newest first.
     """
 
-    description: str = ""
-    tree: str
     bundle: str
     bundle_bytes: int
-    git: str = ""
-    commit: str = ""
-    class_name: str = ""
-    file_path: str = ""
-    requirements_path: str = ""
-    requirements: list[str] = []
-    needs: list[str] = []
-    interfaces: list[str] = []
-    license: str = ""
     yank: str = ""
     yank_reason: str = ""
     versions: list[VersionView] = []

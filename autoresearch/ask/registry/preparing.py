@@ -1,6 +1,6 @@
-"""A folder or a file of one's own as a release: which files, which class, which requirements. Nothing is imported.
+"""A folder or a file of one's own as a release: which files, which class, which requirements.
 
-A whole registry as a file: components with their releases, as AgentOS had them in ``registry.yaml``.
+Also a whole registry as a file, as AgentOS had it in ``registry.yaml``. Nothing is imported.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ import ast
 import configparser
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from autoresearch.ask.registry.git_source import HTTPS, check_url, fetch_files, head_of
 from autoresearch.ask.registry.installing import PYPROJECT, read_requirements
+from autoresearch.ask.requests import Description, PublishRequest
 from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError, install_command
 from autoresearch.record.kinds import BlobRef
 from autoresearch.record.kinds import Release as ReleaseBody
@@ -28,21 +29,6 @@ _SECTION = "component"
 _LISTS = ("needs", "interfaces")
 _KEYS = ("type", "name", "version", "description", "class_name", "requirements_path", "license", *_LISTS)
 _SKIPPED = ("__pycache__",)
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a person says of a component; what is left out stands in its ``component.ini`` or is found in its files."""
-
-    type: str = ""
-    name: str = ""
-    version: str = ""
-    description: str = ""
-    class_name: str = ""
-    requirements_path: str = ""
-    license: str = ""
-    needs: tuple[str, ...] = ()
-    interfaces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +49,7 @@ class Prepared:
         )
 
 
-def prepare(place: Path, said: Said) -> Prepared:
+def prepare(place: Path, description: Description) -> Prepared:
     """A folder or one file as a release. Of a git repository the committed files are taken, else all that are visible.
 
     Raises:
@@ -80,25 +66,25 @@ def prepare(place: Path, said: Said) -> Prepared:
         files, commit, url, notes = _of_folder(place)
     with suppress(CannotRunHere, Refused):
         check_url(url)
-        return prepared(files, said, default_name=place.absolute().stem, git=url, commit=commit, notes=notes)
+        return prepared(files, description, default_name=place.absolute().stem, git=url, commit=commit, notes=notes)
     if commit:
         notes = (*notes, "the repository has no https address as its origin: peers get the files from each other alone")
-    return prepared(files, said, default_name=place.absolute().stem, notes=notes)
+    return prepared(files, description, default_name=place.absolute().stem, notes=notes)
 
 
-def fetch_prepared(url: str, commit: str, said: Said, *, protocols: Collection[str] = HTTPS) -> Prepared:
+def fetch_prepared(url: str, commit: str, description: Description, *, protocols: Collection[str] = HTTPS) -> Prepared:
     """The same of a commit of a git repository. Raises what :func:`fetch_files` and :func:`prepare` raise."""
     try:
         files = fetch_files(url, commit, protocols=protocols)
     except BadBundle as error:
         raise UsageError(f"{url[:80]} can't be published: {error}", hint="name another commit") from error
     name = url.rstrip("/").rpartition("/")[2].removesuffix(".git")
-    return prepared(files, said, default_name=name, git=url, commit=commit)
+    return prepared(files, description, default_name=name, git=url, commit=commit)
 
 
 def prepared(
     files: Sequence[File],
-    said: Said,
+    description: Description,
     *,
     default_name: str = "",
     git: str = "",
@@ -106,7 +92,7 @@ def prepared(
     notes: Sequence[str] = (),
 ) -> Prepared:
     """The same of files that are there already. Raises UsageError."""
-    found = _with_ini(files, said)
+    found = _with_ini(files, description)
     name, version = found.name or default_name, found.version or _version_in(files)
     for what, text, pattern, option in (
         ("type", found.type, TYPE, "--type policy"),
@@ -136,8 +122,8 @@ def prepared(
             file_path=file_path,
             requirements_path=requirements_path,
             requirements=read_requirements(requirements_path, required.content) if required else [],
-            needs=list(found.needs),
-            interfaces=list(found.interfaces),
+            needs=found.needs,
+            interfaces=found.interfaces,
             license=found.license,
         )
         checked = msgspec.convert(metadata.plain(), Metadata)
@@ -184,11 +170,11 @@ def _read(path: Path) -> bytes:
         raise UsageError(f"{path} can't be read: {error.strerror}", hint="check the file") from error
 
 
-def _with_ini(files: Sequence[File], said: Said) -> Said:
-    """What is said, with what ``component.ini`` says beside it. Raises UsageError where the two differ."""
+def _with_ini(files: Sequence[File], description: Description) -> Description:
+    """The description with what ``component.ini`` says beside it. Raises UsageError where the two differ."""
     content = next((file.content for file in files if file.path == COMPONENT_INI), None)
     if content is None:
-        return said
+        return description
     parser = configparser.ConfigParser(interpolation=None)
     try:
         parser.read_string(content.decode())
@@ -199,14 +185,14 @@ def _with_ini(files: Sequence[File], said: Said) -> Said:
     written: Mapping[str, str] = parser[_SECTION]
     if unknown := sorted(set(written) - set(_KEYS)):
         raise UsageError(f"{COMPONENT_INI}: there is no key {unknown[0][:60]}", hint=", ".join(_KEYS))
-    known: dict[str, str | tuple[str, ...]] = {
-        key: tuple(text.replace(",", " ").split()) if key in _LISTS else text for key, text in written.items()
+    known: dict[str, str | list[str]] = {
+        key: text.replace(",", " ").split() if key in _LISTS else text for key, text in written.items()
     }
     for key, text in known.items():
-        if (given := getattr(said, key)) and given != text:
+        if (given := getattr(description, key)) and given != text:
             sentence = f"{COMPONENT_INI} says {key} = {written[key][:80]}, and you say {given}"
             raise UsageError(sentence, hint=f"leave --{key.replace('_', '-')} out, or correct the file")
-    return replace(said, **{key: text for key, text in known.items() if text})  # type: ignore[arg-type]  # by its keys
+    return msgspec.structs.replace(description, **{key: text for key, text in known.items() if text})
 
 
 def _version_in(files: Sequence[File]) -> str:
@@ -261,15 +247,7 @@ RELEASES_MOST = 1000
 _ENTRY_KEYS = "type, description, and releases with name, hash, github_url, class_name, requirements_path"
 
 
-class Entry(NamedTuple):
-    """One release of a registry file: what it says, the repository and the commit."""
-
-    said: Said
-    git: str
-    commit: str
-
-
-def read_registry(path: Path) -> list[Entry]:
+def read_registry(path: Path) -> list[PublishRequest]:
     """The releases in a registry file, in its order.
 
     Raises:
@@ -295,7 +273,7 @@ def read_registry(path: Path) -> list[Entry]:
     components = found.get("components", found) if isinstance(found, dict) else None
     if not isinstance(components, dict) or not components:
         raise UsageError(f"{path} has no components", hint=f"by name, each with {_ENTRY_KEYS}")
-    entries: list[Entry] = []
+    entries: list[PublishRequest] = []
     for name, about in components.items():
         for entry in _entries(str(name), about, path):
             entries.append(entry)
@@ -304,14 +282,16 @@ def read_registry(path: Path) -> list[Entry]:
     return entries
 
 
-def _entries(name: str, about: object, path: Path) -> Iterator[Entry]:
+def _entries(name: str, about: object, path: Path) -> Iterator[PublishRequest]:
     fields = _mapping(about, name, path)
     releases = fields.get("releases")
     if not isinstance(releases, list):
         raise UsageError(f"{path}: {name[:60]} has no list of releases", hint=_ENTRY_KEYS)
     for release in releases:
         one = _mapping(release, name, path)
-        said = Said(
+        yield PublishRequest(
+            git=_text(one, "github_url"),
+            commit=_text(one, "hash").lower(),
             type=_text(fields, "type"),
             name=name,
             version=_text(one, "name"),
@@ -319,7 +299,6 @@ def _entries(name: str, about: object, path: Path) -> Iterator[Entry]:
             class_name=_class_name(_text(one, "class_name"), _text(one, "file_path")),
             requirements_path=_text(one, "requirements_path").removeprefix("./"),
         )
-        yield Entry(said, _text(one, "github_url"), _text(one, "hash").lower())
 
 
 def _class_name(name: str, file_path: str) -> str:

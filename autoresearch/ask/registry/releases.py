@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from autoresearch.ask.registry.choosing import Release, component, equivocal, releases_like, releases_named, search
 from autoresearch.ask.registry.components import (
     ComponentView,
@@ -11,7 +13,7 @@ from autoresearch.ask.registry.components import (
     VersionView,
     YankedAnswer,
 )
-from autoresearch.ask.registry.preparing import Prepared, Said, fetch_prepared, prepare
+from autoresearch.ask.registry.preparing import Prepared, fetch_prepared, prepare
 from autoresearch.ask.requests import PublishRequest
 from autoresearch.ask.runs.boards import resolve_reference
 from autoresearch.errors import NotFound, Refused, UsageError
@@ -63,25 +65,14 @@ def release_view(log: Log, release: bytes, *, me: bytes | None = None) -> Releas
     this = next((one for one in every if one.row.id == release), None)
     if this is None:
         raise NotFound(f"the release {short_id(release)} was withdrawn", hint=f"autoresearch show {short_id(release)}")
-    twice, metadata = equivocal(every), said.metadata
+    twice = equivocal(every)
     yank = log.records.get(this.yanked).body if this.yanked else None
     return ReleaseView(
-        **_row(log, this, said),  # type: ignore[arg-type]  # by its keys
+        **(msgspec.structs.asdict(said.metadata) | _row(log, this, said)),
         releases=len(every),
         equivocal=release in twice,
-        description=metadata.description,
-        tree=metadata.tree,
         bundle=said.bundle.sha256.hex(),
         bundle_bytes=said.bundle.size,
-        git=metadata.git,
-        commit=metadata.commit,
-        class_name=metadata.class_name,
-        file_path=metadata.file_path,
-        requirements_path=metadata.requirements_path,
-        requirements=list(metadata.requirements),
-        needs=list(metadata.needs),
-        interfaces=list(metadata.interfaces),
-        license=metadata.license,
         yank=format_id(this.yanked) if this.yanked else "",
         yank_reason=yank.reason if isinstance(yank, YankBody) else "",
         versions=[_version(one, twice) for one in every],
@@ -90,22 +81,11 @@ def release_view(log: Log, release: bytes, *, me: bytes | None = None) -> Releas
 
 def prepared_for(request: PublishRequest) -> Prepared:
     """What a request wants published, read or fetched. Raises what :func:`prepare` and :func:`fetch_files` raise."""
-    said = Said(
-        type=request.type,
-        name=request.name,
-        version=request.version,
-        description=request.description,
-        class_name=request.class_name,
-        requirements_path=request.requirements_path,
-        license=request.license,
-        needs=tuple(request.needs),
-        interfaces=tuple(request.interfaces),
-    )
     if bool(request.place) == bool(request.git):
         raise UsageError("name a folder or a file, or a git repository with a commit", hint="one of the two")
     if request.place:
-        return prepare(typed_path(request.place), said)
-    return fetch_prepared(request.git, request.commit, said)
+        return prepare(typed_path(request.place), request)
+    return fetch_prepared(request.git, request.commit, request)
 
 
 def check_new_release(log: Log, prepared: Prepared, me: bytes) -> None:

@@ -1,6 +1,6 @@
 """How far a task has come: its numbers, its best, its leaderboard.
 
-What people type for a run: an id, the beginning of one, ``@`` for the best, ``@mine``, and ``~N`` for a parent.
+Also what people type for a run: an id, the beginning of one, ``@`` for the best, ``@mine``, and ``~N`` for a parent.
 """
 
 from __future__ import annotations

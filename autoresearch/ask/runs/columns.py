@@ -1,9 +1,8 @@
-"""The runs of a task as columns, kept in memory and extended as records come: what tables and charts are made of.
+"""The runs of a task as columns, kept in memory and extended as records come: tables and charts are made of them.
 
-A question about a hundred thousand runs takes milliseconds so. Like all views it is a function of the set of records:
-the order in which they came changes nothing.
-
-Which runs of a task changed which setting: their genome differs from their parent's there.
+A question about a hundred thousand runs takes milliseconds so. Also which runs changed which setting: their genome
+differs from their parent's there. Like all views it is a function of the set of records, whatever the order in which
+they came.
 """
 
 from __future__ import annotations

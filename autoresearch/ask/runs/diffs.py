@@ -1,8 +1,6 @@
-"""How two sources differ, bounded in time whatever strangers wrote into them. Pure.
+"""One run's texts, what it changed and the way that led to it; what each setting of a task did.
 
-One run's texts, what it changed, and the way that led to it.
-
-What each setting of a task did, for people.
+Sources are compared in bounded time, whatever strangers wrote into them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Runs as rows of a table and as marks of a chart.
+"""Runs as rows of a table and as marks of a chart: which of them a filter finds, and in which order.
 
-Which runs of a table a filter finds, and in which order. Pure but for the search by words.
+Pure but for the search by words.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Tells the runs of a task: how each differs from its parent, and why it was tried.
-
-Fills answers with what a run changed, in a line, and why it was tried.
-"""
+"""Tells the runs of a task in answers: how each differs from its parent, in a line, and why it was tried."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""How a run differs from its parent, for people: the most important change first.
+"""How a run differs from its parent, for people: changes in a few characters each, the most important first.
 
-Values, their places on a range, and their changes in a few characters.
-
-The changes between two genomes on one base, the most important first.
-
-A run's headline, and why it was tried, in a sentence.
+Also the headline made of them; why the run was tried, in a sentence.
 """
 
 from __future__ import annotations

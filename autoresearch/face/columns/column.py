@@ -68,6 +68,7 @@ def reproach(marks: Sequence[MarkView], banned_until_ms: int | None, now_ms: int
 class Face(Flag):
     """Where a list is shown."""
 
+    NOWHERE = 0
     PIPE = auto()
     TERMINAL = auto()
     PAGE = auto()

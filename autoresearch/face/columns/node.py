@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.ask.node import QueuedRun, ServiceView
+from autoresearch.ask.node import QueuedRun
 from autoresearch.ask.registry.components import ComponentView
 from autoresearch.face.columns.column import (
     CODE,
@@ -16,8 +16,9 @@ from autoresearch.face.columns.column import (
     Columns,
     Face,
 )
+from autoresearch.services import Service
 
-SERVICE_COLUMNS: Columns[ServiceView] = (
+SERVICE_COLUMNS: Columns[Service] = (
     Column("name", lambda one: one.name),
     Column("kind", lambda one: one.kind),
     Column("component", lambda one: one.component, optional=2),

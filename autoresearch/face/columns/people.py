@@ -89,14 +89,15 @@ def credit_columns(
             "participant", lambda row: row.participant, told=lambda row, _: persons(row.known_as) or row.participant
         ),
         Column("attested", lambda row: "attested" if row.attested else "not attested", faces=programs),
-        Column("counts", lambda row: row.attested, told=why, faces=pages if counts is not None else Face(0)),
+        Column("counts", lambda row: row.attested, told=why, faces=pages if counts is not None else Face.NOWHERE),
         Column(
             "share",
             lambda row: improvement(row, task) / most if task and most > 0 else None,
             METER,
             heading="of the largest improvement",
-            faces=pages if counts is None else Face(0),
+            faces=pages if counts is None else Face.NOWHERE,
             late=1,
+            optional=5,
         ),
         Column("runs", lambda row: row.runs, COUNT, faces=programs),
         Column("finished", lambda row: row.finished, COUNT, faces=programs),

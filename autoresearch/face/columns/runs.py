@@ -29,7 +29,8 @@ from autoresearch.face.columns.column import (
     reproach,
 )
 from autoresearch.log.standing.answers import LineageStep, ProgramView, RunView, best_value
-from autoresearch.text import figure, interval, signed, value
+from autoresearch.record.kinds import RunOutcome
+from autoresearch.text import duration, figure, interval, signed, size, value
 from autoresearch.words import COPY, RETEST, STAGE_NAMES, BoardSection, RunMark
 
 # What the search makes has no words of a person: its headline says more than its title.
@@ -49,6 +50,11 @@ def told(run: ProgramView | RunView) -> str:
     else:
         title, headline, proposer = run.run.title, run.standing.headline, run.run.proposed_by
     return headline if proposer == SEARCH and headline else title
+
+
+def used_words(run: RunOutcome) -> list[str]:
+    """What a run used, for people: its time, its processor time, its memory."""
+    return [duration(run.duration_ms), f"{duration(run.cpu_ms)} of processor", size(run.peak_memory_bytes)]
 
 
 def _retest(row: RunRow | ProgramView | LineageStep) -> str:

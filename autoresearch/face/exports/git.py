@@ -1,10 +1,7 @@
-"""What one snapshot of a log says of a task's runs, as far as an export needs it.
+"""An export as a git repository, from one snapshot of the log.
 
-The branch main of an exported repository and the files beside it: moved only where nobody has changed them.
-
-Objects of an export: commits of new runs, notes that say something else than before, the table of participants.
-
-An export from its beginning to its end: objects first, then references, then the files of main.
+First objects: new commits, notes that changed, the table of participants. Then references, then the branch main and its
+files, which are moved only where nobody has changed them.
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
-"""Text of others, fit for a commit. Pure.
+"""Runs as git commits: their order, what each says and holds, its note. Pure.
 
-Commit ids follow from this text, so it must not depend on the version of Python and its Unicode tables. The list of
-harmful characters is therefore fixed here: what steers a terminal, turns the direction of writing or can't be seen.
+The note has what can change about a run: its state, what others measured, its participant.
 
-In which order runs become commits. Pure.
-
-What a commit says and holds. Pure: it follows from the records alone, so all nodes make the same commit.
-
-Nothing that can change later stands here, such as a participant's name or the state of a run: see ``notes``.
-
-What can change about a run, as the text of its note: its state, what others measured, its participant. Pure.
+A commit follows from the records alone, so all nodes make the same one. Its text therefore must not depend on the
+version of Python and its Unicode tables: the harmful characters (those that steer a terminal, turn the direction of
+writing or can't be seen) are a fixed list.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Commits, files and notes in the language of git's fast-import. Pure.
+"""The git repository that an export made: its processes, its references, its work tree.
 
-Commits are written on branches of their own. Other references move once git has kept everything.
-
-A git repository that export made: its processes, its references, its work tree.
-
-The repository is marked in its config, and a folder without the mark is never touched. All references move in one
-transaction after the objects are kept, so that a process that is killed leaves the repository as it was.
+Commits, files and notes go to git in the language of fast-import. It is marked in its config, and a folder without the
+mark is never touched. Commits are written on branches of their own. All other references move in one transaction after
+the objects are kept, so that a killed process leaves the repository as it was.
 """
 
 from __future__ import annotations

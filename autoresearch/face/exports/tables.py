@@ -1,8 +1,6 @@
-"""Runs as files that MLflow reads as its own: the layout of its file store, ``mlruns``. Needs no MLflow. Pure.
+"""Runs as tables of others: MLflow's file store, and the results.tsv of karpathy/autoresearch, read strictly. Pure.
 
-A task is an experiment. A child run is shown below its parent run.
-
-The results.tsv of karpathy/autoresearch: its columns, reading it strictly, and what a run is in it. Pure.
+In ``mlruns`` a task is an experiment, and a child run is shown below its parent run. It needs no MLflow.
 """
 
 from __future__ import annotations
@@ -12,14 +10,18 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import yaml
+from msgspec import inspect
 
 from autoresearch.errors import UsageError
+from autoresearch.face.columns.column import TIME, Column, Columns
 from autoresearch.log.rows import HistoryRow
 from autoresearch.log.standing.answers import RunView
-from autoresearch.record.encoding import parse_id
-from autoresearch.record.kinds import Note
+from autoresearch.record.encoding import format_id, parse_id, short_id
+from autoresearch.record.kinds import Note, Run
+from autoresearch.record.record import Record
 from autoresearch.text import sign_of
 from autoresearch.words import STOPPED, RunStatus
 
@@ -122,7 +124,57 @@ def _yaml(about: Mapping[str, object]) -> bytes:
     return str(yaml.safe_dump(dict(about), allow_unicode=True)).encode("utf-8", "replace")
 
 
-COLUMNS = ("commit", "val_bpb", "memory_gb", "status", "description")
+_GIB = 1 << 30
+
+
+class ExportedRun(NamedTuple):
+    """A run as a line of a file.
+
+    ``plain`` are its fields as JSON has them, ``verdict`` is what results.tsv would say of it, ``state`` its state now.
+    """
+
+    record: Record
+    run: Run
+    plain: Mapping[str, object]
+    verdict: str
+    state: str
+
+
+# The columns of karpathy/autoresearch; a crash has zeros there.
+COLUMNS: Columns[ExportedRun] = (
+    Column("commit", lambda one: short_id(one.record.id)),
+    Column("val_bpb", lambda one: f"{one.run.value or 0.0:.6f}"),
+    Column("memory_gb", lambda one: f"{0.0 if one.run.value is None else one.run.peak_memory_bytes / _GIB:.1f}"),
+    Column("status", lambda one: one.verdict),
+    Column("description", lambda one: one.run.title),
+)
+# Types of which a value fits into a cell.
+_CELLS = (
+    *(inspect.IntType, inspect.FloatType, inspect.StrType, inspect.BytesType),
+    *(inspect.LiteralType, inspect.NoneType),
+)
+
+
+def _run_columns() -> Columns[ExportedRun]:
+    """The fields of a run that are one number or one text."""
+    about = inspect.type_info(Run)
+    assert isinstance(about, inspect.StructType)
+    kinds = {field.name: getattr(field.type, "types", (field.type,)) for field in about.fields}
+
+    def column(name: str) -> Column[ExportedRun]:
+        return Column("run_status" if name == "status" else name, lambda one: one.plain[name])
+
+    return tuple(column(name) for name, types in kinds.items() if all(isinstance(kind, _CELLS) for kind in types))
+
+
+EXPORT_COLUMNS: Columns[ExportedRun] = (
+    *COLUMNS,
+    Column("id", lambda one: format_id(one.record.id)),
+    *_run_columns(),
+    Column("author", lambda one: one.record.author.hex()),
+    Column("time", lambda one: one.record.time, TIME),
+    Column("state", lambda one: one.state),
+)
 # What forks call the columns that every file has; all others before the last of these are numbers.
 _NAMES = {
     "commit": ("commit", "hash", "sha", "id", "run", "experiment", "iteration"),
@@ -196,13 +248,13 @@ def _header(cells: list[str]) -> _Header:
     if commit is None or description is None:
         raise UsageError(
             "this is not a results.tsv: the first line is not its header",
-            hint=f"tab-separated, such as: {' '.join(COLUMNS)}",
+            hint=f"tab-separated, such as: {' '.join(column.name for column in COLUMNS)}",
         )
     end = max(description, status or 0)
     numbers = {names[n]: n for n in range(end) if n not in (commit, status, description)}
     if not 0 < len(numbers) <= MAXIMUM_NUMBERS or not all(0 < len(name) <= MAXIMUM_NAME for name in numbers):
         sentence = f"the first line names no column of numbers, more than {MAXIMUM_NUMBERS}, or one too long"
-        raise UsageError(sentence, hint=f"such as: {' '.join(COLUMNS)}")
+        raise UsageError(sentence, hint=f"such as: {' '.join(column.name for column in COLUMNS)}")
     return _Header(commit, status, description, numbers)
 
 

@@ -1,12 +1,6 @@
-"""Places in a ranking that measured intervals allow: what the noise cannot tell apart shares them. Pure.
+"""The progress page and the board from the answers of the API. Pure but for reading the templates.
 
-A run as a row of a table where the table of its task does not have it: its author withdrew it. Pure.
-
-What stands on top of the progress page: the best program, and one that is reported better. Pure.
-
-The confirmed programs as rows of a board: their shared places, their intervals on one axis. Pure.
-
-The progress page from the answers of the API. Pure but for reading the templates.
+Confirmed programs stand with their intervals on one axis; those that the noise cannot tell apart share a place.
 """
 
 from __future__ import annotations

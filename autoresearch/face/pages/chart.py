@@ -1,13 +1,8 @@
-"""An axis of a picture: values become percentages of its width, round numbers become its ticks. Pure.
+"""What the scripts of charts draw, and the state of the progress page as the query of its address. Pure.
 
-The training curve of a run and of its parent, as the page's script reads it: of losses, or of rewards.
-
-The state of the progress page as the query of its address, and back. Pure.
-
-The whole state is in the address: filters, order, page, axes, zoom, size of the chart. What has its default is left
-out. An address that somebody typed or cut is read as far as it can be.
-
-What the script of the progress chart draws: an answer of the API, with short ids and cleaned labels. Pure.
+Axes have round ticks; training curves are those of a run and its parent; the progress chart has short ids and cleaned
+labels. The whole state is in the address; what has its default is left out. An address that somebody typed or cut is
+read as far as it can be.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Who measured what of a run, as a picture: a row for each participant, a point for each value, one axis. Pure.
+"""Two pictures: who measured what of a run, and the way from the baseline to a run. Pure.
 
-The way from the baseline to a run: the steps with their shares, the small ones folded. Pure.
+The first has a row for each participant and one axis. In the second the small steps are folded.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Style sheets and scripts that ship with the pages; nothing is loaded from elsewhere.
+"""Templates filled with answers, their style sheets and scripts, and where pages are.
 
+Pages are addresses of the daemon, or files of an export beside each other. Nothing is loaded from elsewhere.
 ``vendor/`` has files of others, unchanged, each with its licence: htmx and its extension for server-sent events
 (https://htmx.org, 0BSD), uPlot (https://github.com/leeoniya/uPlot, MIT).
-
-Where pages are: addresses of the daemon, or files of an export beside each other.
-
-Templates filled with answers. Pure but for reading the templates.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""The end of what a run printed, as lines for a page. Pure; what is shown is cleaned and clipped here.
+"""What the templates of a run, a lineage and the board take: texts, diffs as rows, the end of a run's output. Pure.
 
-A unified diff as rows of a table: files, lines with their numbers, and what of a line is new. Pure.
-
-Its lines are a stranger's program. They are cleaned and clipped here, and escaped where they are written.
-
-What the templates of a run, a lineage and the board take, from the answers of the API. Pure.
+Strangers' lines are cleaned and clipped here, and escaped where they are written.
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from typing import NamedTuple
 from autoresearch.ask.node import TaskStatus, VotersAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, PathAnswer, RunContextAnswer, RunRow, TopAnswer
-from autoresearch.ask.show import used_words
+from autoresearch.face.columns.runs import used_words
 from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board
 from autoresearch.face.pages.chart import curve_data
 from autoresearch.face.pages.pictures import forest, refuting, refuting_value, waterfall

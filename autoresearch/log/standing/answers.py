@@ -1,12 +1,6 @@
-"""What all answers have in common, and the answer that is an error.
+"""Answers of the views of a log: runs, programs, lineages, participants and what they have done, errors.
 
-A participant as answers show it, and what stands against it.
-
-One run, one program, one step of a lineage. Record ids are CIDs, other hashes and keys hexadecimal.
-
-What participants have done.
-
-What the views tell other rooms. Record ids are CIDs, other hashes and keys hexadecimal.
+Record ids are CIDs, other hashes and keys hexadecimal.
 """
 
 from __future__ import annotations

@@ -1,16 +1,11 @@
-"""The trust context of a query: whether runs can be confirmed, whether trust names anybody, who asks.
+"""The trust context of a query: whether trust names anybody, who asks, and what follows from that.
 
-Display names: the shortened root key of a participant, and the name that it chose.
+That is: which hardware ranks on a wall-clock task, how participants are called, what only this participant wrote, which
+commitment a verification reveals.
 
-Names are chosen freely and prove nothing, so none is shown without the key. The key is shortened as far as it stays
-different from every other key in the log. So what is shown can be typed as input. A new key with the same beginning
-makes both longer.
-
-Ownership: what only this participant wrote, by the log. Nothing else may run without a sandbox.
-
-Wall-clock tasks: selects the hardware of the leaderboard, since values on other hardware differ.
-
-Matches verifications with commitments: whether a verifier reveals what it committed to.
+Names are chosen freely and prove nothing, so none is shown without the root key. The key is shortened as far as it
+stays different from every other key in the log, so what is shown can be typed as input. A new key with the same
+beginning makes both longer. What others wrote, by the log, never runs without a sandbox.
 """
 
 from __future__ import annotations

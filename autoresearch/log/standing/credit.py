@@ -1,8 +1,7 @@
-"""EvidenceItem against the authors of records: forks, chosen seeds, false lineages, false values.
+"""Credit: what participants have done, as facts with their records, without points and without decay.
 
-What became of the runs that cite a note: how many were better than their parent run, and how many were not.
-
-Credit: what participants have done, as facts with their records. No points, and nothing decays.
+Also the evidence against authors (forks, chosen seeds, false lineages, false values), and how the runs that cite a note
+ended.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.judging.committee import network_rules
@@ -220,7 +219,7 @@ def runs_named_in(log: Log, task: bytes, text: str) -> tuple[bytes, ...]:
 
 @dataclass(slots=True)
 class _Account:
-    """One participant's facts while they are gathered; ids are in the order of the records."""
+    """One participant's facts while they are gathered, under their names in a CreditView where that has them."""
 
     roots: set[bytes] = field(default_factory=set)
     runs: int = 0
@@ -313,32 +312,25 @@ def _add(account: _Account, found: Spent | None, run: Record) -> None:
 
 def _view(log: Log, who: bytes, account: _Account, book: _Book, records: dict[bytes, TrackRecord]) -> CreditView:
     known = [records[voter] for voter in sorted(account.voters | {who}) if voter in records]
-    now = records.get(who, TrackRecord(who))
+    now, states = records.get(who, TrackRecord(who)), account.states
+    names = {one.name for one in fields(account)}.intersection(CreditView.__struct_fields__)
+    gathered: dict[str, Any] = {name: getattr(account, name) for name in names}
+    gathered |= {name: _ids(value) for name, value in gathered.items() if isinstance(value, list)}
     return CreditView(
+        **gathered,
         participant=who.hex(),
         keys=sorted(root.hex() for root in account.roots),
         attested=book.is_attested(account),
-        runs=account.runs,
-        finished=account.finished,
-        provisional=_ids(account.states[RunState.PROVISIONAL]),
-        confirmed=_ids(account.states[RunState.CONFIRMED]),
-        not_replicated=_ids(account.states[RunState.NOT_REPLICATED]),
-        refuted=_ids(account.states[RunState.REFUTED] + account.states[RunState.FRAUD]),
-        cpu_ms=account.cpu_ms,
-        work=account.work,
-        flops=account.flops,
-        implausible=_ids(account.implausible),
+        provisional=_ids(states[RunState.PROVISIONAL]),
+        confirmed=_ids(states[RunState.CONFIRMED]),
+        not_replicated=_ids(states[RunState.NOT_REPLICATED]),
+        refuted=_ids(states[RunState.REFUTED] + states[RunState.FRAUD]),
         improvements=[
             ImprovementView(
                 task=task.hex(), total=sum(gain for gain, _ in gains), runs=[format_id(run) for _, run in gains]
             )
             for task, gains in sorted(account.improvement.items())
         ],
-        passes=_ids(account.passes),
-        fails=_ids(account.fails),
-        replications=_ids(account.replications),
-        refutations=_ids(account.refutations),
-        verifying_ms=account.verifying_ms,
         consecutive_valid=now.consecutive_valid,
         banned_until_ms=now.banned_until_ms,
         marks=[mark_view(mark) for record in known for mark in record.marks],

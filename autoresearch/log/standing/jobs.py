@@ -1,6 +1,6 @@
-"""Verification jobs: what this device verifies next, drawn by its proof, the best programs first.
+"""What this device verifies next, drawn by its proof, the best programs first.
 
-The history of a run's state: after each verification, in the order of the records.
+Also the history of a run's state: after each verification, in the order of the records.
 """
 
 from __future__ import annotations

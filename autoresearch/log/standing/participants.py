@@ -1,9 +1,10 @@
-"""Which participants published that they joined with an invite, and which of them a founder's node admits.
+"""Participants of a network: how they joined, and their track records.
 
-Track records: how often a participant was right in a row, and its marks. Never stored, never sent.
+Which published that they joined with an invite, which of those a founder's node admits; how often one was right in a
+row, and its marks.
 
-Every peer computes the same from the same records. Only decisions of others count: a confirmed or a refuted run, and
-verifications on the side that won or lost.
+Track records are never stored and never sent: every peer computes the same from the same records. Only decisions of
+others count: a confirmed or a refuted run, and verifications on the side that won or lost.
 """
 
 from __future__ import annotations

@@ -1,22 +1,17 @@
-"""Bans: records that prove fraud by themselves ban their author for a while.
+"""Which of several runs was published first, which are copies, and which records ban their author.
 
-No participant decides it and no statement has to be trusted: every peer finds the same in the same records. A fork of a
-device's log is evidence too, but its usual cause is a restored copy, so it bans nobody. Runs after a fork count when
-others verified them, or once the root key merged it.
-
-Precedence: which of several runs was published first.
+Every peer finds the same in the same records: no participant decides it. Records that prove fraud by themselves ban
+their author for a while. A fork of a device's log is evidence too, but its usual cause is a restored copy, so it bans
+nobody: runs after it count when others verified them, or once the root key merged it.
 
 The time of a run is its author's statement, so the records of others decide. A voter *saw* a run when it signed the
 first record that names the run: a commitment on it, a run that links it, or a child run. The run that two uninvolved
-voters saw first was first. Where that decides nothing, the earlier time counts, then the smaller id.
+voters saw first was first. Where that decides nothing, the earlier time counts, then the smaller id. The records of a
+device have rising numbers, so a record cannot be older than the latest time of one with a smaller number. A new run
+links runs of others that its author has heard of, which protects those from back-dated copies.
 
-The records of a device have rising numbers. So a record cannot be older than the latest time of a record with a smaller
-number. A new run links runs of others that its author has heard of. That protects those from back-dated copies.
-
-Copies: runs published as a discovery although another participant had published them before.
-
-The first author gets the credit. A repetition comes to the same value and checkpoint, and is no copy: only a run that
-is presented as a discovery is one. A time is its author's statement: the run that others saw first was first.
+A repetition comes to the same value and checkpoint and is no copy: only a run that is presented as a discovery is one.
+The first author gets the credit.
 """
 
 from __future__ import annotations

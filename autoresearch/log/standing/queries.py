@@ -1,8 +1,7 @@
-"""Annotations of a run: its author's marks and ban, and the run that it copies.
+"""Queries of a log: best, leaderboard, history, claims, lineage, statistics, annotations of a run.
 
-Queries: best, leaderboard, claims, lineage, statistics. Functions of a log's records.
-
-The leaderboard in sections: confirmed programs are ranked, others have sections of their own.
+Confirmed programs are ranked, others have sections of their own. Annotations are an author's marks and ban, and the run
+that is copied.
 """
 
 from __future__ import annotations

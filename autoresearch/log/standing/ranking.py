@@ -2,9 +2,8 @@
 
 Where trust names nobody, all participants are equal: a program has the mean of all its runs. Elsewhere it has the mean
 of the runs of one device: of the attested participant that published it first. A repetition by another participant does
-not count. No committee verifies that other run, so a false value in it would cost its author nothing.
-
-After an unmerged fork of a device's log its runs count once others verified them.
+not count. No committee verifies that other run, so a false value in it would cost its author nothing. After an unmerged
+fork of a device's log its runs count once others verified them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Plausibility: how much of the compute that a run states is credited to its author.
+"""Trials: runs on a task, each with its tier as a base and whether the search believes its value.
 
-Trials: runs on a task, each with its tier as a base and whether the search believes its value.
+Also plausibility: how much of the compute that a run states is credited to its author.
 """
 
 from __future__ import annotations

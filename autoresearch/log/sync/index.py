@@ -1,11 +1,8 @@
-"""The smallest parts of messages: variable-length integers and a reader that refuses what is not canonical. Pure.
+"""What two peers compare: the keys of all records, sorted by (time, id).
 
-The salt of a session, and the short ids under it: what nobody can prepare records for. Pure.
-
-The keys of all records, sorted by (time, id): what two peers compare.
-
-A key is 40 bytes: the time in ms, big-endian in 8, and the id. They lie packed in blocks, so that a million keys take
-about 40 MB, an insertion moves one block, and a fingerprint is one hash over memory as it lies.
+Also the salt of a session, the short ids under it, for which nobody can prepare records, and the smallest parts of
+messages. Pure. A key is 40 bytes: the time in ms, big-endian in 8, and the id. They lie packed in blocks, so that a
+million keys take about 40 MB, an insertion moves one block, and a fingerprint is one hash over memory as it lies.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Reconciliation messages: ranges of keys, each with what the sender says or asks about it. Pure.
+"""Reconciliation messages, and the frames (a length, a type, a payload) in which they travel between two sessions.
 
-A message is a sequence of ranges, each from the end of the one before (the first from the session's horizon) up to its
-own upper bound. ``docs/protocol.md`` has the layout.
-
-Frames: what travels on a stream between two sessions. A length, a type, a payload. Pure.
+Pure. A message is a sequence of ranges of keys, each with what the sender says or asks about it. A range goes from the
+end of the one before (the first from the session's horizon) up to its own upper bound. ``docs/protocol.md`` has the
+layout.
 """
 
 from __future__ import annotations

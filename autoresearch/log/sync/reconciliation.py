@@ -1,6 +1,6 @@
-"""The side of a reconciliation that answers. It keeps nothing between two requests but what it offered last. Pure.
+"""The two sides of a reconciliation: one asks and learns what each side lacks.
 
-The side of a reconciliation that asks, and learns what each side lacks. Pure.
+The other answers, and keeps nothing between two requests but what it offered last. Pure.
 """
 
 from __future__ import annotations

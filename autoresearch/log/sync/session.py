@@ -1,17 +1,10 @@
-"""What a session asks of whoever drives it. Values.
-
-One exchange with one peer over any stream: after it both sides hold the union. Bytes in, effects out. Pure.
+"""One exchange with one peer over any stream: after it both sides hold the union. Bytes in, effects out. Pure.
 
 The side that opened the stream says hello; the other answers with its own hello and its first request, and leads from
-there. The sides take turns, so neither ever waits for the other to read. A turn of the leader is any number of
-``records`` (what the follower lacks), then one of ``reconcile`` (a request), ``want`` or ``done``. The follower answers
-``reconcile`` with one ``reconcile`` and ``want`` with ``records`` up to one that is marked as the last.
-
-The side of an exchange where the stream arrived: it asks, sends what the other lacks, fetches what it lacks. Pure.
-
-The side that was called leads, so that a caller gets no more bytes out of a stranger than it puts in.
-
-The side of an exchange that opened the stream: it says hello first, then answers. Pure.
+there, so that a caller gets no more bytes out of a stranger than it puts in. The sides take turns, so neither ever
+waits for the other to read. A turn of the leader is any number of ``records`` (what the follower lacks), then one of
+``reconcile`` (a request), ``want`` or ``done``. The follower answers ``reconcile`` with one ``reconcile`` and ``want``
+with ``records`` up to one that is marked as the last.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the log says of one device: its last record, forks and their merges, the times of its records.
-
-Claims: which devices say that they try which program now.
-"""
+"""What the log says of one device: its last record, forks and merges, the times of its records, its claims."""
 
 from __future__ import annotations
 
@@ -38,14 +35,14 @@ class Devices:
 
     def head(self, author: bytes) -> Head | None:
         """The author's last record: the largest sequence number, and the smallest id where a fork has several."""
-        found = self._reader.rows("SELECT seq, id FROM record WHERE author = ? ORDER BY seq DESC, id LIMIT 1", author)
-        return Head(*found[0]) if found else None
+        rows = self._reader.rows("SELECT seq, id FROM record WHERE author = ? ORDER BY seq DESC, id LIMIT 1", author)
+        return Head(*rows[0]) if rows else None
 
     def branches(self, author: bytes, *, since_seq: int) -> list[Head]:
         """The last record of each branch of an author's history since a sequence number, the longest branch first."""
-        found = list(self._records.by_author(author, after_seq=since_seq - 1))
-        followed = {record.prev for record in found}
-        ends = [Head(record.seq, record.id) for record in found if record.id not in followed]
+        records = list(self._records.by_author(author, after_seq=since_seq - 1))
+        followed = {record.prev for record in records}
+        ends = [Head(record.seq, record.id) for record in records if record.id not in followed]
         return sorted(ends, key=lambda end: (-end.seq, end.id))
 
     def forks(self, author: bytes | None = None) -> list[Fork]:
@@ -67,8 +64,8 @@ class Devices:
 
     def forked(self, record: Record) -> bool:
         """Whether an unmerged fork of its author is at or before this record: it counts once others verified it."""
-        found = self._reader.rows("SELECT 1 FROM suspect WHERE author = ? AND seq <= ?", record.author, record.seq)
-        return bool(found)
+        rows = self._reader.rows("SELECT 1 FROM suspect WHERE author = ? AND seq <= ?", record.author, record.seq)
+        return bool(rows)
 
     def has_forked(self, devices: Collection[bytes]) -> bool:
         """Whether any of these devices forked, merged or not."""
@@ -77,8 +74,8 @@ class Devices:
 
     def times(self, device: bytes, after: int = 0) -> list[tuple[int, int]]:
         """Number and time of a device's records in its own order, of those after a number."""
-        found = self._reader.rows(_TIMES, device) if not after else self._reader.rows(_TIMES_AFTER, device, after)
-        return [(seq, time_ms) for seq, time_ms in found]
+        rows = self._reader.rows(_TIMES, device) if not after else self._reader.rows(_TIMES_AFTER, device, after)
+        return [(seq, time_ms) for seq, time_ms in rows]
 
     def read_times_ahead(self, devices: Collection[bytes]) -> None:
         """Read at once, in this snapshot, the times of these devices' records."""

@@ -149,9 +149,9 @@ class Entries:
             part = programs[start : start + _DEVICES]
             query = " UNION ALL ".join(one % number for number in range(len(part)))
             rows = self._reader.read(query, [value for program in part for value in program])
-            found = {number: [row[1:] for row in group] for number, group in groupby(rows, key=lambda row: row[0])}
+            by_number = {number: [row[1:] for row in group] for number, group in groupby(rows, key=lambda row: row[0])}
             for number, program in enumerate(part):
-                self._reader.keep(f"{_ENTRANTS} LIMIT ?", (*program, most), found.get(number, []))
+                self._reader.keep(f"{_ENTRANTS} LIMIT ?", (*program, most), by_number.get(number, []))
 
     def counted_runs(self, task: bytes, source_digest: bytes, budget: float, device: bytes) -> list[CountedRun]:
         """The runs of a program by one device that have a value."""
@@ -176,11 +176,11 @@ class Entries:
         after, size = _START, _MEASURED_PAGE
         while True:
             rows = self._reader.rows(_MEASURED, task, authors, *after, size)
-            found = [MeasuredRow._make((*row[:6], Bound(*row[6:]))) for row in rows]
-            yield from found
-            if len({row.bound for row in found}) < size:
+            measured = [MeasuredRow._make((*row[:6], Bound(*row[6:]))) for row in rows]
+            yield from measured
+            if len({row.bound for row in measured}) < size:
                 return
-            after = found[-1].bound
+            after = measured[-1].bound
 
     def newest(
         self, task: bytes, devices: Collection[bytes], *, ended: bool = False

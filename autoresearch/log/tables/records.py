@@ -1,6 +1,6 @@
-"""Records as they are signed: by id, by prefix, newest first, by author, and in the order of sync.
+"""Records as they are signed: by id, by prefix, newest first, by author, in the order of sync.
 
-What changed in a log since it was looked at last: what a view that is kept between questions asks first.
+Also what changed in a log since a view that is kept between questions was computed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Records:
             kept = self._known()
             if record_id in kept:
                 return kept[record_id]
-            found = self._reader.read("SELECT raw, signature FROM record WHERE id = ?", (record_id,))
-            record = parse_stored(*found[0]) if found else None
+            row = self._reader.read("SELECT raw, signature FROM record WHERE id = ?", (record_id,))
+            record = parse_stored(*row[0]) if row else None
             if record:
                 self._keep(record)
             return record
@@ -44,13 +44,13 @@ class Records:
         """Those of these records that are here; in a snapshot they are ready from then on."""
         with self._reader.lock:
             wanted, kept = dict.fromkeys(ids), self._known()
-            found = [kept[one] for one in wanted if one in kept]
+            records = [kept[one] for one in wanted if one in kept]
             for part in in_parts([one for one in wanted if one not in kept]):
                 rows = self._reader.read(f"SELECT raw, signature FROM record WHERE id IN ({marks(part)})", part)  # noqa: S608
-                found += [parse_stored(raw, signature) for raw, signature in rows]
-            for record in found:
+                records += [parse_stored(raw, signature) for raw, signature in rows]
+            for record in records:
                 self._keep(record)
-            return found
+            return records
 
     def get(self, record_id: bytes) -> Record:
         """The record with this id. Raises NotFound."""
@@ -62,15 +62,20 @@ class Records:
     def resolve(self, prefix: str) -> bytes:
         """The one id whose text form begins with ``prefix``. Raises NotFound, AmbiguousId, UsageError."""
         low, high = prefix_range(prefix)
-        found = self._reader.rows(
+        rows = self._reader.rows(
             "SELECT id FROM record WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", low, high, _CANDIDATES
         )
-        if not found:
+        if not rows:
             raise NotFound(f"There is no record {prefix} here.", hint=_NO_RECORD)
-        if len(found) > 1:
-            candidates = _told_apart([bytes(row[0]) for row in found])
+        if len(rows) > 1:
+            # Ids as people type them, no longer than tells them apart.
+            ids = [bytes(row[0]) for row in rows]
+            length = len(short_id(ids[0]))
+            while len({short_id(one, length) for one in ids}) < len(ids):
+                length += 4
+            candidates = [short_id(one, length) for one in ids]
             raise AmbiguousId(f"{prefix} can mean several records.", candidates)
-        return bytes(found[0][0])
+        return bytes(rows[0][0])
 
     def has(self, ids: Collection[bytes]) -> set[bytes]:
         """Those of ``ids`` that are here."""
@@ -193,8 +198,8 @@ class Records:
         SELECT record.raw, record.signature FROM withdrawal JOIN record ON record.n = withdrawal.n
         WHERE withdrawal.target = ? AND withdrawal.author = ? ORDER BY record.time, record.id LIMIT 1
         """
-        found = self._reader.rows(query, record.id, record.author)
-        return parse_stored(*found[0]) if found else None
+        rows = self._reader.rows(query, record.id, record.author)
+        return parse_stored(*rows[0]) if rows else None
 
     def _known(self) -> dict[bytes, Record]:
         """The records that are kept, in a snapshot; a record stays what it is until some are dropped."""
@@ -212,14 +217,6 @@ class Records:
         if len(self._kept) >= _RECORDS_MAX:
             self._kept.clear()
         self._kept[record.id] = record
-
-
-def _told_apart(ids: Sequence[bytes]) -> list[str]:
-    """Ids as people type them, no longer than tells them apart."""
-    length = len(short_id(ids[0]))
-    while len({short_id(one, length) for one in ids}) < len(ids):
-        length += 4
-    return [short_id(one, length) for one in ids]
 
 
 # The runs whose verifications are others, or say something else: they came, or a commitment of a verifier did, or the
@@ -255,13 +252,13 @@ class Changes:
 
     def said_after(self, row: int) -> Said:
         """The runs of which others' verifications say something else after the record with this number."""
-        said = {run for (run,) in self._reader.rows(_SAID, row)}
+        runs = {run for (run,) in self._reader.rows(_SAID, row)}
         above = "SELECT parent FROM lineage WHERE n = (SELECT n FROM record WHERE id = ?)"
-        parents = {found for run in said for (found,) in self._reader.rows(above, run)}
-        children = {found for run in said for found in self._runs.children(run)}
+        parents = {child for run in runs for (child,) in self._reader.rows(above, run)}
+        children = {child for run in runs for child in self._runs.children(run)}
         of = "SELECT task FROM run WHERE n = (SELECT n FROM record WHERE id = ?)"
-        tasks = {task for run in said for (task,) in self._reader.rows(of, run)}
-        return Said(said, parents, children, tasks | {task for (task,) in self._reader.rows(_MEASURED_TASKS, row)})
+        tasks = {task for run in runs for (task,) in self._reader.rows(of, run)}
+        return Said(runs, parents, children, tasks | {task for (task,) in self._reader.rows(_MEASURED_TASKS, row)})
 
     def programs_after(self, row: int) -> tuple[set[bytes], set[bytes]]:
         """The source digests of the runs that came after the record with this number, and of the claims."""

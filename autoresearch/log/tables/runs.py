@@ -1,8 +1,6 @@
-"""Runs on tasks: their history, whose children they are, how they ended.
+"""Tasks as they were published, the runs on them, and programs as all their runs together rank.
 
-Programs as all runs of them together rank, whoever published them.
-
-Tasks as they were published, and what ranking needs of their definitions.
+Of runs: their history, whose children they are, how they ended.
 """
 
 from __future__ import annotations
@@ -148,8 +146,8 @@ class Programs:
     def find(self, task: bytes, source_digest: bytes, budget: float) -> ProgramRow | None:
         """The program of a source with a budget, or None when no run of it counts."""
         query = f"{_PROGRAM} WHERE program.task = ? AND program.source_digest = ? AND program.budget = ?"
-        found = self._reader.rows(query, task, source_digest, budget)
-        return ProgramRow(*found[0]) if found else None
+        rows = self._reader.rows(query, task, source_digest, budget)
+        return ProgramRow(*rows[0]) if rows else None
 
     def count(self, task: bytes) -> int:
         """How many programs of a task are ranked."""
@@ -180,8 +178,8 @@ class Tasks:
 
     def find(self, digest: bytes) -> TaskRow | None:
         """The first publication of the task with this digest, or None."""
-        found = self._reader.rows(f"{_TASK} WHERE digest = ? ORDER BY time, id LIMIT 1", digest)
-        return TaskRow(*found[0]) if found else None
+        rows = self._reader.rows(f"{_TASK} WHERE digest = ? ORDER BY time, id LIMIT 1", digest)
+        return TaskRow(*rows[0]) if rows else None
 
     def definition(self, task: bytes) -> Mapping[str, object] | None:
         """The definition of a task, or None when nobody published it."""
@@ -189,14 +187,14 @@ class Tasks:
         SELECT record.raw, record.signature FROM task JOIN record ON record.n = task.n WHERE task.digest = ?
         ORDER BY task.time, task.id LIMIT 1
         """
-        found = self._reader.rows(query, task)
-        body = parse_stored(*found[0]).body if found else None
+        rows = self._reader.rows(query, task)
+        body = parse_stored(*rows[0]).body if rows else None
         return body.definition if isinstance(body, Task) else None
 
     def rules(self, digest: bytes) -> TaskRules | None:
         """What ranking needs of a task, also of one whose record was withdrawn; None when unknown."""
-        found = self._reader.rows(RULES, digest)
-        return rules_in(found[0]) if found else None
+        rows = self._reader.rows(RULES, digest)
+        return rules_in(rows[0]) if rows else None
 
     def sign(self, digest: bytes) -> float:
         """The factor that makes smaller values of a task better; 1 for an unknown task."""

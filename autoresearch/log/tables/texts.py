@@ -1,6 +1,6 @@
-"""Finding what participants wrote by its words: notes, and the titles, hypotheses and reasons of runs.
+"""What participants wrote, found by its words: notes, releases, and titles, hypotheses and reasons of runs.
 
-Releases of components: by name, by words, and what was yanked. Withdrawn ones are not found.
+Of releases also what was yanked. Withdrawn ones are not found.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class Texts:
 
         Any text may be given as words; without a word in it nothing is found. ``authors`` are those to be found.
         """
-        asked = as_query(words, every=every)
-        if not asked:
+        query = as_query(words, every=every)
+        if not query:
             return []
-        match = f'marks : ("{kind}" AND "{task.hex()}") AND text : ({asked})'
-        found = self._found(_TEXT_MATCHES, "record.author", [match, task], authors, limit)
-        return sorted(found, key=lambda one: (one.distance, -one.time, one.id))[:limit]
+        match = f'marks : ("{kind}" AND "{task.hex()}") AND text : ({query})'
+        rows = self._found(_TEXT_MATCHES, "record.author", [match, task], authors, limit)
+        return sorted(rows, key=lambda one: (one.distance, -one.time, one.id))[:limit]
 
     def runs_with(self, task: bytes, words: str) -> list[int]:
         """The numbers of the records of runs on a task whose text has all these words, in no order."""
@@ -73,8 +73,8 @@ class Texts:
 
     def newest_notes(self, task: bytes, *, limit: int, authors: Collection[bytes] | None = None) -> list[FoundText]:
         """The newest notes on a task, the newest first."""
-        found = self._found(_NOTES, "author", [task], authors, limit)
-        return sorted(found, key=lambda one: (-one.time, one.id))[:limit]
+        rows = self._found(_NOTES, "author", [task], authors, limit)
+        return sorted(rows, key=lambda one: (-one.time, one.id))[:limit]
 
     def _found(
         self, query: str, column: str, values: list[object], authors: Collection[bytes] | None, limit: int
@@ -96,8 +96,8 @@ def as_query(words: str, *, every: bool) -> str:
 def words_in(text: str) -> list[str]:
     """The words in a text, each as the index takes it. Pure."""
     readable = text.encode("utf-8", "ignore").decode().replace("\0", " ").replace('"', " ")
-    found = list(dict.fromkeys(word for word in readable.split() if _WORD.search(word)))
-    return [f'"{word}" *' if len(word) >= _BEGINNING else f'"{word}"' for word in found[:WORDS_MOST]]
+    terms = list(dict.fromkeys(word for word in readable.split() if _WORD.search(word)))
+    return [f'"{word}" *' if len(word) >= _BEGINNING else f'"{word}"' for word in terms[:WORDS_MOST]]
 
 
 # A word in the name says more than one in the description. A publisher is only named where it was asked for.
@@ -121,8 +121,8 @@ class Releases:
     def find(self, release: bytes) -> ReleaseRow | None:
         """The release with this id; None where it is none, no component, or withdrawn."""
         query = f"{_ROWS} WHERE n = (SELECT n FROM record WHERE id = ?)"  # noqa: S608
-        found = self._reader.rows(query, release)
-        return ReleaseRow(*found[0]) if found else None
+        rows = self._reader.rows(query, release)
+        return ReleaseRow(*rows[0]) if rows else None
 
     def named(self, kind: str, name: str) -> list[ReleaseRow]:
         """All releases of this type and name, of all publishers, in no order."""
@@ -173,13 +173,9 @@ class Releases:
 
 def _term(word: str, devices: Collection[bytes]) -> str | None:
     """A word in the text, or one of these devices, as the index takes it; None: nothing can be found so."""
-    said = words_in(word)
-    parts = [f"{{{_TEXT}}} : ({' AND '.join(said)})"] if said else []
+    terms = words_in(word)
+    parts = [f"{{{_TEXT}}} : ({' AND '.join(terms)})"] if terms else []
     if devices:
-        parts.append(_author_term(devices))
+        names = " OR ".join(f'"{device.hex()}"' for device in sorted(devices))
+        parts.append(f"author : ({names})")
     return f"({' OR '.join(parts)})" if parts else None
-
-
-def _author_term(devices: Collection[bytes]) -> str:
-    names = " OR ".join(f'"{device.hex()}"' for device in sorted(devices))
-    return f"author : ({names})"

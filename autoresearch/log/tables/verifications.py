@@ -1,8 +1,6 @@
-"""What others measured of runs, and the commitments to it.
+"""What others measured of runs, with their commitments; what may prove that somebody cheated or copied.
 
-What in a log proves that somebody cheated, or may show that somebody copied.
-
-Which records name a run, and what came here in which order: what shows that a run was there at a time.
+Also which records name a run, and in which order they came here.
 """
 
 from __future__ import annotations
@@ -135,10 +133,10 @@ class Evidence:
 
     def frauds(self, *, after: int = 0) -> list[FraudRow]:
         """The records that prove fraud: seeds that somebody chose, a parent on another task."""
-        found = [*self._reader.rows(_NEW_FRAUDS if after else _FRAUDS, after)]
+        rows = [*self._reader.rows(_NEW_FRAUDS if after else _FRAUDS, after)]
         if after:  # the parent may come after its child
-            found += self._reader.rows(_LINEAGE.format(joined=_PARENTS, new="above"), after)
-        return [FraudRow(*row) for row in sorted(set(found))]
+            rows += self._reader.rows(_LINEAGE.format(joined=_PARENTS, new="above"), after)
+        return [FraudRow(*row) for row in sorted(set(rows))]
 
     def has_chosen_seed(self, record_id: bytes) -> bool:
         """Whether the seed of a run, or the seeds of a verification, differ from those that follow."""
@@ -158,8 +156,8 @@ class Evidence:
         what, shared, condition = "checkpoint", checkpoint, _CHECKPOINT
         if checkpoint is None:
             what, shared, condition = "source_digest", row.source_digest, _DISCOVERY
-        found = self._reader.rows(_LIKE.format(what, condition.format("run")), row.task, shared)
-        return [LikeRow(*one) for one in found]
+        rows = self._reader.rows(_LIKE.format(what, condition.format("run")), row.task, shared)
+        return [LikeRow(*one) for one in rows]
 
     def taken_back(self) -> list[tuple[bytes, bytes, int, int]]:
         """The runs that were withdrawn with each commitment to measure them: run; its author, time and number."""
@@ -242,14 +240,14 @@ class Mentions:
 
     def heard_run(self, run: bytes) -> HeardRow | None:
         """A run that was taken in and not taken back, or None."""
-        found = self._reader.rows(f"{_HEARD} WHERE n = (SELECT n FROM record WHERE id = ?)", run)  # noqa: S608
-        return HeardRow(*found[0]) if found else None
+        rows = self._reader.rows(f"{_HEARD} WHERE n = (SELECT n FROM record WHERE id = ?)", run)  # noqa: S608
+        return HeardRow(*rows[0]) if rows else None
 
     def heard_like(self, row: HeardRow) -> list[HeardRow]:
         """The runs with the same program and budget, or the same checkpoint, as they came here; the run itself too."""
         query = f"{_HEARD} INDEXED BY %s WHERE task = ? AND %s = ? AND status = 'ok'"
         same = f"{query % ('run_program', 'source_digest')} AND budget = ?"
-        found = [*self._reader.rows(same, row.task, row.source_digest, row.budget)]
+        rows = [*self._reader.rows(same, row.task, row.source_digest, row.budget)]
         if row.checkpoint is not None:
-            found += self._reader.rows(query % ("run_checkpoint", "checkpoint"), row.task, row.checkpoint)
-        return sorted({HeardRow(*like) for like in found})
+            rows += self._reader.rows(query % ("run_checkpoint", "checkpoint"), row.task, row.checkpoint)
+        return sorted({HeardRow(*like) for like in rows})

@@ -1,8 +1,7 @@
-"""An environment as an action server: clients send ``reset`` and ``step``, and every observation is published.
+"""Playing across processes: an environment as an action server, a trainer as a server, and actors.
 
-A trainer as a server: transitions of actors go into the project's dataset, the policy's state goes to the actors.
-
-An actor: plays episodes with a policy that a learner improves, and sends every transition to the learner.
+The environment publishes every observation. An actor plays episodes with a policy that the learner improves, and sends
+it every transition.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""Components in a process of their own: calls over two pipes, which both sides make and answer.
+"""A component in a process of its own, with Python packages of its own, or as a service.
 
-While one side waits for an answer it answers what the other asks meanwhile. Values are copied; other components of the
-project are passed by name.
-
-A component in a process of its own, with Python packages of its own: the process, and its beginning.
-
-The other components of the project stay where they are; it reaches them as ever (``self.environment``).
-
-A component as a service, inside the project's own process.
+Both sides call each other over two pipes. While one side waits for an answer it answers what the other asks meanwhile.
+Values are copied. The other components of the project stay where they are and are passed by name, so it reaches them as
+ever (``self.environment``).
 """
 
 from __future__ import annotations
@@ -62,8 +57,8 @@ class Link:
 
     def call(self, owner: tuple[str, str], name: str, *given: Any, **named: Any) -> Any:  # noqa: ANN401
         """Call a method of a component of the other side."""
-        told = [[_sent(each) for each in given], {key: _sent(each) for key, each in named.items()}]
-        return self._asked(owner, "call", [owner, name, *told])
+        arguments = [[_sent(each) for each in given], {key: _sent(each) for key, each in named.items()}]
+        return self._asked(owner, "call", [owner, name, *arguments])
 
     def put(self, owner: tuple[str, str], name: str, value: object) -> None:
         """Set an attribute of a component of the other side."""
@@ -80,11 +75,11 @@ class Link:
     def _asked(self, owner: tuple[str, str], word: str, about: list[Any]) -> Any:  # noqa: ANN401
         try:
             self.talk.send([word, *about])
-            while (told := self.talk.receive())[0] in _WORDS:
-                self._answer(told)
+            while (message := self.talk.receive())[0] in _WORDS:
+                self._answer(message)
         except ConversationEnded:
             raise ComponentFailed(f"{'.'.join(owner)}: its process ended", hint="its messages are in the log") from None
-        match told:
+        match message:
             case ["method"]:
                 return functools.partial(self.call, owner, about[1])
             case ["none"]:
@@ -95,9 +90,9 @@ class Link:
                 return self._received(value)
         raise BadMessage(f"{'.'.join(owner)}: its process told something else than an answer")
 
-    def _answer(self, told: Any) -> None:  # noqa: ANN401
+    def _answer(self, message: Any) -> None:  # noqa: ANN401
         """Do what the other side asks for. What goes wrong is its answer."""
-        word, (kind, name), attribute, *given = told
+        word, (kind, name), attribute, *given = message
         try:
             component = self._find(kind, name)
             if isinstance(component, Recorder) and word != "call":
@@ -106,8 +101,8 @@ class Link:
         except ConversationEnded:
             raise
         except Exception as error:  # noqa: BLE001 - a component's own error, told where it was asked for
-            known = error if isinstance(error, AutoresearchError) else failed(f"{kind}.{name}", error)
-            answer = ["error", str(known), known.hint]
+            failure = error if isinstance(error, AutoresearchError) else failed(f"{kind}.{name}", error)
+            answer = ["error", str(failure), failure.hint]
         try:
             self.talk.send(answer)
         except BadMessage as error:
@@ -130,8 +125,8 @@ class Link:
             del words["seed"]
         return ["value", _sent(found(*map(self._received, given[0]), **words))]
 
-    def _received(self, told: Any) -> Any:  # noqa: ANN401
-        match told:
+    def _received(self, content: Any) -> Any:  # noqa: ANN401
+        match content:
             case ["v", value]:
                 return value
             case ["space", space]:
@@ -152,10 +147,10 @@ class Elsewhere:
             raise AttributeError(name)
         methods: dict[str, Any] = self.__dict__["_methods"]
         if name not in methods:
-            found = self.__dict__["_link"].get(self.__dict__["_owner"], name)
-            if not isinstance(found, functools.partial):
-                return found
-            methods[name] = found
+            value = self.__dict__["_link"].get(self.__dict__["_owner"], name)
+            if not isinstance(value, functools.partial):
+                return value
+            methods[name] = value
         return methods[name]
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -215,8 +210,8 @@ def main(read: int, write: int) -> None:
 
     sys.modules["acr"] = acr
     talk = Conversation(read, write)
-    told, kind, name = talk.receive()
-    order = decode_run_order(told)
+    word, kind, name = talk.receive()
+    order = decode_run_order(word)
     sys.path.append(str(order.project.folder))
     members = _Apart(order.project, order.seed, (kind, name))
     members.link = Link(talk, members.get)
@@ -291,8 +286,8 @@ class Host:
         component = self._members.get(*order.component)
         missing = [name for name in NEEDED[order.kind] if getattr(component, name, None) is None]
         if missing:
-            told = f"{'.'.join(order.component)} lacks {', '.join(missing)}, so it can't be served as {order.kind}"
-            raise UsageError(told, hint="autoresearch list --check")
+            sentence = f"{'.'.join(order.component)} lacks {', '.join(missing)}, so it can't be served as {order.kind}"
+            raise UsageError(sentence, hint="autoresearch list --check")
         keys = None
         if order.secret:
             own = KeyPair(secret=bytes.fromhex(order.secret), public=bytes.fromhex(order.public))
@@ -310,14 +305,14 @@ class Host:
         self._server.start(threaded=True)
         try:
             tell(Serving(self._server.port))
-            told = 0
+            shown = 0
             while not stop.wait(self._learning.pause_s if self._learning else TELL_SECONDS):
                 if self._learning:
                     self._learning.learn()
                 counts = self._server.counts
                 requests = counts.answered + counts.failed
-                if requests != told and time.monotonic() - told_at >= TELL_SECONDS:
-                    told, told_at = requests, time.monotonic()
+                if requests != shown and time.monotonic() - told_at >= TELL_SECONDS:
+                    shown, told_at = requests, time.monotonic()
                     tell(Served(requests))
         finally:
             self._server.stop()

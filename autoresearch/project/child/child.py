@@ -1,6 +1,4 @@
-"""Training and benchmark runs inside a project's own process.
-
-A project's own process: takes one order, does it, tells figures and the end on a descriptor of its own.
+"""A project's own process: takes one order, trains or benchmarks, tells figures and the end on a descriptor of its own.
 
 What components print goes to the run's log. The process ends with the one that started it, however that ends.
 """
@@ -193,9 +191,9 @@ def go_on(learned: Path | None, kind: str, name: str, component: Any) -> None:  
     try:
         component.load_state_dict(state)
     except Exception as error:
-        told = failed(key, error)
+        failure = failed(key, error)
         hint = "autoresearch agent reset begins anew; --from RUN takes the state of another run"
-        raise AutoresearchError(f"{key} can't go on from what it learned before: {told}", hint=hint) from error
+        raise AutoresearchError(f"{key} can't go on from what it learned before: {failure}", hint=hint) from error
 
 
 def checked(order: Order) -> list[Checked]:

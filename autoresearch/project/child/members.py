@@ -1,6 +1,6 @@
-"""From a component's section to an object: loads its file as a module of its own and calls the class.
+"""The components of this process: built when they are first asked for, one object each.
 
-The components of this process: built when they are first asked for, one object each.
+A section's file is loaded as a module of its own, and its class is called.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def component_class(component: Component) -> type:
         ComponentFailed: the file can't be imported.
     """
     module = _module(component)
-    found = getattr(module, component.class_name, None)
-    if not isinstance(found, type):
+    constructor = getattr(module, component.class_name, None)
+    if not isinstance(constructor, type):
         classes = [name for name, each in vars(module).items() if isinstance(each, type) and _is_of(each, module)]
         hint = f"it has {', '.join(classes)}" if classes else "it has no class"
         raise NotFound(f"{component.origin}: {component.file} has no class {component.class_name}", hint=hint)
-    return found
+    return constructor
 
 
 def build(component: Component) -> object:
@@ -84,8 +84,8 @@ def failed(key: str, error: BaseException) -> ComponentFailed:
         place = f"{Path(error.filename).name}, line {error.lineno}: "
     else:
         place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}: " if frames else ""
-    said = one_line(str(error), 200)
-    return ComponentFailed(f"{key}: {place}{type(error).__name__}{f': {said}' if said else ''}")
+    sentence = one_line(str(error), 200)
+    return ComponentFailed(f"{key}: {place}{type(error).__name__}{f': {sentence}' if sentence else ''}")
 
 
 def _package_hint(name: str) -> str:
@@ -171,12 +171,12 @@ class Members:
         key = (kind, name)
         if key not in self.built:
             make = self._classes.get(key)
-            found = make() if make else self._built(self.project.component(kind, name))
+            built = make() if make else self._built(self.project.component(kind, name))
             if self._made:
-                found = self._made(kind, name, found)
+                built = self._made(kind, name, built)
             elif kind == "environment":
-                found = Recorder(found, Tally())
-            self.built[key] = found
+                built = Recorder(built, Tally())
+            self.built[key] = built
         return self.built[key]
 
     def _built(self, component: Component) -> object:
@@ -192,10 +192,10 @@ class Members:
             return started_apart(self._isolated[component.key], self.project, self._seed, owner, self.get)
         component_class(component)
         self._seed_torch()
-        found = build(component)
+        instance = build(component)
         if self._isolated:
-            mark_owner(found, owner)
-        return found
+            mark_owner(instance, owner)
+        return instance
 
     def register(self, kind: str, name: str, make: Callable[[], object]) -> None:
         """Add a component that no file names; the first of its type is its default."""
@@ -231,9 +231,9 @@ class Group:
         members = current()
         if name == "default":
             return members.default(self._kind)
-        found = [each for each in members.names(self._kind) if each.replace("-", "_").replace(".", "_") == name]
+        matching = [each for each in members.names(self._kind) if each.replace("-", "_").replace(".", "_") == name]
         try:
-            return members.get(self._kind, found[0] if found else name)
+            return members.get(self._kind, matching[0] if matching else name)
         except NotFound as error:
             raise AttributeError(str(error)) from error
 

@@ -1,8 +1,7 @@
-"""What a project's own process is asked for and what it tells: one JSON document a line. Pure.
+"""Messages of a project's processes: its orders and reports, one JSON document a line.
 
-Messages between the environment and the agent of an evaluation, each in a sandbox of its own, over two pipes.
-
-A message is the number of its frames, their sizes, the frames. What comes may be a stranger's: it is bounded.
+Also those between environment and agent of an evaluation, each in its own sandbox, over two pipes. Pure. Of the latter
+each is the number of its frames, their sizes, the frames. It may be a stranger's: it is bounded.
 """
 
 from __future__ import annotations
@@ -154,10 +153,10 @@ def decode_order(line: bytes) -> AnyOrder:
 
 def decode_run_order(line: bytes) -> Order:
     """The order of a line that asks for a run. Raises msgspec.ValidationError where it is another."""
-    found = decode_order(line)
-    if not isinstance(found, Order):
+    order = decode_order(line)
+    if not isinstance(order, Order):
         raise msgspec.ValidationError("this asks for no run")
-    return found
+    return order
 
 
 def marked(message: Message) -> bytes:
@@ -208,10 +207,10 @@ class Conversation:
     @classmethod
     def given(cls) -> Conversation:
         """The conversation that this process was started for. Raises UsageError where there is none."""
-        found = [os.environ.get(f"AUTORESEARCH_TALK_{way}", "") for way in ("READ", "WRITE")]
-        if not all(each.isdecimal() for each in found):
+        descriptors = [os.environ.get(f"AUTORESEARCH_TALK_{way}", "") for way in ("READ", "WRITE")]
+        if not all(each.isdecimal() for each in descriptors):
             raise UsageError("nobody talks to this process", hint="it is started by a task with evaluation.answers")
-        return cls(int(found[0]), int(found[1]))
+        return cls(int(descriptors[0]), int(descriptors[1]))
 
     def send(self, value: object) -> None:
         """Send a value. Raises BadMessage where it can't be sent, ConversationEnded where nobody reads any more."""
@@ -237,7 +236,7 @@ class Conversation:
         return decode([self._exactly(size) for size in sizes])
 
     def _exactly(self, size: int) -> bytes:
-        found = self._read.read(size)
-        if len(found) < size:
+        chunk = self._read.read(size)
+        if len(chunk) < size:
             raise ConversationEnded("the other side has ended")
-        return found
+        return chunk

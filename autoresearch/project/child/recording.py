@@ -113,40 +113,40 @@ class Recorder:
         """Begin an episode. Returns observation and info. Older environments take no seed and return no info."""
         if "seed" not in given and (seed := next(self._seeds, None)) is not None:
             given["seed"] = seed
-        found = self.inner.reset(**given) if self._takes_seed else self.inner.reset()
+        result = self.inner.reset(**given) if self._takes_seed else self.inner.reset()
         self._before = self.taken
         self._rewards.clear()
-        observation, info = found if isinstance(found, tuple) and len(found) == 2 else (found, {})
+        observation, info = result if isinstance(result, tuple) and len(result) == 2 else (result, {})
         self._observation = observation
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, Any]:  # noqa: ANN401
         """Take an action. Returns observation, reward, terminated, truncated and info."""
-        found = self._step(action)
-        if len(found) != 5:
-            found = five(found)
+        result = self._step(action)
+        if len(result) != 5:
+            result = five(result)
         rewards = self._rewards
-        rewards.append(found[1])
+        rewards.append(result[1])
         if self._tally.remember is not None:
-            self._remember(action, found)
-        if found[2] or found[3]:
+            self._remember(action, result)
+        if result[2] or result[3]:
             self._tally.ended(rewards)
         elif not len(rewards) % _LOOK_STEPS:
-            return self._checked(found)
-        return found  # type: ignore[no-any-return]
+            return self._checked(result)
+        return result  # type: ignore[no-any-return]
 
-    def _checked(self, found: tuple[Any, Any, bool, bool, Any]) -> tuple[Any, Any, bool, bool, Any]:
+    def _checked(self, result: tuple[Any, Any, bool, bool, Any]) -> tuple[Any, Any, bool, bool, Any]:
         """The step as it was, or as the last of an episode that is too long."""
         if len(self._rewards) < MOST_EPISODE_STEPS:
             self._tally.look()
-            return found
+            return result
         self._tally.ended(self._rewards)
-        return (*found[:3], True, found[4])
+        return (*result[:3], True, result[4])
 
-    def _remember(self, action: Any, found: tuple[Any, Any, bool, bool, Any]) -> None:  # noqa: ANN401
+    def _remember(self, action: Any, result: tuple[Any, Any, bool, bool, Any]) -> None:  # noqa: ANN401
         assert self._tally.remember is not None
-        self._tally.remember(self._observation, action, found[1], found[0], done=bool(found[2]))
-        self._observation = found[0]
+        self._tally.remember(self._observation, action, result[1], result[0], done=bool(result[2]))
+        self._observation = result[0]
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(self.inner, name)
@@ -160,28 +160,28 @@ class AgentEnvironment:
 
     def reset(self, **given: Any) -> Any:  # noqa: ANN401
         """Begin an episode. Returns the observation."""
-        found = self.inner.reset(**given)
-        return found[0] if isinstance(found, tuple) and len(found) == 2 else found
+        result = self.inner.reset(**given)
+        return result[0] if isinstance(result, tuple) and len(result) == 2 else result
 
     def step(self, action: Any) -> tuple[Any, bool, Any, Any]:  # noqa: ANN401
         """Take an action. Returns observation, done, reward and info."""
-        found = self.inner.step(action)
-        observation, reward, terminated, truncated, info = found if len(found) == 5 else five(found)
+        result = self.inner.step(action)
+        observation, reward, terminated, truncated, info = result if len(result) == 5 else five(result)
         return observation, bool(terminated or truncated), reward, info
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(self.inner, name)
 
 
-def five(found: tuple[Any, ...]) -> tuple[Any, Any, bool, bool, Any]:
+def five(result: tuple[Any, ...]) -> tuple[Any, Any, bool, bool, Any]:
     """Gymnasium's five values of the four that older environments return: reward and done in either order.
 
     Raises:
         ValueError: there are not four.
     """
-    if len(found) != 4:
-        raise ValueError(f"step() must return 5 values as Gymnasium's does, or 4; not {len(found)}")
-    observation, first, second, info = found
+    if len(result) != 4:
+        raise ValueError(f"step() must return 5 values as Gymnasium's does, or 4; not {len(result)}")
+    observation, first, second, info = result
     reward, done = (second, first) if _is_flag(first) and not _is_flag(second) else (first, second)
     cut = bool(done) and isinstance(info, dict) and bool(info.get("TimeLimit.truncated"))
     return observation, reward, bool(done) and not cut, cut, info

@@ -1,15 +1,10 @@
-"""The components that ship: small files that a project gets a copy of.
-
-What Gymnasium says of an environment's id: whether there is one, and which Python packages it needs besides.
-
-Its environments come in groups, and each group has packages of its own: extras of the package ``gymnasium``, see
-https://gymnasium.farama.org/introduction/basic_usage/ and the list in its metadata.
-
-Which methods of its interface a component has. Nothing is forbidden: an agent may use others.
-
-From what a person typed to a component: one that ships, an id of Gymnasium, or a file of one's own.
+"""From what a person typed to a component: one that ships, an id of Gymnasium, or a file of one's own.
 
 A further place of components is a function of type, name and version (empty for any): the registry is one.
+
+Gymnasium's environments come in groups, each with Python packages of its own: extras of the package ``gymnasium``, see
+https://gymnasium.farama.org/introduction/basic_usage/ and the list in its metadata. A component may have other methods
+than its interface: nothing is forbidden.
 """
 
 from __future__ import annotations
@@ -117,7 +112,9 @@ def needed_packages(gym_id: str) -> list[str]:
         extra = "atari" if module == ATARI_MODULE else ""
     else:
         extra = _EXTRAS.get(_module_of(gym_id).rpartition(".")[0], "")
-    return _packages_of(extra)
+    # The lines of an extra of Gymnasium that hold for this Python, without their conditions.
+    requirements = [Requirement(line) for line in requires("gymnasium") or []] if extra else []
+    return [f"{each.name}{each.specifier}" for each in requirements if _is_of(each, extra)]
 
 
 def gym_packages(component: Component) -> list[str]:
@@ -145,26 +142,20 @@ def _module_of(gym_id: str) -> str:
     return entry.partition(":")[0] if isinstance(entry, str) else ""
 
 
-def _similar(gym_id: str, known: list[str]) -> str:
+def _similar(gym_id: str, ids: list[str]) -> str:
     """What to type instead: the newest version of this environment, else the id that is nearest."""
     name = gym_id.partition("-v")[0].lower()
-    versions = [each for each in known if each.partition("-v")[0].lower() == name]
+    versions = [each for each in ids if each.partition("-v")[0].lower() == name]
     if versions:
         near = [max(versions, key=lambda each: int(each.rpartition("-v")[2] or 0))]
     else:
-        near = difflib.get_close_matches(gym_id, known, 1)
+        near = difflib.get_close_matches(gym_id, ids, 1)
     return f"autoresearch install environment gym:{near[0]}" if near else ""
 
 
-def _packages_of(extra: str) -> list[str]:
-    """The lines of an extra of Gymnasium that hold for this Python, without their conditions."""
-    asked = [Requirement(line) for line in requires("gymnasium") or []] if extra else []
-    return [f"{each.name}{each.specifier}" for each in asked if _is_of(each, extra)]
-
-
-def _is_of(asked: Requirement, extra: str) -> bool:
+def _is_of(requirement: Requirement, extra: str) -> bool:
     """Whether it is asked for with the extra, and not without."""
-    marker = asked.marker
+    marker = requirement.marker
     return marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
 
 

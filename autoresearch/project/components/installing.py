@@ -1,6 +1,6 @@
-"""Puts a component into a project and takes it out again: its files first, ``agent.ini`` last.
+"""Puts a component into a project and takes it out again, its files first, ``agent.ini`` last.
 
-A new project: a folder with a minimal agent that runs at once.
+Also makes a new project with a minimal agent that runs at once.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def install(project: Project, offer: Offer, *, default: bool) -> Project:
         Refused: a component of the person's own has this name, or ``requirements.txt`` is a list of theirs.
     """
     ini = load_ini(project.ini)
-    known = project.components.get(offer.type, {}).get(offer.name)
-    if known and offer.files and not known.pins.get("path", "").startswith(HIDDEN):
+    present = project.components.get(offer.type, {}).get(offer.name)
+    if present and offer.files and not present.pins.get("path", "").startswith(HIDDEN):
         hint = f"autoresearch uninstall {offer.type} {offer.name}, or choose another name: --name"
         raise Refused(f"{offer.type} {offer.name} is a component of your own", hint=hint)
     wanted = [] if offer.isolated else offer.requirements
@@ -50,7 +50,7 @@ def install(project: Project, offer: Offer, *, default: bool) -> Project:
     path = _copied(project, offer) if offer.files else offer.path
     note_isolated(project, offer.key, offer.packages if offer.isolated else [])
     note_required(project, offer.key, wanted, offer.packages if wanted else None)
-    title = known_title(ini, offer.type, offer.name) if known else section_title(offer.type, offer.name)
+    title = known_title(ini, offer.type, offer.name) if present else section_title(offer.type, offer.name)
     if offer.type == AGENT:
         title = AGENT.capitalize()
     values = {"path": path, "class_name": offer.class_name, **offer.pins, "isolated": "yes" if offer.isolated else ""}
@@ -62,11 +62,11 @@ def install(project: Project, offer: Offer, *, default: bool) -> Project:
         else:
             ini.remove(title, key)
     for key, value in offer.parameters.items():
-        if not known or key not in known.settings:
+        if not present or key not in present.settings:
             ini.set(title, key, value)
     if offer.type != AGENT and default:
         _set_default(ini, offer.type, offer.name)
-    elif not known and (before := project.defaults.get(offer.type)) and not has_chosen_default(project, offer.type):
+    elif not present and (before := project.defaults.get(offer.type)) and not has_chosen_default(project, offer.type):
         _set_default(ini, offer.type, before)  # it was the default as the only one of its type
     write_ini(project.ini, ini)
     changed = load_project(project.ini)
@@ -91,7 +91,7 @@ def uninstall(project: Project, kind: str, name: str) -> Project:
     Raises:
         NotFound: there is no such component.
     """
-    found = project.component(kind, name)
+    component = project.component(kind, name)
     ini = load_ini(project.ini)
     ini.remove(known_title(ini, kind, name))
     section = ini.section(kind)
@@ -105,18 +105,18 @@ def uninstall(project: Project, kind: str, name: str) -> Project:
             if section and not section.items:
                 ini.remove(section.title)
     write_ini(project.ini, ini)
-    note_required(project, found.key, [], None)
-    note_isolated(project, found.key, [])
-    if found.pins.get("path", "").startswith(f"{HIDDEN}/{COMPONENTS}/"):
-        shutil.rmtree(project.folder / found.pins["path"], ignore_errors=True)
+    note_required(project, component.key, [], None)
+    note_isolated(project, component.key, [])
+    if component.pins.get("path", "").startswith(f"{HIDDEN}/{COMPONENTS}/"):
+        shutil.rmtree(project.folder / component.pins["path"], ignore_errors=True)
     return load_project(project.ini)
 
 
 def use(project: Project, kind: str, name: str) -> Project:
     """Make a component the default of its type. Returns the project as it is then. Raises NotFound."""
     if name not in project.components.get(kind, {}):
-        known = ", ".join(project.components.get(kind, {})) or "none"
-        hint = f"autoresearch install {kind} {name}; here are: {known}"
+        names = ", ".join(project.components.get(kind, {})) or "none"
+        hint = f"autoresearch install {kind} {name}; here are: {names}"
         raise NotFound(f"this project has no {one_line(kind, 20)} {one_line(name, 40)}", hint=hint)
     ini = load_ini(project.ini)
     _set_default(ini, kind, name)

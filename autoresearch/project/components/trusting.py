@@ -1,10 +1,7 @@
-"""What can be installed: a component's files or folder with its class, from wherever it was found.
+"""What can be installed: files with a class, from wherever they came; which Python runs it.
 
-Which Python runs a project, and which those of its components that run in processes of their own.
-
-Whose code a project holds, and which of other participants' a person trusts. It lies beside the project's runs.
-
-What others wrote runs in the sandbox. A person's own files and what ships do not; nor what a person chose to trust.
+Also whose code a project holds, and which of other participants' a person trusts. What others wrote runs in the
+sandbox. A person's own files and what ships do not; nor what a person chose to trust.
 """
 
 from __future__ import annotations
@@ -81,15 +78,15 @@ FETCHED = "fetched"
 
 def foreign_components(project: Project) -> list[str]:
     """The keys of the components that other participants wrote and nobody here trusts, as ``policy.q_table``."""
-    known, fetched = _read(project), is_fetched(project)
+    trusted, fetched = _read(project), is_fetched(project)
     of_others = [each for each in project.all() if fetched or each.pins.get("source") == "log"]
-    return [each.key for each in of_others if _entry(each) not in known]
+    return [each.key for each in of_others if _entry(each) not in trusted]
 
 
 def trusted_components(project: Project) -> list[str]:
     """The keys of the components that other participants wrote and a person trusts."""
-    known = _read(project)
-    return [each.key for each in project.all() if known.get(_entry(each)) == "trusted"]
+    trusted = _read(project)
+    return [each.key for each in project.all() if trusted.get(_entry(each)) == "trusted"]
 
 
 def refuse_foreign(project: Project, what: str) -> None:
@@ -106,13 +103,13 @@ def note_origin(project: Project, offer: Offer) -> None:
     component = project.component(offer.type, AGENT if offer.type == AGENT else offer.name)
     if component.pins.get("source") != "log":
         return
-    known = {entry: reason for entry, reason in _read(project).items() if entry[0] != component.key}
+    trusted = {entry: reason for entry, reason in _read(project).items() if entry[0] != component.key}
     if offer.origin != "foreign":
-        known[_entry(component)] = offer.origin
+        trusted[_entry(component)] = offer.origin
     path = project.hidden / TRUSTED
     path.parent.mkdir(exist_ok=True)
     fresh = path.with_name(f".{TRUSTED}.new")
-    fresh.write_text("".join(f"{key} {release} {reason}\n" for (key, release), reason in known.items()), "utf-8")
+    fresh.write_text("".join(f"{key} {release} {reason}\n" for (key, release), reason in trusted.items()), "utf-8")
     fresh.replace(path)
 
 

@@ -1,8 +1,6 @@
-"""From a published program and its task back to the files of a project.
+"""A published run of a project as a folder of this machine: the agent, its parameters, what it had learned.
 
-A published run of a project as a folder of this machine: the agent, its parameters, what it had learned.
-
-Which published runs used a component: by the programs of their agents, as far as these are on this machine.
+Also which published runs used a component, by the programs of their agents, as far as these are on this machine.
 """
 
 from __future__ import annotations
@@ -73,7 +71,10 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> P
     for component in (*agent.all(), environment):
         if component.type == ENVIRONMENT and component is not environment:
             raise UsageError("the program names an environment of its own", hint="its task's is the one that counts")
-        _check_place(component, folder)
+        # A component's file must be among those that were fetched.
+        file = Path(component.file)
+        if file.parent.resolve() != folder.resolve() or not file.is_file() or file.is_symlink():
+            raise UsageError(f"{component.key} names a file that was not published: {one_line(component.file, 80)}")
     _add_environment(ini, environment, harness)
     (folder / ENVIRONMENT_INI).unlink()
     (folder / INI).write_text(ini.text, "utf-8")
@@ -130,13 +131,6 @@ def _known_pins(environment: Component, harness: Mapping[str, bytes]) -> dict[st
         if offer.class_name == class_name and offer.files.get(code) == harness.get(code):
             return offer.pins
     return {}
-
-
-def _check_place(component: Component, folder: Path) -> None:
-    """Raises UsageError where a component's file is not among those that were fetched."""
-    file = Path(component.file)
-    if file.parent.resolve() != folder.resolve() or not file.is_file() or file.is_symlink():
-        raise UsageError(f"{component.key} names a file that was not published: {one_line(component.file, 80)}")
 
 
 def _move(ini: Ini, component: Component, folder: Path) -> None:
@@ -255,14 +249,14 @@ def unknown_programs(log: Log, blobs: BlobStore, rows: Iterable[ProgramView]) ->
 
 def runs_of_release(log: Log, blobs: BlobStore, release: bytes, *, limit: int, me: bytes | None) -> list[ProgramView]:
     """The agents that use a release, the best of each task first, whatever the task."""
-    name, found = format_id(release), []
+    name, runs = format_id(release), []
     for digest in dict.fromkeys(row.digest for row in log.tasks.all()):
         rules, task = log.tasks.rules(digest), task_of(log, digest)
         if rules is None or not rules.any_budget or task is None:
             continue
         rows = top_answer(log, task, limit=MOST_ROWS, author=me).programs
-        found += [row for row in rows if any(pins.get("release") == name for pins in _used(log, blobs, row).values())]
-    return found[:limit]
+        runs += [row for row in rows if any(pins.get("release") == name for pins in _used(log, blobs, row).values())]
+    return runs[:limit]
 
 
 def _used(log: Log, blobs: BlobStore, row: ProgramView) -> dict[str, dict[str, str]]:

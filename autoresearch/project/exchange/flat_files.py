@@ -1,6 +1,6 @@
-"""Which files a component consists of, and what they are called where all files of a project lie in one folder.
+"""Which files a component consists of, and their names where all files of a project lie in one folder.
 
-Which runs of a project are published: those that came by ``get`` say it themselves, one's own stand in a file.
+Also which runs of a project are published: those that came by ``get`` say it themselves, one's own stand in a file.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ def record_of(project: Project, run: Run) -> str:
 
 def published_ancestors(project: Project, run: Run) -> list[str]:
     """The records of the runs that a run went on from, the nearest first. The run itself is left out."""
-    known = _published(project)
-    records = (above.data.record or known.get(above.id, "") for above in ancestors(project, run))
+    published = _published(project)
+    records = (above.data.record or published.get(above.id, "") for above in ancestors(project, run))
     return [record for record in records if record]
 
 
@@ -152,8 +152,8 @@ def remember_published(project: Project, run: Run, record: str) -> None:
 
 def _published(project: Project) -> dict[str, str]:
     try:
-        found = yaml.safe_load((project.hidden / PUBLISHED).read_bytes())
-        return msgspec.convert(found, dict[str, str])
+        content = yaml.safe_load((project.hidden / PUBLISHED).read_bytes())
+        return msgspec.convert(content, dict[str, str])
     except (OSError, yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError):
         return {}
 

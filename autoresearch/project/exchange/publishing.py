@@ -186,10 +186,10 @@ def packages_asked(project: Project, required: Sequence[tuple[str, str]]) -> lis
     from autoresearch.project.components.finding import gym_packages
     from autoresearch.run.package_locks import every_node_has  # the command line starts without them
 
-    environment, asked = project.component(ENVIRONMENT), dict.fromkeys(required)
-    if not any(key == environment.key for _, key in asked):
-        asked |= dict.fromkeys((line, environment.key) for line in gym_packages(environment))
-    return [f"{line}  # {key}" if key else line for line, key in asked if not every_node_has(line)]
+    environment, lines = project.component(ENVIRONMENT), dict.fromkeys(required)
+    if not any(key == environment.key for _, key in lines):
+        lines |= dict.fromkeys((line, environment.key) for line in gym_packages(environment))
+    return [f"{line}  # {key}" if key else line for line, key in lines if not every_node_has(line)]
 
 
 def used_components(program: str) -> dict[str, dict[str, str]]:
@@ -202,8 +202,8 @@ def used_components(program: str) -> dict[str, dict[str, str]]:
         project = project_of(Ini(text, INI), Path(INI)) if text is not None else None
     except UsageError:
         return {}
-    found = [project.component(kind) for kind in project.defaults] if project else []
-    return {each.key: each.pins for each in found}
+    components = [project.component(kind) for kind in project.defaults] if project else []
+    return {each.key: each.pins for each in components}
 
 
 def is_environment_task(harness: Mapping[str, object]) -> bool:

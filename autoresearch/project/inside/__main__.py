@@ -22,9 +22,9 @@ _WORDS: dict[str, Callable[[], None]] = {
 
 def main(words: list[str]) -> int:
     """Do what the word says. Returns the exit status."""
-    here = str(Path.cwd())
+    folder = str(Path.cwd())
     # A component's file takes the place of no module, but is found where no module has its name.
-    sys.path[:] = [*(path for path in sys.path if path not in ("", here)), here]
+    sys.path[:] = [*(path for path in sys.path if path not in ("", folder)), folder]
     sys.modules["acr"] = acr
     try:
         if len(words) != 1 or words[0] not in _WORDS:

@@ -1,9 +1,10 @@
-"""``answer``: an agent with what it learned plays episodes of an environment that is in another sandbox.
+"""The two sides of an evaluation, each in a sandbox of its own.
 
-``examine``: plays episodes of the task's environment with an agent in another sandbox, and prints what it earned.
+``examine`` plays episodes of the task's environment and prints what the agent earned; ``answer`` is the agent with what
+it learned.
 
-The environment of ``environment.ini`` lives here alone. The agent sees observations and rewards and gives actions; it
-can neither reach the environment nor begin an episode anew, and what it says of its rewards is not asked.
+The environment of ``environment.ini`` lives in the first alone. The agent sees observations and rewards and gives
+actions; it can neither reach the environment nor begin an episode anew, and what it says of its rewards is not asked.
 """
 
 from __future__ import annotations
@@ -60,10 +61,10 @@ class RemoteEnvironment:
         return observation, reward, terminated, truncated, info
 
     def _told(self, count: int) -> Any:  # noqa: ANN401
-        found = self._talk.receive()
-        if not isinstance(found, list | tuple) or len(found) != count:
+        message = self._talk.receive()
+        if not isinstance(message, list | tuple) or len(message) != count:
             raise BadMessage("the environment's side told something else than a step")
-        return tuple(found)
+        return tuple(message)
 
 
 def answer() -> None:
@@ -72,25 +73,25 @@ def answer() -> None:
     Raises:
         AutoresearchError: the project, or what it learned, can't be loaded, or a component fails.
     """
-    here, talk = Path.cwd(), Conversation.given()
-    asked = talk.receive()
-    project = flat_project(here)
+    folder, talk = Path.cwd(), Conversation.given()
+    question = talk.receive()
+    project = flat_project(folder)
     components = {kind: members for kind, members in project.components.items() if kind != "environment"}
     defaults = {kind: name for kind, name in project.defaults.items() if kind != "environment"}
-    with tempfile.TemporaryDirectory(dir=here) as scratch:
-        if (here / LEARNED).exists():
-            unpack_learned(here / LEARNED, Path(scratch))
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        if (folder / LEARNED).exists():
+            unpack_learned(folder / LEARNED, Path(scratch))
         order = Order(
             project=msgspec.structs.replace(project, components=components, defaults=defaults),
             mode="bench",
-            episodes=int(asked["episodes"]),
+            episodes=int(question["episodes"]),
             seed=int(os.environ.get("AUTORESEARCH_SEED", "0")),
             learned=scratch,
             out=scratch,
         )
         session = Session(order, lambda _figures: None, lambda: False)
-        spaces = (space_of(asked["action_space"]), space_of(asked["observation_space"]))
-        session.members.register("environment", str(asked["name"]), lambda: RemoteEnvironment(talk, *spaces))
+        spaces = (space_of(question["action_space"]), space_of(question["observation_space"]))
+        session.members.register("environment", str(question["name"]), lambda: RemoteEnvironment(talk, *spaces))
         try:
             session.run()
         except ConversationEnded:
@@ -107,8 +108,8 @@ def examine() -> None:
         UsageError: a number of the task is none.
         AutoresearchError: the environment fails, or the agent's actions are none.
     """
-    here, seed = Path.cwd(), int(os.environ.get("AUTORESEARCH_SEED", "0")) % 2**31
-    project, episodes = environment_project(here), _episodes(here)
+    folder, seed = Path.cwd(), int(os.environ.get("AUTORESEARCH_SEED", "0")) % 2**31
+    project, episodes = environment_project(folder), _episodes(folder)
     tally, talk = Tally(), Conversation.given()
     name = project.component("environment").name
     environment = Recorder(Members(project, seed=seed, made=lambda *made: made[2]).default("environment"), tally)

@@ -1,14 +1,11 @@
-"""The project of a folder of flat files: components of ``agent.ini``, the environment of ``environment.ini``.
+"""Training inside the sandbox: ``train`` for the budget's episodes, ``order`` by the order in ``order.json``.
 
-What a run in a sandbox tells of itself: lines on the result channel, whose descriptor a variable names.
+``order`` has its code from ``project.zip``. Both go on from ``begin.zip`` where it lies in the folder, and leave
+``learned.zip``.
 
-``order``: does the order in ``order.json`` with the code of ``project.zip``, and leaves ``learned.zip``.
-
-How it ends is told by marked lines in the log. It goes on from ``begin.zip`` where that lies in the folder.
-
-``train``: trains the project in the working folder for the budget's episodes and leaves ``learned.zip`` there.
-
-It goes on from ``begin.zip`` where that lies in the folder.
+The project is a folder of flat files: components of ``agent.ini``, the environment of ``environment.ini``. A run tells
+of itself in lines on the result channel, whose descriptor a variable names, and how an order ends by marked lines in
+the log.
 """
 
 from __future__ import annotations
@@ -96,48 +93,48 @@ CODE = "project.zip"
 
 def carry_out() -> None:
     """Do the order. A component's error is told, and is no error here."""
-    here = Path.cwd()
-    order = decode_run_order((here / ORDER).read_bytes())
-    with tempfile.TemporaryDirectory(dir=here) as scratch:
+    folder = Path.cwd()
+    order = decode_run_order((folder / ORDER).read_bytes())
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
         code, begin, out = (Path(scratch, name) for name in ("code", "begin", "out"))
         out.mkdir()
-        with zipfile.ZipFile(here / CODE) as file:
+        with zipfile.ZipFile(folder / CODE) as file:
             file.extractall(code)
-        if (here / BEGIN).exists():
-            unpack_learned(here / BEGIN, begin)
+        if (folder / BEGIN).exists():
+            unpack_learned(folder / BEGIN, begin)
         order = _placed(order, code, learned=begin if begin.exists() else None, out=out)
         order.project.folder.mkdir(parents=True, exist_ok=True)
         os.chdir(order.project.folder)
         sys.path.append(str(order.project.folder))
         try:
             if order.episodes:
-                told: list[Message] = [Session(order, Teller(order.episodes).figures, _stop().is_set).run()]
-                pack_learned(out, here / LEARNED)
+                messages: list[Message] = [Session(order, Teller(order.episodes).figures, _stop().is_set).run()]
+                pack_learned(out, folder / LEARNED)
             else:
-                told = [*checked(order)]
+                messages = [*checked(order)]
         except AutoresearchError as error:
             traceback.print_exc()
-            told = [Failed(str(error), error.hint, error.exit_status)]
+            messages = [Failed(str(error), error.hint, error.exit_status)]
         except Exception as error:  # noqa: BLE001 - whatever a stranger's code does becomes a sentence
             traceback.print_exc()
-            told = [Failed(f"{type(error).__name__}: {error}", "", 1)]
-        os.chdir(here)
+            messages = [Failed(f"{type(error).__name__}: {error}", "", 1)]
+        os.chdir(folder)
     sys.stdout.flush()
-    for message in told:
+    for message in messages:
         sys.stderr.write(marked(message).decode())
 
 
 def _stop() -> threading.Event:
     """Set as soon as the other side lets go of the descriptor that this process was started with."""
-    descriptor, asked = int(os.environ["AUTORESEARCH_TALK_READ"]), threading.Event()
+    descriptor, stop = int(os.environ["AUTORESEARCH_TALK_READ"]), threading.Event()
 
     def listen() -> None:
         while os.read(descriptor, 1):
             pass
-        asked.set()
+        stop.set()
 
     threading.Thread(target=listen, daemon=True).start()
-    return asked
+    return stop
 
 
 def _placed(order: Order, code: Path, *, learned: Path | None, out: Path) -> Order:
@@ -160,20 +157,20 @@ def train() -> None:
         UsageError: a variable is missing or no number.
         AutoresearchError: the project can't be trained.
     """
-    here = Path.cwd()
+    folder = Path.cwd()
     episodes, seed = _number("AUTORESEARCH_BUDGET"), int(_number("AUTORESEARCH_SEED"))
-    asked = max(1, math.ceil(episodes * _number("AUTORESEARCH_STOP_AT", "1")))
-    project = flat_project(here)
+    wanted = max(1, math.ceil(episodes * _number("AUTORESEARCH_STOP_AT", "1")))
+    project = flat_project(folder)
     require_parts(project, training=True)
-    with tempfile.TemporaryDirectory(dir=here) as scratch:
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
         begin, out = Path(scratch, "begin"), Path(scratch, "out")
         out.mkdir()
-        if (here / BEGIN).exists():
-            unpack_learned(here / BEGIN, begin)
+        if (folder / BEGIN).exists():
+            unpack_learned(folder / BEGIN, begin)
         order = Order(
             project=project,
             mode="train",
-            episodes=asked,
+            episodes=wanted,
             seed=seed,
             learned=str(begin) if begin.exists() else "",
             out=str(out),
@@ -181,16 +178,16 @@ def train() -> None:
         teller = Teller(episodes)
         done = Session(order, teller.figures, lambda: False).run()
         carry_files(begin, out)
-        pack_learned(out, here / LEARNED)
+        pack_learned(out, folder / LEARNED)
         teller.result(done)
 
 
 def _number(name: str, otherwise: str = "") -> float:
     text = os.environ.get(name, otherwise)
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = math.nan
-    if not (math.isfinite(found) and found >= 0):
+        number = math.nan
+    if not (math.isfinite(number) and number >= 0):
         raise UsageError(f"the variable {name} must be a number from 0, not “{text}”")
-    return found
+    return number

@@ -1,6 +1,6 @@
-"""A project's code as one file for the sandbox: its components' folders, without what is hidden, within bounds.
+"""Runs of a project in the sandbox, for code that other participants wrote.
 
-Runs of a project in the sandbox: for code that other participants wrote.
+Its components' folders travel as one file, without what is hidden, within bounds.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def _files(root: Path, secrets: frozenset[Path], *, also: Path) -> Iterator[Path
             f"{root} holds the home folder, which no sandbox is shown", hint="give the project its own folder"
         )
     for place, folders, names in os.walk(root):
-        here = Path(place)
-        folders[:] = sorted(name for name in folders if _is_shown(here / name, secrets))
-        for path in (here / name for name in sorted(names)):
+        folder = Path(place)
+        folders[:] = sorted(name for name in folders if _is_shown(folder / name, secrets))
+        for path in (folder / name for name in sorted(names)):
             if path.is_file() and (path == also or not path.is_symlink()) and _is_shown(path, secrets):
                 yield path
 
@@ -170,13 +170,13 @@ def do_boxed_run(
         on_figures(Figures(episodes, step.step, time.monotonic() - began, step.reward))
 
     with scratch_folder() as scratch:
-        told, outcome = _executed(order, box, log, scratch.folder, tell, others, python)
-        found = next((each for each in reversed(told) if isinstance(each, Done)), None)
-        if found is None or outcome.checkpoint is None:
+        messages, outcome = _executed(order, box, log, scratch.folder, tell, others, python)
+        done = next((each for each in reversed(messages) if isinstance(each, Done)), None)
+        if done is None or outcome.checkpoint is None:
             raise _ended(outcome, log)
         left = outcome.checkpoint.replace(scratch.folder / LEARNED)
         unpack_learned(left, Path(order.out))
-    return _plausible(found, time.monotonic() - began)
+    return _plausible(done, time.monotonic() - began)
 
 
 def check_boxed(
@@ -184,11 +184,11 @@ def check_boxed(
 ) -> list[Checked]:
     """Load every component of a project in the sandbox. Raises as ``do_boxed_run`` does."""
     with scratch_folder() as scratch:
-        told, outcome = _executed(order, box, log, scratch.folder, lambda _: None, others, python)
-    found = [each for each in told if isinstance(each, Checked)]
-    if {each.key for each in found} != {each.key for each in order.project.all()}:
+        messages, outcome = _executed(order, box, log, scratch.folder, lambda _: None, others, python)
+    checks = [each for each in messages if isinstance(each, Checked)]
+    if {each.key for each in checks} != {each.key for each in order.project.all()}:
         raise _ended(outcome, log)
-    return found
+    return checks
 
 
 def _executed(
@@ -248,14 +248,14 @@ def _executed(
         finally:
             ours.close()
             theirs.close()
-    told, said = unmarked(outcome.log)
-    log.write_bytes(said)
+    messages, rest = unmarked(outcome.log)
+    log.write_bytes(rest)
     if outcome.status is RunStatus.CANCELLED:
         late = f"the run was stopped: it did not end within {GRACE_SECONDS:g} s, so nothing is kept"
         raise RunStopped(late if order.episodes else "the check was stopped", hint=f"see {log}")
-    if outcome.status is RunStatus.OK and told and isinstance(failure := told[-1], Failed):
+    if outcome.status is RunStatus.OK and messages and isinstance(failure := messages[-1], Failed):
         raise _failure(failure, log)
-    return [_unless(each, stopped=interrupted.asked) for each in told], outcome
+    return [_unless(each, stopped=interrupted.asked) for each in messages], outcome
 
 
 def _unless(message: Message, *, stopped: bool) -> Message:

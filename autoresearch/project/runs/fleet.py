@@ -1,6 +1,6 @@
 """A training run of several processes: one learns, the others play and send it what happened.
 
-An actor that plays for a trainer served elsewhere.
+Also an actor that plays for a trainer served elsewhere.
 """
 
 from __future__ import annotations
@@ -176,14 +176,14 @@ def _played(
 ) -> tuple[list[float], int]:
     """The rewards and steps of the actors' episodes, until there are enough or a person stops it."""
     rewards: list[float] = []
-    steps, told = 0, began
+    steps, shown_at = 0, began
     for _, message in fleet.messages():
         if isinstance(message, Played):
             rewards.append(message.reward)
             steps += message.steps
         now = time.monotonic()
-        if now - told >= FIGURE_SECONDS:
-            told = now
+        if now - shown_at >= FIGURE_SECONDS:
+            shown_at = now
             on_figures(figures_of(rewards, steps, now - began))
         if len(rewards) >= episodes:
             break
@@ -251,8 +251,8 @@ def act_for_learner(  # noqa: PLR0913 - each is a choice of the person who runs 
     else:
         service = find_service(learner)
         if service.kind != "trainer":
-            told = f"{one_line(learner, 40)} is a service of the kind {service.kind}, not a trainer"
-            raise UsageError(told, hint="autoresearch agent services")
+            reason = f"{one_line(learner, 40)} is a service of the kind {service.kind}, not a trainer"
+            raise UsageError(reason, hint="autoresearch agent services")
         (address, port), server_key = service.place, service.public_key
     secret = public = ""
     if server_key:

@@ -117,12 +117,12 @@ def find_run(project: Project, name: str) -> Run:
         NotFound: there is none.
         AmbiguousId: there are several.
     """
-    found = [run for run in kept_runs(project) if name and run.id.startswith(name.lower())]
-    if not found:
+    matching = [run for run in kept_runs(project) if name and run.id.startswith(name.lower())]
+    if not matching:
         raise NotFound(f"this project has no run {one_line(name, 40)}", hint="autoresearch list --runs")
-    if len(found) > 1:
-        raise AmbiguousId(f"several runs begin with {one_line(name, 40)}", [run.id for run in found])
-    return found[0]
+    if len(matching) > 1:
+        raise AmbiguousId(f"several runs begin with {one_line(name, 40)}", [run.id for run in matching])
+    return matching[0]
 
 
 def ancestors(project: Project, run: Run) -> Iterator[Run]:

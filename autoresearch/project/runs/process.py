@@ -1,6 +1,6 @@
-"""Ctrl-C as a question that a loop asks, in the main thread; the second one raises KeyboardInterrupt.
+"""Starts a project's own process, hears what it tells, and has it stop.
 
-Starts a project's own process, hears what it tells, and has it stop.
+Ctrl-C is a question that a loop asks in the main thread; the second one raises KeyboardInterrupt.
 """
 
 from __future__ import annotations
@@ -96,10 +96,10 @@ def do_run(order: Order, log: Path, on_figures: Callable[[Figures], None], pytho
 
 def check_components(order: Order, log: Path, python: Interpreter | None = None) -> list[Checked]:
     """Load every component of a project in a process of its own. Raises AutoresearchError when that ends early."""
-    found = [message for message in _messages(order, log, python) if isinstance(message, Checked)]
-    if len(found) < len(order.project.all()):
+    checks = [message for message in _messages(order, log, python) if isinstance(message, Checked)]
+    if len(checks) < len(order.project.all()):
         raise ended(log)
-    return found
+    return checks
 
 
 def serve(order: ServeOrder, log: Path, python: Interpreter | None = None) -> Iterator[Serving | Served | Done]:
@@ -141,12 +141,12 @@ class Child:
         self._told = os.fdopen(read, "rb")
         # One thread for each run unless the person says otherwise: small networks are slower with more.
         environment = {"OMP_NUM_THREADS": "1", **os.environ}
-        with log.open("wb") as said:
+        with log.open("wb") as output:
             self._process = subprocess.Popen(
                 [str(python.executable) if python else sys.executable, "-P", "-c", _START, str(_ROOT), str(write)],
                 stdin=subprocess.PIPE,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 pass_fds=(write,),
                 env=environment,
                 start_new_session=True,  # Ctrl-C reaches this process alone, which passes it on

@@ -1,8 +1,7 @@
-"""The record of a run of a project: what was measured of it, appended with its files. Reads no project.
+"""A kept run of a project as a record with its files.
 
-A kept run of a project as a record: its learned state is measured by the task of its environment, in sandboxes.
-
-A training run is a trained agent, a benchmark run one that is frozen. Both are measured in the same way.
+Its learned state is measured by the task of its environment, in sandboxes. A training run is a trained agent, a
+benchmark run one that is frozen; both are measured alike.
 """
 
 from __future__ import annotations
@@ -78,7 +77,11 @@ def publish_run(notebook: Notebook, request: PublishRunRequest) -> ShowAnswer:
     fault = fault_of_program(task, request.program) or fault_of_artifact(task, checkpoint)
     if fault is not None:
         raise Refused(f"the run can't be published: {fault}", hint="autoresearch uninstall what it does not need")
-    _check_state(checkpoint)
+    # DamagedState where a file is no learned state: no other file of this machine is published as one.
+    from autoresearch.project.learned import unpack_learned  # the daemon starts without it
+
+    with tempfile.TemporaryDirectory() as scratch:
+        unpack_learned(checkpoint, Path(scratch, "data"))
     log, digest = notebook.log, source_digest(request.program)
     above = ((record, run_body_of(log, record)) for record in request.parents)
     parent = next((parse_id(name) for name, body in above if body is not None and body.task == task.digest), None)
@@ -95,18 +98,10 @@ def publish_run(notebook: Notebook, request: PublishRunRequest) -> ShowAnswer:
     return show_answer(log, published.record.id)
 
 
-def _check_state(checkpoint: Path) -> None:
-    """Raises DamagedState where a file is no learned state: no other file of this machine is published as one."""
-    from autoresearch.project.learned import unpack_learned  # the daemon starts without it
-
-    with tempfile.TemporaryDirectory() as scratch:
-        unpack_learned(checkpoint, Path(scratch, "data"))
-
-
 def run_body_of(log: Log, record: str) -> RunBody | None:
     """The body of a run's record, where it is in this log."""
-    found = log.records.find(parse_id(record))
-    return found.body if found is not None and isinstance(found.body, RunBody) else None
+    row = log.records.find(parse_id(record))
+    return row.body if row is not None and isinstance(row.body, RunBody) else None
 
 
 def _replicate(notebook: Notebook, task: Task, program: bytes, checkpoint: Path) -> int:
@@ -115,13 +110,13 @@ def _replicate(notebook: Notebook, task: Task, program: bytes, checkpoint: Path)
     The same program with another learned state is a repetition, not a discovery.
     """
     state = hashlib.sha256(checkpoint.read_bytes()).digest()
-    known = notebook.log.runs.of_programs(task.digest, [program])
-    for _, replicate, _, run, author in known:
+    runs = notebook.log.runs.of_programs(task.digest, [program])
+    for _, replicate, _, run, author in runs:
         body = notebook.log.records.get(run).body
         kept = body.checkpoint if isinstance(body, RunBody) else None
         if author == notebook.author and kept is not None and kept.sha256 == state:
             return replicate
-    used = {replicate for _, replicate, *_ in known}
+    used = {replicate for _, replicate, *_ in runs}
     return next(number for number in itertools.count() if number not in used)
 
 
@@ -170,9 +165,9 @@ def prepare_run(project: Project, run: Run) -> Prepared:
         )
     was = project_of_run(project, run)
     for component in was.all():
-        known = run.data.components.get(component.key, {}).get("sha256")
+        pinned = run.data.components.get(component.key, {}).get("sha256")
         file = Path(component.file)
-        if known and (not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != known):
+        if pinned and (not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != pinned):
             raise Refused(
                 f"the code of {component.key} was changed after run {run.id}",
                 hint="do another run with the code as it is: autoresearch run, then publish that",
@@ -197,16 +192,16 @@ def tasks_of_run(log: Log, blobs: BlobStore, prepared: Prepared, *, author: byte
         if isinstance(body, TaskBody) and _fits(body, wanted, prepared.asked, blobs):
             evaluation = body.definition.get("evaluation")
             if isinstance(evaluation, Mapping) and evaluation.get("answers"):
-                known = KnownTask(row.digest, row.name)
-                found.setdefault(row.digest, (row.digest != nearest, row.author != author, row.time, known))
-    return [known for *_, known in sorted(found.values())]
+                published = KnownTask(row.digest, row.name)
+                found.setdefault(row.digest, (row.digest != nearest, row.author != author, row.time, published))
+    return [published for *_, published in sorted(found.values())]
 
 
-def _fits(task: TaskBody, wanted: Mapping[str, bytes], asked: list[str], blobs: BlobStore) -> bool:
+def _fits(task: TaskBody, wanted: Mapping[str, bytes], requirements: list[str], blobs: BlobStore) -> bool:
     """Whether a task has these fixed files, and packages that meet the lines."""
     files = {name: blob.sha256 for name, blob in task.harness.items()}
     loose, lock = files.pop(LOOSE, None), files.pop(LOCK, None)
-    if files != wanted or (lock is None) != (not asked) or (loose is None) != (lock is None):
+    if files != wanted or (lock is None) != (not requirements) or (loose is None) != (lock is None):
         return False
     if lock is None:
         return True
@@ -214,7 +209,7 @@ def _fits(task: TaskBody, wanted: Mapping[str, bytes], asked: list[str], blobs: 
         packages = parse_lock(blobs.get(lock).decode(), LOCK)
     except (AutoresearchError, UnicodeDecodeError):  # its files are not here, or are no list
         return False
-    return lock_meets(parse_wanted("\n".join(asked), LOOSE), packages)
+    return lock_meets(parse_wanted("\n".join(requirements), LOOSE), packages)
 
 
 def title_of(prepared: Prepared) -> str:

@@ -1,6 +1,6 @@
 """A training or benchmark run of a project, from its ``agent.ini`` to the folder that keeps it.
 
-A component of a project as a service: in a process of its own, found by name on this machine.
+Also a component as a service in a process of its own, found by name on this machine.
 """
 
 from __future__ import annotations
@@ -145,9 +145,9 @@ def kept(  # noqa: PLR0913 - all that a run's record says
 
 
 def _environment(python: Interpreter | None) -> dict[str, str]:
-    found = {"python": python.version if python else platform.python_version(), "machine": platform.machine()}
+    machine = {"python": python.version if python else platform.python_version(), "machine": platform.machine()}
     versions = {name: python.version_of(name) if python else _version(name) for name in _PACKAGES}
-    return found | {name: each for name, each in versions.items() if each}
+    return machine | {name: each for name, each in versions.items() if each}
 
 
 def _version(name: str) -> str | None:
@@ -221,29 +221,29 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
             wrote some of it and there is no ``trust``.
         AutoresearchError: the component's code raised an error, or ended the process.
     """
-    known = _known(kind)
+    usual = _known(kind)
     if address not in (LOOPBACK, "localhost", "::1") and not clients:
-        told = f"at {one_line(address, 60)} anybody who reaches this machine could use it, so it needs keys"
-        raise Refused(told, hint="--allow KEY; on the client's machine autoresearch agent services --key shows it")
+        reason = f"at {one_line(address, 60)} anybody who reaches this machine could use it, so it needs keys"
+        raise Refused(reason, hint="--allow KEY; on the client's machine autoresearch agent services --key shows it")
     project = with_parameters(load_project(path), assignments)
     if not trust:
         refuse_foreign(project, "a service")
-    found = project.component(component_type or USUAL[known], component)
-    title = name or found.name
+    chosen = project.component(component_type or USUAL[usual], component)
+    title = name or chosen.name
     own = _own_key(key_file) if key_file else None
     project.hidden.mkdir(exist_ok=True)
     with ExitStack() as stack:
         file = stack.enter_context(reserved(folder, title))
         out: Path | None = None
-        if known == "trainer":
+        if usual == "trainer":
             project.component("policy")
             project.component("dataset")
             out = stack.enter_context(new_run_folder(project))
         parent = find_run(project, start) if start else head_run(project)
         order = ServeOrder(
             project=project,
-            kind=known,
-            component=(found.type, found.name),
+            kind=usual,
+            component=(chosen.type, chosen.name),
             learned=str(parent.folder / DATA) if parent else "",
             out=str(out / DATA) if out else "",
             address=address,
@@ -265,8 +265,8 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
             else:
                 service = Service(
                     name=title,
-                    kind=known,
-                    component=found.key,
+                    kind=usual,
+                    component=chosen.key,
                     project=str(project.folder),
                     address=address,
                     port=message.port,
@@ -290,8 +290,8 @@ def _own_key(path: Path) -> KeyPair:
 
 
 def _known(kind: str) -> ServiceKind:
-    for known in USUAL:
-        if kind == known:
-            return known
+    for usual in USUAL:
+        if kind == usual:
+            return usual
     hint = f"it is one of {', '.join(USUAL)}"
     raise UsageError(f"there is no kind of service “{one_line(kind, 20)}”", hint=hint)

@@ -1,6 +1,4 @@
-"""What is known of a task, as values: all that a prompt or ``history.md`` is written from.
-
-What a log knows of a task, gathered for whoever invents the next change. One snapshot of the log.
+"""What a log knows of a task, gathered in one snapshot: all that a prompt or ``history.md`` is written from.
 
 What unattested participants wrote is left out where trust names anybody.
 """
@@ -123,48 +121,50 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
 
     ``me`` is the device that asks: its own runs come before what others only report.
     """
-    here = trust_context(log, me)
+    context = trust_context(log, me)
     ended = ended_trials(log, task, me or b"")
-    heard = [trial for trial in ended if is_heard(trial.row.author, trial.row.time, here, me)]
+    heard = [trial for trial in ended if is_heard(trial.row.author, trial.row.time, context, me)]
     runs = [past_run(trial) for trial in heard]
     evidence = weigh(runs, direction=task.metric.direction, noise=task.metric.noise, floor=task.metric.floor)
     desk = _Desk(log, blobs, task, evidence, {trial.row.id: trial for trial in heard})
     newest = sorted(heard, key=lambda trial: (-trial.row.time, trial.row.id))
-    best = _best(log, blobs, task, here)
+    best = _best(log, blobs, task, context)
     worked = [trial for trial in newest if trial.row.status == RunStatus.OK]
     failed = [trial for trial in newest if trial.row.status != RunStatus.OK]
-    found = next((trial.row.time for trial in heard if best.id and short_id(trial.row.id) == best.id), None)
-    notes = _notes(log, task, here, me)
-    cited = citations(log, task.digest, [note for note, _ in notes], here, me=me)
+    best_time = next((trial.row.time for trial in heard if best.id and short_id(trial.row.id) == best.id), None)
+    notes = _notes(log, task, context, me)
+    cited = citations(log, task.digest, [note for note, _ in notes], context, me=me)
+    # Those that no run has cited yet, the newest first.
+    hypotheses = [(note, body) for note, body in notes if body.topic == "hypothesis" and note not in cited]
     return Known(
         best=best,
         baseline=desk.mean_of(source_digest(task.baseline.decode())),
         noise=evidence.noise,
         runs=len(heard),
-        since_best=0 if found is None else sum(trial.row.time > found for trial in heard),
+        since_best=0 if best_time is None else sum(trial.row.time > best_time for trial in heard),
         frontier=tuple(desk.of_candidate(one) for one in evidence.leaders[:FRONTIER]),
         recent=tuple(desk.of_run(trial) for trial in worked[:RECENT]),
         failures=tuple(desk.of_run(trial) for trial in failed[:FAILURES]),
         effects=tuple(effects(runs, direction=task.metric.direction)[:EFFECTS]),
-        hypotheses=tuple(_open_hypotheses(notes, cited)[:NOTES]),
+        hypotheses=tuple(Said(short_id(note), body.text) for note, body in hypotheses[:NOTES]),
         insights=tuple(_insights(notes, cited)[:NOTES]),
         past=tuple(_past(notes, task)[:NOTES]),
         claims=tuple(
             row.title or "a change without a title"
             for row in log.claims.open(task.digest, now_ms=now_ms)
-            if row.author != me and is_heard(row.author, row.time, here, me)
+            if row.author != me and is_heard(row.author, row.time, context, me)
         )[:CLAIMS],
         names=names_of(task),
     )
 
 
-def _best(log: Log, blobs: BlobStore, task: Task, here: TrustContext) -> Best:
-    found = next_base(log, task.digest, here)
-    if found is None:
+def _best(log: Log, blobs: BlobStore, task: Task, context: TrustContext) -> Best:
+    base = next_base(log, task.digest, context)
+    if base is None:
         return Best("", None, 0, "", task.baseline.decode())
-    body = log.records.get(found.row.first).body
+    body = log.records.get(base.row.first).body
     assert isinstance(body, Run)
-    return Best(short_id(found.row.first), found.value, found.row.runs, found.found.state.value, _source(blobs, body))
+    return Best(short_id(base.row.first), base.value, base.row.runs, base.found.state.value, _source(blobs, body))
 
 
 def _source(blobs: BlobStore, run: Run) -> str | None:
@@ -189,11 +189,11 @@ def _code(line: str) -> str:
     return line.split("#", maxsplit=1)[0].strip()
 
 
-def _notes(log: Log, task: Task, here: TrustContext, me: bytes | None) -> list[tuple[bytes, Note]]:
+def _notes(log: Log, task: Task, context: TrustContext, me: bytes | None) -> list[tuple[bytes, Note]]:
     """The newest notes on a task that may stand in a prompt, the newest first."""
     # Strangers who write many take no places.
-    found = log.texts.newest_notes(task.digest, limit=NOTES_READ, authors=trusted_authors(here, me))
-    bodies = [(one.id, log.records.get(one.id).body) for one in found]
+    newest = log.texts.newest_notes(task.digest, limit=NOTES_READ, authors=trusted_authors(context, me))
+    bodies = [(one.id, log.records.get(one.id).body) for one in newest]
     return [(note, body) for note, body in bodies if isinstance(body, Note)]
 
 
@@ -212,12 +212,12 @@ class _Desk:
         return sign_of(self.task.metric.direction)
 
     def candidate_of(self, digest: bytes) -> Candidate | None:
-        found = (one for one in self.evidence.candidates if one.source_digest == digest)
-        return next((one for one in found if one.runs), None)
+        candidates = (one for one in self.evidence.candidates if one.source_digest == digest)
+        return next((one for one in candidates if one.runs), None)
 
     def mean_of(self, digest: bytes) -> float | None:
-        found = self.candidate_of(digest)
-        return None if found is None else self.sign * found.mean
+        candidate = self.candidate_of(digest)
+        return None if candidate is None else self.sign * candidate.mean
 
     def of_candidate(self, one: Candidate) -> Attempt:
         """A program, with the mean over its seeds."""
@@ -261,12 +261,6 @@ class _Desk:
             return None, None
         spread = self.evidence.noise * math.sqrt(1 / max(seeds, 1) + 1 / before.runs)
         return value - self.sign * before.mean, _WIDE * spread
-
-
-def _open_hypotheses(notes: Sequence[tuple[bytes, Note]], cited: Mapping[bytes, Citations]) -> list[Said]:
-    """The hypotheses that no run has cited yet, the newest first."""
-    found = [(note, body) for note, body in notes if body.topic == "hypothesis" and note not in cited]
-    return [Said(short_id(note), body.text) for note, body in found]
 
 
 def _past(notes: Iterable[tuple[bytes, Note]], task: Task) -> list[Said]:

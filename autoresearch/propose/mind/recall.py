@@ -75,8 +75,8 @@ def known_genome(
     if before is not None and before.base is not None:
         first = log.programs.find(task.digest, before.base, float(task.budget.amount))
         source = None if first is None else text_of(log, blobs, first.first)
-        found = None if source is None else space_of(source, patches).genome_of(program, like)
-        return (found, before.base) if found is not None else ({}, None)
+        genome = None if source is None else space_of(source, patches).genome_of(program, like)
+        return (genome, before.base) if genome is not None else ({}, None)
     return space_of(task.baseline.decode(), patches).genome_of(program, like) or {}, None
 
 
@@ -128,17 +128,19 @@ def run_before(log: Log, task: Task, program: bytes, *, replicate: int = 0, me: 
     Seconds differ between machines, so on a wall-clock task only one's own runs count.
     """
     with log.reader.snapshot():
-        here = trust_context(log, me)
-        found = [run for _, number, _, run, _ in log.runs.of_programs(task.digest, [program]) if number == replicate]
+        context = trust_context(log, me)
+        runs = [run for _, number, _, run, _ in log.runs.of_programs(task.digest, [program]) if number == replicate]
         ended = [
             row
-            for row in log.runs.history_of(found)
+            for row in log.runs.history_of(runs)
             if row.budget == task.budget.amount
             and row.status not in STOPPED
             and (
                 row.author == me
                 or (
-                    row.status == RunStatus.OK and task.budget.unit == "work" and any(whose(row.author, row.time, here))
+                    row.status == RunStatus.OK
+                    and task.budget.unit == "work"
+                    and any(whose(row.author, row.time, context))
                 )
             )
         ]

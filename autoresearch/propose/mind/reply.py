@@ -1,6 +1,6 @@
-"""Takes an answer apart, line by line: named fields, SEARCH/REPLACE blocks, code fences, names of files. Pure.
+"""Reads a model's answer: a change of a program, or a sentence for the model that says what is wrong with it.
 
-Reads a model's answer: a change of a program, or a sentence for the model that says what is wrong with it.
+Taken apart line by line: named fields, SEARCH/REPLACE blocks, code fences, names of files. Pure.
 """
 
 from __future__ import annotations
@@ -126,26 +126,26 @@ class _Reader:
         self._before, self._in_hypothesis = "", False
 
     def _text(self, line: str) -> None:
-        found = _FIELD.fullmatch(line[:_FIELD_CHARACTERS])
-        if found:
-            name, said = found[1].upper(), found[2].strip(" *_")
+        field = _FIELD.fullmatch(line[:_FIELD_CHARACTERS])
+        if field:
+            name, text = field[1].upper(), field[2].strip(" *_")
             self._in_hypothesis = name == "HYPOTHESIS"
             if name == "TITLE":
-                self._parts.title = said
+                self._parts.title = text
             elif name == "EXPECT":
-                self._parts.expect = said
+                self._parts.expect = text
             elif name == "INSIGHT":
-                self._parts.insight = said
+                self._parts.insight = text
             else:
-                self._parts.hypothesis = said
+                self._parts.hypothesis = text
         elif not line.strip():
             self._in_hypothesis = False
         elif self._in_hypothesis and len(self._parts.hypothesis) < _FIELD_CHARACTERS:
             self._parts.hypothesis += f" {line.strip()}"
 
     def _name_file(self, line: str) -> None:
-        if found := _FILE.fullmatch(line[:_FILE_CHARACTERS]):
-            self._parts.files.add(found[1].removeprefix("./"))
+        if file := _FILE.fullmatch(line[:_FILE_CHARACTERS]):
+            self._parts.files.add(file[1].removeprefix("./"))
 
 
 def _names_file(word: str) -> bool:
@@ -226,8 +226,8 @@ def _changed(parts: Parts, rules: Rules) -> tuple[str, Literal["blocks", "whole"
         except EditError as error:
             raise BadReply(str(error)) from error
     if len(parts.fences) != 1:
-        found = f"{len(parts.fences)} code fences" if parts.fences else "no program in a code fence"
-        raise BadReply(f"The answer has no SEARCH/REPLACE block and {found}; use the form that was asked for.")
+        fences = f"{len(parts.fences)} code fences" if parts.fences else "no program in a code fence"
+        raise BadReply(f"The answer has no SEARCH/REPLACE block and {fences}; use the form that was asked for.")
     whole = parts.fences[0]
     if 2 * len(whole.split("\n")) < len(rules.parent.split("\n")):
         raise BadReply(
@@ -254,8 +254,8 @@ def check_program(source: str, rules: Rules) -> bytes:
         raise BadReply(f"The program would not be valid after the change: {one_line(str(error), 200)}.") from error
     if digest == _digest_or_none(rules):
         raise BadReply("Nothing changed but comments, spacing or the spelling of numbers.")
-    if known := rules.known(digest):
-        raise BadReply(f"This very program is known: {one_line(known, 200)}. Propose another change.")
+    if earlier := rules.known(digest):
+        raise BadReply(f"This very program is known: {one_line(earlier, 200)}. Propose another change.")
     wrong = rules.guard(source, rules.parent) if rules.guard else []
     if wrong:
         raise BadReply(" ".join(one_line(sentence, 200) for sentence in wrong[:5]))
@@ -270,6 +270,6 @@ def _digest_or_none(rules: Rules) -> bytes | None:
 
 
 def _expected(text: str) -> float | None:
-    found = _NUMBER.search(text[:200])
-    value = float(found[0]) if found else math.nan
+    number = _NUMBER.search(text[:200])
+    value = float(number[0]) if number else math.nan
     return value if abs(value) < _LARGEST_NUMBER else None

@@ -1,10 +1,7 @@
-"""Edits of a program's source: literals by their place, and SEARCH/REPLACE blocks that match exactly once.
+"""Edits of a program's source. Whatever an edit does not name stays as it is, byte for byte.
 
-Whatever an edit does not name stays as it is, byte for byte. Knows no search and no patches.
-
-SEARCH/REPLACE blocks as models write them: whole lines, found also where spaces at their ends or before them differ.
-
-Patches of the catalogue apply byte for byte (:mod:`autoresearch.proposers.edits`); a model misquotes.
+Literals are set by their place. Blocks of patches replace what matches byte for byte, once. Those of models, which
+misquote, are whole lines, found also where spaces at their ends or before them differ.
 """
 
 from __future__ import annotations
@@ -63,9 +60,9 @@ def _files(source: str) -> dict[str, str]:
 
 def _by_name(files: Mapping[str, str]) -> dict[str, tuple[str, Constant]]:
     """Each constant with the file that it is in."""
-    found = [(file, constant) for file, content in files.items() for constant in _of_file(file, content)]
-    named = Counter(constant.name for _, constant in found)
-    full = ((f"{file}:" if named[one.name] > 1 else "", file, one) for file, one in found)
+    placed = [(file, constant) for file, content in files.items() for constant in _of_file(file, content)]
+    named = Counter(constant.name for _, constant in placed)
+    full = ((f"{file}:" if named[one.name] > 1 else "", file, one) for file, one in placed)
     return {f"{where}{one.name}": (file, one) for where, file, one in full if len(where + one.name) <= NAME_LENGTH}
 
 
@@ -73,10 +70,10 @@ def _of_file(name: str, content: str) -> list[Constant]:
     """The constants of one file; a name that is there twice keeps its last place."""
     lines = _lines(content)
     if name.endswith(PYTHON):
-        found = list(_of_python(content, lines))
+        literals = list(_of_python(content, lines))
     else:
-        found = ini_literals(lines) if name.endswith(INI) else line_literals(lines)
-    return list({constant.name: constant for constant in found}.values())
+        literals = ini_literals(lines) if name.endswith(INI) else line_literals(lines)
+    return list({constant.name: constant for constant in literals}.values())
 
 
 def _lines(content: str) -> list[bytes]:
@@ -85,9 +82,9 @@ def _lines(content: str) -> list[bytes]:
 
 def _of_python(source: str, lines: list[bytes]) -> Iterator[Constant]:
     literals = python_literals(source)
-    said = comments(literals, lines)
+    comment_of = comments(literals, lines)
     for literal in literals:
-        comment, node = said.get(literal.name, ""), literal.node
+        comment, node = comment_of.get(literal.name, ""), literal.node
         declared = read_range(comment, literal.value)
         allowed = declared
         if declared is None and not is_fixed(comment):
@@ -107,11 +104,11 @@ def set_constants(source: str, values: Mapping[str, Value]) -> str:
         EditError: a name is no constant of the source, or a value cannot be written as a literal there.
     """
     files = _files(source)
-    known = _by_name(files)
-    if missing := sorted(set(values) - set(known)):
+    literals = _by_name(files)
+    if missing := sorted(set(values) - set(literals)):
         raise EditError(f"the source has no constant {missing[0]}")
     lines = {file: _lines(content) for file, content in files.items()}
-    for name, (file, constant) in reversed(known.items()):
+    for name, (file, constant) in reversed(literals.items()):
         if name in values:
             line = lines[file][constant.line - 1]
             new = _literal(name, values[name], line[constant.start : constant.end])
@@ -133,8 +130,8 @@ def apply_blocks(source: str, blocks: Sequence[Block]) -> str:
     for number, block in enumerate(blocks, 1):
         count = source.count(block.search) if block.search else 0
         if count != 1:
-            found = "is empty" if not block.search else f"occurs {count} times, not once"
-            raise EditError(f"the search text of block {number} {found}")
+            fault = "is empty" if not block.search else f"occurs {count} times, not once"
+            raise EditError(f"the search text of block {number} {fault}")
         source = source.replace(block.search, block.replace)
     return source
 
@@ -186,14 +183,14 @@ def _trimmed(text: str) -> list[str]:
 def _only_place(lines: Sequence[str], search: Sequence[str], number: int) -> int:
     forms: tuple[Callable[[str], str], ...] = (str, str.rstrip, str.strip)
     for form in forms:
-        found = _places([form(line) for line in lines], [form(line) for line in search])
-        if len(found) > 1:
+        places = _places([form(line) for line in lines], [form(line) for line in search])
+        if len(places) > 1:
             raise EditError(
-                f"The SEARCH lines of block {number} occur {len(found)} times, first in lines {found[0] + 1} and "
-                f"{found[1] + 1}; add lines before or after them until they occur once."
+                f"The SEARCH lines of block {number} occur {len(places)} times, first in lines {places[0] + 1} and "
+                f"{places[1] + 1}; add lines before or after them until they occur once."
             )
-        if found:
-            return found[0]
+        if places:
+            return places[0]
     raise EditError(f"The SEARCH lines of block {number} are not in the program{_near(lines, search)}.")
 
 
@@ -204,14 +201,18 @@ def _places(lines: Sequence[str], search: Sequence[str]) -> list[int]:
 
 def _near(lines: Sequence[str], search: Sequence[str]) -> str:
     """The first line that is missing, and the one of the program that is most like it."""
-    known = {line.strip() for line in lines}
-    missing = next((line.strip() for line in search if line.strip() not in known), search[0].strip())
+    stripped = {line.strip() for line in lines}
+    missing = next((line.strip() for line in search if line.strip() not in stripped), search[0].strip())
     quoted = missing[:_QUOTED_CHARACTERS]
-    if missing in known:
+    if missing in stripped:
         return f": each line is there, but not in this order; copy them as they stand, beginning at “{quoted}”"
-    candidates = {_code(line): line for line in sorted(known)} if len(known) <= _NEAR_LINES else {}
-    found = difflib.get_close_matches(_code(missing), candidates, 1, 0.5)
-    nearest = f"; the nearest line of the program is “{candidates[found[0]][:_QUOTED_CHARACTERS]}”" if found else ""
+    candidates = {_code(line): line for line in sorted(stripped)} if len(stripped) <= _NEAR_LINES else {}
+    nearest_codes = difflib.get_close_matches(_code(missing), candidates, 1, 0.5)
+    nearest = (
+        f"; the nearest line of the program is “{candidates[nearest_codes[0]][:_QUOTED_CHARACTERS]}”"
+        if nearest_codes
+        else ""
+    )
     return f": “{quoted}” is no line of it{nearest}; copy the lines exactly"
 
 

@@ -76,26 +76,22 @@ def static_guard(source: str, parent_source: str, names: Names) -> list[str]:
     nodes = list(ast.walk(tree))
     if len(nodes) > MOST_NODES:
         return [f"The program has more than {MOST_NODES} parts."]
-    found = set(_against_parent(source, digest, parent_source))
+    faults = set(_against_parent(source, digest, parent_source))
     for node in nodes:
-        found.update(_forbidden(node, names))
-    found.update(_missing(tree, nodes, names))
-    return sorted(found)
+        faults.update(_forbidden(node, names))
+    faults.update(_missing(tree, nodes, names))
+    return sorted(faults)
 
 
 def _against_parent(source: str, digest: bytes, parent_source: str) -> Iterator[str]:
     if _digest_or_none(parent_source) == digest:
         yield "Nothing changed but comments, spacing or the spelling of numbers."
     before, after = parent_source.splitlines(), source.splitlines()
-    changed = sum(line[:2] in ("+ ", "- ") for line in _differences(before, after))
+    # Not ndiff, which takes cubic time on hostile texts. The first two lines are a header.
+    differences = list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:]
+    changed = sum(line[:1] in ("+", "-") for line in differences)
     if changed > MOST_CHANGED_LINES:
         yield f"{changed} lines changed; the limit is {MOST_CHANGED_LINES}."
-
-
-def _differences(before: list[str], after: list[str]) -> list[str]:
-    """Changed lines with their sign; unified_diff, because ndiff takes cubic time on hostile texts."""
-    lines = list(difflib.unified_diff(before, after, n=0, lineterm=""))[2:]
-    return [f"{line[:1]} {line[1:]}" for line in lines]
 
 
 def _digest_or_none(source: str) -> bytes | None:

@@ -248,7 +248,7 @@ def _has_all(words: str, plain: str) -> bool:
 
 def _rules_in(words: str) -> list[re.Pattern[str]]:
     """The well-known settings that a text names; “rate” in “learning rate” names no other one."""
-    spans = {rule.words: found.span() for rule in KNOWN if (found := rule.words.search(words))}
+    spans = {rule.words: match.span() for rule in KNOWN if (match := rule.words.search(words))}
     return [
         rule
         for rule, (start, end) in spans.items()

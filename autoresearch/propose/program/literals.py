@@ -1,26 +1,13 @@
-"""Literals of a Python program that lie deeper than its top level: in calls, in function defaults, in functions.
+"""The literals of a program that a search may turn. Each has a name that other edits leave alone.
 
-``RandomForestClassifier(n_estimators=100)`` is ``RandomForestClassifier.n_estimators``; ``lr = 0.1`` in ``def main()``
-is ``main.lr``. There only a well-known name or a comment makes a number a setting.
-
-The literals of a Python program that a search may turn: constants, config classes, config dicts, argparse defaults.
-
-Each has a name that other edits leave alone: ``LR``, ``BETAS[0]``, ``Config.lr``, ``config.optim.lr``, ``--lr``.
-Those in calls and functions (:mod:`autoresearch.proposers.python_scopes`) are ``SVC.C``, ``main.lr``.
-
-The constants of a file of sections: the numbers that a component is made with, and which one is used.
-
-[Policy]
-default = q_table           # one of the policies with a section
-[Trainer.sarsa]
-learning_rate = 0.2         # 0.01 .. 0.5
-
-The constants of a program that is not Python: ``name = number`` in a line.
-
-A comment behind it declares the range, or the declaration says that it is a constant and its name what it may be.
+Of Python, at the top: ``LR``, ``BETAS[0]``, ``Config.lr`` of a class, ``config.optim.lr`` of a dict, ``--lr`` of
+argparse. Deeper, where only a well-known name or a comment makes a number a setting:
+``RandomForestClassifier.n_estimators`` of a call, ``main.lr`` in a function. Of a file of sections: the numbers that a
+component is made with, and which one is used (``default = q_table`` in ``[Policy]``). Of other languages:
+``name = number`` in a line, by a comment behind it that declares the range, or by a declaration as a constant and its
+name:
 
     constexpr int N = 16;   // 1 .. 64
-    RATE=0.01               # 0.001 .. 0.1
     #define UNROLL 4
 """
 
@@ -161,10 +148,10 @@ def python_literals(source: str) -> list[Literal]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     nodes = list(ast.walk(tree))
-    found = [*_top_level(tree, nodes), *_arguments(nodes)]
-    found += _deeper(nodes, {literal.name: literal for literal in found})
-    bound, named = Counter(_bound(tree, nodes)), Counter(literal.name for literal in found)
-    once = [one for one in found if bound[one.root] <= 1 and named[one.name] == 1]
+    places = [*_top_level(tree, nodes), *_arguments(nodes)]
+    places += _deeper(nodes, {literal.name: literal for literal in places})
+    bound, named = Counter(_bound(tree, nodes)), Counter(literal.name for literal in places)
+    once = [one for one in places if bound[one.root] <= 1 and named[one.name] == 1]
     in_line = [one for one in once if one.node.end_lineno == one.node.lineno]
     return sorted(in_line, key=lambda literal: (literal.node.lineno, literal.node.col_offset))
 
@@ -192,11 +179,11 @@ def _top_level(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[Literal]:
                 yield Literal(name, value, node, free=assigned[0] in read, known_only="." in name and not is_config)
 
 
-def _deeper(nodes: list[ast.AST], known: Mapping[str, Literal]) -> Iterator[Literal]:
+def _deeper(nodes: list[ast.AST], named: Mapping[str, Literal]) -> Iterator[Literal]:
     """The literals in calls and functions; what a config class has under the same name is known from there."""
     for place in (*in_calls(nodes), *in_functions(nodes)):
         for name, value, node in _spread(place.name, place.node):
-            if name not in known:
+            if name not in named:
                 yield Literal(name, value, node, free=place.free, known_only=True, is_deep=True)
 
 
@@ -246,7 +233,7 @@ def _fields(statement: ast.ClassDef, nodes: list[ast.AST]) -> Iterator[Literal]:
     """The defaults of a dataclass, or of a plain class that only holds values."""
     if not _is_config(statement):
         return
-    assigned = [found for inner in statement.body if (found := _assignment(inner)) is not None]
+    assigned = [target for inner in statement.body if (target := _assignment(inner)) is not None]
     given = _given(statement, nodes)
     for field, node in assigned:
         for name, value, place in _spread(f"{statement.name}.{field}", node):
@@ -338,8 +325,8 @@ def _ini_constants(lines: list[str]) -> Iterator[Constant]:
     titles = [match[1].strip().lower() for line in lines if (match := _SECTION.fullmatch(line))]
     section = ""
     for count, line in enumerate(lines, 1):
-        if found := _SECTION.fullmatch(line):
-            section = found[1].strip().lower()
+        if title := _SECTION.fullmatch(line):
+            section = title[1].strip().lower()
             continue
         entry = _ENTRY.fullmatch(line)
         if entry is None or not section or entry["key"].lower() in _NOT_ARGUMENTS:
@@ -380,9 +367,9 @@ _MARKS = re.compile(r"//|#|--")
 
 def line_literals(lines: list[bytes]) -> list[Constant]:
     """The numbers of lines, in the order of the file. A name that is there twice is left out."""
-    found = list(_define_constants(lines))
-    named = Counter(constant.name for constant in found)
-    return [constant for constant in found if named[constant.name] == 1]
+    defined = list(_define_constants(lines))
+    named = Counter(constant.name for constant in defined)
+    return [constant for constant in defined if named[constant.name] == 1]
 
 
 def _define_constants(lines: list[bytes]) -> Iterator[Constant]:

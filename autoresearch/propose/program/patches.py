@@ -84,13 +84,13 @@ def patches_of(task: Task) -> Patches:
 def read_patches(content: bytes, path: str = CHANGES) -> Patches:
     """The patches in a ``changes.toml``; ``path`` names it in errors. Raises UsageError."""
     try:
-        found = msgspec.toml.decode(content, type=Patches)
+        patches = msgspec.toml.decode(content, type=Patches)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}", hint="correct it there, or move the file away") from error
-    names = [patch.name for patch in found.patches]
+    names = [patch.name for patch in patches.patches]
     if double := next((name for name in names if names.count(name) > 1), ""):
         raise UsageError(f"{path} has two patches named {double}", hint="rename one of them")
-    return found
+    return patches
 
 
 def _applies(source: str, blocks: tuple[Block, ...]) -> bool:

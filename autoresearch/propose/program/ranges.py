@@ -1,9 +1,8 @@
-"""Random numbers that are the same on every machine and Python version.
+"""Constants of a program, the ranges that they may take, how a comment declares one.
 
-Of ``random.Random`` only ``random()`` is promised to stay as it is; everything here is built on it, and the
-normal draw is a sum of uniforms, because ``log`` and ``cos`` differ in the last bit between C libraries.
-
-Constants of a program, the ranges that they may take, and how a comment declares one.
+Also random draws that are the same on every machine and Python version. Of ``random.Random`` only ``random()`` is
+promised to stay as it is; the draws are built on it, and the normal draw is a sum of uniforms, because ``log`` and
+``cos`` differ in the last bit between C libraries.
 """
 
 from __future__ import annotations

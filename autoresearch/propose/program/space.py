@@ -1,14 +1,11 @@
-"""Which combinations of constants a program allows: its own top-level ``assert`` statements.
+"""The search space around one base source: its constants with their ranges, and the patches that apply to it.
 
-``assert WIDTH % HEAD_DIM == 0`` near the constants says what no range can. Only arithmetic, comparisons and
-``and``/``or``/``not`` over constants are understood; any other assertion is left to the run.
+Its own top-level ``assert`` statements say which combinations it allows.
 
-One searchable dimension: a declared constant, or a structural patch that is on or off.
-
-Numbers live on [0, 1]: choices that are numbers are ordered, so their neighbours are near; other choices
-(and patches) are only equal or different. Values from elsewhere may lie outside the declared range.
-
-The search space around one base source: its constants with their ranges, and the patches that apply to it.
+Numbers live on [0, 1]: choices that are numbers are ordered, so their neighbours are near; other choices (and patches)
+are only equal or different. Values from elsewhere may lie outside the declared range. ``assert WIDTH % HEAD_DIM == 0``
+near the constants says what no range can. Only arithmetic, comparisons and ``and``/``or``/``not`` over constants are
+understood; any other assertion is left to the run.
 """
 
 from __future__ import annotations
@@ -198,9 +195,9 @@ class Parameter:
         if not self.ordered:
             others = [choice for choice in self.range.choices if choice != value]
             return draws.choice(others) if others else value
-        here = self.place(value)
+        place = self.place(value)
         for _ in range(20):
-            unit = here + spread * draws.normal()
+            unit = place + spread * draws.normal()
             if 0.0 <= unit <= 1.0 and self.at(unit) != value:
                 return self.at(unit)
         return self._neighbour(value, draws)
@@ -211,11 +208,11 @@ class Parameter:
         if self.range.kind == "int":
             steps = int(self.range.high - self.range.low)
         step = 1.0 / max(1, steps)
-        here = min(1.0, max(0.0, self.place(value)))
+        place = min(1.0, max(0.0, self.place(value)))
         up = draws.chance(0.5)
         for sign in (1, -1) if up else (-1, 1):
-            if -1e-9 <= here + sign * step <= 1 + 1e-9 and self.at(here + sign * step) != value:
-                return self.at(here + sign * step)
+            if -1e-9 <= place + sign * step <= 1 + 1e-9 and self.at(place + sign * step) != value:
+                return self.at(place + sign * step)
         return value
 
     def _choices(self) -> list[Value]:
@@ -277,21 +274,21 @@ class Space:
 
     def read(self, genome: Mapping[str, object]) -> Genome:
         """A genome from elsewhere, as far as it makes sense here; the base's own values for the rest."""
-        known = self.default()
+        values = self.default()
         for name, parameter in self.parameters.items():
             if name in genome and (value := self._admit(parameter, genome[name])) is not None:
-                known[name] = value
-        return known
+                values[name] = value
+        return values
 
     def _admit(self, parameter: Parameter, value: object) -> Value | None:
         if not isinstance(value, bool | int | float | str):
             return parameter.admit(value)
-        asked = (parameter.name, type(value), value)
-        if asked not in self.admitted:
+        key = (parameter.name, type(value), value)
+        if key not in self.admitted:
             if len(self.admitted) >= ADMITTED_MAX:
                 self.admitted.clear()
-            self.admitted[asked] = parameter.admit(value)
-        return self.admitted[asked]
+            self.admitted[key] = parameter.admit(value)
+        return self.admitted[key]
 
     def allows(self, genome: Mapping[str, Value]) -> bool:
         """Whether the program's own assertions hold for this genome."""
@@ -302,10 +299,10 @@ class Space:
 
         Its patches are those of the genome ``like``: that of the program that was edited.
         """
-        genome, found = self.read(like), constants(program)
+        genome, literals = self.read(like), constants(program)
         for name, parameter in self.parameters.items():
             if not name.startswith("+"):
-                value = parameter.admit(found[name].value) if name in found else None
+                value = parameter.admit(literals[name].value) if name in literals else None
                 if value is None:
                     return None
                 genome[name] = value
@@ -331,13 +328,13 @@ def space_of(source: str, patches: Patches = NO_PATCHES) -> Space:
 
     ``patches`` are those of its task.
     """
-    known = constants(source)
+    literals = constants(source)
     offered = [patch_parameter(name) for name in patches.offered(source)]
-    turned = [(constant, parameter) for constant in known.values() if (parameter := constant_parameter(constant))]
+    turned = [(constant, parameter) for constant in literals.values() if (parameter := constant_parameter(constant))]
     room = GENES_MAX - len(offered)
     kept = {id(parameter) for _, parameter in sorted(turned, key=lambda one: not one[0].by_comment)[:room]}
     parameters = [parameter for _, parameter in turned if id(parameter) in kept] + offered
-    values = {name: constant.value for name, constant in known.items()}
+    values = {name: constant.value for name, constant in literals.items()}
     conditions = assertions(source)
-    conditions += [test for pair in divisions(known) if holds([test := divides(*pair)], values)]
+    conditions += [test for pair in divisions(literals) if holds([test := divides(*pair)], values)]
     return Space(source, {parameter.name: parameter for parameter in parameters}, values, tuple(conditions), patches)

@@ -1,11 +1,8 @@
 """What each setting did, from pairs of a run and its parent: a table that everybody computes alike.
 
-A pair counts for a gene when it differs in that gene and in few others, so what the others did is noise here
-and averages out. Differences are taken in one direction: a patch added, a constant raised.
-
-Comparisons: what each setting did in pairs of a run and its parent, by all runs on a task.
-
-The pairs are kept, and new runs add theirs. Left out are runs of strangers, and those that verifiers found false.
+A pair counts for a gene when it differs in that gene and in few others, so what the others did is noise here and
+averages out. Differences are taken in one direction: a patch added, a constant raised. The pairs are kept, and new runs
+add theirs. Left out are runs of strangers, and those that verifiers found false.
 """
 
 from __future__ import annotations
@@ -86,10 +83,10 @@ def differences(parent: PastRun, run: PastRun) -> list[tuple[str, float]]:
     return [(parameter, (after - before) * (1.0 if up else -1.0)) for parameter, up in changed.items()]
 
 
-def ranked(found: Mapping[str, Sequence[float]], *, direction: Direction) -> list[Effect]:
+def ranked(differences_by_name: Mapping[str, Sequence[float]], *, direction: Direction) -> list[Effect]:
     """The effects that differences make, by gene, the surest help first."""
     sign = sign_of(direction)
-    made = [_effect(parameter, values, sign) for parameter, values in found.items()]
+    made = [_effect(parameter, values, sign) for parameter, values in differences_by_name.items()]
     return sorted(made, key=lambda effect: (sign * (effect.high if sign > 0 else effect.low), effect.parameter))
 
 
@@ -99,9 +96,9 @@ def _raised(parent: PastRun, run: PastRun) -> dict[str, bool]:
     for name, new in run.genome.items():
         if new == (old := parent.genome.get(name)):
             continue
-        here, there = _number(new), _number(old)
-        if here is not None and there is not None and here != there:
-            changed[name] = here > there
+        after_number, there = _number(new), _number(old)
+        if after_number is not None and there is not None and after_number != there:
+            changed[name] = after_number > there
     return changed
 
 
@@ -180,18 +177,18 @@ class Comparisons:
     @property
     def effects(self) -> list[Effect]:
         """What each setting did in all pairs, the surest improvement first."""
-        in_order = {name: [each for _, _, each in found.pairs] for name, found in self.by_setting.items()}
+        in_order = {name: [each for _, _, each in setting.pairs] for name, setting in self.by_setting.items()}
         return ranked(in_order, direction="minimize" if self.sign > 0 else "maximize")
 
     def before(self, name: str, time_ms: int | None) -> Seen | None:
         """What pairs say of a setting whose run is older than a time; None: of all pairs."""
-        found = self.by_setting.get(name)
-        if found is None:
+        setting = self.by_setting.get(name)
+        if setting is None:
             return None
-        count = len(found.pairs) if time_ms is None else bisect_left(found.pairs, (time_ms,))
+        count = len(setting.pairs) if time_ms is None else bisect_left(setting.pairs, (time_ms,))
         if not count:
             return None
-        better, worse, total = found.totals[count - 1]
+        better, worse, total = setting.totals[count - 1]
         return Seen(count, better, worse, total / count)
 
 
@@ -223,8 +220,8 @@ def _doubted(log: Log, pairs: list[_Pair]) -> frozenset[bytes]:
         return frozenset(run.id for run in runs.values() if judge(*run).state in DOUBTED)
     heard = verified(log)
     judge_soon(log, heard)
-    found = (log.records.find(run) for run in heard)
-    ran = (record for record in found if record is not None and isinstance(record.body, Run))
+    records = (log.records.find(run) for run in heard)
+    ran = (record for record in records if record is not None and isinstance(record.body, Run))
     return frozenset(record.id for record in ran if judged(log, record).state in DOUBTED)
 
 
@@ -236,14 +233,14 @@ def _grown(log: Log, task: bytes, me: bytes | None, pairs: _Pairs, row: int) -> 
     parents = came | {
         run.id: run for run in log.runs.history_of({c.parent for c in children if c.parent} - came.keys())
     }
-    rules, here, possible = log.tasks.rules(task), trust_context(log, me), is_possible(log, task)
+    rules, context, possible = log.tasks.rules(task), trust_context(log, me), is_possible(log, task)
     past: dict[bytes, PastRun | None] = {}
 
     def past_run(run: HistoryRow) -> PastRun | None:
         if run.id not in past:
             is_whole = rules is None or run.budget == rules.budget
             counts = is_whole and not run.forked and run.value is not None and possible(run.value)
-            past[run.id] = _past(run) if counts and is_heard(run.author, run.time, here, me) else None
+            past[run.id] = _past(run) if counts and is_heard(run.author, run.time, context, me) else None
         return past[run.id]
 
     for child in children:
@@ -253,8 +250,8 @@ def _grown(log: Log, task: bytes, me: bytes | None, pairs: _Pairs, row: int) -> 
             pairs.waiting[child.parent].append(child.id)
             continue
         after, before = past_run(child), past_run(parents[child.parent])
-        if after and before and (found := differences(before, after)):
-            pairs.found.append(_Pair(_signed(child), _signed(parents[child.parent]), tuple(found)))
+        if after and before and (changed := differences(before, after)):
+            pairs.found.append(_Pair(_signed(child), _signed(parents[child.parent]), tuple(changed)))
     return pairs
 
 

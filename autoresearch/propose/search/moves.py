@@ -1,6 +1,6 @@
-"""Ways to make a new genome: anywhere, around a good one, between two, or a few steps from one.
+"""Which genome to try next, given what was tried on this base: the one with the largest expected improvement.
 
-Which genome to try next, given what was tried on this base: the one with the largest expected improvement.
+It is chosen among some made anywhere, around a good one, between two, or a few steps from one.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class Sample:
     """One source that was tried, as a genome of this space; ``weight`` is less on a foreign base."""
 
     genome: Genome
@@ -94,11 +94,11 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A genome to try, the trial it starts from, and what the model expects of it (smaller is better)."""
+    """A genome to try, the sample it starts from, and what the model expects of it (smaller is better)."""
 
     genome: Genome
     kind: ProposalKind
-    parent: Trial | None
+    parent: Sample | None
     expected: float | None
 
 
@@ -114,8 +114,8 @@ MOST_CLAIMS = 50
 
 def next_move(
     space: Space,
-    working: Sequence[Trial],
-    failed: Sequence[Trial],
+    working: Sequence[Sample],
+    failed: Sequence[Sample],
     claimed: Sequence[Genome],
     draws: Draws,
     fresh: Fresh,
@@ -128,7 +128,9 @@ def next_move(
     elsewhere meanwhile.
     """
     parameters = list(space.parameters.values())
-    standing = _first_tier(working)
+    # What may be built upon: those of the first tier that there is.
+    first = min((trial.tier for trial in working), key=by_tier, default=None)
+    standing = [trial for trial in working if trial.tier is not None and trial.tier == first]
     most = settings.few << min(10, max(0, len(working) - settings.few_until))
     has_evidence = most >= len(parameters)
     parents = _parents(standing, settings) if has_evidence else standing[:1]
@@ -143,9 +145,9 @@ def next_move(
         return _near(space, parents, draws, usable, settings)
     if has_evidence and draws.chance(settings.random_share):
         return _random(parameters, draws, usable)
-    scale = _scale([trial.score for trial in working])
+    scale = _scale([sample.score for sample in working])
     model = _model(parameters, working, failed, claimed[:MOST_CLAIMS], scale, draws, settings)
-    best = min(model.at(trial.genome)[0] for trial in parents)
+    best = min(model.at(sample.genome)[0] for sample in parents)
 
     def promise(genome: Genome) -> float:
         return float(f"{expected_improvement(*model.at(genome), best):.9g}")
@@ -154,29 +156,23 @@ def next_move(
     if not drawn:
         return _random(parameters, draws, usable)
     genome = _climb(parameters, drawn, promise, draws, reachable, settings)
-    parent = min(parents, key=lambda trial: (_changes(trial.genome, genome), trial.score))
+    parent = min(parents, key=lambda sample: (_changes(sample.genome, genome), sample.score))
     genome = _without_ballast(parent.genome, genome, promise, usable)
     local = _changes(parent.genome, genome) <= MOST_LOCAL
     return Move(genome, "local" if local else "model", parent, scale.score(model.at(genome)[0]))
 
 
-def _first_tier(working: Sequence[Trial]) -> Sequence[Trial]:
-    """What may be built upon: those of the first tier that there is."""
-    first = min((trial.tier for trial in working), key=by_tier, default=None)
-    return [trial for trial in working if trial.tier is not None and trial.tier == first]
-
-
-def _parents(standing: Sequence[Trial], settings: Settings) -> Sequence[Trial]:
+def _parents(standing: Sequence[Sample], settings: Settings) -> Sequence[Sample]:
     """The good, on this base where there are some."""
     share = round(settings.good_share * len(standing))
     good = standing[: min(settings.most_good, max(settings.least_good, share))]
-    return [trial for trial in good if trial.weight == 1] or good
+    return [sample for sample in good if sample.weight == 1] or good
 
 
 def _draw(
     parameters: Sequence[Parameter],
-    parents: Sequence[Trial],
-    working: Sequence[Trial],
+    parents: Sequence[Sample],
+    working: Sequence[Sample],
     draws: Draws,
     usable: Fresh,
     settings: Settings,
@@ -268,8 +264,8 @@ def _scale(scores: Sequence[float]) -> _Scale:
 
 def _model(
     parameters: Sequence[Parameter],
-    working: Sequence[Trial],
-    failed: Sequence[Trial],
+    working: Sequence[Sample],
+    failed: Sequence[Sample],
     claimed: Sequence[Genome],
     scale: _Scale,
     draws: Draws,
@@ -277,16 +273,20 @@ def _model(
 ) -> Process:
     """The model of what was tried; a failure counts as the worst fifth, and bad runs weigh less than good ones."""
     rows = [
-        (trial.genome, scale.standard(trial.score), trial.weight * max(settings.least_weight, 1.0 - i / len(working)))
-        for i, trial in enumerate(working)
+        (
+            sample.genome,
+            scale.standard(sample.score),
+            sample.weight * max(settings.least_weight, 1.0 - i / len(working)),
+        )
+        for i, sample in enumerate(working)
     ]
-    rows += [(trial.genome, scale.standard(scale.cap), trial.weight * settings.least_weight) for trial in failed]
+    rows += [(sample.genome, scale.standard(scale.cap), sample.weight * settings.least_weight) for sample in failed]
     if len(rows) > MOST_ROWS:
         rows = rows[: MOST_ROWS // 2] + draws.sample(rows[MOST_ROWS // 2 :], MOST_ROWS // 2)
     return fit(parameters, rows, claimed, settings.belief)
 
 
-def _near(space: Space, parents: Sequence[Trial], draws: Draws, usable: Fresh, settings: Settings) -> Move | None:
+def _near(space: Space, parents: Sequence[Sample], draws: Draws, usable: Fresh, settings: Settings) -> Move | None:
     """A few changes to the best program that is known, or to the base; anything where no such thing is left."""
     parent = next(iter(parents), None)
     centre = space.default() if parent is None else parent.genome

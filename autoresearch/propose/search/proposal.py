@@ -1,7 +1,4 @@
-"""Titles and hypotheses in plain words, from the numbers that the search has at hand.
-
-What a proposer is given and what it gives back.
-"""
+"""What a proposer is given and what it gives back; titles and hypotheses in plain words, from the numbers at hand."""
 
 from __future__ import annotations
 

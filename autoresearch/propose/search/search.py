@@ -1,17 +1,13 @@
-"""The base that the search stands on: the task's baseline, or a hand-written source that leads.
+"""The built-in proposer: what to try next, from everything that was tried and is being tried.
 
-What was tried on another base is weak knowledge here: its genomes are read as far as they make sense, its
-scores are shifted so that the best of that base is as good as the best of this one, and it weighs half.
+Pure and deterministic: the same runs and claims, in any order, give the same proposal on every machine, so a proposal
+can be recomputed by whoever holds the same log.
 
-When a seed more is worth more than a new idea: before much is built on a lucky run.
-
-While the search makes large steps, its leaders soon fall to better ones and their luck does not matter. So a
-leader earns its seeds by what is built on it: the first after a few children, the next after as many again.
-
-The built-in proposer: what to try next, from everything that was tried and is being tried.
-
-Pure and deterministic: the same runs and claims, in any order, give the same proposal on every machine, so a
-proposal can be recomputed by whoever holds the same log.
+It stands on a base: the task's baseline, or a hand-written source that leads. What was tried on another base is weak
+knowledge: its genomes are read as far as they make sense, its scores are shifted so that the best of that base is as
+good as the best of this one, and it weighs half. While the search makes large steps, its leaders soon fall to better
+ones and their luck does not matter. So a leader earns seeds by what is built on it: the first after a few children, the
+next after as many again.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from autoresearch.propose.program.ranges import Draws, Value
 from autoresearch.propose.program.space import Genome, Space, space_of
 from autoresearch.propose.search.effects import effects
 from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun, gather
-from autoresearch.propose.search.moves import Move, Settings, Trial, next_move
+from autoresearch.propose.search.moves import Move, Sample, Settings, next_move
 from autoresearch.propose.search.proposal import (
     LiveClaim,
     Problem,
@@ -74,13 +70,13 @@ def base_of(candidate: Candidate, baseline: bytes) -> bytes | None:
     return None if base == baseline else base
 
 
-def trials(ground: Base, evidence: Evidence, baseline: bytes) -> tuple[list[Trial], list[Trial]]:
+def samples(ground: Base, evidence: Evidence, baseline: bytes) -> tuple[list[Sample], list[Sample]]:
     """What was tried, as genomes of this space: what worked, best first, and what failed."""
     best: dict[bytes | None, float] = {}
     for candidate in evidence.working:
         best.setdefault(base_of(candidate, baseline), candidate.estimate)
-    working: list[Trial] = []
-    failed: list[Trial] = []
+    working: list[Sample] = []
+    failed: list[Sample] = []
     for candidate in evidence.candidates:
         base = base_of(candidate, baseline)
         own = base == ground.base
@@ -90,8 +86,8 @@ def trials(ground: Base, evidence: Evidence, baseline: bytes) -> tuple[list[Tria
         genome = ground.space.default() if itself else ground.space.read(candidate.first.genome)
         shift = 0.0 if own or ground.base not in best else best[ground.base] - best.get(base, 0.0)
         weight = 1.0 if own else FOREIGN_WEIGHT
-        trial = Trial(genome, candidate.first, candidate.estimate + shift, weight, candidate.tier)
-        (failed if candidate.runs == 0 else working).append(trial)
+        sample = Sample(genome, candidate.first, candidate.estimate + shift, weight, candidate.tier)
+        (failed if candidate.runs == 0 else working).append(sample)
     return sorted(working, key=lambda t: (t.score, t.weight < 1, t.run.source_digest)), failed
 
 
@@ -208,10 +204,10 @@ def _memory(runs: Collection[PastRun], claims: Collection[LiveClaim]) -> tuple[b
 
 def _in_flight(state: _State) -> dict[bytes, int]:
     """How many seeds of each source that has run already are being run now."""
-    known = {candidate.source_digest for candidate in state.evidence.candidates}
+    sources = {candidate.source_digest for candidate in state.evidence.candidates}
     counts: dict[bytes, int] = {}
     for claim in state.claims:
-        if claim.source_digest in known:
+        if claim.source_digest in sources:
             counts[claim.source_digest] = counts.get(claim.source_digest, 0) + 1
     return counts
 
@@ -219,10 +215,10 @@ def _in_flight(state: _State) -> dict[bytes, int]:
 def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | None:
     """A source that nobody has tried: None when the space has no more to give."""
     space = state.ground.space
-    working, failed = trials(state.ground, state.evidence, state.baseline)
+    working, failed = samples(state.ground, state.evidence, state.baseline)
     claimed = [space.read(claim.genome) for claim in state.claims if claim.genome]
     seen = {_key(genome) for genome in claimed}
-    seen |= {_key(trial.genome) for trial in (*working, *failed)}
+    seen |= {_key(sample.genome) for sample in (*working, *failed)}
     held = {digest for digest, _ in state.taken}
     texts = [name for name, value in space.default().items() if isinstance(value, str)]
     broken = _always_failed(texts, working, failed)
@@ -242,17 +238,17 @@ def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | N
     return None
 
 
-def _always_failed(texts: Sequence[str], working: Sequence[Trial], failed: Sequence[Trial]) -> set[tuple[Value, ...]]:
+def _always_failed(texts: Sequence[str], working: Sequence[Sample], failed: Sequence[Sample]) -> set[tuple[Value, ...]]:
     """Choices that failed so often together, whatever the numbers, and never worked: they do not fit."""
     if not texts:
         return set()
-    counts = Counter(tuple(trial.genome[name] for name in texts) for trial in failed)
-    worked = {tuple(trial.genome[name] for name in texts) for trial in working}
+    counts = Counter(tuple(sample.genome[name] for name in texts) for sample in failed)
+    worked = {tuple(sample.genome[name] for name in texts) for sample in working}
     return {choices for choices, count in counts.items() if count >= FAILURES and choices not in worked}
 
 
 def _proposal(
-    state: _State, move: Move, source: str, digest: bytes, known: tuple[list[Trial], list[Trial]]
+    state: _State, move: Move, source: str, digest: bytes, known: tuple[list[Sample], list[Sample]]
 ) -> Proposal:
     space, (working, failed) = state.ground.space, known
     before = space.default() if move.parent is None else move.parent.genome
@@ -267,8 +263,8 @@ def _proposal(
         closing = f"Expected {expected:.4f}; the best so far is {best:.4f}, one seed moves it by about "
         closing += f"{state.evidence.noise:.4f}."
     count = max(1, len(working) // 10)
-    good = [trial.genome for trial in working[:count]]
-    rest = [trial.genome for trial in (*working[count:], *failed)]
+    good = [sample.genome for sample in working[:count]]
+    rest = [sample.genome for sample in (*working[count:], *failed)]
     gains = _gains(state, change)
     return Proposal(
         source=source,

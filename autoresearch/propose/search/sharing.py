@@ -1,18 +1,15 @@
-"""Which of several proposers gets the next run: the one that brought most for its cost, with room to be wrong. Pure.
+"""Which of several proposers makes the next change, and why not another: limits, pauses after failures, shares. Pure.
 
 A cost-aware bandit: each has a share of the runs in proportion to its gain for a unit of cost, and never less than
-:data:`LEAST_SHARE`. What is new is taken to be as good as the others until it has runs of its own.
-
-Which proposer makes the next change, and why not another: limits, pauses after failures, shares. Pure.
-
-What the changes of each proposer brought this device: its newest runs on a task, against their parents.
+:data:`LEAST_SHARE`. The gain is what its changes brought this device: its newest runs on a task, against their parents.
+What is new is taken to be as good as the others until it has runs of its own.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autoresearch.errors import UsageError
 from autoresearch.log.local import ModelCost, ModelLedger
@@ -75,13 +72,13 @@ def choose(brought: Mapping[str, Brought], draws: Draws) -> str:
     if not brought:
         raise ValueError("there is no proposer to choose from")
     left = draws.uniform()
-    found = ""
+    chosen = ""
     for name, share in shares(brought).items():
-        found = name
+        chosen = name
         left -= share
         if left < 0:
             break
-    return found
+    return chosen
 
 
 SEARCH, LLM, COMMAND, MIX = "search", "llm", "command", "mix"
@@ -99,12 +96,12 @@ class Standing:
 
 def configured(settings: Settings) -> list[str]:
     """The proposers that this node has: the search always."""
-    found = [SEARCH]
+    proposers = [SEARCH]
     if settings.llm.model:
-        found.append(LLM)
+        proposers.append(LLM)
     if settings.agent.command:
-        found.append(COMMAND)
-    return found
+        proposers.append(COMMAND)
+    return proposers
 
 
 def check_proposer(wanted: str, settings: Settings) -> None:
@@ -171,10 +168,10 @@ def brought_by(log: Log, ledger: ModelLedger, task: Task, me: bytes, proposers: 
     runs = [stored.record for stored in log.runs.newest(task.digest, limit=RUNS_READ, author=me)]
     bodies = [record.body for record in runs if isinstance(record.body, Run)]
     parents = {row.id: row.value for row in log.runs.history_of({body.parent for body in bodies if body.parent})}
-    found = _sums(bodies, parents, task)
+    sums = _sums(bodies, parents, task)
     since_ms = min((record.time for record in runs), default=0)
     return {
-        name: _with_money(found.get(name, Brought()), ledger.spent(name, since_ms=since_ms).cost) for name in proposers
+        name: replace(sums.get(name, Brought()), money=ledger.spent(name, since_ms=since_ms).cost) for name in proposers
     }
 
 
@@ -198,7 +195,3 @@ def _gain(body: Run, parents: Mapping[bytes, float | None], task: Task) -> float
     if body.value is None or before is None:
         return 0.0
     return max(0.0, sign_of(task.metric.direction) * (before - body.value) - (task.metric.noise or 0.0))
-
-
-def _with_money(brought: Brought, money: float) -> Brought:
-    return Brought(brought.runs, brought.better, brought.gain, brought.seconds, money)

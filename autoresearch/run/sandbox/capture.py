@@ -1,6 +1,6 @@
-"""The result channel: JSON lines from a program that nobody trusts. Nothing it writes raises.
+"""What a run says and leaves: the capped log, the capped checkpoint file, the result channel.
 
-What a run says and leaves: the capped log and the capped checkpoint file.
+The channel has JSON lines from a program that nobody trusts. Nothing it writes raises.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What the launcher is told: program, limits, user, landlock rules and filter, marshalled as text.
+"""How a sandboxed run is started: the launcher's argument, and the command line of bubblewrap.
 
-The bubblewrap command line: the file system, namespaces and capabilities of a run.
+The argument is program, limits, user, landlock rules and filter, marshalled as text. The command line says file system,
+namespaces and capabilities.
 
 Started by an ordinary user, bubblewrap makes a user namespace and closes the way to more of them. Started by root it
-makes none, so that the launcher can change to an unused user id of the machine: the kernel counts no process limit
-for root's own id, whatever name a namespace gives it.
+makes none, so that the launcher can change to an unused user id of the machine: the kernel counts no process limit for
+root's own id, whatever name a namespace gives it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Landlock: what the kernel offers and which paths a run may see. The launcher makes the system calls.
+"""What the kernel refuses a run: paths by Landlock, system calls by a filter in classic BPF.
 
-Source: Linux ``Documentation/userspace-api/landlock.rst``.
+The launcher applies both. The filter is generated here so that no libseccomp is needed.
 
-The system-call filter as classic BPF, generated here so that no libseccomp is needed.
-
-A list of refused calls, not of allowed ones: training programs use hundreds of calls, and the wall proper is made of
-namespaces or landlock. The filter closes what those leave open. Sources: seccomp(2), bpf(2) of the BSD packet filter.
+The filter is a list of refused calls, not of allowed ones: training programs use hundreds of calls, and the wall proper
+is made of namespaces or landlock. It closes what those leave open. Sources: Linux
+``Documentation/userspace-api/landlock.rst``, seccomp(2), bpf(2) of the BSD packet filter.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How well a run is walled in here: the ladder of isolation levels and its words.
+"""What execution takes and gives: a job with its limits in, an outcome out.
 
-What execution takes and gives: a job with its limits in, an outcome out.
+Also the ladder of isolation levels, how well a run is walled in.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What of this machine a run may see, and the environment it starts with.
 
-Another Python than the node's own: where it is, what a run has to see of it, and which packages it has.
+Also of another Python than the node's own: where it is, what of it a run has to see, which packages it has.
 """
 
 from __future__ import annotations

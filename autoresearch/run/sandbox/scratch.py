@@ -1,11 +1,8 @@
-"""File descriptors with one owner: whatever was opened here is closed exactly once.
+"""Temporary folders and descriptors with one owner. Whatever was opened here is closed exactly once.
 
-Removes what a stranger's program left on disk, however it is nested or protected.
-
-Temporary folders that the next one takes away when whoever made them was killed.
-
-A folder is locked (flock(2)) for as long as a process that uses it lives; the kernel lets go of the lock however that
-process ends. So whatever isn't locked is nobody's.
+Also what a stranger's program left on disk is removed, however it is nested or protected. A folder is locked (flock(2))
+for as long as a process that uses it lives; the kernel lets go of the lock however that process ends. So whatever isn't
+locked is nobody's, and the next run takes it away.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""From what was seen to a status and a sentence. Pure.
+"""The loop beside a running tree: reads its pipes, looks at what it uses, says when to stop it.
 
-The loop beside a running tree: reads its pipes, looks at what it uses, says when to stop it.
+Also how what was seen becomes a status and a sentence.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Episodes in files, one each, with the names of RLDS.
+"""Buffers for transitions of environments: their columns follow from the spaces.
 
-A step has observation, action, reward, discount, is_first, is_last and is_terminal. An episode of n transitions has
-n + 1 steps: the last one holds the observation in which it ended, its action is zero.
-https://github.com/google-research/rlds
-
-Buffers filled from episodes in files.
-
-Buffers for transitions of environments: their columns follow from the spaces, and episodes may be written down.
+Episodes may be written to files, one each, with the names of RLDS, and buffers filled from them. A step has
+observation, action, reward, discount, is_first, is_last and is_terminal. An episode of n transitions has n + 1 steps:
+the last one holds the observation in which it ended, its action is zero. https://github.com/google-research/rlds
 """
 
 from __future__ import annotations
@@ -168,12 +164,8 @@ def _files(folder: Path) -> list[Path]:
 
 def _same(one: Mapping[Key, Array], other: Mapping[Key, Array]) -> bool:
     return one.keys() == other.keys() and all(
-        np.array_equal(one[key], other[key], equal_nan=_floats(one[key])) for key in one
+        np.array_equal(one[key], other[key], equal_nan=(one[key].dtype.kind in "fc")) for key in one
     )
-
-
-def _floats(value: Array) -> bool:
-    return value.dtype.kind in "fc"
 
 
 Transform = Callable[[dict[str, Any], dict[str, Any]], Mapping[str, Any] | None]
@@ -205,9 +197,9 @@ def make_datastore(
     if type != "trajectory_buffer":
         hint = "replay_buffer, trajectory_buffer or queued_datastore"
         raise UsageError(f"no store is of the type {type}", hint=hint)
-    found = populate_datastore(TrajectoryBuffer(capacity), dataset_dir, type, data_transform)
-    found.register_sample_config("training", {name: LatestSampler() for name in found.dataset})
-    return found
+    buffer = populate_datastore(TrajectoryBuffer(capacity), dataset_dir, type, data_transform)
+    buffer.register_sample_config("training", {name: LatestSampler() for name in buffer.dataset})
+    return buffer
 
 
 def populate_datastore(
@@ -354,13 +346,13 @@ def make_default_trajectory_buffer(
         (END,): Column((), "bool"),
     }
     shapes = [DataShape(key, each.shape, each.dtype) for key, each in layout.items()]
-    found = TrajectoryBufferDataStore(capacity, shapes, device=device, rlds_logger=rlds_logger)
+    buffer = TrajectoryBufferDataStore(capacity, shapes, device=device, rlds_logger=rlds_logger)
 
     def parted(batch: dict[str, Any], valid: dict[str, Any]) -> Sampled:
         return nested({key: batch[shown(key)] for key in layout}), nested({key: valid[shown(key)] for key in layout})
 
-    found.register_sample_config("training", {shown(key): LatestSampler() for key in layout}, transform=parted)
-    return found
+    buffer.register_sample_config("training", {shown(key): LatestSampler() for key in layout}, transform=parted)
+    return buffer
 
 
 def _checked(logger: EpisodeWriter | None) -> EpisodeWriter | None:

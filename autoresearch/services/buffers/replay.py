@@ -1,6 +1,6 @@
-"""Buffers in files: numpy's npz with a JSON header, read without pickle.
+"""A replay buffer: the newest rows of experience, drawn uniformly, safe for several threads.
 
-A replay buffer: the newest rows of experience, drawn uniformly. Safe for several threads.
+Also buffers in files: numpy's npz with a JSON header, read without pickle.
 """
 
 from __future__ import annotations
@@ -87,23 +87,23 @@ def unpack_header(arrays: Mapping[str, Array], kind: type[_H], path: str) -> _H:
 
 def generator_of(state: Mapping[str, Any], path: str) -> np.random.Generator:
     """The random generator of a file. Raises UsageError where its state is none."""
-    found = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     try:
-        found.bit_generator.state = state
+        generator.bit_generator.state = state
     except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise UsageError(f"{path} is damaged: {one_line(str(error), 120)}") from None
-    return found
+    return generator
 
 
 def pack_columns(header: msgspec.Struct, ring: Ring, first: int, end: int) -> dict[str, Array]:
     """A header and the rows from ``first`` to before ``end``."""
     entries = [_Entry(key, column) for key, column in ring.layout.items()]
-    found = {
+    arrays = {
         HEADER: pack_header(header),
         _COLUMNS: np.frombuffer(msgspec.json.encode(entries), np.uint8),
     }
     taken = ring.take(np.arange(first, end))
-    return {**found, **{_name(key): each for key, each in taken.items()}}
+    return {**arrays, **{_name(key): each for key, each in taken.items()}}
 
 
 def _name(key: Key) -> str:
@@ -208,9 +208,9 @@ class ReplayBuffer(DataStoreBase):
         if keys is None:
             return None
         names = list(keys)
-        here = {key[0] for key in self._ring.layout if key}
-        if missing := [name for name in names if name not in here]:
-            raise UsageError(f"the buffer has no {', '.join(missing)}", hint=f"it has {', '.join(sorted(here))}")
+        fields = {key[0] for key in self._ring.layout if key}
+        if missing := [name for name in names if name not in fields]:
+            raise UsageError(f"the buffer has no {', '.join(missing)}", hint=f"it has {', '.join(sorted(fields))}")
         return [key for key in self._ring.layout if key[0] in names]
 
     def save(self, path: str | Path) -> None:
@@ -229,9 +229,9 @@ class ReplayBuffer(DataStoreBase):
             NotFound: there is no such file.
             UsageError: the file is no replay buffer.
         """
-        found = cls.__new__(cls)
-        found._restore(read_arrays(Path(path)), str(path))  # noqa: SLF001 - its own
-        return found
+        buffer = cls.__new__(cls)
+        buffer._restore(read_arrays(Path(path)), str(path))  # noqa: SLF001 - its own
+        return buffer
 
     def _restore(self, arrays: Mapping[str, Array], path: str) -> None:
         header = unpack_header(arrays, _Header, path)

@@ -1,8 +1,7 @@
-"""Rows of experience as arrays: a row is one value, or a mapping of values and further mappings. Pure.
+"""Rows of experience as arrays: columns of a fixed number of rows, where a new row takes the place of the oldest.
 
-Each value has a key: the names that lead to it. A row that is one value has the empty key.
-
-Columns of a fixed number of rows; a new row takes the place of the oldest. Pure. Not safe for several threads.
+Pure. Not safe for several threads. A row is one value, or a mapping of values and further mappings. Each value has a
+key: the names that lead to it. A row that is one value has the empty key.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ def flat(row: object) -> dict[Key, Array]:
     return found
 
 
-def _walk(value: object, key: Key, found: dict[Key, Array]) -> None:
+def _walk(value: object, key: Key, values: dict[Key, Array]) -> None:
     if not isinstance(value, Mapping):
-        found[key] = as_array(value, shown(key))
+        values[key] = as_array(value, shown(key))
         return
     for name, each in value.items():
         if not isinstance(name, str):
             raise UsageError(f"a row's name must be text, not {type(name).__name__}")
-        _walk(each, (*key, name), found)
+        _walk(each, (*key, name), values)
 
 
 def as_array(value: object, name: str) -> Array:
@@ -126,8 +125,10 @@ def fitted(row: Mapping[Key, Array], layout: Layout) -> dict[Key, Array]:
     if row.keys() != layout.keys():
         lacks = ", ".join(shown(key) for key in layout if key not in row)
         more = ", ".join(shown(key) for key in row if key not in layout)
-        told = "; ".join(f"{word} {names}" for word, names in (("it lacks", lacks), ("it also has", more)) if names)
-        raise UsageError(f"the row's names are not those of the buffer: {told}")
+        difference = "; ".join(
+            f"{word} {names}" for word, names in (("it lacks", lacks), ("it also has", more)) if names
+        )
+        raise UsageError(f"the row's names are not those of the buffer: {difference}")
     return {key: _fitted(row[key], column, key) for key, column in layout.items()}
 
 
@@ -195,5 +196,5 @@ class Ring:
 
     def rows(self, indices: Array) -> list[dict[Key, Any]]:
         """Copies of rows, each a mapping of its own."""
-        found = self.take(indices)
-        return [{key: column[place] for key, column in found.items()} for place in range(len(indices))]
+        rows = self.take(indices)
+        return [{key: column[place] for key, column in rows.items()} for place in range(len(indices))]

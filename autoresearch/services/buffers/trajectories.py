@@ -1,8 +1,6 @@
-"""Which indices of a ring belong to which trajectory, and which may be drawn. Pure.
+"""A buffer that knows which rows of its ring belong to one trajectory, so that windows never reach over an end.
 
 Indices only grow, but for one case: a trajectory that ends too short is dropped, and its indices are used again.
-
-A buffer that knows which rows belong to one trajectory, so that windows never reach over an end.
 """
 
 from __future__ import annotations
@@ -105,12 +103,12 @@ class Spans:
         """
         if self.oldest >= self.newest:
             raise UsageError("no trajectory is long enough to sample from", hint="insert more rows before sample()")
-        found = np.empty(0, np.int64)
-        while len(found) < count:  # every trajectory has at least one such index
-            tried = random.integers(self.oldest, self.newest, 2 * (count - len(found)) + 8)
+        fitting = np.empty(0, np.int64)
+        while len(fitting) < count:  # every trajectory has at least one such index
+            tried = random.integers(self.oldest, self.newest, 2 * (count - len(fitting)) + 8)
             begins, ends = self.bounds(tried)
-            found = np.concatenate([found, tried[(tried + begin >= begins) & (tried + end <= ends)]])
-        return found[:count]
+            fitting = np.concatenate([fitting, tried[(tried + begin >= begins) & (tried + end <= ends)]])
+        return fitting[:count]
 
     def moved(self, indices: Array, begin: int, end: int) -> Array:
         """Given indices, moved within their trajectories until their windows lie in them. Raises UsageError."""
@@ -133,7 +131,7 @@ class Spans:
     @classmethod
     def restored(cls, state: SpansState, path: str) -> Self:
         """The same again. Raises UsageError where the numbers contradict each other."""
-        found = cls(state.capacity, state.shortest)
+        ledger = cls(state.capacity, state.shortest)
         in_order = state.oldest >= 0 and state.newest <= state.following and 0 <= state.begin <= state.following
         fits = state.oldest + sum(state.lengths) == state.following <= state.oldest + state.capacity
         if not (in_order and fits and state.lengths and min(state.lengths) >= 0):
@@ -141,12 +139,12 @@ class Spans:
         at = state.oldest
         for length in state.lengths[:-1]:
             places = np.arange(at, at + length) % state.capacity
-            found._begins[places], found._ends[places] = at, at + length
+            ledger._begins[places], ledger._ends[places] = at, at + length
             at += length
-        found._begins[np.arange(at, state.following) % state.capacity] = state.begin
-        found.oldest, found.newest, found.following = state.oldest, state.newest, state.following
-        found._begin = state.begin
-        return found
+        ledger._begins[np.arange(at, state.following) % state.capacity] = state.begin
+        ledger.oldest, ledger.newest, ledger.following = state.oldest, state.newest, state.following
+        ledger._begin = state.begin
+        return ledger
 
 
 Sampled = tuple[dict[str, Any], dict[str, Any]]
@@ -278,8 +276,8 @@ class TrajectoryBuffer(DataStoreBase):
         with self._lock:
             config = self._configs.get(sampler_name)
             if config is None:
-                known = ", ".join(self._configs) or "none"
-                raise UsageError(f"no sample config {sampler_name}", hint=f"register_sample_config; here are: {known}")
+                names = ", ".join(self._configs) or "none"
+                raise UsageError(f"no sample config {sampler_name}", hint=f"register_sample_config; here are: {names}")
             if force_indices is None:
                 drawn = self._spans.draw(self._random, batch_size, config.begin, config.end)
             else:
@@ -321,10 +319,10 @@ class TrajectoryBuffer(DataStoreBase):
         header = unpack_header(loaded_data, _Header, path)
         spans = Spans.restored(header.spans, path)
         ring = unpack_columns(loaded_data, spans.capacity, spans.oldest, spans.following, path)
-        found = cls.__new__(cls)
-        found._start(spans, ring, generator_of(header.random, path))  # noqa: SLF001 - its own
-        ledger_of(found, Ledger(header.offsets))
-        return found
+        buffer = cls.__new__(cls)
+        buffer._start(spans, ring, generator_of(header.random, path))  # noqa: SLF001 - its own
+        ledger_of(buffer, Ledger(header.offsets))
+        return buffer
 
     def save(self, path: str | Path) -> None:
         """Write it to a file in numpy's npz format, whole or not at all. Nothing in the file is pickled."""
@@ -342,5 +340,5 @@ class TrajectoryBuffer(DataStoreBase):
 
 
 def _ended(row: dict[Key, Any], end: bool) -> dict[str, Any]:  # noqa: FBT001
-    found = nested(row)
-    return {**(found if isinstance(found, dict) else {"value": found}), END: end}
+    nested_row = nested(row)
+    return {**(nested_row if isinstance(nested_row, dict) else {"value": nested_row}), END: end}

@@ -35,13 +35,13 @@ class _Remote:
 
     def spec(self, *, vector: bool) -> dict[str, Any]:
         """What the environment is. Raises UsageError where it is a vector and should not be, or the other way."""
-        found = self._asked({"type": "spec"})
-        if not isinstance(found, dict) or "num_envs" not in found:
+        spec = self._asked({"type": "spec"})
+        if not isinstance(spec, dict) or "num_envs" not in spec:
             raise BadMessage("what the server answered is no environment", hint="is it another service's port?")
-        if (found["num_envs"] is not None) != vector:
+        if (spec["num_envs"] is not None) != vector:
             kind, name = ("a vector of", "GymVectorEnvClient") if not vector else ("one", "GymEnvClient")
             raise UsageError(f"the server has {kind} environment{'' if vector else 's'}", hint=f"use {name}")
-        return found
+        return spec
 
     def do(self, kind: str, given: object) -> Any:  # noqa: ANN401
         """Reset, step or render, once. Raises ServiceError where it failed."""
@@ -161,8 +161,8 @@ class GymVectorEnvClient(gymnasium.vector.VectorEnv[Any, Any, Any]):
 def _autoreset(mode: object) -> dict[str, Any]:
     """When a vector's environments begin again, as its metadata has it; older versions of Gymnasium have none."""
     modes = getattr(gymnasium.vector, "AutoresetMode", None)
-    found = next((each for each in modes or () if each.value == mode), None)
-    return {} if found is None else {"autoreset_mode": found}
+    value = next((each for each in modes or () if each.value == mode), None)
+    return {} if value is None else {"autoreset_mode": value}
 
 
 def _given(seed: object, options: object) -> dict[str, object]:

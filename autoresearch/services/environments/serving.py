@@ -87,11 +87,11 @@ class GymEnvServer:
             observation, info = self.env.reset(**_options(given))
             return (observation, _sendable(info))
         if self._owner != client:
-            told = "another client has reset this environment" if self._owner else "no episode is in progress"
-            raise ServiceRefused(told, hint="reset() begins an episode")
+            reason = "another client has reset this environment" if self._owner else "no episode is in progress"
+            raise ServiceRefused(reason, hint="reset() begins an episode")
         if kind == "step":
-            *found, info = self.env.step(given)
-            return (*found, _sendable(info))
+            *step, info = self.env.step(given)
+            return (*step, _sendable(info))
         if kind == "render":
             return self.env.render()
         raise ServiceRefused("an environment server does not know this question")
@@ -122,8 +122,8 @@ def _sendable(info: Any) -> dict[str, Any]:  # noqa: ANN401
     """What can be sent of an info: arrays of objects become lists; what nothing can be made of is left out."""
     if not isinstance(info, Mapping):
         return {}
-    found = {str(name): _listed(each) for name, each in info.items()}
-    return {name: each for name, each in found.items() if _is_sendable(each)}
+    values = {str(name): _listed(each) for name, each in info.items()}
+    return {name: each for name, each in values.items() if _is_sendable(each)}
 
 
 def _listed(value: Any) -> Any:  # noqa: ANN401

@@ -1,12 +1,7 @@
-"""An answer as frames: a value, or an error by its name, sentence and hint. Pure.
+"""A client that asks a server and waits for its answer: a value, or an error by its name, sentence and hint.
 
-A client that asks a server and waits for its answer.
-
-What clients do with a failure: programs written for agentlace expect None, others typed errors.
-
-Whether a client and its server were given the same configuration. Pure.
-
-Ports are not compared: a forwarded port is another one, and the system may choose them.
+On a failure, programs written for agentlace get None, others typed errors. Client and server must have been given the
+same configuration. Ports are not compared: a forwarded port is another one, and the system may choose them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""A server of newest values: each subscriber asks for what is newer than it has, and gets the newest alone.
+"""A server of newest values and its subscribers, each a thread that asks again and again for what is newer than it has.
 
-So a slow subscriber loses what lies between, never the newest, and a new one gets the newest at once.
-
-A subscriber: a thread that asks a publisher for the newest value, again and again.
+It gets the newest alone: a slow subscriber loses what lies between, never the newest, and a new one gets it at once.
 """
 
 from __future__ import annotations

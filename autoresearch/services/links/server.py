@@ -1,8 +1,7 @@
-"""Which clients may speak to a server with keys: ZeroMQ asks in the process, by ZAP (rfc.zeromq.org/27).
+"""A server of questions: one thread touches its sockets and answers, one question at a time or several at once.
 
-A server's thread: it alone touches the server's sockets; other threads ring a bell inside the process.
-
-A server of questions: one thread answers them, one at a time or several at once.
+Also other threads ring a bell inside the process. With keys, ZeroMQ asks in the process which clients may speak, by ZAP
+(rfc.zeromq.org/27).
 """
 
 from __future__ import annotations
@@ -60,8 +59,15 @@ class Guard:
     def _reply(self, request: list[bytes]) -> list[bytes]:
         match request:
             case [version, number, _, _, _, b"CURVE", key] if version == _VERSION:
-                known = key in self._clients
-                return [_VERSION, number, b"200" if known else b"400", b"" if known else b"unknown key", b"", b""]
+                is_client = key in self._clients
+                return [
+                    _VERSION,
+                    number,
+                    b"200" if is_client else b"400",
+                    b"" if is_client else b"unknown key",
+                    b"",
+                    b"",
+                ]
         return [_VERSION, request[1] if len(request) > 1 else b"", b"400", b"keys are needed", b"", b""]
 
 
@@ -305,5 +311,5 @@ def _answer_of(handle: Handle, value: object) -> object:
 
 def _failed(error: BaseException) -> ServiceFailed:
     _logger.warning("a service's callback raised an error", exc_info=error)
-    said = one_line(f"{type(error).__name__}: {error}", 300)
-    return ServiceFailed(f"the server's callback raised {said}", hint="the server's log has the whole error")
+    sentence = one_line(f"{type(error).__name__}: {error}", 300)
+    return ServiceFailed(f"the server's callback raised {sentence}", hint="the server's log has the whole error")

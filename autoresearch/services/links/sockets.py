@@ -1,6 +1,6 @@
-"""Keys of services (ZeroMQ CURVE): who may ask a server, and which server it is. Traffic with keys is encrypted.
+"""What the sockets of servers and clients have in common: addresses, options, receiving within limits.
 
-What the sockets of servers and clients have in common: addresses, options, receiving within limits.
+Also keys (ZeroMQ CURVE): who may ask a server, and which server it is. Traffic with keys is encrypted.
 """
 
 from __future__ import annotations
@@ -105,12 +105,12 @@ class ClientKeys(msgspec.Struct, frozen=True):
 def public_key(key: bytes | str) -> bytes:
     """A public key from bytes or 64 hexadecimal digits. Raises UsageError for anything else."""
     try:
-        found = bytes.fromhex(key) if isinstance(key, str) else key
+        raw = bytes.fromhex(key) if isinstance(key, str) else key
     except ValueError:
-        found = b""
-    if len(found) != BYTES:
+        raw = b""
+    if len(raw) != BYTES:
         raise UsageError("a public key has 32 bytes, or 64 hexadecimal digits", hint="print(pair.public.hex())")
-    return found
+    return raw
 
 
 Socket = zmq.Socket[bytes]

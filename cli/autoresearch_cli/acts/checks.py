@@ -1,6 +1,7 @@
-"""What ``doctor`` looks at: one function a check, each with what it found and how to mend it. Changes nothing.
+"""What ``doctor`` looks at: one function a check, each with what it found and how to mend it.
 
-Whether this machine can run a task: its files, its limits, the device, the data, and the baseline's first step.
+Also among them whether this machine can run a task (files, limits, device, data, the baseline's first step). Changes
+nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ from autoresearch.text import counted, duration, size
 from autoresearch.trust.identity import load_identity
 from autoresearch_cli import here, starting
 from autoresearch_cli.models import Check
-from autoresearch_cli.reading import own_device
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
 OLDEST_PYTHON = (3, 11)
@@ -125,7 +125,7 @@ def check_log() -> Check:
     paths = here.paths()
     if not paths.log.exists():
         return Check(name="log", result=OK, detail="there is none yet; the daemon makes it at its first start")
-    own = own_device()
+    own = here.own_device()
     me = own.public if own else None
     with Log.open(paths.log, here.manifest().network, read_only=True) as log:
         lost = log.writer.missing_own(me) if me else None

@@ -1,8 +1,6 @@
-"""A task's runs as a git repository of this machine, once or as records come.
+"""A task's runs for other programs: a git repository, once or as records come.
 
-Runs as a folder that MLflow opens: ``mlflow ui --backend-store-uri DIR``.
-
-A task's pages as files that a browser opens without a server: progress, board, lineage, runs.
+Also a folder that MLflow opens (``mlflow ui --backend-store-uri DIR``); pages that a browser opens without a server.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which network a person means, and making this node a member of it. Knows no command and prints nothing.
+"""Which network a person means, and making this node a member of it.
 
-What the ``id`` commands do with the log: delegate, revoke, add a device. The root key is at hand where it signs.
+Also what the ``id`` commands do with the log: delegate, revoke, add a device. The root key is at hand where it signs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A task folder in the hands of an agent: its program, and the files that say what is known.
+"""A task folder on the command line: its program and the files for a coding agent.
 
-A task's own Python packages on the command line: locking them, and whether a person lets them be installed here.
+Also its own Python packages, locked, and installed where a person lets them.
 """
 
 from __future__ import annotations

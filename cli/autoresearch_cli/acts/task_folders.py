@@ -1,6 +1,6 @@
-"""Task folders of this machine: copied from the task that ships, or written from what was published.
+"""Task folders of this machine: copied from the task that ships, written from what was published, or new.
 
-``task new`` in a folder with a program: guesses, runs it to look at its number, asks a person, writes task.toml.
+``task new`` in a folder with a program guesses, runs it to look at its number, asks a person, writes task.toml.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import typer
 from autoresearch.ask import questions
 from autoresearch.ask.requests import OneRecord
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.paths import typed_path
 from autoresearch.task.folders import PREPARE, fixed_files, guess_recipe, is_taken, side_file, write_task
 from autoresearch.task.loading import (
@@ -32,7 +33,6 @@ from autoresearch.task.model import Recipe, Task
 from autoresearch.task.program import guess_direction, guess_metric, parse_summary, split_program
 from autoresearch.text import MAXIMIZE, MINIMIZE, size, value
 from autoresearch_cli import here
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import say
 
 if TYPE_CHECKING:

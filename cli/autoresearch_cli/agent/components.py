@@ -1,9 +1,4 @@
-"""``init``: a new project.
-
-``install``, ``uninstall``, ``use`` and ``list``: the components of a project.
-
-``search``: components in the log.
-"""
+"""Components of a project: ``init``, ``install``, ``uninstall``, ``use``, ``list``, and ``search`` in the log."""
 
 from __future__ import annotations
 

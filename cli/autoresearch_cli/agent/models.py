@@ -1,8 +1,7 @@
-"""Answers about a project: its components, its runs, how far a run is.
+"""Answers about a project: its components, its runs, how far a run is; and what it installs.
 
-Components of the log as what a project installs. Other participants' code needs a sandbox, or a person's word.
-
-The Python packages of a project on the command line: locked, agreed to, installed once.
+Its Python packages are locked, agreed to, installed once. Other participants' components need a sandbox, or a person's
+word.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import typer
 
-from autoresearch.ask.node import ServiceView
 from autoresearch.ask.registry.choosing import resolve
 from autoresearch.ask.registry.installing import checked_release
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import Answer
 from autoresearch.project.components.requirements import (
     LOOSE,
@@ -31,11 +30,11 @@ from autoresearch.project.model import Project
 from autoresearch.record.encoding import format_id
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.services import Service
 from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import NAMED
 from autoresearch_cli.reading import fetch_blob, open_notebook
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import say
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ class ServiceAnswer(Answer, frozen=True, kw_only=True):
     """A service that has begun, and again when it ends; ``run`` then keeps what a trainer has learned in it."""
 
     schema: str = "autoresearch.service/1"
-    service: ServiceView
+    service: Service
     run: str = ""
 
 

@@ -1,8 +1,6 @@
-"""``publish``: hand others a project's run, or a component.
+"""``publish`` hands others a project's run, or a component; ``get`` makes a published run a folder to go on from.
 
-``get``: a published run as a folder to go on from.
-
-``yank``: advise against a release of one's own.
+``yank`` advises against a release of one's own.
 """
 
 from __future__ import annotations
@@ -31,6 +29,7 @@ from autoresearch.ask.registry.releases import (
 from autoresearch.ask.requests import OneRecord, PublishRequest, PublishTaskRequest, YankRequest
 from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.log.standing.context import own_keys
 from autoresearch.paths import typed_path
 from autoresearch.project.exchange.fetching import write_run
@@ -53,7 +52,6 @@ from autoresearch_cli.agent.publishing import publish_project_run, say_published
 from autoresearch_cli.catalogue import Folder, Json, Reference, Task, command_app, complete_reference, examples
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
 from autoresearch_cli.reading import open_notebook, with_blobs
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
 
 if TYPE_CHECKING:
@@ -217,25 +215,16 @@ def _publish(request: PublishRequest) -> ReleaseAnswer:
 def _import(path: Path, *, json: bool) -> None:
     """Publish what a registry file lists, one after the other; what can't be published is said and passed over."""
     rows: list[ImportedRelease] = []
-    for entry in read_registry(path):
-        said = entry.said
-        request = PublishRequest(
-            git=entry.git,
-            commit=entry.commit,
-            type=said.type,
-            name=said.name,
-            version=said.version,
-            description=said.description,
-            class_name=said.class_name,
-            requirements_path=said.requirements_path,
-        )
+    for request in read_registry(path):
         try:
             found, reason = _publish(request).release.id, ""
         except AutoresearchError as error:
             found, reason = "", str(error)
-        rows.append(ImportedRelease(type=said.type, name=said.name, version=said.version, id=found, reason=reason))
+        rows.append(
+            ImportedRelease(type=request.type, name=request.name, version=request.version, id=found, reason=reason)
+        )
         if not json:
-            print_rows([(said.type, said.name, said.version, short(found) if found else reason)], flush=True)
+            print_rows([(request.type, request.name, request.version, short(found) if found else reason)], flush=True)
     answer = RegistryAnswer(file=str(path), releases=rows)
     if json:
         print_json(answer)

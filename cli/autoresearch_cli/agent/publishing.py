@@ -8,6 +8,7 @@ import msgspec
 
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.errors import NotFound, Refused
+from autoresearch.face.columns.column import short
 from autoresearch.project.components.requirements import LOCK, LOOSE, package_files
 from autoresearch.project.components.trusting import foreign_components
 from autoresearch.project.exchange.flat_files import record_of, remember_published
@@ -37,7 +38,6 @@ from autoresearch_cli import here
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.agent.models import agree, python_with
 from autoresearch_cli.reading import open_notebook
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import say
 
 

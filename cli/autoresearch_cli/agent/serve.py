@@ -1,6 +1,6 @@
-"""``train --join``: playing for a trainer that is served elsewhere.
+"""``serve`` and ``services``: components of a project for other programs, and which of them run.
 
-``serve`` and ``services``: components of a project for other programs, and which of them run.
+``train --join``: playing for a trainer that is served elsewhere.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.ask.lookup import service_view, services_answer
+from autoresearch.ask.lookup import services_answer
 from autoresearch.errors import UsageError
 from autoresearch.face.columns.node import SERVICE_COLUMNS
 from autoresearch.paths import typed_path
@@ -129,7 +129,7 @@ def serve(  # noqa: PLR0913 - each is an option of the command
 
     def started(service: Service) -> None:
         if json:
-            print_json(ServiceAnswer(service=service_view(service)))
+            print_json(ServiceAnswer(service=service))
         else:
             print_service(service)
         say(f"→ {ask_it(service)}; Ctrl-C ends it")
@@ -154,7 +154,7 @@ def serve(  # noqa: PLR0913 - each is an option of the command
         pythons=project_pythons(load_project(path), allowed=allow_packages),
     )
     if json:
-        print_json(ServiceAnswer(service=service_view(ended.service), run=(ended.run and ended.run.id) or ""))
+        print_json(ServiceAnswer(service=ended.service, run=(ended.run and ended.run.id) or ""))
     say(f"{ended.service.name} ended after {counted(ended.service.requests, 'request')}")
     if ended.run:
         say(f"what was learned is kept as run {ended.run.id} → autoresearch run")

@@ -1,6 +1,6 @@
-"""``id attest`` and ``id confirm``: ask for codes, and answer them. The root key signs here, never in the daemon.
+"""``id attest`` and ``id confirm`` ask for codes and answer them: the root key signs here, never in the daemon.
 
-``attestor``: what this node does for others' mailboxes, when it has a mail account.
+``attestor`` tells what this node does for others' mailboxes, when it has a mail account.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""``best``: the best program of a task so far.
-
-``top``: the leaderboard of a task.
-
-``effects``: what each setting did to the metric.
+"""``best``: the best program of a task; ``top``: its leaderboard; ``effects``: what each setting did to the metric.
 
 ``credit``: what participants have done.
 """

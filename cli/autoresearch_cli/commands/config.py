@@ -1,6 +1,6 @@
-"""What a value of a setting must be beyond its type: it is refused when it is set, not when the daemon starts.
+"""``config``: show and change settings.
 
-``config``: show and change settings.
+What a value must be beyond its type is refused when it is set, not when the daemon starts.
 """
 
 from __future__ import annotations

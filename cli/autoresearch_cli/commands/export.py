@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import os
 import sys
 from collections.abc import Iterator
@@ -15,25 +14,23 @@ from pathlib import Path
 from typing import Annotated, Literal, TextIO
 
 import typer
-from msgspec import inspect
 
 from autoresearch.ask import publishing
 from autoresearch.ask.desk import Desk
 from autoresearch.ask.requests import HistoryNote, HistoryRequest
 from autoresearch.ask.show import show_answer
 from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.face.exports.tables import COLUMNS, read_rows, verdicts
+from autoresearch.face.columns.column import lines
+from autoresearch.face.exports.tables import EXPORT_COLUMNS, ExportedRun, read_rows, verdicts
 from autoresearch.log.bundle import is_bundle
 from autoresearch.log.bundle_format import Carried
-from autoresearch.log.log import Log
 from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.verification import judged
 from autoresearch.paths import typed_path
-from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Note, Run
 from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
-from autoresearch.text import counted, json_text, moment, one_line, size
+from autoresearch.text import counted, json_text, size
 from autoresearch_cli import here, reading
 from autoresearch_cli.catalogue import Json, Task, command_app, examples
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
@@ -41,12 +38,6 @@ from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.output import print_json, say
 
 Format = Literal["jsonl", "csv", "tsv", "mlflow"]
-# Types of which a value fits into a cell.
-CELLS = (
-    *(inspect.IntType, inspect.FloatType, inspect.StrType, inspect.BytesType),
-    *(inspect.LiteralType, inspect.NoneType),
-)
-GIB = 1 << 30
 app = command_app()
 
 
@@ -197,10 +188,19 @@ def write_runs(notebook: Desk, form: Format, file: TextIO) -> int:
             file.write(json_text(show_answer(notebook.log, record_id, marks=False)) + "\n")
             count += 1
         return count
-    line = csv_line if form == "csv" else tsv_line
-    file.write(line(header()))
-    for record_id, status in run_verdicts(notebook):
-        file.write(line(cells(notebook.log, record_id, status)))
+    # RFC 4180 for CSV; no cell of a line holds a tab.
+    if form == "csv":
+        write = csv.writer(file, lineterminator="\r\n").writerow
+    else:
+        write = csv.writer(file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None).writerow
+    write(column.name for column in EXPORT_COLUMNS)
+    for record_id, verdict in run_verdicts(notebook):
+        record = notebook.log.records.get(record_id)
+        assert isinstance(record.body, Run)
+        exported = ExportedRun(
+            record, record.body, plain_body(record.body), verdict, judged(notebook.log, record).state
+        )
+        write(*lines(EXPORT_COLUMNS, [exported]))
         count += 1
     return count
 
@@ -218,44 +218,6 @@ def run_verdicts(notebook: Desk) -> Iterator[tuple[bytes, str]]:
                 budget=None if rules is None or rules.any_budget else rules.budget,
                 is_believed=lambda run: any(whose(run.author, run.time, known)),
             )
-
-
-def run_fields() -> list[str]:
-    """The fields of a run that are one number or one text."""
-    about = inspect.type_info(Run)
-    assert isinstance(about, inspect.StructType)
-    kinds = {field.name: getattr(field.type, "types", (field.type,)) for field in about.fields}
-    return [name for name, types in kinds.items() if all(isinstance(kind, CELLS) for kind in types)]
-
-
-def header() -> list[str]:
-    """The columns of results.tsv, then those of a run and of its record."""
-    fields = ["run_status" if name == "status" else name for name in run_fields()]
-    return [*COLUMNS, "id", *fields, "author", "time", "state"]
-
-
-def cells(log: Log, record_id: bytes, status: str) -> list[str]:
-    """One run as a row; a crash has zeros, as results.tsv has them."""
-    record = log.records.get(record_id)
-    body = record.body
-    assert isinstance(body, Run)
-    memory, plain = 0.0 if body.value is None else body.peak_memory_bytes / GIB, plain_body(body)
-    first = (short_id(record.id), f"{body.value or 0.0:.6f}", f"{memory:.1f}", status, body.title)
-    fields = ("" if plain[name] is None else plain[name] for name in run_fields())
-    of_record = (record.author.hex(), moment(record.time), judged(log, record).state)
-    return [one_line(str(cell)) for cell in (*first, format_id(record.id), *fields, *of_record)]
-
-
-def tsv_line(row: list[str]) -> str:
-    """Cells, which hold no tab, separated by tabs."""
-    return "\t".join(row) + "\n"
-
-
-def csv_line(row: list[str]) -> str:
-    """Cells as RFC 4180 has them."""
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\r\n").writerow(row)
-    return buffer.getvalue()
 
 
 MAXIMUM_BYTES = 16 << 20

@@ -1,6 +1,6 @@
-"""Own runs of another network of this home, brought into the one in use, by the daemon where one runs.
+"""``network list``, ``use``, ``bring``, ``forget``: the networks that this home has, side by side.
 
-``network list``, ``use``, ``bring``, ``forget``: the networks that this home has, side by side.
+``bring`` has own runs of another network in the one in use, by the daemon where one runs.
 """
 
 from __future__ import annotations

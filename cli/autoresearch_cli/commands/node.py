@@ -1,12 +1,6 @@
-"""``up``: start the daemon, in the background or here.
+"""``up`` and ``down`` start and stop the daemon; ``logs``: its log file; ``paths``: where everything lives.
 
-``down``: stop the daemon.
-
-``logs``: the daemon's log file.
-
-``paths``: where everything lives.
-
-``open``: the pages of the local daemon in a browser.
+``open``: the local pages in a browser.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``note`` and ``notes``: what runs show and suggest, for all to read.
-
-``ask``: what the log says to a question.
-"""
+"""``note`` and ``notes``: what runs show and suggest, for all to read; ``ask``: what the log says to a question."""
 
 from __future__ import annotations
 
@@ -18,13 +15,13 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.ask.notes import note_on
 from autoresearch.ask.requests import AskRequest, NoteRequest, NotesOf
 from autoresearch.errors import DaemonNotRunning, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import NOTE_COLUMNS
 from autoresearch.record.encoding import format_id
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Task, command_app, complete_reference, examples
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.answers import print_found
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import paged, print_json, print_list, say
 
 app = command_app()

@@ -1,8 +1,7 @@
-"""``next``: bring a task folder to the program to build on.
+"""``next`` brings a task folder to the program to build on.
 
-``propose``: put a program into the daemon's queue, or take it out again.
-
-``claim``: say that a program is being tried, before it is run somewhere else.
+``propose`` puts a program into the daemon's queue or takes it out; ``claim`` says that a program is being tried, before
+it is run somewhere else.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from autoresearch.ask.node import QueuedRun
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import ClaimRequest, DropRequest
 from autoresearch.errors import UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.text import clock, value
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import bring
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_reference, examples
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_of, request
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import queued_line
 

@@ -1,12 +1,6 @@
 """``run``: one run of the program in a task folder, or a benchmark run of a project.
 
-``runs``: the runs of a task as a table.
-
-``star`` and ``unstar``: runs to find again. Nothing is published.
-
-``claims``: what is being tried now.
-
-``withdraw``: withdraw a run or a note of this machine.
+Also the runs of a task as a table, ``star`` and ``unstar`` (nothing is published), ``claims``, ``withdraw``.
 """
 
 from __future__ import annotations
@@ -24,6 +18,7 @@ from autoresearch.ask.people.claims import own_record
 from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, RunsOf, StarRequest, WithdrawRecordRequest
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import CLAIM_COLUMNS
 from autoresearch.face.columns.runs import run_columns
 from autoresearch.text import counted
@@ -36,7 +31,6 @@ from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.boards import row_words
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_record
 from autoresearch_cli.rendering.status import state_sentence

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from autoresearch.ask import questions
-from autoresearch.ask.desk import Desk
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import Difference, OneRecord, Records
-from autoresearch.ask.runs.diffs import open_checkpoint, run_checkpoint
 from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.face.columns.runs import LINEAGE_COLUMNS, RECORD_COLUMNS
 from autoresearch.paths import typed_path
-from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import KINDS
 from autoresearch.text import json_text, parse_duration, size
 from autoresearch.words import CONTESTED, RUN_MODES
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Reference, Task, command_app, complete_reference, complete_task, examples
 from autoresearch_cli.models import FieldAnswer, TextAnswer
-from autoresearch_cli.reading import open_notebook, own_device, with_blobs
 from autoresearch_cli.rendering.credit import how_to_check
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import paged, print_diff, print_exactly, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_record
+
+if TYPE_CHECKING:
+    from autoresearch.ask.desk import Desk
 
 # What came of a checkpoint in this time is kept, and the next call goes on from there.
 CHECKPOINT_SECONDS = 600.0
@@ -89,6 +88,8 @@ def show(
 def _with_users(answer: ShowAnswer) -> ShowAnswer:
     """A release with the best runs of the agents that use it."""
     from autoresearch.project.exchange.fetching import runs_of_release  # most records are none
+    from autoresearch.record.encoding import parse_id
+    from autoresearch_cli.reading import open_notebook
 
     release = parse_id(answer.record.id)
     with open_notebook() as desk:
@@ -99,7 +100,7 @@ def _with_users(answer: ShowAnswer) -> ShowAnswer:
 def _next_step(answer: ShowAnswer) -> str:
     """What to type next: how to check what is held against a run or its author, else what else there is to see."""
     state, record = answer.verification.state if answer.verification else "", short(answer.record.id)
-    own = own_device() if answer.forked else None
+    own = here.own_device() if answer.forked else None
     if own is not None and own.public.hex() == answer.record.author:
         return "autoresearch node id merge ends the fork of this device"
     if state in CONTESTED:
@@ -131,6 +132,11 @@ def _show_text(request: OneRecord, what: str, *, json: bool) -> None:
 def _save_checkpoint(request: OneRecord, file: Path, *, json: bool) -> None:
     if file.exists():
         raise Refused(f"{file} exists already", hint="give a new file")
+    # The other uses of this command load nothing that reads a log, where a daemon runs.
+    from autoresearch.ask.runs.diffs import run_checkpoint
+    from autoresearch.record.encoding import format_id
+    from autoresearch_cli.reading import open_notebook
+
     with open_notebook() as desk:
         run = desk.record(request.id, request.task)
         blob = run_checkpoint(desk.log, run)
@@ -144,6 +150,9 @@ def _save_checkpoint(request: OneRecord, file: Path, *, json: bool) -> None:
 
 
 def _write_checkpoint(desk: Desk, run: bytes, file: Path) -> None:
+    from autoresearch.ask.runs.diffs import open_checkpoint
+    from autoresearch_cli.reading import with_blobs
+
     opened = with_blobs(lambda: open_checkpoint(desk.log, desk.blobs, run), seconds=CHECKPOINT_SECONDS)
     with opened as content:
         try:
@@ -274,7 +283,7 @@ def log(  # noqa: PLR0913 - one for each way to choose
     """The newest records of the log, from all nodes."""
     if kind and kind not in KINDS:
         raise UsageError(f"there is no kind of record {kind!r}", hint=f"kinds: {', '.join(KINDS)}")
-    if mine and own_device() is None:
+    if mine and here.own_device() is None:
         raise NotFound("this machine has no key yet, so nothing is its own", hint="autoresearch node id new")
     request = Records(
         kind=kind or None,

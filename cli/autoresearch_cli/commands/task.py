@@ -1,6 +1,6 @@
-"""``task archive`` and ``task restore``: tasks that a person put away on this machine. The log keeps everything.
+"""``task``: make a task folder, explain one, or put a task away on this machine (``archive``, ``restore``).
 
-``task``: make a task folder, or explain one.
+The log keeps everything.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``verify``: measure another participant's run on this machine; which runs wait for verifiers.
+"""``verify``: measure another participant's run on this machine, and which runs wait for verifiers.
 
 ``evidence``: evidence against authors of records, and whether it holds.
 """
@@ -18,6 +18,7 @@ from autoresearch.ask.people.participants import EvidenceAnswer
 from autoresearch.ask.records import Measured, ShowAnswer
 from autoresearch.ask.requests import EvidenceOf, OfTask, OneEvidence, OneRecord, VerifyRequest
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import EVIDENCE_COLUMNS
 from autoresearch.face.columns.runs import AWAITED_COLUMNS
 from autoresearch.log.standing.answers import ParticipantView
@@ -34,7 +35,6 @@ from autoresearch_cli.catalogue import AllowPackages, Json, command_app, complet
 from autoresearch_cli.catalogue import Task as TaskOption
 from autoresearch_cli.reading import open_notebook
 from autoresearch_cli.rendering.credit import print_evidence
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import paged, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_verifications
 from autoresearch_cli.watching import Watch, choose_display, text_in

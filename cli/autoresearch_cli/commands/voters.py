@@ -1,8 +1,6 @@
-"""What the ``network`` commands do about voters: ask, admit, dismiss, and invite with a token.
+"""Voters and peers of a network: ``admit``, ``dismiss`` and ``invites``, as its founders decide.
 
-``network admit``, ``dismiss`` and ``invites``: the voters, as the founders of a network decide.
-
-``peers``: the other nodes. ``peers add`` connects to one, ``peers block`` refuses one.
+``peers``, with ``add`` to connect to one and ``block`` to refuse one.
 """
 
 from __future__ import annotations

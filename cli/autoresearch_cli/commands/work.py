@@ -1,10 +1,6 @@
-"""``status``: what this node does, and why.
+"""``status``: what this node does, and why; ``work``: let it run experiments.
 
-``work``: let the daemon run experiments.
-
-``pause``, ``resume``, ``finish``: tell the daemon when not to work.
-
-``events``: what happened on this node, and what happens.
+``pause``, ``resume``, ``finish``: when not; ``events``: what happened on it, and what happens.
 """
 
 from __future__ import annotations

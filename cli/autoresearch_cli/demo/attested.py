@@ -1,6 +1,6 @@
-"""Several daemons on loopback: their homes, their network, their processes. Prints nothing.
+"""A demo from nothing to attested participants: daemons on loopback, with their homes and their network.
 
-A demo from nothing to attested participants: two attestors, a mail server on loopback, somebody to type codes.
+Two attestors, a mail server on loopback, somebody to type codes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a demo cluster of daemons does, from their events and answers. Pure: knows no connection and no terminal.
+"""What a demo cluster of daemons does, from their events and answers, on a terminal or elsewhere.
 
-A demo cluster on a terminal: a row a daemon that is redrawn, with finished lines above; or plain lines elsewhere.
+On a terminal a row a daemon is redrawn, with finished lines above; elsewhere there are plain lines.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autoresearch.ask.node import Event, StatusAnswer
+from autoresearch.face.columns.column import short
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
 from autoresearch.text import counted, one_line, percent, value
 from autoresearch.words import STOPPED, RunStatus
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import print_line, say, wants_color
 from autoresearch_cli.rendering.status import program_value
 from autoresearch_cli.watching import finished_line, progress_in, text_in

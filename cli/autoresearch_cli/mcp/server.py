@@ -1,6 +1,6 @@
-"""The tools behind the protocol: over standard input and output, or HTTP on loopback for holders of the token.
+"""``mcp``: the tools for coding agents, over standard input and output, or HTTP for holders of the token.
 
-``mcp``: the tools for coding agents.
+HTTP is on loopback.
 """
 
 from __future__ import annotations

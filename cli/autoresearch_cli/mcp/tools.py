@@ -1,6 +1,6 @@
-"""What the tools answer: small, and with what others wrote apart from what this node computed. Pure.
+"""The tools for coding agents: each asks the daemon over its API and answers with small plain values.
 
-The tools themselves: each asks the daemon over its API and answers with small plain values.
+What others wrote stands apart from what this node computed.
 """
 
 from __future__ import annotations

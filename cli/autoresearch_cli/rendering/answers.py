@@ -1,12 +1,6 @@
-"""Notes as lines.
+"""Answers as lines for a terminal or a pipe: notes, what the log says to a question, attestation, voters, invites.
 
-What the log says to a question, for a terminal or a pipe.
-
-How a participant stands with the attestors, and what an attestor did, for people.
-
-Which runs wait for verifiers, as lines.
-
-Who counts in a network, and the invites that admit, in words. Pure.
+Also which runs wait for verifiers.
 """
 
 from __future__ import annotations
@@ -16,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from autoresearch.ask.ideas import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
 from autoresearch.ask.node import VoterView
 from autoresearch.ask.people.participants import AttestAnswer, AttestorAnswer
-from autoresearch.face.columns.column import COUNT, RECORD, VALUE, WORDS, Column, Columns, person
+from autoresearch.face.columns.column import COUNT, RECORD, VALUE, WORDS, Column, Columns, person, short
 from autoresearch.face.columns.people import ACT_COLUMNS
 from autoresearch.text import age, counted, duration, figure, lately, moment, one_line, sanitised, value
 from autoresearch.words import Counts
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_line, print_list, print_rows, say
 
 # The rest of a note stands in `show`.

@@ -1,14 +1,11 @@
-"""The best, the leaderboard, the lineage.
-
-The runs of a task as a table.
-"""
+"""The best, the leaderboard, the lineage, and the runs of a task as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from autoresearch.ask.runs.answers import BestAnswer, RunRow, TopAnswer
-from autoresearch.face.columns.column import person, reproach
+from autoresearch.face.columns.column import person, reproach, short
 from autoresearch.face.columns.runs import ABOUT, DOUBT, doubts, program_columns, told
 from autoresearch.log.standing.answers import ProgramView
 from autoresearch.text import counted, interval, lately, moment, one_line, value
@@ -25,7 +22,6 @@ from autoresearch.words import (
     RunMark,
     RunStatus,
 )
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_list, print_text
 from autoresearch_cli.rendering.status import best_so_far
 

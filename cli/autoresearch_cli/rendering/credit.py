@@ -1,8 +1,6 @@
-"""What participants have done: a row each, or one whole with the records behind each fact.
+"""Tables of what participants have done, of evidence against authors of records, of what each setting did.
 
-Evidence against authors of records: a row each, or one step by step.
-
-What each setting did, as a table.
+Of a participant a row, or the whole with the records behind each fact; of evidence a row, or each step.
 """
 
 from __future__ import annotations
@@ -10,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from autoresearch.ask.people.participants import EvidenceAnswer
-from autoresearch.face.columns.column import person, persons
+from autoresearch.face.columns.column import person, persons, short
 from autoresearch.face.columns.people import consequence, credit_columns, improvements, step_columns
 from autoresearch.log.standing.answers import CreditAnswer, CreditView, MarkView
 from autoresearch.text import counted, duration, moment
 from autoresearch.words import BOARD_SECTION_SENTENCES, MARK_SENTENCES, BoardSection, EvidenceKind, Mark
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_line, print_list, print_text
 
 # So many records are named on a line; a program gets all with --json.
 SHOWN_RECORDS = 6
-COLUMNS = ("participant", "confirmed", "compute", "gain", "verified", "refuted", "time", "marks")
 
 
 def print_credit(answer: CreditAnswer) -> None:

@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import Column, Face, Row, visible
-from autoresearch.record.encoding import parse_id, short_id
 
 # Between the columns of a table.
 GAP = "  "
@@ -56,8 +54,8 @@ def wrapped(text: str, width: int, *, first: str = "", indent: str = "") -> list
 def table(columns: Sequence[Column[Row]], rows: Sequence[Row], width: int, now_ms: int = 0) -> list[Line]:
     """A header and the rows, in lines of at most ``width``; none where there is no row.
 
-    The last column is broken into lines, or stands below its row where it has no room. Where even that is too wide,
-    ``optional`` columns are left out in their order, then more columns move below.
+    The last column is broken into lines. Where it has no room, ``optional`` columns are left out in their order; where
+    that does not help it stands below its row, and more columns with it where even they have no room.
     """
     if not rows:
         return []
@@ -65,24 +63,25 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row], width: int, now_m
         _Cells(column, [column.title, *(column.text(row, now_ms) for row in rows)])
         for column in visible(columns, rows, Face.TERMINAL, now_ms)
     ]
+    fewer = [shown]
     for one in sorted((one for one in shown if one.column.optional), key=lambda one: one.column.optional):
-        if _taken(shown[:-1]) <= width:
-            break
-        shown.remove(one)
-    last, before = shown[-1], shown[:-1]
-    room = width - _taken(before) - (len(GAP) if before else 0)
-    longest = max(cells(word) for text in last.texts for word in _BREAK.split(text))
-    if last.width <= room or (before and room >= ROOM_CHARACTERS and longest <= room):
-        wide = _Cells(last.column, ["\n".join(wrapped(text, room)) for text in last.texts])
-        return [Line(text, header=not number) for number, text in enumerate(_aligned([*before, wide]))]
-    inline = next((count for count in range(len(before), 0, -1) if _taken(shown[:count]) <= width), 1)
-    lines = []
+        fewer.append([other for other in fewer[-1] if other is not one])
+    for shown in filter(None, fewer):
+        *before, last = shown
+        room = width - _taken(before) - (len(GAP) if before else 0)
+        longest = max(cells(word) for text in last.texts for word in _BREAK.split(text))
+        if last.width <= room or (before and room >= ROOM_CHARACTERS and longest <= room):
+            wide = _Cells(last.column, ["\n".join(wrapped(text, room)) for text in last.texts])
+            return [Line(text, header=not number) for number, text in enumerate(_aligned([*before, wide]))]
+    shown = next((shown for shown in fewer if _taken(shown[:-1]) <= width), fewer[-1])
+    inline = next((count for count in range(len(shown) - 1, 0, -1) if _taken(shown[:count]) <= width), 1)
+    placed = []
     for number, text in enumerate(_aligned(shown[:inline])):
-        lines.append(Line(text, header=not number))
+        placed.append(Line(text, header=not number))
         rest = " · ".join(filter(None, (one.texts[number] for one in shown[inline:])))
         below = wrapped(rest, width, first=GAP, indent=GAP) if rest else []
-        lines += [Line(text, header=not number, below=True) for text in below]
-    return lines
+        placed += [Line(text, header=not number, below=True) for text in below]
+    return placed
 
 
 class _Cells(NamedTuple):
@@ -114,11 +113,3 @@ def _aligned(shown: Sequence[_Cells]) -> list[str]:
         grid.add_row(*map(Text, texts))
     wide = Console(width=_taken(shown) + len(GAP), color_system=None, soft_wrap=False)
     return ["".join(segment.text for segment in line).rstrip() for line in wide.render_lines(grid, pad=False)]
-
-
-def short(text: str) -> str:
-    """The short form of an id in text form; anything else as it is."""
-    try:
-        return short_id(parse_id(text))
-    except UsageError:
-        return text

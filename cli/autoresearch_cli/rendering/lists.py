@@ -47,7 +47,7 @@ def setting_text(value: bool | int | float | str) -> str:
 
 def setting_columns(*, origin: bool) -> Columns[Setting]:
     """The settings; with ``origin`` where each value comes from, and its variable."""
-    faces = Face.ALL if origin else Face(0)
+    faces = Face.ALL if origin else Face.NOWHERE
     return (
         Column("setting", lambda one: one.name),
         Column("value", lambda one: setting_text(one.value)),

@@ -1,10 +1,7 @@
-"""The two streams: answers on standard output, talk on standard error; JSON, plain lines or colour. Knows no answer.
+"""The two streams: answers on standard output, talk on standard error.
 
-All text leaves through here and is sanitised here: what calls these functions hands over what others wrote as it is.
-
-Long answers in a pager: on a terminal only, and only what does not fit on one screen.
-
-Diffs: exact in a pipe, coloured on a terminal.
+Also JSON, plain lines, colour, diffs, and long answers in a pager on a terminal. All text leaves through here and is
+sanitised here.
 """
 
 from __future__ import annotations

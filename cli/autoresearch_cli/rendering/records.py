@@ -1,7 +1,4 @@
-"""Components and releases as lines.
-
-Records as lines: one whole, or many in a table.
-"""
+"""Records as lines: one whole, or many in a table; components and releases."""
 
 from __future__ import annotations
 
@@ -9,9 +6,8 @@ from itertools import pairwise
 
 from autoresearch.ask.records import RecordView, ShowAnswer, VerificationStateView
 from autoresearch.ask.registry.components import ReleaseView
-from autoresearch.ask.show import used_words
-from autoresearch.face.columns.column import person, shortened
-from autoresearch.face.columns.runs import STARRED, measured_columns, reported_by_author
+from autoresearch.face.columns.column import person, short, shortened
+from autoresearch.face.columns.runs import STARRED, measured_columns, reported_by_author, used_words
 from autoresearch.log.standing.answers import ParticipantView, RunView
 from autoresearch.text import age, counted, duration, interval, moment, one_line, size, value
 from autoresearch.words import (
@@ -26,7 +22,6 @@ from autoresearch.words import (
     RunState,
 )
 from autoresearch_cli.rendering.answers import note_line
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_list
 
 SUMMARY_CHARACTERS = 240

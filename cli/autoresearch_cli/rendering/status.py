@@ -1,8 +1,6 @@
-"""The node's state in words. Pure: answers and the time in, lines out.
+"""The node's state, its services and its peers in words: offline is normal, not a fault.
 
-Services in words.
-
-The peers in words: offline is normal, not a fault.
+Pure: answers and the time in, lines out.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from autoresearch.ask.node import (
     WaitingStatus,
     WorkerStatus,
 )
-from autoresearch.face.columns.column import person
+from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.people import peer_columns
 from autoresearch.log.standing.answers import best_value
 from autoresearch.record.record import DEFAULT_NETWORK
@@ -37,11 +35,9 @@ from autoresearch.text import (
 )
 from autoresearch.words import STAGE_SENTENCES, RunState
 from autoresearch_cli.rendering.answers import reason
-from autoresearch_cli.rendering.layout import short
 from autoresearch_cli.rendering.output import print_labelled, print_list
 
 Line = tuple[str, str]
-SIGNS = {"working": "●", "waiting": "○", "paused": "‖", "idle": "○", "finishing": "●", "stopping": "○", "stopped": "✗"}
 
 
 def state_sentence(status: StatusAnswer, now_ms: int) -> str:

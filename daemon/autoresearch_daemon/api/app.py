@@ -1,6 +1,6 @@
-"""The OpenAPI 3.1 document of the API, made from the operations. Source: https://spec.openapis.org/oas/v3.1.0.
+"""The application: a route for each operation, what stands around every answer, and the OpenAPI 3.1 document.
 
-The application: a route for each operation, and what stands around every answer.
+The document is made from the operations. Source: https://spec.openapis.org/oas/v3.1.0.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
-"""Events as they happen: server-sent events with ids, replay after a gap, and a cap on listeners.
+"""Events as they happen, as server-sent events with ids, replay after a gap and a cap on listeners.
 
-A listener that was away sends the last id it saw (``Last-Event-ID``, which browsers do by themselves, or ``?since=``)
-and gets what it missed. When some of that is no longer kept it gets an event ``stale`` first: read the state again.
-Events with id 0 (progress) are shown once and not replayed.
-Format: https://html.spec.whatwg.org/multipage/server-sent-events.html.
-
-The node in numbers, for Prometheus. Read when asked: nothing is counted twice.
-
-Format: https://prometheus.io/docs/instrumenting/exposition_formats.
+Also the node in numbers, for Prometheus, read when asked. A listener that was away sends the last id it saw
+(``Last-Event-ID``, which browsers do by themselves, or ``?since=``) and gets what it missed. When some of that is no
+longer kept it gets an event ``stale`` first: read the state again. Events with id 0 (progress) are shown once and not
+replayed. Formats: https://html.spec.whatwg.org/multipage/server-sent-events.html,
+https://prometheus.io/docs/instrumenting/exposition_formats.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Who may ask: everyone who can open the Unix socket; over TCP whoever means this host, and has the token.
+"""Where the API listens and who may ask: everyone who can open the Unix socket, which is this user's alone.
 
-Any web page can reach loopback ports. Three things keep it out: the token, which no page knows; the ``Host`` header,
-which a name that is re-bound to 127.0.0.1 gets wrong (DNS rebinding); and the ``Origin`` header of foreign pages.
-The node's own pages are read without the token. They change nothing, and no other origin may read them (no CORS).
-Where they are served to other machines, nothing but pages is answered over TCP.
-
-Where the API listens: a Unix socket that is this user's alone, and a TCP port for pages and holders of the token.
+Over TCP whoever means this host, and has the token. Any web page can reach loopback ports. Three things keep it out:
+the token, which no page knows; the ``Host`` header, which a name that is re-bound to 127.0.0.1 gets wrong (DNS
+rebinding); and the ``Origin`` header of foreign pages. The node's own pages are read without the token. They change
+nothing, and no other origin may read them (no CORS). Where they are served to other machines, nothing but pages is
+answered over TCP.
 """
 
 from __future__ import annotations

@@ -35,7 +35,6 @@ from autoresearch.log.standing.answers import Answer, Failure
 from autoresearch.record.kinds import BlobRef
 from autoresearch.text import json_text
 from autoresearch.trust.keys import KeyPair
-from autoresearch_daemon.events import now_ms
 
 R = TypeVar("R")
 
@@ -63,6 +62,10 @@ class NodePort(Protocol):
 
     def device(self) -> KeyPair:
         """The key of this device."""
+        ...
+
+    def now_ms(self) -> int:
+        """The clock of this node, Unix milliseconds."""
         ...
 
     async def publish(self, work: Callable[[Notebook], R]) -> R:
@@ -114,7 +117,7 @@ async def open_desk(app: web.Application) -> AsyncIterator[None]:
         BlobStore(node.blobs.root, read_only=True) as blobs,
         ThreadPoolExecutor(READERS, thread_name_prefix="api-reader") as threads,
     ):
-        app[DESK] = Desk(log, blobs, device.public, bytes(device.key), node.choices, now_ms)
+        app[DESK] = Desk(log, blobs, device.public, bytes(device.key), node.choices, node.now_ms)
         app[THREADS] = threads
         yield
         threads.shutdown(cancel_futures=True)

@@ -1,6 +1,6 @@
 """The attestor's side: answers what peers ask it, writes mails, publishes attestations.
 
-Decisions are :mod:`autoresearch.attesting`'s; here are the clock, the randomness, the mail server and the ledger.
+Decisions are :mod:`autoresearch.trust.attestor`'s; here are the clock, the randomness, the mail server and the ledger.
 Neither an address nor a code is kept, logged or answered.
 """
 
@@ -115,32 +115,32 @@ class Attestor:
             case None:
                 return No(why=AttestReason.GARBLED.value)
 
-    def _here(self, peer: str, asked: Who) -> Here:
-        statement = attestor_statement(self._network.id, asked.nonce, self._peer(), peer)
+    def _here(self, peer: str, participant: Who) -> Here:
+        statement = attestor_statement(self._network.id, participant.nonce, self._peer(), peer)
         device = self._notebook.identity.device
         return Here(device=device.public, signature=device.sign(statement))
 
     # --- a request ---
 
-    async def _challenge(self, peer: str, asked: Request) -> Challenge:
+    async def _challenge(self, peer: str, request: Request) -> Challenge:
         now_ms = self._now_ms()
         self._ledger.forget_late(now_ms)
         parties = Parties(
-            self._network.id, asked.root, asked.device, peer, self._notebook.identity.root.public, self._peer()
+            self._network.id, request.root, request.device, peer, self._notebook.identity.root.public, self._peer()
         )
-        refuse(sender_reason(self._caps, self._ledger.mailed(asked.root, peer, b"", "", now_ms=now_ms)))
-        refuse(request_reason(asked, parties, self._device(asked.root, asked.device), now_ms=now_ms))
+        refuse(sender_reason(self._caps, self._ledger.mailed(request.root, peer, b"", "", now_ms=now_ms)))
+        refuse(request_reason(request, parties, self._device(request.root, request.device), now_ms=now_ms))
         refuse(AttestReason.BUSY if self._in_hand >= REQUESTS_MAX else None)
         self._in_hand += 1
         try:
             async with self._hashing:
-                tag, domain = await self._tags(asked.address)
+                tag, domain = await self._tags(request.address)
                 # Between here and the note there is no await: nobody gets a mail more by asking twice at once.
-                mailed = self._ledger.mailed(asked.root, peer, tag, domain, now_ms=now_ms)
+                mailed = self._ledger.mailed(request.root, peer, tag, domain, now_ms=now_ms)
                 refuse(cap_reason(self._caps, mailed, is_big=domain == BIG_DOMAIN), tag, domain)
                 refuse(self._mailbox_reason(tag, domain), tag, domain)
-                number = self._ledger.add(Act(now_ms, MAILED, "", asked.root, peer, tag, domain))
-            return await self._mail(asked, parties, tag, domain, number)
+                number = self._ledger.add(Act(now_ms, MAILED, "", request.root, peer, tag, domain))
+            return await self._mail(request, parties, tag, domain, number)
         finally:
             self._in_hand -= 1
 
@@ -156,9 +156,9 @@ class Attestor:
             return tag, BIG_DOMAIN
         return tag, (await asyncio.to_thread(domain_tag, box, self._network)).hex()
 
-    async def _mail(self, asked: Request, parties: Parties, tag: bytes, domain: str, number: int) -> Challenge:
+    async def _mail(self, request: Request, parties: Parties, tag: bytes, domain: str, number: int) -> Challenge:
         token1, token2 = secrets.token_bytes(TOKEN1_BYTES), secrets.token_bytes(TOKEN2_BYTES)
-        to = deliverable(asked.address)
+        to = deliverable(request.address)
         mail = code_mail(
             write_code(token1, token2, parties.attestor),
             parties,
@@ -182,15 +182,15 @@ class Attestor:
         pending = Pending(
             token=token2,
             statement=answer_statement(parties, token1, token2),
-            root=asked.root,
-            device=asked.device,
+            root=request.root,
+            device=request.device,
             peer=parties.peer,
             tag=tag,
             domain=domain,
             expires_ms=self._now_ms() + CODE_MS,
         )
         self._ledger.keep(pending)
-        logger.info("attestor", what=MAILED, root=asked.root.hex(), peer=parties.peer)
+        logger.info("attestor", what=MAILED, root=request.root.hex(), peer=parties.peer)
         return Challenge(token=token2, expires=pending.expires_ms)
 
     # --- an answer ---

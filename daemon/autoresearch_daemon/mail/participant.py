@@ -107,15 +107,15 @@ class Participant:
             missing = trust.needed - len(have)
             if missing <= 0:
                 return self.answer()
-            found = await self._find()
-            if not found:
+            attestors = await self._find()
+            if not attestors:
                 raise NotFound(
                     f"none of the {len(trust.attestors)} attestors that this network trusts answers",
                     hint="autoresearch network peers; autoresearch network show names them",
                 )
-            order = attestors_in_order(self._root, found.keys() - have - {self._root}, now_ms=now_ms)
-            refused = await self._ask_in_order(order, found, address, missing)
-        return self.answer(refused=refused, reachable=len(found))
+            order = attestors_in_order(self._root, attestors.keys() - have - {self._root}, now_ms=now_ms)
+            refused = await self._ask_in_order(order, attestors, address, missing)
+        return self.answer(refused=refused, reachable=len(attestors))
 
     async def confirm(self, answer: CodeAnswer) -> AttestAnswer:
         """Bring one attestor the signed answer. Raises NotFound, Refused, AutoresearchError."""

@@ -120,13 +120,13 @@ class AttestationService:
             return ["nobody can ask this attestor: the network is off → autoresearch network join …, then up"]
         if self._attestor and self._attestor.trouble:
             return [f"the attestor's last mail was not sent: {self._attestor.trouble} → autoresearch node config show"]
-        found, now_ms = self.standing(), self._now_ms()
-        if 0 < found.until_ms < now_ms + DUE_MS:
-            days = (found.until_ms - now_ms) // DAY_MS
+        standing, now_ms = self.standing(), self._now_ms()
+        if 0 < standing.until_ms < now_ms + DUE_MS:
+            days = (standing.until_ms - now_ms) // DAY_MS
             return [
                 f"this participant's mailbox was shown long ago: it counts for {days} days more → id attest ADDRESS"
             ]
-        if not found.attested and not self._server and found.attestors >= found.needed:
+        if not standing.attested and not self._server and standing.attestors >= standing.needed:
             return [
                 "nobody has attested this participant: its runs are shown apart → autoresearch node id attest ADDRESS"
             ]
@@ -168,7 +168,7 @@ class AttestationService:
             raise NotFound(
                 "this attestor has said nothing of that participant", hint="autoresearch network attestor log"
             )
-        for tag, domain in dict.fromkeys((said.tag, said.domain) for said in given):
+        for tag, domain in dict.fromkeys((attestation.tag, attestation.domain) for attestation in given):
             ledger.bar(subject, tag)
             ledger.add(Act(now_ms, WITHDRAWN, "", subject, "", tag, domain))
         return self.log()

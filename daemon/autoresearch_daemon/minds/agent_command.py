@@ -64,15 +64,15 @@ def change_by_command(
     place = Path(tempfile.mkdtemp(prefix="agent-", dir=folder))
     try:
         prompt = _furnish(place, known, task, rules.parent)
-        said = _run(_command(settings.command, prompt, place), place, settings.seconds, cancelled)
+        output = _run(_command(settings.command, prompt, place), place, settings.seconds, cancelled)
         names = program_names(place, task.recipe, task.harness)
         files = {name: _read_file(place / name, rules.largest_bytes) for name in names}
     finally:
         shutil.rmtree(place, ignore_errors=True)
     private = _private(folder)
     for value in private.values():
-        said = said.replace(value, "[removed]")
-    words = _last_words(said)
+        output = output.replace(value, "[removed]")
+    words = _last_words(output)
     try:
         source = join_files(files)
         digest = check_program(source, rules)
@@ -82,15 +82,15 @@ def change_by_command(
     if held:
         raise ModelFailure(f"the command left a program with {held} of this machine in it, which all would read")
     title = words if len(words) <= TITLE_CHARACTERS else words[: TITLE_CHARACTERS - 1] + "…"
-    insight = plain_line(parts_of(said).insight, WORDS_CHARACTERS)
+    insight = plain_line(parts_of(output).insight, WORDS_CHARACTERS)
     return Change(source, digest, title or "changed by a command", words, None, "whole", insight)
 
 
 def _private(folder: Path) -> dict[str, str]:
     """What an agent can see here that nobody else is to read, by its name."""
     secrets = {f"the value of {name}": os.environ[name] for name in os.environ if _SECRET.search(name)}
-    found = {"a path": str(folder), "a path in the home folder": f"{Path.home()}/", **secrets}
-    return {name: value for name, value in found.items() if len(value) >= SECRET_CHARACTERS}
+    private = {"a path": str(folder), "a path in the home folder": f"{Path.home()}/", **secrets}
+    return {name: value for name, value in private.items() if len(value) >= SECRET_CHARACTERS}
 
 
 def _furnish(place: Path, known: Known, task: Task, program: str) -> str:
@@ -125,8 +125,8 @@ def _command(line: str, prompt: str, place: Path) -> list[str]:
         words = shlex.split(line)
     except ValueError as error:
         raise ModelFailure(f"agent.command can't be read: {error}", hint="autoresearch node config show") from error
-    known = {"{prompt}": prompt, "{prompt_file}": str(place / PROMPT)}
-    for name, value in known.items():
+    values = {"{prompt}": prompt, "{prompt_file}": str(place / PROMPT)}
+    for name, value in values.items():
         words = [word.replace(name, value) for word in words]
     if not words:
         raise ModelFailure("agent.command is empty", hint="autoresearch node config set agent.command …")
@@ -156,10 +156,10 @@ def _run(words: list[str], place: Path, seconds: float, cancelled: Callable[[], 
             _end(process)
         size = os.fstat(output.fileno()).st_size
         output.seek(max(0, size - OUTPUT_BYTES_MAX))
-        said = output.read(OUTPUT_BYTES_MAX).decode(errors="replace")
+        text = output.read(OUTPUT_BYTES_MAX).decode(errors="replace")
     if process.returncode:
-        raise ModelFailure(f"{words[0]} ended with status {process.returncode}: {plain_line(_last_words(said), 200)}")
-    return said
+        raise ModelFailure(f"{words[0]} ended with status {process.returncode}: {plain_line(_last_words(text), 200)}")
+    return text
 
 
 def _die_with_parent() -> None:
@@ -207,7 +207,7 @@ def _read_file(file: Path, most: int) -> str:
         raise ModelFailure(f"the command left a {file.name} that is not UTF-8") from error
 
 
-def _last_words(said: str) -> str:
+def _last_words(text: str) -> str:
     """The last paragraph that was printed, without paths and secrets."""
-    paragraphs = [part for part in said.replace("\r", "\n").split("\n\n") if part.strip()]
+    paragraphs = [part for part in text.replace("\r", "\n").split("\n\n") if part.strip()]
     return plain_line(paragraphs[-1], WORDS_CHARACTERS) if paragraphs else ""

@@ -1,6 +1,4 @@
-"""What three chat APIs take and answer, whole and as a stream. Pure: JSON values in, an answer out.
-
-One question to a language model over HTTP: OpenAI-compatible, Anthropic's and Ollama's chat APIs, streamed.
+"""One question to a language model over HTTP, whole or streamed: OpenAI-compatible, Anthropic's and Ollama's APIs.
 
 Sources: the chat completions reference of OpenAI, the messages reference of Anthropic, ``/api/chat`` of Ollama. Ollama
 has an OpenAI-compatible address too, which cuts long prompts without a word; its own takes the length of the context.
@@ -182,8 +180,8 @@ def _answer(text: str, end: object, refused: set[str], cut: set[str], counted: t
 
 def _raise_error(part: Json) -> None:
     if error := part.get("error"):
-        said = _text(_map(error).get("message")) or _text(error)
-        raise BadAnswer(f"it says: {said or 'something failed'}")
+        sentence = _text(_map(error).get("message")) or _text(error)
+        raise BadAnswer(f"it says: {sentence or 'something failed'}")
 
 
 def _map(value: object) -> dict[str, object]:
@@ -253,8 +251,8 @@ async def ask(endpoint: Endpoint, messages: list[Message]) -> Answer:
     except TimeoutError as error:
         raise ModelFailure(f"{endpoint.model} gave no answer within {endpoint.seconds:g} s") from error
     except aiohttp.ClientError as error:
-        said = _told(str(error) or type(error).__name__, endpoint)
-        raise ModelFailure(f"{endpoint.url} can't be reached: {said}") from error
+        reason = _told(str(error) or type(error).__name__, endpoint)
+        raise ModelFailure(f"{endpoint.url} can't be reached: {reason}") from error
     raise AssertionError("unreachable")
 
 
@@ -312,10 +310,10 @@ async def _parts(response: aiohttp.ClientResponse) -> AsyncIterator[dict[str, ob
     async for piece in _bounded(response):
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
-            if (found := _object(line)) is not None:
-                yield found
-    if (found := _object(rest)) is not None:
-        yield found
+            if (event := _object(line)) is not None:
+                yield event
+    if (event := _object(rest)) is not None:
+        yield event
 
 
 def _object(line: bytes) -> dict[str, object] | None:

@@ -80,11 +80,11 @@ def change_by_model(
         try:
             return read_reply(answer, rules)
         except BadReply as error:
-            said = str(error)
+            fault = str(error)
         if not may_go_on():
             break
-        messages += [Message("assistant", answer), Message("user", _correction(said))]
-    raise ModelFailure(f"{settings.model} gave no program that can be run: {said}")
+        messages += [Message("assistant", answer), Message("user", _correction(fault))]
+    raise ModelFailure(f"{settings.model} gave no program that can be run: {fault}")
 
 
 def ask_once(prompt: str, settings: LanguageModel, environment: Mapping[str, str], spend: Spend) -> str:
@@ -102,12 +102,12 @@ def _answer(endpoint: Endpoint, messages: list[Message], settings: LanguageModel
     return answer.text
 
 
-def _correction(said: str) -> str:
-    return f"That can't be run. {said}\nAnswer again, in the form that was asked for, with one change."
+def _correction(fault: str) -> str:
+    return f"That can't be run. {fault}\nAnswer again, in the form that was asked for, with one change."
 
 
 def _cost(answer: Answer, messages: list[Message], settings: LanguageModel) -> tuple[int, float]:
     """Tokens and money; where the server counts none, from the length of the texts."""
-    asked = answer.tokens_in or sum(len(message.text.encode()) for message in messages) // BYTES_OF_TOKEN
-    said = answer.tokens_out or len(answer.text.encode()) // BYTES_OF_TOKEN
-    return asked + said, (asked * settings.price_in + said * settings.price_out) / 1e6
+    tokens_in = answer.tokens_in or sum(len(message.text.encode()) for message in messages) // BYTES_OF_TOKEN
+    tokens_out = answer.tokens_out or len(answer.text.encode()) // BYTES_OF_TOKEN
+    return tokens_in + tokens_out, (tokens_in * settings.price_in + tokens_out * settings.price_out) / 1e6

@@ -1,8 +1,7 @@
-"""The next change, by whoever is to make it; what fails falls back to the search, with a reason.
+"""The next change, by the proposer whose turn it is (what fails falls back to the search, with a reason).
 
-How the proposers of this node stand, for its status.
-
-A question to the log, answered in a language model's sentences: within its limits, and kept in the ledger.
+Also how this node's proposers stand; a question to the log answered in a model's sentences, within its limits and in
+the ledger.
 """
 
 from __future__ import annotations
@@ -182,12 +181,12 @@ def proposers_status(
         return []
     with ModelLedger(paths.home_local) as ledger:
         brought = brought_by(log, ledger, task, me, names) if task else {}
-        found = []
+        reasons = []
         for name in names:
             stands = standing(ledger, name, now_ms)
             reason = objection(name, settings, stands, now_ms)
             mine = brought.get(name)
-            found.append(
+            reasons.append(
                 ProposerStatus(
                     name=name,
                     model=settings.llm.model if name == "llm" else settings.agent.command if name == "command" else "",
@@ -202,7 +201,7 @@ def proposers_status(
                     failures_today=stands.today.failures,
                 )
             )
-    return found
+    return reasons
 
 
 def in_sentences(plain: AskAnswer, settings: Settings, ledger: Path) -> AskAnswer:
@@ -227,8 +226,8 @@ def _asked(plain: AskAnswer, settings: Settings, turn: Turn) -> tuple[str, list[
     # The daemon starts without the HTTP library.
     from autoresearch_daemon.minds.language_model import ask_once
 
-    said = ask_once(question_prompt(plain), settings.llm, os.environ, turn.spend)
-    text, cited = cited_text(said, plain)
+    answer = ask_once(question_prompt(plain), settings.llm, os.environ, turn.spend)
+    text, cited = cited_text(answer, plain)
     if not text:
         raise ModelFailure(f"{settings.llm.model} gave an empty answer")
     return text, cited

@@ -1,10 +1,8 @@
 """What the daemon and its network process both know: options, peers, figures, states. Imports no libp2p.
 
-What a node says of itself to its peers: program, network, devices, clock, and which device key it has. Pure.
-
-Only the key is proven: it signs the network and the peer that says it, so that nobody can say it of another's.
-
-The address book: which peers were heard of, when to dial them again. Pure; the file is at the bottom.
+Also the address book (when to dial whom again), and the greeting in which a node says its program, network, devices,
+clock and device key. Of a greeting only the key is proven: it signs the network and the peer that says it, so that
+nobody can say it of another's.
 """
 
 from __future__ import annotations
@@ -254,12 +252,12 @@ class AddressBook(msgspec.Struct, kw_only=True):
 
     def shareable(self, asker: str, connected: set[str]) -> list[str]:
         """Addresses for a peer that asks whom we know: of peers that are connected, or were and may be again."""
-        known = sorted(
+        contacts = sorted(
             (c for c in self.contacts.values() if c.seen_ms and c.peer != asker and c.peer not in self.blocked),
             key=lambda contact: (contact.peer not in connected, -contact.seen_ms),
         )
-        found = [f"{address}/p2p/{contact.peer}" for contact in known for address in contact.addresses[:2]]
-        return found[:EXCHANGED_MAX]
+        addresses = [f"{address}/p2p/{contact.peer}" for contact in contacts for address in contact.addresses[:2]]
+        return addresses[:EXCHANGED_MAX]
 
     def _forget_surplus(self) -> None:
         while len(self.contacts) > CONTACTS_MAX:

@@ -1,6 +1,6 @@
-"""The daemon's end of a sync stream (asyncio): frames in, frames out, bounded by credit.
+"""Keeps the network process alive: starts it, watches it over the link, replaces it, says why.
 
-Keeps the network process alive: starts it, watches it over the link, replaces it, says why (asyncio).
+Also the daemon's end of a sync stream, frames in and out, bounded by credit (asyncio).
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""What a page has at hand while it is answered: the request, the API's operations, the templates.
+"""The pages about this node and its network, and what each has at hand: request, operations, templates.
 
-This node: what it does now, what comes next, and why.
-
-Who takes part: all of them in a table, and one with its runs, its marks and its hardware.
-
-Pages that are a table: what waits, who is connected, what is worked on.
-
-Verification as it goes on: which runs wait for verifiers, what this node does about it, what came out last.
+What the node does now and next and why, verification as it goes on, participants, peers, tables of what waits.
 """
 
 from __future__ import annotations
@@ -217,13 +211,13 @@ async def participant_page(asking: Asking) -> web.Response:
 
 def _named(key: str, credit: CreditView | None, voters: VotersAnswer) -> ParticipantView:
     """The participant whose key begins so. Raises NotFound."""
-    known = [*(one.participant for one in voters.voters), *(one.participant for one in voters.candidates)]
+    participants = [*(one.participant for one in voters.voters), *(one.participant for one in voters.candidates)]
     if credit is not None:
-        known = [*credit.known_as, *(ParticipantView(key=one, short=one[:8]) for one in credit.keys)]
-    found = [one for one in known if one.key.startswith(key)] or (known if credit is not None else [])
-    if not found:
+        participants = [*credit.known_as, *(ParticipantView(key=one, short=one[:8]) for one in credit.keys)]
+    matching = [one for one in participants if one.key.startswith(key)] or (participants if credit is not None else [])
+    if not matching:
         raise NotFound("No participant of this log has such a key.", hint="autoresearch network credit")
-    return found[0]
+    return matching[0]
 
 
 async def _newest(asking: Asking, who: ParticipantView) -> RunsAnswer | None:

@@ -1,12 +1,6 @@
-"""Progress: how far the task has come, every run in a chart and in a table.
+"""The addresses of the pages, what stands around each answer, and the pages of a task.
 
-The board: confirmed programs with the places that their intervals allow, participants, and what is not confirmed.
-
-One run: what changed, who measured it, what came of it; its diff and its log as parts that come after it.
-
-The way from the baseline to a run, and the child runs beside it as a part that is loaded on demand.
-
-The addresses of the pages, and what stands around each answer.
+Progress, the board, a run with its diff and its log as parts that come after it, the way from the baseline to it.
 """
 
 from __future__ import annotations
@@ -332,13 +326,13 @@ async def _failed(asking: Asking, error: AutoresearchError) -> web.Response:
 
 
 async def _asset(request: web.Request) -> web.StreamResponse:
-    found = asset(request.match_info["name"])
-    if found is None:
+    content = asset(request.match_info["name"])
+    if content is None:
         raise web.HTTPNotFound
-    tag = f'"{found.tag}"'
-    headers = {"ETag": tag, "Cache-Control": FOR_EVER, "Content-Type": found.media, **HEADERS}
+    tag = f'"{content.tag}"'
+    headers = {"ETag": tag, "Cache-Control": FOR_EVER, "Content-Type": content.media, **HEADERS}
     if request.headers.get("If-None-Match") == tag:
         return web.Response(status=304, headers=headers)
-    response = web.Response(body=found.content, headers=headers)
+    response = web.Response(body=content.content, headers=headers)
     response.enable_compression()
     return response

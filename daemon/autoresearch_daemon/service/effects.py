@@ -1,7 +1,4 @@
-"""What the node's state machine is made of. Values.
-
-What the node may have to do: the outputs of its state machine.
-"""
+"""The outputs of the node's state machine, what the node may have to do, and the values that it is made of."""
 
 from __future__ import annotations
 
@@ -101,8 +98,8 @@ class ServiceStatus:
             hint = "autoresearch node config set work.workers 1, then autoresearch down && autoresearch up"
             raise Refused("This node has no workers, so it measures nothing.", hint=hint)
         # A task that could not be worked on is tried again when somebody asks for something by name.
-        if found := [sentence for why, sentence in self.blocks if why not in TASK_REASONS]:
-            raise Refused(f"This node measures nothing now: {found[0]}.", hint="autoresearch status")
+        if sentences := [sentence for why, sentence in self.blocks if why not in TASK_REASONS]:
+            raise Refused(f"This node measures nothing now: {sentences[0]}.", hint="autoresearch status")
 
 
 @dataclass(frozen=True, slots=True)

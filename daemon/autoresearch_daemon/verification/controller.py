@@ -114,9 +114,9 @@ class VerificationController:
             except Refused as error:  # it asks for more than this machine allows, until settings and node change
                 self._take(Blocked(Why.TASK_BROKEN, f"{error} {error.hint}".strip()))
                 return
-            found = await self._jobs.find(task.digest, now_ms(), in_hand=self._machine.status().jobs)
-            if found is not None:
-                self._take(JobReady(*found))
+            job = await self._jobs.find(task.digest, now_ms(), in_hand=self._machine.status().jobs)
+            if job is not None:
+                self._take(JobReady(*job))
 
     async def ask(self, reference: str) -> RunAccepted:
         """Queue the verification of a run that a person names. Raises AutoresearchError."""
@@ -138,8 +138,8 @@ class VerificationController:
         log, blobs = self._notebook.log, self._notebook.blobs
         evidence = evidence_answer(log, blobs, resolve_reference(log, reference, author=self._notebook.author), kind)
         if evidence.holds is not None:
-            found = "the evidence holds" if evidence.holds else "the evidence does not hold"
-            word = "no misbehaviour found" if evidence.nothing_found else found
+            verdict = "the evidence holds" if evidence.holds else "the evidence does not hold"
+            word = "no misbehaviour found" if evidence.nothing_found else verdict
             raise Refused(f"nothing has to be measured: {word}: {evidence.reason}", hint="GET /v1/evidence/{id}")
         self._check_working()
         verification = log.records.get(parse_id(evidence.id))
@@ -209,8 +209,8 @@ class VerificationController:
 
     def reveal(self) -> AutoresearchError | None:
         """Publish of what was measured here whatever may be published now. An error: something waits, and why."""
-        told, error = self._reveals.work(now_ms())
-        for published in told:
+        reveals, error = self._reveals.work(now_ms())
+        for published in reveals:
             self._tell(published)
         return error
 

@@ -285,5 +285,5 @@ class VerificationQueue:
         return tried | {_key(self._checks[name]) for name in in_hand if name in self._checks}
 
 
-def _key(asked: VerificationJob | protocol.Check) -> tuple[bytes, str, int]:
-    return asked.run, asked.stage, asked.round
+def _key(job: VerificationJob | protocol.Check) -> tuple[bytes, str, int]:
+    return job.run, job.stage, job.round

@@ -65,11 +65,11 @@ class Reveals:
             logger.warning("the daemon's own memory cannot be written", reason=str(error))
 
     def _has_measured(self, body: Verification) -> bool:
-        asked, author = (body.run, body.stage, body.round), self._notebook.author
-        told = self._notebook.log.verifications.of(body.run)
-        return any(asked == (one.run, one.stage, one.round) for one in self.waiting()) or any(
-            asked == (row.run, row.stage, row.round) and row.author == author and row.verdict in ("pass", "fail")
-            for row in told
+        question, author = (body.run, body.stage, body.round), self._notebook.author
+        verifications = self._notebook.log.verifications.of(body.run)
+        return any(question == (one.run, one.stage, one.round) for one in self.waiting()) or any(
+            question == (row.run, row.stage, row.round) and row.author == author and row.verdict in ("pass", "fail")
+            for row in verifications
         )
 
     def waiting(self) -> list[Untold]:
@@ -94,17 +94,17 @@ class Reveals:
         rows = self._notebook.log.verifications.commitments(body.run)
         digest = commitment_digest(author, measured.salt, fields(body))
         own = next((row.id for row in rows if (row.author, row.digest) == (author, digest)), None)
-        told: list[Told] = []
+        records: list[Told] = []
         if own is None:
             commitment = Commitment(run=body.run, stage=body.stage, round=body.round, proof=body.proof, digest=digest)
             record = self._notebook.publish_commitment(commitment, now_ms)
-            told, own = [Told(measured.assignment, record, body, revealed=False)], record.id
+            records, own = [Told(measured.assignment, record, body, revealed=False)], record.id
         elif self._is_revealed(measured):
             self._end(measured)
             return []
         others = self._waited_for(body, own, now_ms)
         if others is None:
-            return told
+            return records
         opened = msgspec.structs.replace(body, salt=measured.salt)
         record = self._notebook.publish_verification(opened, now_ms, commitments=[own, *others])
         self._end(measured)
@@ -133,14 +133,14 @@ class Reveals:
         What a stranger says reveals nothing, or anybody could keep those who measured from being vouched for.
         """
         voter = roster_of(self._notebook.log).voter
-        told = [
+        revealed = [
             row.n
             for row in self._notebook.log.verifications.of(body.run)
             if (row.stage, row.round) == (body.stage, body.round)
             and row.verdict in ("pass", "fail")
             and voter(row.author, row.time).attested
         ]
-        return [row.id for row in others if not told or row.n < min(told)][:LINKED_MAX]
+        return [row.id for row in others if not revealed or row.n < min(revealed)][:LINKED_MAX]
 
     def _is_revealed(self, measured: Unrevealed) -> bool:
         author, log = self._notebook.author, self._notebook.log

@@ -1,6 +1,6 @@
-"""One assignment, carried out in a worker: propose, ask, run, report. Reads the log, never writes it.
+"""A worker process: one assignment at a time, in a thread, while it hears the daemon on the ZeroMQ link.
 
-A worker process: hears the daemon on the ZeroMQ link while a thread carries out the assignment in hand.
+An assignment is: propose, ask, run, report. It reads the log and never writes it.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class Workplace:
     def from_environment(cls, paths: Paths, name: str, device: str) -> Workplace:
         """The workplace that the settings describe."""
         settings, _ = load_settings(paths.settings, os.environ)
-        asked = settings.work
-        return cls(name, device, asked.threads, paths, Ceiling.of(asked), asked.allow_packages, asked.nice)
+        work = settings.work
+        return cls(name, device, work.threads, paths, Ceiling.of(work), work.allow_packages, work.nice)
 
 
 def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
@@ -98,9 +98,9 @@ def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
     try:
         ending = _carry_out(work, talk, place)
     except AutoresearchError as error:
-        here = isinstance(error, CannotRunHere)
+        is_here = isinstance(error, CannotRunHere)
         sentence = f"{error} → {error.hint}" if error.hint else str(error)
-        ending = protocol.Failed(assignment=work.assignment, sentence=sentence, cannot_run_here=here)
+        ending = protocol.Failed(assignment=work.assignment, sentence=sentence, cannot_run_here=is_here)
     except Exception:  # noqa: BLE001 - the edge of a worker: the sentence goes to the daemon's log with the traceback
         ending = protocol.Failed(assignment=work.assignment, sentence=traceback.format_exc(limit=-3))
     talk.say(ending)
@@ -207,7 +207,7 @@ def _verify(
         )
 
     try:
-        found = carry_out_check(
+        verified = carry_out_check(
             work.assignment,
             check,
             task,
@@ -217,7 +217,7 @@ def _verify(
             on_progress=tell,
             cancelled=talk.cancelled,
         )
-        return msgspec.structs.replace(found, cancelled=found.verdict == "error" and talk.cancelled())
+        return msgspec.structs.replace(verified, cancelled=verified.verdict == "error" and talk.cancelled())
     finally:
         shutil.rmtree(bench.scratch, ignore_errors=True)
 

@@ -110,14 +110,14 @@ def _evaluated(
     fault = fault_of_program(task, model.source) or fault_of_artifact(task, model.checkpoint)
     if fault is not None:
         return msgspec.structs.replace(verified, verdict="fail", reason=fault)
-    found = evaluate(task, model.source, model.checkpoint, bench, seed, cancelled)
-    verified = msgspec.structs.replace(verified, duration_ms=found.duration_ms, value=found.value)
-    if found.status is RunStatus.OK:
-        error = found.metrics.get(STANDARD_ERROR, math.nan)
+    evaluation = evaluate(task, model.source, model.checkpoint, bench, seed, cancelled)
+    verified = msgspec.structs.replace(verified, duration_ms=evaluation.duration_ms, value=evaluation.value)
+    if evaluation.status is RunStatus.OK:
+        error = evaluation.metrics.get(STANDARD_ERROR, math.nan)
         stated = {STANDARD_ERROR: error} if math.isfinite(error) else {}
         return msgspec.structs.replace(verified, metrics={"evaluated": 1.0, **stated})
-    verdict = "error" if found.status in NOT_EVALUATED else "fail"
-    return msgspec.structs.replace(verified, verdict=verdict, reason=f"{found.status}: {found.reason}")
+    verdict = "error" if evaluation.status in NOT_EVALUATED else "fail"
+    return msgspec.structs.replace(verified, verdict=verdict, reason=f"{evaluation.status}: {evaluation.reason}")
 
 
 def _examined(
@@ -139,7 +139,7 @@ def _examined(
         duration_ms=0,
     )
     try:
-        found = examine(
+        examined = examine(
             task,
             model,
             bench,
@@ -151,17 +151,23 @@ def _examined(
         )
     except TimedOut as error:  # writing the text for it took too long here
         return msgspec.structs.replace(verified, verdict="error", reason=str(error))
-    verified = msgspec.structs.replace(verified, duration_ms=found.duration_ms)
-    if found.status is not RunStatus.OK:
-        verdict = "error" if found.status in NOT_EVALUATED else "fail"
-        reason = f"{found.status}: {found.reason}"
+    verified = msgspec.structs.replace(verified, duration_ms=examined.duration_ms)
+    if examined.status is not RunStatus.OK:
+        verdict = "error" if examined.status in NOT_EVALUATED else "fail"
+        reason = f"{examined.status}: {examined.reason}"
         return msgspec.structs.replace(verified, verdict=verdict, reason=reason)
-    metrics = {"challenges": found.challenges, "mismatches": found.mismatches, "mean_difference": found.mean_difference}
-    optional = {"gap": found.gap, "shuffled": found.shuffled, "unigram": found.unigram}
+    metrics = {
+        "challenges": examined.challenges,
+        "mismatches": examined.mismatches,
+        "mean_difference": examined.mean_difference,
+    }
+    optional = {"gap": examined.gap, "shuffled": examined.shuffled, "unigram": examined.unigram}
     metrics |= {name: number for name, number in optional.items() if number is not None}
-    values = [] if found.fresh is None else [found.fresh]
-    parents = [] if found.parent_fresh is None else [found.parent_fresh]
-    return msgspec.structs.replace(verified, value=found.value, values=values, parent_values=parents, metrics=metrics)
+    values = [] if examined.fresh is None else [examined.fresh]
+    parents = [] if examined.parent_fresh is None else [examined.parent_fresh]
+    return msgspec.structs.replace(
+        verified, value=examined.value, values=values, parent_values=parents, metrics=metrics
+    )
 
 
 def _verified(
@@ -169,7 +175,7 @@ def _verified(
 ) -> protocol.Verified:
     last = done[-1]
     values = [outcome.value for outcome in done if outcome.value is not None]
-    found = protocol.Verified(
+    verified = protocol.Verified(
         assignment=assignment, verdict="pass", device=last.device, sandbox=last.sandbox, duration_ms=duration_ms
     )
     if len(values) < wanted:
@@ -177,7 +183,7 @@ def _verified(
         is_parent = check.stage == REPLICATE and len(done) % 2 == 1
         at_fault = not is_parent and last.status in PROGRAM_AT_FAULT
         reason = f"{'its parent: ' if is_parent else ''}{last.status}: {last.reason}"
-        return msgspec.structs.replace(found, verdict="fail" if at_fault else "error", reason=reason)
+        return msgspec.structs.replace(verified, verdict="fail" if at_fault else "error", reason=reason)
     if check.stage != REPLICATE:
-        return msgspec.structs.replace(found, value=values[0])
-    return msgspec.structs.replace(found, parent_values=values[0::2], values=values[1::2])
+        return msgspec.structs.replace(verified, value=values[0])
+    return msgspec.structs.replace(verified, parent_values=values[0::2], values=values[1::2])

@@ -6,7 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from autoresearch.ask.registry.preparing import Said, prepared
+from autoresearch.ask.registry.preparing import prepared
+from autoresearch.ask.requests import Description
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.record.record import Record
@@ -34,7 +35,7 @@ def publish(
     commit: str = "",
 ) -> Record:
     """Publish a component of a participant."""
-    said = Said(type=kind, name=name, version=version, description=description)
+    said = Description(type=kind, name=name, version=version, description=description)
     made = prepared(files, said, git=git, commit=commit)
     return log.writer.append(by or key(1), "release", made.body(blobs.put(made.bundle)), now_ms=time_ms)
 

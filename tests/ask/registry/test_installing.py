@@ -12,7 +12,8 @@ import pytest
 
 from autoresearch.ask.registry.choosing import needs_of
 from autoresearch.ask.registry.installing import install_release
-from autoresearch.ask.registry.preparing import Said, fetch_prepared, prepare, prepared, read_registry
+from autoresearch.ask.registry.preparing import fetch_prepared, prepare, prepared, read_registry
+from autoresearch.ask.requests import Description
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
@@ -106,8 +107,8 @@ def test_without_gitpython_a_bundle_is_installed(log: Log, blobs: BlobStore, tmp
 
 def test_a_peer_comes_before_git_and_git_before_nothing(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
     commit = repository(tmp_path / "host")
-    said = Said(type="environment", version="1.0.0")
-    made = fetch_prepared(f"file://{tmp_path}/host", commit, said, protocols=FILE_ALONE)
+    description = Description(type="environment", version="1.0.0")
+    made = fetch_prepared(f"file://{tmp_path}/host", commit, description, protocols=FILE_ALONE)
     body = made.body(blobs.put(made.bundle))
     release = log.writer.append(key(1), "release", body, now_ms=NOW_MS)
 
@@ -131,7 +132,7 @@ def copied(there: BlobStore, here: BlobStore, blob: BlobRef) -> None:
 
 def test_needs_are_resolved_one_level_deep(log: Log, blobs: BlobStore) -> None:
     def released(name: str, *needs: str) -> bytes:
-        made = prepared([File("main.py", MAIN)], Said(type="policy", name=name, version="1.0", needs=needs))
+        made = prepared([File("main.py", MAIN)], Description(type="policy", name=name, version="1.0", needs=[*needs]))
         return log.writer.append(key(1), "release", made.body(blobs.put(made.bundle)), now_ms=NOW_MS).id
 
     plain = released("plain")
@@ -153,7 +154,7 @@ def test_needs_are_resolved_one_level_deep(log: Log, blobs: BlobStore) -> None:
 def test_bundle_and_repository_give_the_same(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
     commit = repository(tmp_path / "host")
     address = f"file://{tmp_path}/host"
-    made = fetch_prepared(address, commit, Said(type="environment", version="1.0.0"), protocols=FILE_ALONE)
+    made = fetch_prepared(address, commit, Description(type="environment", version="1.0.0"), protocols=FILE_ALONE)
     assert (made.name, made.metadata.class_name, made.metadata.git) == ("host", "main:Corridor", address)
     body = made.body(blobs.put(made.bundle))
     release = log.writer.append(key(1), "release", body, now_ms=NOW_MS)
@@ -166,17 +167,17 @@ def test_of_a_repository_the_committed_files_are_published(tmp_path: Path) -> No
     folder = tmp_path / "q"
     commit = repository(folder, (*FILES, File("component.ini", INI)))
     (folder / "secret.env").write_text("TOKEN=1")
-    found = prepare(folder, Said())
+    found = prepare(folder, Description())
     assert (found.name, found.version, found.metadata.needs) == ("q_table", "1.2.0", ["environment/2048"])
     assert (found.metadata.git, found.metadata.commit, len(found.notes)) == ("", "", 1)
     assert b"TOKEN" not in found.bundle
     git(folder, "remote", "add", "origin", "https://example.org/q.git")
-    again = prepare(folder, Said())
+    again = prepare(folder, Description())
     assert (again.metadata.git, again.metadata.commit) == ("https://example.org/q.git", commit)
     assert again.bundle == found.bundle
     (folder / "main.py").write_text("changed")
     with pytest.raises(Refused, match="not committed"):
-        prepare(folder, Said())
+        prepare(folder, Description())
 
 
 def test_of_a_folder_hidden_files_stay_here(tmp_path: Path) -> None:
@@ -184,49 +185,51 @@ def test_of_a_folder_hidden_files_stay_here(tmp_path: Path) -> None:
     for path in ("main.py", ".env", ".venv/x.py", "__pycache__/main.pyc"):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(MAIN)
-    alone = prepare(folder, Said(type="policy", version="1.0"))
+    alone = prepare(folder, Description(type="policy", version="1.0"))
     assert alone.metadata.tree == tree_hash([File("main.py", MAIN)])
-    assert prepare(folder / "main.py", Said(type="policy", version="1.0")).name == "main"
+    assert prepare(folder / "main.py", Description(type="policy", version="1.0")).name == "main"
     (folder / "link").symlink_to("/etc/passwd")
     with pytest.raises(UsageError, match="no plain file"):
-        prepare(folder, Said(type="policy", version="1.0"))
+        prepare(folder, Description(type="policy", version="1.0"))
 
 
 @pytest.mark.parametrize(
-    ("said", "files", "why"),
+    ("description", "files", "why"),
     [
-        (Said(version="1.0"), {"main.py": MAIN}, "the component has no type"),
-        (Said(type="policy"), {"main.py": MAIN}, "the component has no version"),
-        (Said(type="policy", version="1 0"), {"main.py": MAIN}, "can't be the version"),
-        (Said(type="policy", version="1.0", name="a b"), {"main.py": MAIN}, "can't be the name"),
-        (Said(type="policy", version="1.0", class_name="main:X"), {"main.py": MAIN}, "main.py has no class X"),
-        (Said(type="policy", version="1.0", class_name="x:X"), {"main.py": MAIN}, "has no module x"),
-        (Said(type="policy", version="1.0"), {"a.py": MAIN, "b.py": MAIN}, "has several classes"),
-        (Said(type="policy", version="1.0"), {"a.py": b"class ("}, "a.py is not Python"),
-        (Said(type="policy", version="1.0"), {"requirements.txt": b"-r x"}, "requirements.txt"),
-        (Said(type="policy", version="1.0", requirements_path="x"), {"a": b""}, "has no file x"),
+        (Description(version="1.0"), {"main.py": MAIN}, "the component has no type"),
+        (Description(type="policy"), {"main.py": MAIN}, "the component has no version"),
+        (Description(type="policy", version="1 0"), {"main.py": MAIN}, "can't be the version"),
+        (Description(type="policy", version="1.0", name="a b"), {"main.py": MAIN}, "can't be the name"),
+        (Description(type="policy", version="1.0", class_name="main:X"), {"main.py": MAIN}, "main.py has no class X"),
+        (Description(type="policy", version="1.0", class_name="x:X"), {"main.py": MAIN}, "has no module x"),
+        (Description(type="policy", version="1.0"), {"a.py": MAIN, "b.py": MAIN}, "has several classes"),
+        (Description(type="policy", version="1.0"), {"a.py": b"class ("}, "a.py is not Python"),
+        (Description(type="policy", version="1.0"), {"requirements.txt": b"-r x"}, "requirements.txt"),
+        (Description(type="policy", version="1.0", requirements_path="x"), {"a": b""}, "has no file x"),
         (
-            Said(type="trainer"),
+            Description(type="trainer"),
             {"component.ini": INI, "main.py": MAIN},
             "component.ini says type = policy, and you say",
         ),
-        (Said(), {"component.ini": b"[component]\nversoin = 1"}, "there is no key versoin"),
-        (Said(), {"component.ini": b"type = policy"}, "component.ini can't be read"),
-        (Said(type="policy", version="1.0"), {}, "it has no file"),
+        (Description(), {"component.ini": b"[component]\nversoin = 1"}, "there is no key versoin"),
+        (Description(), {"component.ini": b"type = policy"}, "component.ini can't be read"),
+        (Description(type="policy", version="1.0"), {}, "it has no file"),
     ],
 )
-def test_what_can_not_be_published_is_a_sentence(tmp_path: Path, said: Said, files: dict[str, bytes], why: str) -> None:
+def test_what_can_not_be_published_is_a_sentence(
+    tmp_path: Path, description: Description, files: dict[str, bytes], why: str
+) -> None:
     folder = tmp_path / "q"
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_bytes(content)
     with pytest.raises(UsageError, match=why):
-        prepare(folder, said)
+        prepare(folder, description)
 
 
 def test_a_pyproject_gives_version_and_packages(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.3"\ndependencies = ["numpy>=1.26", "x<2"]\n')
-    found = prepare(tmp_path, Said(type="dataset", name="d"))
+    found = prepare(tmp_path, Description(type="dataset", name="d"))
     assert (found.version, found.metadata.requirements) == ("0.3", ["numpy>=1.26", "x<2"])
 
 
@@ -235,12 +238,12 @@ def test_a_registry_file_is_read_as_it_is_written(tmp_path: Path) -> None:
     file = tmp_path / "registry.yaml"
     file.write_text(REGISTRY.format(commit=commit, host=tmp_path / "host"))
     first, second = read_registry(file)
-    assert (first.said.version, first.said.class_name, first.commit) == ("1.10", "main:Corridor", commit)
-    assert (second.said.class_name, second.git) == ("sub.env:Env", "https://example.org/x")
-    made = fetch_prepared(first.git, first.commit, first.said, protocols=FILE_ALONE)
+    assert (first.version, first.class_name, first.commit) == ("1.10", "main:Corridor", commit)
+    assert (second.class_name, second.git) == ("sub.env:Env", "https://example.org/x")
+    made = fetch_prepared(first.git, first.commit, first, protocols=FILE_ALONE)
     assert (made.name, made.metadata.type, made.summary) == ("corridor", "environment", "walk to its end")
     with pytest.raises(Refused, match="is no commit"):
-        fetch_prepared(second.git, second.commit, second.said)
+        fetch_prepared(second.git, second.commit, second)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from autoresearch.ask.node import (
     QueuedRun,
     RunAccepted,
     ServicesAnswer,
-    ServiceView,
     StatusAnswer,
     TrustAnswer,
     VotersAnswer,
@@ -38,6 +37,7 @@ from autoresearch.ask.registry.releases import prepared_for, release_answer
 from autoresearch.ask.runs.boards import task_status
 from autoresearch.errors import NotFound, Refused
 from autoresearch.record.kinds import Withdrawal
+from autoresearch.services import Service
 from tests.ask.notebook import Notebook, tell
 
 
@@ -82,6 +82,9 @@ class SmallNode:
 
     async def publish(self, work):
         return work(Signing(self.notebook))
+
+    def now_ms(self):
+        return self.notebook.now_ms
 
     def device(self):
         return self.notebook.mine
@@ -188,7 +191,7 @@ class SmallNode:
     def services(self):
         place = {"address": "127.0.0.1", "port": 5546, "public_key": "ab" * 32}
         about = {"name": "hall", "kind": "env", "component": "environment.corridor", "project": "/hall"}
-        return ServicesAnswer(services=[ServiceView(**about, **place, pid=1, since_ms=2, requests=3)])
+        return ServicesAnswer(services=[Service(**about, **place, pid=1, since_ms=2, requests=3)])
 
     def trust(self):
         self.asked.append(("trust", None))

@@ -6,7 +6,6 @@ import typing
 import msgspec
 import pytest
 from autoresearch_daemon.api.app import OPERATIONS, QUESTIONS, WRITERS
-from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.handlers import ApiHandlers
 
 from autoresearch.ask import questions
@@ -55,6 +54,6 @@ async def test_a_question_has_one_answer_over_http_and_at_the_desk(client, node,
     request = msgspec.convert(given, operation.takes)
     answered = await client.ask(operation.method, operation.target(request))
     device = node.device()
-    desk = Desk(node.log, node.blobs, device.public, bytes(device.key), node.choices, now_ms)
+    desk = Desk(node.log, node.blobs, device.public, bytes(device.key), node.choices, node.now_ms)
     answer = question(desk, request)
     assert (answer if isinstance(answer, Text) else msgspec.to_builtins(answer)) == answered

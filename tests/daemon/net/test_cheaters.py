@@ -31,7 +31,7 @@ from tests.daemon.toy import write_toy_task
 pytestmark = pytest.mark.slow
 
 NETWORK = Network(name="village", nonce=bytes(16), verify_patience_ms=15_000)
-RUNS = 8
+RUNS = 5
 SECONDS = 240
 AUTHOR, FABRICATOR, COPIER, STAMPER, VERIFIER = range(5)
 # What an honest run may end as.

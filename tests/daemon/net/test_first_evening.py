@@ -13,7 +13,7 @@ import pytest
 
 from autoresearch.ask.runs.answers import BestAnswer
 from tests.daemon.daemons import wait_for
-from tests.daemon.toy import write_toy_task
+from tests.daemon.toy import SECOND_TRAIN, write_toy_task
 from tests.warm import run_command
 
 PAGE = Path(__file__).parents[3] / "docs/how-to/found-a-network.md"
@@ -56,7 +56,7 @@ class Machine:
 @pytest.fixture
 def machines(tmp_path: Path) -> Iterator[list[Machine]]:
     """The founder's and two others; their daemons are stopped at the end."""
-    task = write_toy_task(tmp_path / "task")
+    task = write_toy_task(tmp_path / "task", SECOND_TRAIN)
     made = [Machine(tmp_path / name, task) for name in ("founder", "ann", "ben")]
     yield made
     for machine in made:

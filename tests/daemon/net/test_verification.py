@@ -139,7 +139,7 @@ def test_the_honest_best_is_confirmed_and_the_invented_number_refuted(
     invented = fabricate(homes[4], folder)
     start(daemons)
     author, verifiers = daemons[0], daemons[1:4]
-    author.post("/v1/work", task=str(folder), runs=12, verify_share=0)
+    author.post("/v1/work", task=str(folder), runs=6, verify_share=0)
     wait_for(lambda: author.status().state == "idle")
     for verifier in verifiers:
         verifier.post("/v1/work", task=str(folder), verify_share=1)

@@ -16,7 +16,6 @@ from autoresearch.task.folders import pin_baseline, write_task
 from autoresearch.task.loading import load_task
 from tests.cli.conftest import Cli
 from tests.cli.conftest import process as process  # noqa: PLC0414 - the command line as a process
-from tests.cli.conftest import warm as warm  # noqa: PLC0414
 from tests.run.packages.wheels import write_wheel
 
 TRAIN = "import tiny_a\n\nLR = 0.5\nprint(f'score: {tiny_a.VALUE * LR}')\n"

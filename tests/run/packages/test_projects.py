@@ -17,16 +17,16 @@ from autoresearch.project.components.trusting import mark_fetched
 from autoresearch.project.model import load_project
 from autoresearch.run.package_locks import has_packages
 from autoresearch.run.sandbox.job import Level
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
 from autoresearch.trust.keys import KeyPair
 from tests.cli.conftest import Cli
 from tests.cli.test_components import publish
 from tests.cli.test_json import strictly
 from tests.run.packages.wheels import write_wheel
+from tests.walls import best_level
 
 POLICY = "import tiny_a\n\nclass {name}:\n    def decide(self, observation):\n        return tiny_a.VALUE - {less}\n"
-needs_sandbox = pytest.mark.skipif(detect_level()[0] < Level.LANDLOCK, reason="this machine has no sandbox that holds")
+needs_sandbox = pytest.mark.skipif(best_level() < Level.LANDLOCK, reason="this machine has no sandbox that holds")
 
 
 @pytest.fixture
@@ -273,7 +273,7 @@ def test_a_strangers_component_has_its_packages_in_the_sandbox(
         notebook.log.writer.append(KeyPair.generate(), "release", other, now_ms=release.time)
     assert cli("install", "policy", "other", "--default").exit_code == 0
     run = strictly(cli("run", "-n", "2", "--json").stdout.splitlines()[-1], ProjectRunAnswer).run
-    assert (run.metrics["mean_reward"], run.sandbox) == (-9, int(detect_level()[0]))
+    assert (run.metrics["mean_reward"], run.sandbox) == (-9, int(best_level()))
     assert cli("list", "--check").exit_code == 0
 
 

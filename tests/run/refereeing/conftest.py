@@ -13,11 +13,11 @@ from autoresearch.run.bench import Bench
 from autoresearch.run.evaluating import Examined, Model, examine
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.model import Task
 from tests.conftest import Once
 from tests.run.refereeing.small_task import TRAIN, small_task
 from tests.run.sandbox.conftest import level
+from tests.walls import best_level
 
 __all__ = ["level"]  # the fixture
 
@@ -37,7 +37,7 @@ class Trained:
 
 @pytest.fixture(scope="session")
 def trained(once: Once) -> Trained:
-    task, level = small_task(), detect_level()[0]
+    task, level = small_task(), best_level()
 
     def train(folder: Path) -> None:
         for parent in folder.parents[:2]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.model import Task
@@ -24,7 +25,7 @@ def small_task(program: str = TRAIN) -> Task:
     digest = hashlib.sha256("".join(_written(shipped.harness["grammar.py"])).encode("ascii")).digest()
     prepare, pinned = shipped.harness["prepare.py"].decode(), f'24576, "{shipped.data["train.bin"].hex()}"'
     assert prepare.count(pinned) == 1
-    return replace(
+    return msgspec.structs.replace(
         shipped,
         name="small",
         baseline=program.encode(),

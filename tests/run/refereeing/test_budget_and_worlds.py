@@ -13,13 +13,13 @@ from autoresearch.run.bench import Bench, task_data
 from autoresearch.run.evaluating import Model, examine
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.sandbox.job import Outcome
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.run.texts import drawn_world
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus
 from tests.conftest import Once
 from tests.run.refereeing.programs import OVERTIME, carrying
 from tests.run.refereeing.small_task import SHIPPED, TRAIN, small_task
+from tests.walls import best_level
 
 pytestmark = pytest.mark.slow
 
@@ -31,12 +31,12 @@ def bench(tmp_path_factory: pytest.TempPathFactory, once: Once) -> Bench:
     folder = tmp_path_factory.mktemp("bench")
     for place in (folder, *folder.parents[:2]):
         place.chmod(0o755)
-    return Bench(detect_level()[0], 1, "cpu", once("budget-cache", lambda _: None), folder / "scratch")
+    return Bench(best_level(), 1, "cpu", once("budget-cache", lambda _: None), folder / "scratch")
 
 
 def short(share: float = SHARE, program: str = TRAIN) -> Task:
     task = small_task(program)
-    return replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount * share))
+    return msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount * share))
 
 
 def run(task: Task, source: str, bench: Bench, world_seed: int | None = None, *, own: bool = False) -> Outcome:
@@ -109,7 +109,7 @@ def test_a_program_that_is_too_large_is_not_run(bench: Bench) -> None:
 def test_where_there_is_no_other_world_a_model_must_need_what_it_learned(bench: Bench) -> None:
     task = short(0.01)
     assert task.evaluation is not None
-    real = replace(task, evaluation=msgspec.structs.replace(task.evaluation, world=False, fresh=False))
+    real = msgspec.structs.replace(task, evaluation=msgspec.structs.replace(task.evaluation, world=False, fresh=False))
     data = task_data(real, bench)
     assert data is not None
 

@@ -273,7 +273,7 @@ def test_new_text_is_held_to_the_floor_only_where_it_is_known_how_hard_it_is(
 ) -> None:
     tmp_path.chmod(0o755)
     prepare = trained.task.harness["prepare.py"]
-    task = replace(
+    task = msgspec.structs.replace(
         trained.task,
         harness={**trained.task.harness, "prepare.py": prepare if known else prepare.replace(b"h.bits", b"h.other")},
         metric=msgspec.structs.replace(trained.task.metric, floor=30.0),
@@ -293,7 +293,9 @@ def test_without_other_worlds_a_pair_is_measured_on_new_text(trained: Trained, t
     bench = replace(trained.bench, scratch=tmp_path)
 
     assert trained.task.evaluation is not None
-    task = replace(trained.task, evaluation=msgspec.structs.replace(trained.task.evaluation, world=False))
+    task = msgspec.structs.replace(
+        trained.task, evaluation=msgspec.structs.replace(trained.task.evaluation, world=False)
+    )
     outcome = measure(trained.task, plan, bench, world=drawn_world(task, 7, bench))
 
     assert outcome.checkpoint is not None

@@ -10,8 +10,8 @@ from safetensors.numpy import save_file
 
 from autoresearch.run.referee import Evaluation, Examinee, referee
 from autoresearch.run.sandbox.job import Limits
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.words import RunStatus
+from tests.walls import best_level
 
 VOCABULARY = 8
 # The logits after a token are a row of a table; with AHEAD tokens of what comes next in sight, nearly all certain.
@@ -50,7 +50,7 @@ def asked(folder: Path, table: np.ndarray, documents: np.ndarray, *, ahead: int)
         files={"train.py": TRAIN.replace("AHEAD", str(ahead)).encode()},
         checkpoint=folder / "weights.safetensors",
         values=table.size,
-        level=detect_level()[0],
+        level=best_level(),
         limits=Limits(seconds=120, memory_bytes=2 << 30, disk_bytes=1 << 24, processes=64, output_bytes=1 << 16),
         scratch=folder,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -12,9 +11,9 @@ import pytest
 from autoresearch.errors import AutoresearchError
 from autoresearch.run.bench import Bench
 from autoresearch.run.evaluating import Model, examine
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.model import Task
+from tests.walls import best_level
 
 TEXT = bytes([1, 2, 3, 4] * 2)
 FRESH = """
@@ -33,7 +32,7 @@ else:
 def task_with(text: bytes, fresh: bytes = TEXT, cost: str = "1.0") -> Task:
     task = shipped_task()
     assert task.evaluation is not None
-    return replace(
+    return msgspec.structs.replace(
         task,
         harness={"prepare.py": FRESH.format(text=text, fresh=fresh, cost=cost).encode()},
         data={"val.bin": hashlib.sha256(text).digest()},
@@ -43,7 +42,7 @@ def task_with(text: bytes, fresh: bytes = TEXT, cost: str = "1.0") -> Task:
 
 def ask(task: Task, folder: Path, fresh_seed: int | None = None) -> None:
     folder.chmod(0o755)
-    bench = Bench(detect_level()[0], 1, "cpu", folder / "cache", folder)
+    bench = Bench(best_level(), 1, "cpu", folder / "cache", folder)
     examine(task, Model("", folder / "none"), bench, draw=b"", challenges=1, fresh_seed=fresh_seed)
 
 

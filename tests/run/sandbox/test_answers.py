@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -26,7 +25,7 @@ def asked(tmp_path: Path, bench: Bench, answer: str, seed: int = 7, most_seconds
     """What comes of an evaluation with this program at the other end."""
     task = load_task(asking_task(tmp_path / "seek", answer))
     limits = msgspec.structs.replace(task.limits, seconds=most_seconds)
-    task = replace(task, limits=limits, budget=msgspec.structs.replace(task.budget, amount=0.1))
+    task = msgspec.structs.replace(task, limits=limits, budget=msgspec.structs.replace(task.budget, amount=0.1))
     artifact = task.folder / "begin.txt"
     artifact.write_text("50")
     return evaluate(task, task.program.decode(), artifact, bench, seed)

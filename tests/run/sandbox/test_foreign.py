@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -103,7 +104,9 @@ PATHS: dict[str, Callable[[Trap], object]] = {
         challenges=1,
         new=NewText(np.zeros((2, 256), np.uint8)),
     ),
-    "another world": lambda trap: drawn_world(replace(shipped_task(), harness=_harness(trap)), 1, trap.bench),
+    "another world": lambda trap: drawn_world(
+        msgspec.structs.replace(shipped_task(), harness=_harness(trap)), 1, trap.bench
+    ),
 }
 
 

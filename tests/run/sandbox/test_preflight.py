@@ -14,7 +14,6 @@ from autoresearch.paths import Paths
 from autoresearch.run.bench import Bench, Ceiling
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.preflight import forget_runs, preflight
-from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.settings import Work
 from autoresearch.task.folders import pin_baseline
 from autoresearch.task.loading import load_task
@@ -22,6 +21,7 @@ from autoresearch.task.model import Task
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch.words import RunStatus
 from tests.daemon.toy import TRAIN, write_toy_task
+from tests.walls import best_level
 
 MISSING = f"import a_package_that_is_not_here\n{TRAIN}"
 KILLED = f"import os\n{TRAIN.replace('prepare.report', 'os.kill(os.getpid(), 9) or prepare.report')}"
@@ -33,7 +33,7 @@ def bench(tmp_path: Path) -> Bench:
     for place in (tmp_path, *tmp_path.parents[:2]):
         place.chmod(0o755)
     (tmp_path / "scratch").mkdir()
-    return Bench(detect_level()[0], 1, "cpu", tmp_path / "cache", tmp_path / "scratch")
+    return Bench(best_level(), 1, "cpu", tmp_path / "cache", tmp_path / "scratch")
 
 
 def toy(folder: Path, train: str) -> Task:

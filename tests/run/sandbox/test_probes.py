@@ -15,6 +15,12 @@ from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level, probe_sandbox
 from autoresearch.trust.identity import create_identity
 
+
+@pytest.fixture(autouse=True)
+def _attacked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "probe_sandbox", probe_sandbox)
+
+
 KEYS_PROBE = "read this node's keys and passwords"
 
 

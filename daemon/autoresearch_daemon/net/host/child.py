@@ -1,6 +1,6 @@
-"""One sync stream inside the network process: frames go to and fro between peer and daemon against credit (trio).
+"""The network process: a libp2p host (trio) that hears and tells the daemon over the ZeroMQ link.
 
-The network process: a libp2p host (trio) that hears and tells the daemon over the ZeroMQ link.
+Of a sync stream, frames go to and fro between peer and daemon against credit.
 """
 
 from __future__ import annotations

@@ -63,26 +63,26 @@ class Dialler:
 
     def learn(self, address: str, *, wanted: bool = False) -> str | None:
         """Remember an address; returns the peer, or ``None`` when the address is none that we dial."""
-        found = split_address(address, names=wanted)
-        if found is None or found[1] == self._own or self._is_through_here(found[0]):
+        place = split_address(address, names=wanted)
+        if place is None or place[1] == self._own or self._is_through_here(place[0]):
             return None
-        self._book.learn(found[1], [found[0]], wanted=wanted)
+        self._book.learn(place[1], [place[0]], wanted=wanted)
         self._wake.set()
-        return found[1]
+        return place[1]
 
     async def add(self, address: str) -> None:
         """Dial an address that a person gave, now, and keep it. Raises Unreachable."""
-        found = split_address(address, names=True)
-        if found is None or found[1] == self._own:
+        place = split_address(address, names=True)
+        if place is None or place[1] == self._own:
             raise ValueError(
                 f"{address} is no address of another peer; one looks like /ip4/192.0.2.1/tcp/4001/p2p/12D3…"
             )
-        peer = found[1]
+        peer = place[1]
         if self._watch.is_refused(peer):
             raise Unreachable(
                 f"{peer} is blocked or shut out here: `autoresearch network peers unblock` takes it back in"
             )
-        contact = self._book.learn(peer, [found[0]], wanted=True)
+        contact = self._book.learn(peer, [place[0]], wanted=True)
         self.save()
         if not self._watch.is_connected(peer) and not await self._try(contact):
             raise Unreachable(f"{address} does not answer")
@@ -141,8 +141,8 @@ class Dialler:
             addresses = store.addrs(ID.from_string(peer))
         except Exception:  # noqa: BLE001 - the store raises one of several errors for "nothing known"
             return []
-        found = (split_address(f"{str(address).split('/p2p/')[0]}/p2p/{peer}") for address in addresses)
-        return [transport for transport, _ in filter(None, found)]
+        places = (split_address(f"{str(address).split('/p2p/')[0]}/p2p/{peer}") for address in addresses)
+        return [transport for transport, _ in filter(None, places)]
 
     async def _dial(self, contact: Contact) -> None:
         try:

@@ -62,8 +62,8 @@ async def announce_and_listen(
         except trio.RunFinishedError:
             return
 
-    told = [address for address in addresses() if options.lan_interfaces or not is_loopback(address)]
-    info = service_info(name, told[:ADDRESSES_MAX])
+    advertised = [address for address in addresses() if options.lan_interfaces or not is_loopback(address)]
+    info = service_info(name, advertised[:ADDRESSES_MAX])
     started: list[Zeroconf] = []
 
     def start() -> None:

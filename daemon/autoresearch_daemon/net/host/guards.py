@@ -1,9 +1,8 @@
-"""Multiaddrs: the few shapes that are dialled and advertised, and a host's own addresses.
+"""Guards around py-libp2p 0.8.1: without them one message of a stranger ends the host.
 
-Guards around py-libp2p 0.8.1: without them one message of a stranger ends the host.
-
-Each guard has a regression test in tests/daemon/net/test_guards.py or tests/hostile; they touch private names, so the
-version is pinned exactly and the tests are what allows another one.
+Also the few shapes of multiaddrs that are dialled and advertised, and a host's own addresses. Each guard has a
+regression test in tests/daemon/net/test_guards.py or tests/hostile; they touch private names, so the version is pinned
+exactly and the tests are what allows another one.
 """
 
 from __future__ import annotations

@@ -318,12 +318,12 @@ class Host:
         try:
             with trio.fail_after(serving.PEERS_SECONDS):
                 stream = await self._open(peer, serving.PEERS)
-                found = await serving.ask_peers(stream)
+                addresses = await serving.ask_peers(stream)
                 await stream.close()
         except (Unreachable, StreamBroken, trio.TooSlowError) as error:
             logger.debug("peer exchange with %s: %s", peer, error)
             return
-        for address in found:
+        for address in addresses:
             self.dialler.learn(address)
 
     def _new_peer(self, peer: str, connection: INetConn) -> None:

@@ -1,6 +1,6 @@
-"""The project's own stream protocols besides sync: blobs and peer exchange (trio). docs/protocol.md specifies them.
+"""What a host answers to peers that open a stream, and asks of them (trio).
 
-What a host answers to peers that open a stream: exchanges, blobs, addresses, which network this is, who it is.
+Exchanges, blobs, addresses, which network this is, who it is: docs/protocol.md specifies the protocols.
 """
 
 from __future__ import annotations

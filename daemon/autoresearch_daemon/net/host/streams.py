@@ -1,10 +1,7 @@
-"""Frames on a stream: an unsigned varint (multiformats) with the length, then that many bytes. Pure.
+"""Frames over a libp2p stream (trio): an unsigned varint (multiformats) with the length, then that many bytes.
 
-Token buckets: they say how long to wait, nobody is cut off. Pure.
-
-How much moves: bytes by peer and day, and the token buckets that slow a peer down (trio).
-
-Frames over a libp2p stream (trio): bounded, with a deadline for each, patient with a slow reader.
+Bounded, with a deadline for each, patient with a slow reader. Bytes are counted by peer and day, and token buckets say
+how long a fast peer waits; nobody is cut off.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Circuit relay v2 (trio): a node that nobody can call is called through a peer that both can reach.
+"""Who is connected, who is blocked, who misbehaved, the janitor.
 
-https://github.com/libp2p/specs/blob/master/relay/circuit-v2.md. The relay sees Noise ciphertext only.
-
-Who is connected, who is blocked, who misbehaved; and the janitor (trio).
+Also circuit relay v2: a node that nobody can call is called through a peer that both can reach, which sees Noise
+ciphertext only (trio). https://github.com/libp2p/specs/blob/master/relay/circuit-v2.md.
 """
 
 from __future__ import annotations
@@ -241,9 +240,9 @@ class Watch(INotifee):
     def peers(self) -> list[PeerInfo]:
         """Connected peers first, then those that the book knows."""
         now = self._connections()
-        found = [self._describe(peer, connections) for peer, connections in now.items()]
-        known = sorted(self._book.contacts.values(), key=lambda contact: -contact.seen_ms)
-        found += [
+        peers = [self._describe(peer, connections) for peer, connections in now.items()]
+        contacts = sorted(self._book.contacts.values(), key=lambda contact: -contact.seen_ms)
+        peers += [
             PeerInfo(
                 peer=contact.peer,
                 address=contact.addresses[0] if contact.addresses else "",
@@ -255,12 +254,12 @@ class Watch(INotifee):
                 bytes_out=self._meters.today_with(contact.peer, [])[1],
                 device_key=contact.device_key,
             )
-            for contact in known
+            for contact in contacts
             if contact.peer not in {*now, self._own}
             and (contact.seen_ms or contact.wanted or contact.peer in self._book.blocked)
         ]
-        listed = {self._own, *(peer.peer for peer in found)}
-        found += [
+        listed = {self._own, *(peer.peer for peer in peers)}
+        peers += [
             PeerInfo(
                 peer=peer,
                 address="",
@@ -270,7 +269,7 @@ class Watch(INotifee):
             )
             for peer in sorted({*self._book.blocked, *self._reasons} - listed)
         ]
-        return found[:200]
+        return peers[:200]
 
     def _describe(self, peer: str, connections: list[INetConn]) -> PeerInfo:
         bytes_in, bytes_out = self._meters.today_with(peer, connections)
