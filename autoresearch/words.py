@@ -81,6 +81,7 @@ class RunState(StrEnum):
     REFUTED = "refuted"
     FRAUD = "fraud"
     BANNED = "banned"
+    UNAVAILABLE = "unavailable"
 
 
 RUN_STATE_SENTENCES: dict[RunState, str] = {
@@ -92,6 +93,7 @@ RUN_STATE_SENTENCES: dict[RunState, str] = {
     RunState.REFUTED: "verifiers measured another value",
     RunState.FRAUD: "its own records prove that it is false",
     RunState.BANNED: "records of its author prove misbehaviour shortly before",
+    RunState.UNAVAILABLE: "the verifiers that were drawn could not get its program or its model",
 }
 
 # Verifiers have not decided yet: more of them can change the state.
@@ -110,8 +112,10 @@ FALSE_VALUE = frozenset({RunState.REFUTED, RunState.FRAUD})
 CONTESTED = FALSE_VALUE | {RunState.DISPUTED}
 # The reported value counts for nothing, and is shown struck through.
 DISCREDITED = FALSE_VALUE | MISBEHAVED
-# The reported value does not count now: it is discredited, or a larger committee decides about it.
-DOUBTED = DISCREDITED | {RunState.DISPUTED}
+# Verifiers of the run are still wanted, although its reported value does not count now.
+REOPENED = frozenset({RunState.DISPUTED, RunState.UNAVAILABLE})
+# The reported value does not count now: it is discredited, disputed, or nobody drawn could measure it.
+DOUBTED = DISCREDITED | REOPENED
 
 
 # What a verification is called by its stage, and what it measures.
@@ -141,6 +145,7 @@ class RunMark(StrEnum):
     REFUTED = "refuted"
     FRAUD = "fraud"
     BANNED = "banned"
+    UNAVAILABLE = "unavailable"
 
 
 RUN_MARK_SENTENCES: dict[RunMark, str] = {
@@ -265,7 +270,7 @@ class BoardSection(StrEnum):
 BOARD_SECTION_SENTENCES: dict[BoardSection, str] = {
     BoardSection.CONFIRMED: "confirmed: ranked by the values that verifiers measured",
     BoardSection.OPEN: "not confirmed: values as their authors report them",
-    BoardSection.FAILED: "disputed, refuted, or no better than the parent",
+    BoardSection.FAILED: "disputed, refuted, unavailable, or no better than the parent",
     BoardSection.UNATTESTED: "by unattested participants",
 }
 
@@ -275,7 +280,7 @@ SECTION_MARKS = {
     BoardSection.OPEN: (RunMark.PROVISIONAL, RunMark.LEADING, RunMark.REPORTED),
     BoardSection.FAILED: (
         *(RunMark.NOT_REPLICATED, RunMark.DISPUTED, RunMark.REFUTED),
-        *(RunMark.FRAUD, RunMark.BANNED),
+        *(RunMark.FRAUD, RunMark.BANNED, RunMark.UNAVAILABLE),
     ),
 }
 # The value of the run counts, as its author reported it or as verifiers measured it.

@@ -4,6 +4,7 @@ Pure: the same reports in any order give the same state.
 
 reported → provisional → confirmed | not replicated
         ↘ disputed → provisional | refuted            fraud: proven by records alone
+        ↘ unavailable → provisional | disputed
 
 Commit before reveal: a verifier publishes a digest first, and its result when enough others have published theirs, so
 nobody can fit a result to those of others. A reveal links its own commitment and those of the others that it waited
@@ -25,6 +26,8 @@ from autoresearch.record.encoding import encode
 from autoresearch.words import UNDECIDED, RunState
 
 EVALUATE, REPLICATE = "evaluate", "replicate"
+# What keeps a verifier from measuring: it failed for a reason of its own, or it could not get the files of the run.
+ERROR, UNAVAILABLE = "error", "unavailable"
 # The rounds of a stage: two evaluations (the second after a dispute), one for pairs. A further round would give a
 # verifier other seeds to choose from, and a voter a second vote.
 ROUNDS = {EVALUATE: 2, REPLICATE: 1}
@@ -35,8 +38,9 @@ class Report(NamedTuple):
 
     ``voter`` is the verifier's voter, ``attested`` whether it counts. ``order`` sorts reports: time and id.
     ``commitment`` is the record that fixed it before the reveal, ``links`` are all links of the reveal. Without
-    ``measured`` there is no value, and the run did not pass: an evaluation ended in an error, or the run failed in the
-    pairs. ``improvements`` are the differences of the pairs, positive where the run is better than its parent.
+    ``measured`` there is no value, and the run did not pass: the run failed in the pairs, or there was an ``obstacle``
+    (ERROR or UNAVAILABLE), which what the voter measures of the same stage and round replaces. ``improvements`` are
+    the differences of the pairs, positive where the run is better than its parent.
     ``values`` are the run's own values in the pairs, or the one of the evaluation, ``parents`` those of its parent in
     the pairs; smaller is better.
     """
@@ -53,6 +57,7 @@ class Report(NamedTuple):
     links: tuple[bytes, ...] = ()
     measured: bool = True
     parents: tuple[float, ...] = ()
+    obstacle: str = ""
 
 
 SALT_BYTES = 32
@@ -164,7 +169,7 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     counted = pairs[:count] if count >= CONFIRMING_VOTERS else []  # one verifier alone gives no number
     improvements = [value for report in counted for value in report.improvements]
     values = [value for report in counted for value in report.values]
-    speakers = len({report.voter for report in spoken})
+    speakers = len({report.voter for report in spoken if not report.obstacle})
     measured = (
         _middle(values, noise, worse=median_high) if values else None,
         _error(values, noise) if len(values) > 1 else None,
@@ -181,9 +186,14 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
         return Judgement(RunState.DISPUTED, *measured)
     if not ready or voters < rules.least:
         return Judgement(state, *measured)
-    failures = sum((report.stage, report.round, report.measured) == (REPLICATE, 0, False) for report in spoken)
+    paired = [report for report in spoken if (report.stage, report.round) == (REPLICATE, 0)]
+    failures = sum(not report.measured and not report.obstacle for report in paired)
     if failures >= CONFIRMING_VOTERS and failures > len(pairs):
         return Judgement(RunState.NOT_REPLICATED, *measured)
+    hindered = [report.obstacle for report in paired if report.obstacle]
+    if len(hindered) >= CONFIRMING_VOTERS and len(hindered) > len(pairs):
+        # What most verifiers cannot run, the others do not confirm. An error in pairs may be the parent's.
+        return Judgement(RunState.UNAVAILABLE if pairs_only and _is_withheld(hindered) else state, *measured)
     if finding is Finding.BETTER and _is_apart(values, noise) and len(pairs) == CONFIRMING_VOTERS < voters - 1:
         finding = Finding.OPEN  # one voter against the other: a third is asked
     if finding is Finding.BETTER and _collapses(
@@ -236,43 +246,54 @@ def _error(values: Sequence[float], noise: float) -> float:
 
 
 def _heard(reports: Iterable[Report], author: bytes) -> list[Report]:
-    """The reports that count, in order: of attested voters other than the author, one for each stage and round."""
+    """The reports that count, in order: of attested voters other than the author, one for each stage and round.
+
+    A voter's first measurement counts, else its first obstacle.
+    """
     first: dict[tuple[bytes, str, int], Report] = {}
-    for report in sorted(reports, key=lambda report: report.order):
+    for report in sorted(reports, key=lambda report: (bool(report.obstacle), report.order)):
         if report.attested and report.voter != author:
             first.setdefault((report.voter, report.stage, report.round), report)
     return sorted(first.values(), key=lambda report: report.order)
 
 
+def _is_withheld(obstacles: Sequence[str]) -> bool:
+    """Whether most of these verifiers could not get the files, rather than failed with them."""
+    return 2 * sum(obstacle == UNAVAILABLE for obstacle in obstacles) > len(obstacles)
+
+
 def _evaluated(evaluations: Sequence[Report], voters: int, rules: Rules) -> RunState:
     """The state by the evaluations alone. One that fails opens a dispute; it never rejects.
 
-    A quorum of errors opens one too, where more verifiers ended in an error than came to a value. Otherwise a model
-    that only the author's friends can measure could pass.
+    Where a quorum met an obstacle, and more verifiers than came to a value, no value makes the run provisional.
+    Otherwise a model that only the author's friends can get, or can measure, could pass.
     """
     quorum = min(rules.quorum, max(voters - 1, 1))
-    errors = sum(not report.measured for report in evaluations)
+    hindered = [report for report in evaluations if not report.measured]
     evaluations = [report for report in evaluations if report.measured]
     state, last = RunState.REPORTED, max((report.round for report in evaluations), default=0)
-    unmeasurable = errors >= quorum and errors > len(evaluations)
     timely = in_time(evaluations, quorum)
     for number in range(last + 1):
         spoken = [report for report in evaluations if report.round == number]
         if number and state is not RunState.DISPUTED:
             break  # this round was not asked for
+        # Who met an obstacle in an earlier round, and has measured nothing since, meets it still.
+        since = {report.voter for report in spoken}
+        obstacles = {r.voter: r.obstacle for r in hindered if r.round <= number and r.voter not in since}
         if number == 0:
             if any(not report.passed for report in spoken):
                 state = RunState.DISPUTED
+            elif len(obstacles) >= quorum and len(obstacles) > len(spoken):
+                withheld = _is_withheld(list(obstacles.values()))
+                state = RunState.UNAVAILABLE if withheld else RunState.DISPUTED
             elif len(spoken) >= quorum:
                 state = RunState.PROVISIONAL
-            if unmeasurable:
-                state = RunState.DISPUTED
             continue
         # Reports that may be repetitions decide only where those in time do not.
         for decisive in ([report for report in spoken if report in timely], spoken):
             passed = sum(report.passed for report in decisive)
             failed = len(decisive) - passed
-            if len(decisive) >= quorum and passed >= DECIDING_SHARE * len(decisive):
+            if len(decisive) >= quorum and passed >= DECIDING_SHARE * (len(decisive) + len(obstacles)):
                 state = RunState.PROVISIONAL
             elif len(decisive) >= max(quorum, CONFIRMING_VOTERS) and failed >= DECIDING_SHARE * len(decisive):
                 state = RunState.REFUTED  # by at least two: one against one decides nothing

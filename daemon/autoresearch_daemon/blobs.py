@@ -18,7 +18,7 @@ import structlog
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.node import StorageStatus
-from autoresearch.errors import AutoresearchError, Refused
+from autoresearch.errors import AutoresearchError, CannotRunHere, Refused
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.chunks import excess, victims
 from autoresearch.log.log import Log
@@ -139,14 +139,14 @@ class Keeper:
             self._held += Counter()  # forget those at zero
 
     async def make_room(self, size: int) -> None:
-        """Have room for ``size`` bytes more. Raises Refused when what is pinned leaves none."""
+        """Have room for ``size`` bytes more. Raises CannotRunHere when what is pinned leaves none."""
         async with self._turn:
             if self._excess(size):
                 if monotonic() >= self._full_until:
                     await self._collect(size)
                 if self._excess(size):
                     self._full_until = monotonic() + FULL_SECONDS
-                    raise Refused(
+                    raise CannotRunHere(
                         f"there is no room for {size >> 20} MiB: blobs take {self._used >> 20} of"
                         f" {self._quota_bytes >> 20} MiB, and what is pinned or new stays",
                         hint="autoresearch node config set storage.blobs_mib N",

@@ -160,7 +160,12 @@ class Node:
             self.attesting.connect(self.exchange)
         self.verifying = VerificationController(
             self.notebook,
-            VerificationQueue(self.notebook, self.thread, lambda blob: self.fetch(blob, FETCH_SECONDS)),
+            VerificationQueue(
+                self.notebook,
+                self.thread,
+                lambda blob: self.fetch(blob, FETCH_SECONDS),
+                lambda: self.exchange is not None and bool(self.exchange.connected()),
+            ),
             self.events,
             self.service,
             paths,

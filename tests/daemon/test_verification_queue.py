@@ -11,10 +11,11 @@ import pytest
 from autoresearch_daemon.verification.queue import AGAIN_MS, VerificationQueue
 from autoresearch_daemon.workers import protocol
 
-from autoresearch.errors import NotFound, Refused
+from autoresearch.errors import CannotRunHere, NotFound, Refused
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE
+from autoresearch.log.standing.verification import counted_reports
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import BlobRef, Verification
 from autoresearch.record.record import Record
@@ -125,6 +126,22 @@ def test_what_cannot_be_had_is_tried_more_and_more_seldom(tmp_path: Path) -> Non
     waits = [after - before for before, after in pairwise(asked)]
     assert waits == [AGAIN_MS * 2**times for times in range(len(waits))]
     assert len(waits) == 4
+    told = [record.body for record in place.own("verification")]
+    assert [body.verdict for body in told] == ["unavailable"], "once, and not after the first try"
+    assert [report.obstacle for _, report in counted_reports(place.notebook.log, place.run)] == ["unavailable"]
+
+
+@pytest.mark.parametrize("fault", ["offline", "full"])
+def test_what_is_this_machines_own_fault_is_not_held_against_a_run(tmp_path: Path, fault: str) -> None:
+    place = Place(tmp_path)
+
+    async def fetch(_: BlobRef) -> None:
+        raise CannotRunHere("no room") if fault == "full" else NotFound("nobody is there")
+
+    jobs = VerificationQueue(place.notebook, place.thread, fetch, lambda: fault == "full")
+    for now_ms in range(LATER_MS, LATER_MS + 60 * AGAIN_MS, AGAIN_MS):
+        assert asyncio.run(jobs.find(place.run.body.task, now_ms)) is None  # type: ignore[union-attr]
+    assert not place.own("verification")
 
 
 def test_a_verification_is_made_once_more_beside_the_parent_only_if_its_verifier_did_so(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.judging.committee import Rules
-from autoresearch.judging.states import EVALUATE, REPLICATE, Judgement, Lineage, Report, judge
+from autoresearch.judging.states import ERROR, EVALUATE, REPLICATE, UNAVAILABLE, Judgement, Lineage, Report, judge
 from autoresearch.words import RUN_STATE_SENTENCES, RunState
 
 AUTHOR = b"author"
@@ -203,7 +203,12 @@ def failing(who: int) -> Report:
 
 def erring(who: int) -> Report:
     """Its evaluation ended in an error."""
-    return says(who, passed=False)._replace(measured=False)
+    return says(who, passed=False)._replace(measured=False, obstacle=ERROR)
+
+
+def lacking(who: int, *, stage: str = EVALUATE, number: int = 0) -> Report:
+    """It could not get the files of the run."""
+    return says(who, passed=False, number=number)._replace(measured=False, obstacle=UNAVAILABLE, stage=stage)
 
 
 def test_errors_of_a_quorum_pass_nothing() -> None:
@@ -212,6 +217,37 @@ def test_errors_of_a_quorum_pass_nothing() -> None:
     assert word(*friends, *map(erring, (4, 5, 6, 7)), voters=9).state is RunState.DISPUTED
     assert word(erring(1), erring(2), voters=9).state is RunState.REPORTED
     assert word(*map(erring, (1, 2, 3)), voters=9).state is RunState.DISPUTED
+
+
+def test_errors_of_most_verifiers_settle_no_dispute() -> None:
+    failed = tuple(map(erring, range(4, 10)))
+    again = tuple(says(who, number=1) for who in (1, 2, 3))
+    assert word(*failed, *again, voters=20).state is RunState.DISPUTED
+    others = tuple(says(who, number=1) for who in range(4, 10))  # they came to a value after all
+    assert word(*failed, *again, *others, voters=20).state is RunState.PROVISIONAL
+
+
+def test_what_most_verifiers_cannot_get_is_unavailable() -> None:
+    friends = (says(1), says(2), says(3))
+    assert word(*friends, lacking(4), lacking(5), voters=9).state is RunState.PROVISIONAL
+    assert word(*friends, *map(lacking, (4, 5, 6)), voters=9).state is RunState.PROVISIONAL
+    withheld = (*friends, *map(lacking, (4, 5, 6, 7)))
+    assert word(*withheld, pairs(1, 0.3, 0.3), pairs(2, 0.3, 0.3), voters=9).state is RunState.UNAVAILABLE
+    assert word(*withheld, erring(8), voters=9).state is RunState.UNAVAILABLE
+    assert word(*withheld, *(says(who, number=1) for who in (1, 2, 3)), voters=9).state is RunState.UNAVAILABLE
+    # Whoever gets it after all, and measures it, has said nothing else.
+    assert word(*withheld, says(4)._replace(order=(900, b"")), voters=9).state is RunState.PROVISIONAL
+    assert word(*withheld, says(8, passed=False), voters=9).state is RunState.DISPUTED
+
+
+def test_pairs_that_most_verifiers_cannot_run_confirm_nothing() -> None:
+    friends = (pairs(1, 0.3, 0.3), pairs(2, 0.3, 0.31))
+    assert word(*QUORUM, *friends, *(lacking(who, stage=REPLICATE) for who in (3, 4))).state is RunState.CONFIRMED
+    for verdict in (ERROR, UNAVAILABLE):
+        hindered = [lacking(who, stage=REPLICATE)._replace(obstacle=verdict) for who in (3, 4, 5)]
+        assert word(*QUORUM, *friends, *hindered, voters=7).state is RunState.PROVISIONAL
+        alone = RunState.UNAVAILABLE if verdict == UNAVAILABLE else RunState.REPORTED
+        assert word(*friends, *hindered, voters=7, pairs_only=True).state is alone
 
 
 def test_a_run_that_fails_in_pairs_is_not_replicated() -> None:

@@ -68,7 +68,8 @@ def waiting(log: Log, author: bytes, measured: Iterable[Untold]) -> list[Waiting
 
 def _is_told(log: Log, author: bytes, one: Untold) -> bool:
     return any(
-        (row.author, row.stage, row.round) == (author, one.stage, one.round) for row in log.verifications.of(one.run)
+        (row.author, row.stage, row.round) == (author, one.stage, one.round) and row.verdict in ("pass", "fail")
+        for row in log.verifications.of(one.run)
     )
 
 
@@ -174,7 +175,7 @@ def check_new(log: Log, run: bytes, device: bytes, now_ms: int) -> None:
     told = [
         check.id
         for check, report in counted_reports(log, record)
-        if (report.voter, report.stage, report.round) == (me, EVALUATE, 0)
+        if (report.voter, report.stage, report.round, report.obstacle) == (me, EVALUATE, 0, "")
     ]
     if told:
         sentence = (

@@ -35,7 +35,7 @@ from autoresearch.log.standing.verification import (
 )
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import UNDECIDED, VERIFIED, RunState, VerifierPart
+from autoresearch.words import REOPENED, UNDECIDED, VERIFIED, RunState, VerifierPart
 
 # New texts that one verifier asks a model about.
 FRESH_TEXTS = 1
@@ -91,7 +91,8 @@ def _needs_of(
     author = roster_of(log).voter(run.author, run.time).voter
     heard = [report for _, report in counted_reports(log, run)]
     for stage, number in _wanted(log, run, heard):
-        said = {report.voter for report in heard if (report.stage, report.round) == (stage, number) and report.attested}
+        asked = [report for report in heard if (report.stage, report.round) == (stage, number)]
+        said = {report.voter for report in asked if report.attested and not report.obstacle}
         waiting = pending(log, run, stage, number)
         part = None
         if device is not None and seed is not None:
@@ -149,9 +150,7 @@ def _candidates(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
         # A measurement vouches for the time of its run, so the run that arrived first is measured and not a copy.
         is_new = placed.found.state is RunState.REPORTED
         yield heard_first(log, placed.row.first) if is_new else placed.row.first
-    yield from (
-        placed.row.first for placed in checked(log, task, here, voters=1) if placed.found.state is RunState.DISPUTED
-    )
+    yield from (placed.row.first for placed in checked(log, task, here, voters=1) if placed.found.state in REOPENED)
     if seed is None:
         return
     voters, rules = here.roster.count(log.records.newest_ms()), network_rules(log.network)
@@ -180,7 +179,7 @@ def job_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) ->
     author = roster.voter(run.author, run.time).voter
     if author == me or not is_counted(log, run, device, now_ms):
         return None
-    heard = [report for _, report in counted_reports(log, run)]
+    heard = [report for _, report in counted_reports(log, run) if not report.obstacle]  # an obstacle may be gone
     # Only a device's first commitment can count, so a device that has one does nothing more.
     fixed = {
         (row.stage, row.round) for row in log.verifications.commitments(run_id) if row.author == device and row.output
@@ -223,7 +222,9 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
         last = max((report.round for _, report in first_words(log, run) if report.stage == EVALUATE), default=0)
         if _spoke_late(log, run, heard, last):
             yield EVALUATE, last
-    if state is RunState.REPORTED and not pairs_only:
+    if state is RunState.UNAVAILABLE and pairs_only:
+        yield REPLICATE, 0
+    elif state in (RunState.REPORTED, RunState.UNAVAILABLE) and not pairs_only:
         yield EVALUATE, 0
     elif state is RunState.DISPUTED:
         yield EVALUATE, 1
@@ -231,7 +232,8 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
         return  # there is nothing to replicate
     elif state in UNDECIDED and body.parent is not None:
         author = roster_of(log).voter(run.author, run.time).voter
-        spoken = {report.voter for report in heard if report.attested and report.stage == REPLICATE} - {author}
+        pairs = [report for report in heard if report.stage == REPLICATE and not report.obstacle]
+        spoken = {report.voter for report in pairs if report.attested} - {author}
         enough = voters_at(log, run) >= network_rules(log.network).least
         if enough and len(spoken) < MOST_VOTERS and (spoken or _is_replicated(log, run, body)):
             yield REPLICATE, 0
@@ -300,10 +302,10 @@ def states_over_time(log: Log, run_id: bytes) -> list[Change]:
     if not isinstance(run.body, Run):
         return []
     # Unattested and repeated verifications change no state, so they are skipped: any number of them takes no time.
-    first: dict[tuple[bytes, str, int], tuple[Record, Report]] = {}
+    first: dict[tuple[bytes, str, int, str], tuple[Record, Report]] = {}
     for record, report in sorted(counted_reports(log, run), key=lambda pair: pair[1].order):
         if report.attested:
-            first.setdefault((report.voter, report.stage, report.round), (record, report))
+            first.setdefault((report.voter, report.stage, report.round, report.obstacle), (record, report))
     heard = list(first.values())
     reports = [report for _, report in heard]
     changes = [Change(judge_reports(log, run, []).state, run.id, run.time)]

@@ -5,6 +5,7 @@ It depends on the records and the trust list, never on a clock: a verification i
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 
@@ -12,9 +13,11 @@ from autoresearch.judging.committee import expected, is_chosen, network_rules, s
 from autoresearch.judging.scoring import TaskRules
 from autoresearch.judging.states import (
     CONFIRMING_VOTERS,
+    ERROR,
     EVALUATE,
     REPLICATE,
     ROUNDS,
+    UNAVAILABLE,
     Judgement,
     Lineage,
     Report,
@@ -190,7 +193,7 @@ def pending(log: Log, run: Record, stage: str, number: int) -> dict[bytes, int]:
     """The voters that committed on a run and have not revealed, with the time of their first commitment."""
     voter, asked = roster_of(log).voter, (stage, number)
     rows = [row for row in log.verifications.of(run.id) if (row.stage, row.round) == asked]
-    told = {voter(row.author, row.time).voter for row in rows}
+    told = {voter(row.author, row.time).voter for row in rows if row.verdict not in (ERROR, UNAVAILABLE)}
     waiting: dict[bytes, int] = {}
     for row in committed(log, run, stage, number):  # the oldest first: a second commitment does not prolong the wait
         waiting.setdefault(voter(row.author, row.time).voter, row.time)
@@ -200,13 +203,14 @@ def pending(log: Log, run: Record, stage: str, number: int) -> dict[bytes, int]:
 def committed(log: Log, run: Record, stage: str, number: int) -> list[CommitmentRow]:
     """The commitments on a run, for a stage and a round, of drawn voters whose verifications count."""
     author, asked_ms = roster_of(log).voter(run.author, run.time).voter, _asked_ms(log, run, stage)
+    stalled_ms = _stalled_ms(log, run, stage, number)
     return [
         row
         for row in log.verifications.commitments(run.id)
         if row.output is not None
         and (row.stage, row.round) == (stage, number)
         and is_counted(log, run, row.author, row.time, seq=row.seq)
-        and _is_drawn(log, run, row.author, row.time, row.output, number, asked_ms)
+        and _is_drawn(log, run, row.author, row.time, row.output, number, asked_ms, stalled_ms)
         and roster_of(log).voter(row.author, row.time).voter != author
     ]
 
@@ -246,17 +250,23 @@ def _reports_of(log: Log, run: Record, stage: str, asked_ms: int) -> Iterator[tu
     body = run.body
     assert isinstance(body, Run)
     roster, commitments = roster_of(log), committed_by(log.verifications.commitments(run.id))
+    author, awaited = roster.voter(run.author, run.time).voter, needed(log, run, stage)
+    lacking: defaultdict[int, set[bytes]] = defaultdict(set)  # by round, the voters that could not get the files
+    stalled_ms: dict[int, int] = {}
     for row in log.verifications.of(run.id):
         record, output = log.records.get(row.id), row.output
         check = record.body
         assert isinstance(check, Verification)
-        if output is None or check.stage != stage or check.verdict == "unavailable":
+        if output is None or check.stage != stage:
             continue
         if check.round >= ROUNDS[stage]:
             continue  # no such round is asked for
-        if not _is_drawn(log, run, record.author, record.time, output, check.round, asked_ms):
+        until_ms = stalled_ms.get(check.round)
+        if not _is_drawn(log, run, record.author, record.time, output, check.round, asked_ms, until_ms):
             continue
-        committed = commitment_of(record, commitments)
+        obstacle = check.verdict if check.verdict in (ERROR, UNAVAILABLE) else ""
+        # An obstacle reveals nothing that others could repeat, so nobody has to commit to it.
+        committed = b"" if obstacle else commitment_of(record, commitments)
         if committed is None:
             continue
         if list(check.seeds) != seeds(output, len(check.seeds)):
@@ -269,7 +279,12 @@ def _reports_of(log: Log, run: Record, stage: str, asked_ms: int) -> Iterator[tu
             check.round,
             commitment=committed,
             links=record.links,
+            obstacle=obstacle,
         )
+        if obstacle == UNAVAILABLE and report.attested and report.voter != author:
+            lacking[check.round].add(report.voter)
+            if len(lacking[check.round]) >= awaited:
+                stalled_ms.setdefault(check.round, record.time)
         measured = _with_numbers(log, body, check, report)
         if measured is not None:
             yield record, measured
@@ -277,10 +292,8 @@ def _reports_of(log: Log, run: Record, stage: str, asked_ms: int) -> Iterator[tu
 
 def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Report | None:
     """The report with the verifier's numbers; None where these say nothing about the run."""
-    if check.verdict == ("error" if check.stage == EVALUATE else "fail"):
+    if report.obstacle or (check.stage == REPLICATE and check.verdict == "fail"):
         return report._replace(passed=False, measured=False)
-    if check.verdict == "error":
-        return None  # in pairs it may be the parent's
     if check.stage == EVALUATE:
         if is_pairs_only(log, run) and not is_same_hardware(run, check.device):
             return None  # a value on other hardware cannot be compared
@@ -402,7 +415,8 @@ def _pairs_asked_ms(log: Log, run: Record, reports: Iterable[Report]) -> int:
 
 def is_drawn(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, stage: str, number: int) -> bool:
     """Whether a device with the VRF output ``output`` was drawn by this time for a stage and round of a run."""
-    return _is_drawn(log, run, device, time_ms, output, number, _asked_ms(log, run, stage))
+    asked_ms, stalled_ms = _asked_ms(log, run, stage), _stalled_ms(log, run, stage, number)
+    return _is_drawn(log, run, device, time_ms, output, number, asked_ms, stalled_ms)
 
 
 def _asked_ms(log: Log, run: Record, stage: str) -> int:
@@ -412,12 +426,34 @@ def _asked_ms(log: Log, run: Record, stage: str) -> int:
     return _pairs_asked_ms(log, run, [report for _, report in counted_reports(log, run)])
 
 
-def _is_drawn(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, number: int, asked_ms: int) -> bool:
+def _stalled_ms(log: Log, run: Record, stage: str, number: int) -> int | None:
+    """When enough of the drawn verifiers had said that they cannot get the files: the committee grows no more."""
+    author = roster_of(log).voter(run.author, run.time).voter
+    first: dict[bytes, int] = {}
+    for _, report in counted_reports(log, run):
+        asked = (report.stage, report.round, report.obstacle, report.attested) == (stage, number, UNAVAILABLE, True)
+        if asked and report.voter != author:
+            first[report.voter] = min(report.order[0], first.get(report.voter, report.order[0]))
+    times_ms, awaited = sorted(first.values()), needed(log, run, stage)
+    return times_ms[awaited - 1] if len(times_ms) >= awaited else None
+
+
+def _is_drawn(
+    log: Log,
+    run: Record,
+    device: bytes,
+    time_ms: int,
+    output: bytes,
+    number: int,
+    asked_ms: int,
+    stalled_ms: int | None,
+) -> bool:
     roster, rules = roster_of(log), network_rules(log.network)
     root = roster.voter(device, time_ms).root
+    until_ms = time_ms if stalled_ms is None else min(time_ms, stalled_ms)
     return is_chosen(
         output,
-        chosen=expected(rules, number, time_ms - asked_ms),
+        chosen=expected(rules, number, until_ms - asked_ms),
         voters=voters_at(log, run),
         devices=len(roster.devices(root, run.time)),
         rules=rules,

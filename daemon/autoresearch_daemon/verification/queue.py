@@ -12,7 +12,7 @@ from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.lookup import task_of
 from autoresearch.ask.node import RunInHand
 from autoresearch.ask.people.own_verification import check_asked, check_new, will_count
-from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut
+from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, TimedOut
 from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.log.standing.context import participant_of
 from autoresearch.log.standing.jobs import VerificationJob, job_for, make_job, next_job, repeated_job
@@ -49,13 +49,21 @@ class Wanted(NamedTuple):
 class VerificationQueue:
     """Those that are ready or in hand, by name. ``fetch(blob)`` gets a blob from other nodes.
 
+    ``connected()`` says whether there are any: else a file that is missing is nobody's fault.
     What comes next is found out in the ``thread`` of the log: it takes seconds in a large one.
     """
 
-    def __init__(self, notebook: Notebook, thread: Asking, fetch: Callable[[BlobRef], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        notebook: Notebook,
+        thread: Asking,
+        fetch: Callable[[BlobRef], Awaitable[None]],
+        connected: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._notebook = notebook
         self._thread = thread
         self.fetch = fetch
+        self._connected = connected
         self._checks: dict[str, protocol.Check] = {}
         self._tried: dict[tuple[bytes, str, int], tuple[int, int]] = {}  # how often, and when it may be tried again
         self._names = 0
@@ -63,7 +71,8 @@ class VerificationQueue:
     async def find(self, task: bytes, now_ms: int, *, in_hand: Collection[str] = ()) -> tuple[str, RunInHand] | None:
         """The next thing to verify on a task, with its files here; its name and how people see it.
 
-        ``in_hand`` names those that workers have or get.
+        A second try without its files is published as “unavailable”: withholding them confirms nothing. ``in_hand``
+        names those that workers have or get.
         """
         job = await self._next(task, now_ms, self._skipped(now_ms, in_hand))
         if job is None:
@@ -74,7 +83,28 @@ class VerificationQueue:
             return await self._ready(job, JobReason.DISPUTE if job.round else JobReason.LOT)
         except AutoresearchError as error:
             logger.info("a run cannot be verified now", run=short_id(job.run), reason=str(error))
+            if times and self._connected() and not isinstance(error, CannotRunHere):
+                self._publish_unavailable(job, now_ms, str(error))
             return None
+
+    def _publish_unavailable(self, job: VerificationJob, now_ms: int, reason: str) -> None:
+        """Say once that a run's files cannot be got. What is measured later replaces it."""
+        asked = (self._notebook.author, job.stage, job.round)
+        if any((row.author, row.stage, row.round) == asked for row in self._notebook.log.verifications.of(job.run)):
+            return
+        body = Verification(
+            run=job.run,
+            stage=job.stage,
+            round=job.round,
+            verdict="unavailable",
+            seeds=list(job.seeds),
+            proof=job.proof,
+            reason=reason[:REASON_CHARACTERS],
+        )
+        try:
+            self._notebook.publish_verification(body, now_ms)
+        except AutoresearchError as failed:  # it is said at a later try
+            logger.warning("a verification could not be recorded", run=short_id(job.run), reason=str(failed))
 
     async def is_next(self, name: str, now_ms: int, *, in_hand: Collection[str] = ()) -> bool:
         """Whether what was made ready is still what this node is to do next.

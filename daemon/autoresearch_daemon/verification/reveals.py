@@ -136,7 +136,9 @@ class Reveals:
         revealed = [
             row.n
             for row in self._notebook.log.verifications.of(body.run)
-            if (row.stage, row.round) == (body.stage, body.round) and voter(row.author, row.time).attested
+            if (row.stage, row.round) == (body.stage, body.round)
+            and row.verdict in ("pass", "fail")
+            and voter(row.author, row.time).attested
         ]
         return [row.id for row in others if not revealed or row.n < min(revealed)][:LINKED_MAX]
 

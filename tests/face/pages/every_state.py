@@ -109,6 +109,8 @@ def tell(world: World) -> None:
     provisional = world.publish(1.66, "provisional", by=EVE, parent=confirmed)
     village.evaluate(provisional, 1.66, ANN, BEN, CEM)
     world.publish(1.65, "reported", parent=provisional)
+    withheld = world.publish(1.62, "unavailable", by=EVE, parent=provisional)
+    village.fails(withheld, "unavailable", ANN, BEN, DOT)
     world.publish(None, "crashed", parent=confirmed, status="crashed", reason="division by zero")
     world.publish(1.64, "stranger", by=STRANGER, parent=confirmed)
     world.runs["fraud"] = village.run(1.5, "fraud", by=DOT, parent=confirmed, seed=7)

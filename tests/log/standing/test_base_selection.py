@@ -16,7 +16,7 @@ from autoresearch.log.standing.precedence import copies
 from autoresearch.log.standing.queries import board
 from autoresearch.record.encoding import format_id
 from autoresearch.trust.roster import Trust
-from autoresearch.words import BoardSection, RunState
+from autoresearch.words import DOUBTED, BoardSection, RunState
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
 from tests.record.making import BLOB, NETWORK, key, pairs, run_body
 
@@ -139,7 +139,7 @@ def test_a_change_to_a_refuted_run_is_to_be_compared_again(village):
 def test_doubt_is_never_preferred_to_anything(one, two, attested, own, verifying):
     first = tier(one, attested=attested, own=own, verifying=verifying)
     second = tier(two, attested=attested, own=own, verifying=verifying)
-    wrong = {RunState.REFUTED, RunState.FRAUD, RunState.DISPUTED, RunState.NOT_REPLICATED, RunState.BANNED}
+    wrong = DOUBTED | {RunState.NOT_REPLICATED}
     assert (first is None) == (one in wrong)
     if verifying and attested and (one, two) == (RunState.CONFIRMED, RunState.PROVISIONAL):
         assert first < second

@@ -129,6 +129,13 @@ class Village:
             done.append(self.verify(who, body))
         return done
 
+    def fails(self, run: Record, verdict: str, *people: KeyPair, stage: str = EVALUATE, number: int = 0) -> None:
+        """These people could not measure it: “error”, or “unavailable” where they could not get its files."""
+        for who in people:
+            proof = ecvrf.prove(bytes(who.key), question(run.id, stage, number))
+            body = Verification(run=run.id, stage=stage, round=number, verdict=verdict, proof=proof)
+            self.append(who, "verification", body, [run.id])
+
     def replicate(self, run: Record, before: float, after: float, *people: KeyPair) -> list[Record]:
         """These people run it beside its parent, twice each."""
         done = []

@@ -5,10 +5,10 @@ A scene has `all` (the chart's data), `found` (the same for a filter, or null), 
 (() => {
 "use strict";
 const COLOURS = ["surface", "line", "text", "text-2", "text-3", "blue", "band", "amber", "red", "violet", "grey", "dot"];
-const RADIUS = { confirmed: 5, provisional: 4.3, leading: 4, "not replicated": 2.9, disputed: 5, refuted: 3.6, fraud: 4, banned: 4 };
+const RADIUS = { confirmed: 5, provisional: 4.3, leading: 4, "not replicated": 2.9, disputed: 5, refuted: 3.6, fraud: 4, banned: 4, unavailable: 3.6 };
 // What is drawn later lies above.
-const ORDER = ["reported", "not replicated", "refuted", "banned", "fraud", "leading", "provisional", "disputed", "confirmed"];
-const HUE = { "not replicated": "grey", disputed: "amber", refuted: "red", fraud: "violet", banned: "violet", reported: "dot" };
+const ORDER = ["reported", "unavailable", "not replicated", "refuted", "banned", "fraud", "leading", "provisional", "disputed", "confirmed"];
+const HUE = { "not replicated": "grey", unavailable: "grey", disputed: "amber", refuted: "red", fraud: "violet", banned: "violet", reported: "dot" };
 const DISCREDITED = new Set(["refuted", "fraud", "banned"]);
 const FAINT = .15, NARROW = 560, FEW = 200, MANY = 20000, TWO_PI = 2 * Math.PI;
 const isNarrow = u => u.width < NARROW;
