@@ -61,8 +61,9 @@ class ProjectComponent(Answer, frozen=True, kw_only=True):
 class ProjectRun(Answer, frozen=True, kw_only=True):
     """One run: ``mode`` is "train" or "bench", ``status`` "ok" or "stopped", ``curve`` mean rewards of equal parts.
 
-    ``totals`` are sums over the run and its ancestors with its policy. ``started`` is in Unix milliseconds. ``sandbox`` is the level
-    of its sandbox, 0 for none; ``trusted`` are other participants' components that ran without one, by choice.
+    ``totals`` are sums over the run and its ancestors with its policy. ``started`` is in Unix milliseconds. ``sandbox``
+    is the level of its sandbox, 0 for none; ``trusted`` are other participants' components that ran without one, by
+    choice.
     """
 
     id: str
