@@ -79,7 +79,8 @@ class VerificationStateView(Answer, frozen=True, kw_only=True):
     how far an evaluation as precise as the author's may lie from the reported value. ``changes`` are the states that it
     went through, the oldest first. ``retest``: the run that it builds on was refuted. ``copy_of`` is another
     participant's run that had its checkpoint or program before. ``marks`` are what its author did wrong, here or
-    elsewhere. ``attested`` is false where the network attests participants and the author is not attested.
+    elsewhere. ``attested`` is false where the network attests participants and the author is not attested. ``noise``
+    says so where the replicates here vary otherwise than the task states: intervals go by the stated noise.
     """
 
     state: str
@@ -96,6 +97,7 @@ class VerificationStateView(Answer, frozen=True, kw_only=True):
     marks: list[MarkView] = []
     attested: bool = True
     copy_of: str | None = None
+    noise: str = ""
 
 
 class ShowAnswer(Answer, frozen=True, kw_only=True):

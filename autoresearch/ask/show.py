@@ -25,6 +25,7 @@ from autoresearch.log.rows import StoredRun
 from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
 from autoresearch.log.standing.context import participant_of, trust_context, whose
 from autoresearch.log.standing.jobs import states_over_time
+from autoresearch.log.standing.noise import noise_doubt
 from autoresearch.log.standing.queries import copied_from, marks_of, run_view, wants_retest
 from autoresearch.log.standing.verification import allowed_difference, counted_reports, judged, judgement
 from autoresearch.record.encoding import format_id, short_id
@@ -75,6 +76,7 @@ def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> Ver
         copy_of=_id(copied_from(log).get(run.id)),
         retest=wants_retest(log, body.parent),
         marks=marks_of(log, run) if marks else [],
+        noise=noise_doubt(log, body.task),
         attested=whose(run.author, run.time, trust_context(log)).attested,
         measured=[_measured(log, body, log.records.get(row.id), counted) for row in log.verifications.of(run.id)],
     )

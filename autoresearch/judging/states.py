@@ -150,6 +150,7 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     minimum_effect: float,
     pairs_only: bool = False,
     state_only: bool = False,
+    exact: bool = False,
     lineage: Lineage | None = None,
 ) -> Judgement:
     """The state of a run, from the reports on it.
@@ -157,14 +158,19 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     ``author`` is the author's voter; its own reports never count. ``voters`` is the number of attested voters. Each has
     one report for each stage and round, its first. Below ``rules.least`` voters no run passes provisional.
     ``pairs_only``: no evaluation is possible, so pairs need none before them. ``state_only``: the run claims what its
-    learned state is worth and nothing else, so evaluations confirm it and there are no pairs.
+    learned state is worth and nothing else, so evaluations confirm it and there are no pairs. ``exact``: the task
+    states a noise of 0, see :func:`judge_pairs`.
     """
     lineage = lineage or Lineage()
     spoken = _heard(reports, author)
     heard = [report for report in spoken if report.measured]
     pairs = [report for report in heard if (report.stage, report.round) == (REPLICATE, 0)]
     finding, count = judge_pairs(
-        [report.improvements for report in pairs], noise=noise, minimum_effect=minimum_effect, most=voters - 1
+        [report.improvements for report in pairs],
+        noise=noise,
+        minimum_effect=minimum_effect,
+        most=voters - 1,
+        exact=exact,
     )
     counted = pairs[:count] if count >= CONFIRMING_VOTERS else []  # one verifier alone gives no number
     improvements = [value for report in counted for value in report.improvements]

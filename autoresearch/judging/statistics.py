@@ -33,7 +33,7 @@ ERROR = 0.01
 # The task's noise counts as four further pairs: two pairs alone say little about the spread.
 PRIOR_PAIRS = 4
 # Student's t at 1 - ERROR, one-sided, by degrees of freedom.
-_QUANTILES = {3: 4.5407, 5: 3.3649, 7: 2.9980, 9: 2.8214}
+_QUANTILES = {1: 31.8205, 3: 4.5407, 5: 3.3649, 7: 2.9980, 9: 2.8214}
 # The bounds of the last test, at 1 - ERROR / 4, by number of voters: where the noise is known, and where it is not.
 # From 25 million simulated runs that are no better, rounded up.
 _TRIMMED = {4: (2.56, 8.04), 5: (2.85, 5.45), 6: (3.03, 4.64)}
@@ -57,15 +57,24 @@ class Found(NamedTuple):
 Improvements = Sequence[Sequence[float]]
 
 
-def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: float, most: int = MOST_VOTERS) -> Found:
+def judge_pairs(
+    improvements: Improvements,
+    *,
+    noise: float,
+    minimum_effect: float,
+    most: int = MOST_VOTERS,
+    exact: bool = False,
+) -> Found:
     """What paired improvements show: those of each verifier, in the order of the verifications.
 
     ``noise`` is the task's standard deviation of one run over seeds, 0 when it is not known. The difference of two
     runs varies by √2 of it. ``minimum_effect`` is the least mean improvement that counts. At most ``most`` verifiers
-    can run pairs. Verifications after the sixth change nothing.
+    can run pairs. Verifications after the sixth change nothing. ``exact``: the task states that a program's value does
+    not depend on the seed. Two verifiers can then decide; the statement itself is not relied on, since their pairs have
+    to agree as closely as two pairs of unknown noise must.
     """
     spoken = min(len(improvements), LOOKS[-1])
-    looks = LOOKS if noise > 0 else LOOKS[1:]  # two pairs alone do not show the spread
+    looks = _looks(noise, exact=exact)
     for look in looks:
         if len(improvements) < look:
             is_all = looks[0] <= most <= len(improvements)  # with four voters, three can run pairs
@@ -84,6 +93,21 @@ def judge_pairs(improvements: Improvements, *, noise: float, minimum_effect: flo
     bound = _TRIMMED[last][0 if noise > 0 else 1]
     better = _is_better([narrowed[voter] for voter in middle], minimum_effect, noise=noise, bound=bound)
     return Found(Finding.BETTER if better else Finding.NOT_BETTER, last)
+
+
+def _looks(noise: float, *, exact: bool) -> tuple[int, ...]:
+    """After how many verifiers the test is made: two pairs alone do not show a spread that nobody states."""
+    return LOOKS if noise > 0 or exact else LOOKS[1:]
+
+
+def next_look(voters: int, *, noise: float, most: int, exact: bool = False) -> int:
+    """How many verifiers the next test needs where so many ran pairs, and it is not decided; see :func:`judge_pairs`.
+
+    More than ``most`` where the network has too few for it.
+    """
+    looks = _looks(noise, exact=exact)
+    last = max(min(most, MOST_VOTERS), LOOKS[-1])
+    return next((look for look in (*looks, last) if look > voters), last)
 
 
 def _by_mean(improvements: Improvements) -> list[int]:
@@ -143,6 +167,23 @@ def margin(error: float | None, runs: int, *, noise: float) -> float | None:
     if error is None or freedom < 1:
         return None
     return error * student(freedom)
+
+
+# The 99 % quantile of the normal distribution.
+_SURE = 2.3263
+
+
+def contradicts(stated: float, deviation: float, freedom: int) -> bool:
+    """Whether a standard deviation of replicates is not that which a task states, at 1 % to either side.
+
+    By the chi-squared distribution of ``freedom`` degrees of freedom, as Wilson and Hilferty (1931) approximate it.
+    Where the task states 0 any deviation above 0 contradicts it.
+    """
+    if freedom < 1 or stated <= 0:
+        return freedom >= 1 and deviation > 0
+    ratio, part = (deviation / stated) ** 2, 2 / (9 * freedom)
+    low, high = (max(1 - part + sign * _SURE * math.sqrt(part), 0.0) ** 3 for sign in (-1, 1))
+    return not low <= ratio <= high
 
 
 # At most one challenge of so many may mismatch, and all of them together may differ by so much, in nats.

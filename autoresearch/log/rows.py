@@ -164,6 +164,20 @@ class MeasuredRow(NamedTuple):
     bound: Bound
 
 
+class ReplicateRow(NamedTuple):
+    """A run with a value, as far as it is compared with others of its program; ``device`` is the hardware."""
+
+    source_digest: bytes
+    budget: float
+    device: str
+    replicate: int
+    value: float
+    id: bytes
+    author: bytes
+    time: int
+    seq: int
+
+
 class TaskRow(NamedTuple):
     """A task as its publisher signed it. ``direction``, ``noise`` and ``budget`` are None without sensible rules."""
 

@@ -16,7 +16,9 @@ from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import OneRecord, ProposeRequest
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
+from autoresearch.judging.statistics import student
 from autoresearch.log.standing.answers import RunFields
+from autoresearch.log.standing.noise import learnt_noise, noise_doubt
 from autoresearch.log.standing.queries import run_body
 from autoresearch.paths import typed_path
 from autoresearch.propose.mind.recall import run_before
@@ -115,17 +117,27 @@ def outcome(notebook: Desk, shown: ShowAnswer, task: Task) -> list[str]:
         return [f"its parent {short(run.parent)} has no value to compare with", "→ autoresearch top"]
     (after, seeds), (before, others) = _mean(notebook, run), _mean(notebook, parent.run)
     gain = (before - after) * sign_of(task.metric.direction)
-    margin = WIDE * (task.metric.noise or 0) * math.sqrt(1 / seeds + 1 / others)
+    doubt, learnt = noise_doubt(notebook.log, task.digest), learnt_noise(notebook.log, task.digest)
+    deviations = WIDE * (task.metric.noise or 0)
+    if learnt and (doubt or task.metric.noise is None):
+        deviations = student(learnt.freedom) * learnt.deviation
+    margin = deviations * math.sqrt(1 / seeds + 1 / others)
+    noise = [f"{doubt}: the interval goes by these runs"] if doubt else []
     compared = f"{value(after)}{_of(seeds)}, its parent {short(run.parent)} {value(before)}{_of(others)}"
     change = f"{after - before:+.4g}" + (f" ± {margin:.2g}" if margin else "")
     unsure = ", within the noise" if abs(gain) < margin else ""
     if gain <= 0:
-        return [f"discard: not better than its parent{unsure}: {compared}: {change}", back]
+        return [f"discard: not better than its parent{unsure}: {compared}: {change}", *noise, back]
     program = bytes.fromhex(run.source_digest)
     seed = f"--replicate {_free_seed(notebook, task, program)}"
     again = f"measure it again with another seed: autoresearch run {folder} {seed}"
     kept = f"keep: better than its parent{unsure}: {compared}: {change}"
-    return [kept, *_remember(task, shown.record.id), f"→ {again if unsure else f'edit {_files(task)} and run again'}"]
+    return [
+        kept,
+        *noise,
+        *_remember(task, shown.record.id),
+        f"→ {again if unsure else f'edit {_files(task)} and run again'}",
+    ]
 
 
 def _mean(notebook: Desk, run: RunFields) -> tuple[float, int]:

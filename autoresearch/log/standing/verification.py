@@ -103,6 +103,7 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
         minimum_effect=MINIMUM_EFFECT_NOISES * noise,
         pairs_only=is_pairs_only(log, body),
         state_only=is_state_only(body),
+        exact=is_exact(log, body.task),
         lineage=Lineage(
             claim=None if body.value is None else log.tasks.sign(body.task) * body.value,
             parent=_number_of_parent(log, body, rules) if any(report.parents for report in reports) else None,
@@ -324,6 +325,17 @@ def is_pairs_only(log: Log, run: Run) -> bool:
 def is_state_only(run: Run) -> bool:
     """Whether a run claims what its learned state is worth, and not what its program learns under the budget."""
     return run.mode != "experiment"
+
+
+def is_exact(log: Log, task: bytes) -> bool:
+    """Whether a task states that a program's value does not depend on the seed: a noise of 0, not an unknown one."""
+    return cached(log, f"exact {task.hex()}", lambda: _states_no_noise(log, task), by=())
+
+
+def _states_no_noise(log: Log, task: bytes) -> bool:
+    metric = (log.tasks.definition(task) or {}).get("metric")
+    noise = metric.get("noise") if isinstance(metric, Mapping) else None
+    return isinstance(noise, int | float) and not isinstance(noise, bool) and noise == 0
 
 
 def bears_out(log: Log, run: Run, check: Verification) -> bool:

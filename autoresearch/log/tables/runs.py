@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from autoresearch.judging.scoring import TaskRules
 from autoresearch.log.reader import COUNTS, ENDED, Reader, in_parts, marks
-from autoresearch.log.rows import HistoryRow, ProgramRow, RunColumns, SignedRun, StoredRun, TaskRow
+from autoresearch.log.rows import HistoryRow, ProgramRow, ReplicateRow, RunColumns, SignedRun, StoredRun, TaskRow
 from autoresearch.log.settling import RULES, rules_in
 from autoresearch.record.kinds import Task
 from autoresearch.record.record import parse_stored
@@ -84,6 +84,14 @@ class Runs:
         for part in in_parts(digests):
             found += self._reader.read(query.format(", ".join(["?"] * len(part))), (task, *part))
         return found
+
+    def replicates(self, task: bytes, limit: int) -> list[ReplicateRow]:
+        """The newest runs on a task with a value, the newest first: what tells how far replicates vary."""
+        query = f"""
+        SELECT source_digest, budget, device, replicate, value, id, author, time, seq FROM run
+        WHERE task = ? AND {COUNTS} ORDER BY time DESC, id DESC LIMIT ?
+        """  # noqa: S608
+        return [ReplicateRow(*row) for row in self._reader.rows(query, task, limit)]
 
     def sample(self, task: bytes) -> list[tuple[int, bytes, bytes]]:
         """Time, id and device of the runs on a task that ended, of those among the first records by id.

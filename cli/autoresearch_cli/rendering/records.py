@@ -90,6 +90,8 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
         lines.append(("state", f"{answer.verification.state}: {answer.verification.reason}"))
         if answer.verification.value is not None:
             lines.append(("network", network_line(answer.verification)))
+        if answer.verification.noise:
+            lines.append(("noise", answer.verification.noise))
         lines += verification_lines(answer.verification, answer.record.participant, now_ms)
     lines += [("note", note_line(note, now_ms)) for note in answer.notes[:NOTES_SHOWN]]
     print_labelled(lines)
