@@ -49,7 +49,7 @@ LONGEST_FIRST = (
 )
 HERE = Path(__file__).parent
 # After so long a slow test hangs: many times what the longest takes beside others on two cores.
-SLOW_SECONDS = 900
+SLOW_SECONDS = 1800
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -235,7 +235,7 @@ def test_four_participants_get_from_nothing_to_a_confirmed_run(
     folder = write_toy_task(tmp_path / "toy")
     assert process("node", "config", "set", "work.task", str(folder)).returncode == 0
     demo = Demo("--attested", "--peers", "4", "--runs", "9")
-    out, err = demo.process.communicate(timeout=280)
+    out, err = demo.process.communicate(timeout=900)
     assert demo.process.returncode == 0, err
     answer = strictly(out.splitlines()[-1], DemoAnswer)
     assert (answer.peers, answer.peers_left, answer.attested, answer.runs) == (6, 6, 4, 9)

@@ -23,7 +23,8 @@ from autoresearch.record.kinds import Run
 from autoresearch.record.record import DEFAULT_NETWORK
 from tests.warm import WarmProcess, warm
 
-READY_SECONDS = 60.0
+# Many times what it takes alone: the machine may do twenty other things.
+READY_SECONDS = 180.0
 
 
 @dataclass

@@ -22,11 +22,11 @@ from multiaddr import Multiaddr
 from tests.record.making import NETWORK, key, run_body, sealed
 
 LOOPBACK = "/ip4/127.0.0.1/tcp/0"
-TEST_SECONDS = 60
+TEST_SECONDS = 180
 
 
 def in_trio(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Run an async test in trio, within a minute."""
+    """Run an async test in trio, within three minutes."""
 
     @functools.wraps(test)
     def run(**fixtures: Any) -> None:

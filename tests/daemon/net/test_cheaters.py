@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 NETWORK = Network(name="village", nonce=bytes(16), verify_patience_ms=15_000)
 RUNS = 5
-SECONDS = 240
+SECONDS = 600
 AUTHOR, FABRICATOR, COPIER, STAMPER, VERIFIER = range(5)
 # What an honest run may end as.
 HONEST = {RunState.REPORTED, RunState.PROVISIONAL, RunState.CONFIRMED, RunState.NOT_REPLICATED}

@@ -18,7 +18,7 @@ from tests.warm import run_command
 
 PAGE = Path(__file__).parents[3] / "docs/how-to/found-a-network.md"
 BLOCK = r"<!-- {} -->\n```console\n(.*?)^```$"
-CONFIRM_SECONDS = 240.0
+CONFIRM_SECONDS = 600.0
 
 pytestmark = pytest.mark.slow
 

@@ -36,7 +36,7 @@ from tests.daemon.toy import write_toy_task
 pytestmark = pytest.mark.slow
 
 PARTICIPANTS = 5
-VERIFY_SECONDS = 240
+VERIFY_SECONDS = 600
 
 
 @pytest.fixture
