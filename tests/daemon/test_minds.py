@@ -279,7 +279,7 @@ def test_a_command_changes_one_of_several_files(start: Callable[..., Daemon], tm
         ("raise SystemExit('no credit left')", "ended with status 1: no credit left"),
         ("print('done')", "Nothing changed"),
         (
-            "import os; os.chdir('written_by_participants'); os.remove('train.py'); os.symlink('/etc/passwd', 'train.py')",
+            "import os; here = 'written_by_participants/train.py'; os.remove(here); os.symlink('/etc/passwd', here)",
             "left no train.py",
         ),
         (

@@ -22,7 +22,7 @@ from autoresearch.ask.desk import Desk
 from autoresearch.ask.requests import HistoryNote, HistoryRequest
 from autoresearch.ask.show import show_answer
 from autoresearch.errors import NotFound, Refused, UsageError
-from autoresearch.face.exports.tables import COLUMNS, read_rows, verdicts
+from autoresearch.face.exports.tables import COLUMNS, read_rows, text_cell, verdicts
 from autoresearch.log.bundle import is_bundle
 from autoresearch.log.bundle_format import Carried
 from autoresearch.log.log import Log
@@ -243,7 +243,7 @@ def cells(log: Log, record_id: bytes, status: str) -> list[str]:
     first = (short_id(record.id), f"{body.value or 0.0:.6f}", f"{memory:.1f}", status, body.title)
     fields = ("" if plain[name] is None else plain[name] for name in run_fields())
     of_record = (record.author.hex(), moment(record.time), judged(log, record).state)
-    return [one_line(str(cell)) for cell in (*first, format_id(record.id), *fields, *of_record)]
+    return [text_cell(one_line(str(cell))) for cell in (*first, format_id(record.id), *fields, *of_record)]
 
 
 def tsv_line(row: list[str]) -> str:
