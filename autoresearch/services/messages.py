@@ -1,9 +1,9 @@
 """A value as frames, and frames as a value, whoever sent them.
 
 Also the most that a message may hold, the numbers of its extension types. Pure. Nothing in a message can run code or
-ask for more memory than its frames have: an array's shape must fit its bytes. numpy and torch are looked up among the
-modules that are loaded: without them there is no array to send, and a small machine that only sends numbers needs
-neither.
+ask for more memory than its frames have: an array's shape must fit its bytes, and its small values are counted before
+they are made. numpy and torch are looked up among the modules that are loaded: without them there is no array to send,
+and a small machine that only sends numbers needs neither.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MAX_BYTES = 1 << 30
 # Frames of a message, the first one among them: each array of more than INLINE_BYTES is one.
 MAX_FRAMES = 4096
+# Values in the first frame, those within others counted too: an empty dict is one byte there and 64 in memory.
+MAX_VALUES = 1 << 20
 # Lists within lists, or dicts within dicts.
 MAX_DEPTH = 64
 MAX_DIMENSIONS = 32
@@ -64,9 +66,9 @@ def encode(value: object) -> list[Frame]:
         BadMessage: a part of it cannot be sent, and the sentence says which; or it is too large.
     """
     if _is_plain(value, 0):
-        return [_packed(value)]
+        return [_bounded(_packed(value))]
     writing = _Writing()
-    frames: list[Frame] = [_packed(writing.plain(value, 0)), *writing.frames]
+    frames: list[Frame] = [_bounded(_packed(writing.plain(value, 0))), *writing.frames]
     if len(frames) > MAX_FRAMES:
         raise BadMessage(
             f"a message has {len(frames):,} large arrays; {MAX_FRAMES:,} is the most",
@@ -106,6 +108,64 @@ def _packed(plain: object) -> bytes:
         raise BadMessage("a whole number in a message needs more than 64 bits", hint=_HINT) from error
     except UnicodeEncodeError as error:
         raise BadMessage("text in a message is no valid Unicode", hint="send it as bytes") from error
+
+
+def _bounded(frame: bytes) -> bytes:
+    if has_too_many_values(frame):
+        raise BadMessage(f"a message has more than {MAX_VALUES:,} values", hint="send arrays, or several messages")
+    return frame
+
+
+# How many bytes follow the first one of a value that has no others inside; of a list or a dict those of its length.
+_FOLLOWING = {
+    **{0xA0 + length: length for length in range(32)},
+    0xCC: 1,
+    0xCD: 2,
+    0xCE: 4,
+    0xCF: 8,
+    0xD0: 1,
+    0xD1: 2,
+    0xD2: 4,
+    0xD3: 8,
+    0xCA: 4,
+    0xCB: 8,
+    0xDC: 2,
+    0xDD: 4,
+    0xDE: 2,
+    0xDF: 4,
+}
+_SKIPS = bytes(1 + _FOLLOWING.get(first, 0) for first in range(256))
+# Bytes that say how long text, bytes or an extension is; an extension's code comes after them.
+_TEXTS = {0xD9: 1, 0xDA: 2, 0xDB: 4, 0xC4: 1, 0xC5: 2, 0xC6: 4}
+_EXTENSIONS = {0xC7: 1, 0xC8: 2, 0xC9: 4}
+_FIXED = {0xD4: 1, 0xD5: 2, 0xD6: 4, 0xD7: 8, 0xD8: 16}
+
+
+def has_too_many_values(frame: Frame) -> bool:
+    """Whether a first frame holds more values than a message may; it makes none of them.
+
+    A value has at least one byte, so short frames are not looked through.
+    """
+    if len(frame) <= MAX_VALUES:
+        return False
+    at, ends = 0, [len(frame)]
+    for _ in range(MAX_VALUES + 1):
+        while at >= ends[-1]:
+            at = ends.pop()  # whatever the inside of an extension says, the next value begins behind it
+            if not ends:
+                return False
+        first = frame[at]
+        if first in _TEXTS:
+            size = _TEXTS[first]
+            at += 1 + size + int.from_bytes(frame[at + 1 : at + 1 + size], "big")
+        elif first in _FIXED or first in _EXTENSIONS:
+            size = _EXTENSIONS.get(first, 0)
+            length = _FIXED[first] if first in _FIXED else int.from_bytes(frame[at + 1 : at + 1 + size], "big")
+            at += 2 + size
+            ends.append(min(at + length, ends[-1]))
+        else:
+            at += _SKIPS[first]
+    return True
 
 
 class _Writing:
@@ -229,6 +289,8 @@ def decode(frames: Sequence[bytes | memoryview]) -> Any:  # noqa: ANN401 - a mes
     """
     if not frames or (len(frames) > 1 and (len(frames) > MAX_FRAMES or sum(map(len, frames)) > MAX_BYTES)):
         raise BadMessage("a message has no frame, or more than it may", hint=_VERSION_HINT)
+    if has_too_many_values(frames[0]):
+        raise BadMessage(f"a message with more than {MAX_VALUES:,} values came", hint=_VERSION_HINT)
     try:
         if len(frames) == 1:
             value = _DECODER.decode(frames[0])

@@ -323,9 +323,12 @@ def rebuild_task(
         return _checked(folder, digest)
     program = split_program(baseline.decode("utf-8", "replace"))
     for name in harness:
-        check_file_name(name)
+        try:
+            check_file_name(name)
+        except UsageError as error:
+            raise UsageError(f"the task has a file with an impossible name: {error}") from error
         if name in program:
-            raise UsageError(f"the task has {name} twice, as a fixed file and in its program")
+            raise UsageError(f"the task has a file with an impossible name: {name} is in its program, too")
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)

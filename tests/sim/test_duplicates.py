@@ -1,4 +1,4 @@
-"""Peers that look for the same at once seldom run the same: claims, a moment's wait, and the older claim wins."""
+"""Peers that look for the same at once seldom run the same: claims, a moment's wait, and one claim wins."""
 
 import tempfile
 from pathlib import Path

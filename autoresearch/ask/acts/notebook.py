@@ -23,7 +23,7 @@ from autoresearch.log.rows import ClaimRow
 from autoresearch.log.standing.bases import Placed, contenders, preferred
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import participant_with_key, trust_context
-from autoresearch.log.standing.credit import runs_named_in
+from autoresearch.log.standing.credit import is_heard, runs_named_in
 from autoresearch.log.standing.precedence import to_link
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id
@@ -73,6 +73,8 @@ _HEADS = 16
 NO_NAME = " "
 # A claim outlives the run's own limit by this much, so that a slow disk at its end does not open it to others.
 CLAIM_MARGIN_SECONDS = 60
+# Of two claims the later heard may win so long after ours: gossip is slower than a moment, and a run has just begun.
+CROSSING_MS = 30_000
 # So many of a task's best are evaluated by others, who need their checkpoints.
 KEPT_ROWS = 10
 # A model that says the same again says nothing new: so many of the last notes are compared.
@@ -425,17 +427,27 @@ class Notebook:
         )
 
     def is_tried_elsewhere(self, plan: Plan, now_ms: int) -> bool:
-        """Whether another device runs the plan now, or has run it to its end."""
-        return self.log.claims.is_tried(plan.task, plan.source_digest, plan.replicate, but=self.author, now_ms=now_ms)
+        """Whether another device that is vouched for runs the plan now, or has run it to its end."""
+        tried = self.log.claims.tried_by(plan.task, plan.source_digest, plan.replicate, now_ms=now_ms)
+        return any(self._binds(author, now_ms) for author in tried)
 
     def is_outrun(self, record: Record, now_ms: int) -> bool:
-        """Whether another device's claim is older than the one that this device holds on the same: ours gives way."""
+        """Whether this device's claim on the same gives way to a claim that it just heard.
+
+        What was heard first counts, whatever time a record states. Of claims that cross each other that with the
+        smallest id wins.
+        """
         claim = record.body
         assert isinstance(claim, Claim)
         own = self._own_claims(claim, now_ms)
-        return record.author != self.author and bool(own) and (record.time, record.id) < (own[0].time, own[0].id)
+        crossed = bool(own) and now_ms - own[0].time < CROSSING_MS and record.id < own[0].id
+        return crossed and self._binds(record.author, now_ms)
 
     # --- parts ---
+
+    def _binds(self, author: bytes, now_ms: int) -> bool:
+        """Whether this device leaves alone what ``author``, another one, tries: only where somebody vouches for it."""
+        return author != self.author and is_heard(author, now_ms, trust_context(self.log, self.author), self.author)
 
     def _own_claims(self, on: Plan | Claim, now_ms: int) -> list[ClaimRow]:
         """This device's claims on a program with a seed that hold now, the oldest first."""

@@ -190,6 +190,28 @@ MAXIMUM_NAME = 64
 MAXIMUM_NUMBERS = 64
 
 
+# A spreadsheet takes a cell that begins so as a formula, which may run a program or send the table away.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+
+
+def text_cell(text: str) -> str:
+    """A cell that every spreadsheet takes as text: with a quote before what would be a formula. Numbers stay."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _typed(cell: str) -> str:
+    """What :func:`text_cell` was given."""
+    return cell[1:] if cell.startswith("'") and text_cell(cell[1:]) == cell else cell
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One experiment of the file, with its numbers by the names of their columns."""
@@ -264,7 +286,7 @@ def _place(names: list[str], kind: str) -> int | None:
 
 
 def _row(line: str, header: _Header, number: int) -> Row:
-    cells = [cell.strip() for cell in line.split("\t")]
+    cells = [_typed(cell.strip()) for cell in line.split("\t")]
     if len(cells) < header.width:
         raise UsageError(f"line {number} has {len(cells)} columns, not {header.width}", hint="separate them by tabs")
     commit, description = cells[header.commit], cells[header.description]

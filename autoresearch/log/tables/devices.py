@@ -113,10 +113,11 @@ class Claims:
         query = "SELECT author, time FROM claim WHERE task = ? AND source_digest = ?"
         return self._reader.rows(query, task, source_digest)
 
-    def is_tried(self, task: bytes, source_digest: bytes, replicate: int, *, but: bytes, now_ms: int) -> bool:
-        """Whether an author other than ``but`` claims a source and replicate now, or ran it to its end."""
-        query = f"SELECT 1 FROM run WHERE task = ? AND source_digest = ? AND replicate = ? AND author <> ? AND {ENDED}"  # noqa: S608
-        return bool(self._reader.rows(query + " LIMIT 1", task, source_digest, replicate, but)) or any(
-            (row.source_digest, row.replicate) == (source_digest, replicate) and row.author != but
+    def tried_by(self, task: bytes, source_digest: bytes, replicate: int, *, now_ms: int) -> set[bytes]:
+        """The authors that claim a source and replicate now, or ran it to its end."""
+        query = f"SELECT DISTINCT author FROM run WHERE task = ? AND source_digest = ? AND replicate = ? AND {ENDED}"  # noqa: S608
+        return {author for (author,) in self._reader.rows(query, task, source_digest, replicate)} | {
+            row.author
             for row in self.open(task, now_ms=now_ms)
-        )
+            if (row.source_digest, row.replicate) == (source_digest, replicate)
+        }

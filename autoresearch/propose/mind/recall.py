@@ -8,6 +8,7 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import is_own_run, trust_context, whose
+from autoresearch.log.standing.credit import is_heard
 from autoresearch.log.standing.trials import Trial, trials
 from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Value
@@ -49,7 +50,7 @@ def recall(
         patches=patches_of(task),
     )
     with log.reader.snapshot():
-        return problem, [past_run(trial) for trial in ended_trials(log, task, me)], claims(log, task, now_ms)
+        return problem, [past_run(trial) for trial in ended_trials(log, task, me)], claims(log, task, now_ms, me)
 
 
 def ended_trials(log: Log, task: Task, me: bytes) -> list[Trial]:
@@ -108,11 +109,13 @@ def past_run(trial: Trial) -> PastRun:
     )
 
 
-def claims(log: Log, task: Task, now_ms: int) -> list[LiveClaim]:
-    """What is being tried at this moment."""
+def claims(log: Log, task: Task, now_ms: int, me: bytes) -> list[LiveClaim]:
+    """What ``me`` and those that are vouched for try at this moment."""
+    here = trust_context(log, me)
     return [
         LiveClaim(source_digest=row.source_digest, replicate=row.replicate, genome=_genome(log, row.id))
         for row in log.claims.open(task.digest, now_ms=now_ms)
+        if is_heard(row.author, now_ms, here, me)
     ]
 
 
@@ -156,7 +159,9 @@ def known_as(log: Log, task: Task, program: bytes, now_ms: int, *, me: bytes | N
         assert isinstance(body, Run)
         came = f"gave {body.value:.6g}" if body.value is not None else f"ended as {body.status}: {body.reason}"
         return f"{short_id(run)} {came}"
+    here = trust_context(log, me)
     tried = any(
-        row.source_digest == program and row.author != me for row in log.claims.open(task.digest, now_ms=now_ms)
+        row.source_digest == program and row.author != me and is_heard(row.author, now_ms, here, me)
+        for row in log.claims.open(task.digest, now_ms=now_ms)
     )
     return "another node is trying it now" if tried else ""

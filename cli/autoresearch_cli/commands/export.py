@@ -21,7 +21,7 @@ from autoresearch.ask.requests import HistoryNote, HistoryRequest
 from autoresearch.ask.show import show_answer
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import lines
-from autoresearch.face.exports.tables import EXPORT_COLUMNS, ExportedRun, read_rows, verdicts
+from autoresearch.face.exports.tables import EXPORT_COLUMNS, ExportedRun, read_rows, text_cell, verdicts
 from autoresearch.log.bundle import is_bundle
 from autoresearch.log.bundle_format import Carried
 from autoresearch.log.standing.context import trust_context, whose
@@ -200,7 +200,7 @@ def write_runs(notebook: Desk, form: Format, file: TextIO) -> int:
         exported = ExportedRun(
             record, record.body, plain_body(record.body), verdict, judged(notebook.log, record).state
         )
-        write(*lines(EXPORT_COLUMNS, [exported]))
+        write([text_cell(cell) for row in lines(EXPORT_COLUMNS, [exported]) for cell in row])
         count += 1
     return count
 

@@ -142,7 +142,7 @@ def make_app(node: NodePort) -> web.Application:
     """The API of ``node``; `serve` listens with it."""
     app = web.Application(middlewares=[answer_failures, admit], client_max_size=MAXIMUM_BODY_BYTES)
     app[NODE] = node
-    app[ENDINGS] = set()
+    app[ENDINGS] = {}
     for name, operation in OPERATIONS.items():
         app.router.add_route(operation.method, operation.path, WRITERS.get(name) or handler(QUESTIONS[name]))
     add_pages(app)

@@ -29,6 +29,7 @@ from autoresearch.log.standing.answers import Failure, best_value
 from autoresearch.log.standing.queries import statistics
 from autoresearch.text import json_text, one_line
 from autoresearch.words import RunStatus, WorkState
+from autoresearch_daemon.api.listen import is_cross_site, is_from_owner
 from autoresearch_daemon.api.port import DESK, NODE, THREADS, NodePort, answer
 from autoresearch_daemon.api.reading import parameters, taken
 
@@ -38,9 +39,11 @@ PING_SECONDS = 15.0
 SEND_TIMEOUT_SECONDS = 30.0
 # Each listener holds a connection and a queue; more than a few are a mistake.
 MAXIMUM_LISTENERS = 32
+# So many of these places are for who has the token or came over the Unix socket: others can't take them.
+RESERVED_LISTENERS = 8
 LAST_EVENT_ID = "Last-Event-ID"
-# One future for each listener; its result ends the stream.
-ENDINGS = web.AppKey("endings", set[asyncio.Future[None]])
+# One future for each listener, whose result ends the stream; and whether it is the owner's.
+ENDINGS = web.AppKey("endings", dict[asyncio.Future[None], bool])
 
 
 async def stream_events(request: web.Request) -> web.StreamResponse:
@@ -49,13 +52,16 @@ async def stream_events(request: web.Request) -> web.StreamResponse:
     cursor = header_cursor(request.headers.get(LAST_EVENT_ID), asked.since)
     node = request.app[NODE]
     endings = request.app[ENDINGS]
-    if len(endings) >= MAXIMUM_LISTENERS:
-        refusal = Failure(
-            error=f"{MAXIMUM_LISTENERS} listeners follow the events already", exit_status=Refused.exit_status
-        )
+    is_owners, count = is_from_owner(request), len(endings)
+    if not is_owners and is_cross_site(request):
+        refusal = Failure(error="the events are not for pages of other sites", exit_status=Refused.exit_status)
+        return answer(refusal, status=403)
+    guests = count - sum(endings.values())
+    if count >= MAXIMUM_LISTENERS or (not is_owners and guests >= MAXIMUM_LISTENERS - RESERVED_LISTENERS):
+        refusal = Failure(error=f"{count} listeners follow the events already", exit_status=Refused.exit_status)
         return answer(refusal, status=503)
     ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    endings.add(ending)
+    endings[ending] = is_owners
     stream = EventSourceResponse(ping_interval=PING_SECONDS, send_timeout=SEND_TIMEOUT_SECONDS)
     try:
         await stream.prepare(request)
@@ -64,7 +70,7 @@ async def stream_events(request: web.Request) -> web.StreamResponse:
     except (ConnectionResetError, TimeoutError):
         pass  # the listener left, or takes nothing: the stream has ended either way
     finally:
-        endings.discard(ending)
+        del endings[ending]
     return stream
 
 

@@ -99,14 +99,29 @@ def objection(
         return None
     if rules.pages_only:
         return 403, "only pages are served here, to be read"
+    if not _has_token(authorization, rules):
+        return 401, "over TCP this API wants the header Authorization: Bearer with its token"
+    return None
+
+
+def _has_token(authorization: str, rules: Rules) -> bool:
     scheme, _, given = authorization.partition(" ")
     # A header is bytes, and those that are no text arrive as lone surrogates.
     proof = given.encode("utf-8", "surrogateescape")
     # compare_digest takes as long for a wrong token as for one that is nearly right; an empty token admits nobody.
     token = rules.token.encode()
-    if not (token and scheme.lower() == "bearer" and hmac.compare_digest(proof, token)):
-        return 401, "over TCP this API wants the header Authorization: Bearer with its token"
-    return None
+    return bool(token) and scheme.lower() == "bearer" and hmac.compare_digest(proof, token)
+
+
+def is_from_owner(request: web.Request) -> bool:
+    """Whether a request shows that its sender may control the node: it has the token, or came over the Unix socket."""
+    given = request.headers.get("Authorization", "")
+    return over_unix_socket(request) or _has_token(given, request.app.get(RULES, Rules()))
+
+
+def is_cross_site(request: web.Request) -> bool:
+    """Whether a browser says that a page of another site asks; such a request may come without an ``Origin``."""
+    return request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
 
 
 def names_us(origin: str, names: frozenset[str], *, port: int) -> bool:

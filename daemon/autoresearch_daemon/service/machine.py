@@ -65,7 +65,7 @@ from autoresearch_daemon.service.inputs import (
 PROPOSALS_PER_ASSIGNMENT = 5
 # So long a claim is out before its run begins: of nodes that claim the same at one moment all but one give way then.
 SETTLE_MS = 1_000
-# So long after its start a run gives way to an older claim of another node; later it would waste more than it saves.
+# So long after its start a run gives way to a claim of another node; later it would waste more than it saves.
 YIELD_MS = 30_000
 # So many runs may fail within so long before the next one waits, and one more for each worker beside the first: what
 # fails at once would otherwise fill everybody's log with failures.
@@ -352,7 +352,7 @@ class Service:
         return [Approve(name, assignment)]
 
     def _give_way(self, key: tuple[bytes, bytes, int], now_ms: int) -> list[Effect]:
-        """Leave a search to another node that claimed it earlier: what is announced, and a run that has just begun.
+        """Leave a search to another node whose claim wins: what is announced, and a run that has just begun.
 
         Only so often in a row, or a liar could keep a worker idle.
         """
