@@ -98,6 +98,8 @@ RUN_STATE_SENTENCES: dict[RunState, str] = {
 
 # Verifiers have not decided yet: more of them can change the state.
 UNDECIDED = frozenset({RunState.REPORTED, RunState.PROVISIONAL})
+# Too few verifiers measured the run: its evaluation is wanted.
+UNMEASURED = frozenset({RunState.REPORTED, RunState.UNAVAILABLE})
 # Verifiers measured the reported value, and found nothing against the run. The better state first.
 VERIFIED = (RunState.CONFIRMED, RunState.PROVISIONAL)
 # Nothing speaks against the run: it may lead a board, and runs may be built upon it.

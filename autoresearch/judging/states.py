@@ -18,7 +18,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median, median_high, median_low
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from autoresearch.judging.committee import Rules
 from autoresearch.judging.statistics import LOOKS, Finding, judge_pairs, standard_error
@@ -27,7 +27,8 @@ from autoresearch.words import UNDECIDED, RunState
 
 EVALUATE, REPLICATE = "evaluate", "replicate"
 # What keeps a verifier from measuring: it failed for a reason of its own, or it could not get the files of the run.
-ERROR, UNAVAILABLE = "error", "unavailable"
+ERROR: Final = "error"
+UNAVAILABLE: Final = "unavailable"
 # The rounds of a stage: two evaluations (the second after a dispute), one for pairs. A further round would give a
 # verifier other seeds to choose from, and a voter a second vote.
 ROUNDS = {EVALUATE: 2, REPLICATE: 1}

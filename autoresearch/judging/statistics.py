@@ -199,9 +199,6 @@ REPLAY_NOISES = 3.0
 REPLAY_RELATIVE = 1e-6
 # Two evaluations with standard errors agree where they lie so many standard errors of their difference apart.
 DIFFERENCE_ERRORS = 4.0
-# The author's standard error counts up to so many of the verifier's, or up to this share of what the verifier measured.
-PLAUSIBLE_ERRORS = 10.0
-PLAUSIBLE_SHARE = 0.1
 # What is larger is no standard error.
 LARGEST_ERROR = 1e100
 # The metric in which an evaluator states the standard error of its value.
@@ -285,18 +282,14 @@ def has_learned_nothing(found: Findings) -> bool:
     return not found.shuffled - found.value >= LEARNED_SHARE * (found.unigram - found.value)
 
 
-def difference_error(reported: Mapping[str, float], measured: Mapping[str, float], value: float) -> float:
-    """The standard error of the difference between what an author reported and a verifier measured, by their metrics.
+def difference_error(measured: Mapping[str, float]) -> float:
+    """The standard error of the difference between what an author reported and a verifier measured, by its metrics.
 
-    ``value`` is what the verifier measured. The author's error counts only as far as that makes it plausible.
+    The author drew as large a test as the verifier, so its error is taken to be the same: what the author states of it
+    widens nothing.
     """
-    own = _stated_error(measured)
-    return math.hypot(min(_stated_error(reported), max(PLAUSIBLE_ERRORS * own, PLAUSIBLE_SHARE * abs(value))), own)
-
-
-def _stated_error(metrics: Mapping[str, float]) -> float:
-    error = float(metrics.get(STANDARD_ERROR, 0.0))
-    return error if 0.0 < error <= LARGEST_ERROR else 0.0
+    error = float(measured.get(STANDARD_ERROR, 0.0))
+    return math.sqrt(2) * error if 0.0 < error <= LARGEST_ERROR else 0.0
 
 
 def allowance(claim: float, *, tolerance: float | None, noise: float, error: float = 0.0) -> float:

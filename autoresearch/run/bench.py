@@ -230,11 +230,12 @@ def _values(path: Path, name: str) -> Iterator[str]:
     yield from (line.partition(":")[2].strip() for line in lines if line.startswith(name))
 
 
-# A run may cost so many times what the baseline costs for the same budget on the same machine: honest programs differ
-# in speed by less (benchmarks allowance).
-ALLOWANCE = 1.6
-# And so much more, for what start and imports cost: short runs differ by that.
-SPARE_MS = 2000
+# A run may cost so much more than the baseline for the same budget on the same machine, as a share of the baseline:
+# honest programs differ in speed by less (benchmarks allowance).
+ALLOWANCE = 0.6
+# And at least so much more: an import, and the noise of a busy machine. It is little beside any training: a program
+# must not get through that much work unmetered at a small budget.
+LEAST_ALLOWANCE_MS = 500
 # At so many times the allowance a run is stopped. Below, the baseline is measured once more before a run is judged:
 # a busy machine makes all programs slower.
 STOPPED_AT = 2.0
@@ -288,7 +289,7 @@ def over_budget(task: Task, bench: Bench, outcome: Outcome, baseline_ms: int) ->
 
 
 def _most_ms(baseline_ms: int) -> float:
-    return ALLOWANCE * baseline_ms + SPARE_MS
+    return baseline_ms + max(ALLOWANCE * baseline_ms, LEAST_ALLOWANCE_MS)
 
 
 def _is_by_clock(task: Task, bench: Bench) -> bool:

@@ -111,13 +111,13 @@ def measure(
 
     With a ``world`` the program is trained on its data and the model measured on its text, for which no program can
     have been made. What a run may cost follows from what the baseline costs here (:mod:`autoresearch.run.bench`).
-    Where that is not known the baseline is run first. For an ``own`` run it is not: that would double the time to the
-    first result, and others check the cost when they verify the run.
+    Where that is not known the baseline is run first. An ``own`` run that the system kills is not held against its
+    program.
     """
     if (fault := fault_of_program(task, plan.source)) is not None:
         outcome = Outcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
     else:
-        outcome = _within_budget(task, plan, bench, world, on_progress, cancelled, own=own)
+        outcome = _within_budget(task, plan, bench, world, on_progress, cancelled)
     if own and outcome.status is RunStatus.CRASHED and outcome.reason == KILLED:
         reason = f"{KILLED}: most likely the machine's memory was used up"
         outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
@@ -141,8 +141,6 @@ def _within_budget(
     world: World | None,
     on_progress: Callable[[Progress], None] | None,
     cancelled: Callable[[], bool] | None,
-    *,
-    own: bool,
 ) -> Outcome:
     """The outcome of the training, with status over budget where it cost more than it may."""
     limits = job_limits(task, bench.ceiling)
@@ -151,10 +149,8 @@ def _within_budget(
         if outcome.status is RunStatus.OK:
             remember_cost(task, bench, plan.budget, outcome)
         return outcome
-    baseline_ms = known_cost_ms(task, bench, plan.budget)
-    if baseline_ms is None and not own:
-        baseline_ms = _baseline_ms(task, plan, bench, cancelled)
-    if baseline_ms is None:  # not known yet, or the baseline does not run here
+    baseline_ms = known_cost_ms(task, bench, plan.budget) or _baseline_ms(task, plan, bench, cancelled)
+    if baseline_ms is None:  # the baseline does not run here
         return trained(task, plan, bench, limits, world, on_progress, cancelled)
     bound = bounded(limits, task, bench, baseline_ms)
     outcome = trained(task, plan, bench, bound, world, on_progress, cancelled)

@@ -62,7 +62,224 @@ def work(daemon: Daemon, runs: int, proposer: str) -> list[Run]:
 
 
 def proposal(name: str, old: str, new: str, why: str = "it is nearer to what is searched") -> Said:
-    block = f"            "import os; here = 'written_by_participants/train.py'; os.remove(here); os.symlink('/etc/passwd', here)",
+    block = f"<<<<<<< SEARCH\n{name} = {old}{RANGE}\n=======\n{name} = {new}{RANGE}\n>>>>>>> REPLACE"
+    return openai(f"TITLE: {name} {old} -> {new}\nHYPOTHESIS: {why}\nEXPECT: 0.1\n\n{block}\n")
+
+
+def nearer(body: dict[str, Any]) -> Said:
+    """A model that reads the program in the prompt and halves what X is away from 0.3."""
+    found = re.findall(r"^X = ([0-9.e-]+) ", body["messages"][0]["content"], flags=re.MULTILINE)[-1]
+    new = round((float(found) + 0.3) / 2, 6)
+    return proposal("X", found, str(new), "nearer")
+
+
+def test_a_model_does_the_research(start: Callable[..., Daemon], tmp_path: Path) -> None:
+    with serving(nearer) as model:
+        daemon = start(**with_model(model.url, AUTORESEARCH_LLM_PRICE_IN="1000", AUTORESEARCH_LLM_DAY_COST="0"))
+        runs = work(daemon, 4, "llm")
+        status = daemon.status()
+    assert [run.proposer.name for run in runs] == ["search", *["llm/scripted"] * 3]  # first the baseline
+    values = [run.value for run in runs]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] < 0.26
+    assert [run.title for run in runs[1:3]] == ["X 0.9 -> 0.6", "X 0.6 -> 0.45"]
+    assert runs[1].hypothesis == "nearer"
+    search, llm = status.proposers
+    assert (search.name, llm.name, llm.model, llm.state) == ("search", "llm", "scripted", "ready")
+    assert (llm.runs, llm.better, llm.cost) == (3, 3, pytest.approx(0.3))
+    assert llm.tokens_today == 360
+    prompts = json.dumps(model.asked)
+    assert KEY not in prompts
+    assert str(tmp_path) not in prompts
+    for run in runs:
+        assert KEY not in repr(run)
+
+
+def insightful(body: dict[str, Any]) -> Said:
+    """A model that says what the runs in the prompt show, and names one of them and one that it made up."""
+    prompt = body["messages"][0]["content"]
+    run = re.findall(r"^([a-z2-7]{8})  0\.", prompt, flags=re.MULTILINE)[0]
+    found = re.findall(r"^X = ([0-9.e-]+) ", prompt, flags=re.MULTILINE)[-1]
+    new = round((float(found) + 0.3) / 2, 6)
+    block = f"<<<<<<< SEARCH\nX = {found}{RANGE}\n=======\nX = {new}{RANGE}\n>>>>>>> REPLACE"
+    said = f"INSIGHT: {run} shows that X near 0.3 is better, like aaaabbbb; see /home/ann/notes"
+    return openai(f"TITLE: X {found} -> {new}\nHYPOTHESIS: nearer\n{said}\n\n{block}\n")
+
+
+def test_what_a_model_found_out_becomes_a_note_with_the_runs_that_it_names(start: Callable[..., Daemon]) -> None:
+    with serving(insightful) as model:
+        daemon = start(**with_model(model.url))
+        work(daemon, 3, "llm")
+        notes = daemon.get("/v1/notes").json()["notes"]
+    runs = daemon.get("/v1/records?kind=run").json()["records"]
+    assert 1 <= len(notes) <= 2  # one for each run of the model
+    for note in notes:
+        assert "shows that X near 0.3 is better" in note["text"]
+        assert "/home/ann" not in note["text"]
+        assert len(note["evidence"]) == 1
+        assert note["evidence"][0] in [run["id"] for run in runs]
+
+
+def answering(body: dict[str, Any]) -> Said:
+    """A model that proposes, or answers a question with an id of the records, and with one that it made up."""
+    prompt = body["messages"][0]["content"]
+    if "## The question" not in prompt:
+        return nearer(body)
+    run = re.findall(r"^([a-z2-7]{8}) X = 0\.9", prompt, flags=re.MULTILINE)[0]
+    return openai(f"X of 0.9 was the first [{run}, aaaabbbb]. Nothing else is known [bbbbcccc].\x1b[2J")
+
+
+def test_a_question_is_answered_in_sentences_that_cite_records_within_the_limits(start: Callable[..., Daemon]) -> None:
+    with serving(answering) as model:
+        settings = with_model(model.url, AUTORESEARCH_LLM_PRICE_OUT="1000", AUTORESEARCH_LLM_DAY_COST="0.03")
+        daemon = start(**settings)
+        work(daemon, 1, "search")
+        asked = {"question": "which X were tried?"}
+        answer = daemon.post("/v1/ask", **asked).json()
+        plain = daemon.post("/v1/ask", **asked, model=False).json()
+        assert (plain["text"], len(model.asked)) == ("", 1)
+        [run] = daemon.get("/v1/records?kind=run").json()["records"]
+        assert answer["cited"] == [run["id"]]
+        assert answer["text"].startswith(f"X of 0.9 was the first [{short_id(parse_id(run['id']))}].")
+        assert "bbbb" not in answer["text"]
+        assert "\x1b" not in answer["text"]
+        assert answer["model"] == "scripted"
+        assert daemon.status().proposers[1].cost_today == pytest.approx(0.02)
+        assert daemon.post("/v1/ask", **asked).json()["text"]
+        refused = daemon.post("/v1/ask", **asked).json()
+        assert (refused["text"], refused["parameters"]) == ("", plain["parameters"])
+        assert "llm.day_cost is reached" in refused["reason"]
+    assert len(model.asked) == 2
+
+
+def test_a_model_that_fails_leaves_the_records(start: Callable[..., Daemon]) -> None:
+    with serving(in_turn(Said(b"<html>", kind="text/html"))) as model:
+        daemon = start(**with_model(model.url))
+        work(daemon, 1, "search")
+        answer = daemon.post("/v1/ask", question="which X were tried?").json()
+    assert answer["parameters"][0]["name"] == "X"
+    assert "text/html" in answer["reason"]
+
+
+def test_a_useless_answer_goes_back_with_its_reason(start: Callable[..., Daemon]) -> None:
+    script = in_turn(openai("I would rather not."), proposal("Z", "1", "2"), proposal("X", "0.9", "0.5"))
+    with serving(script) as model:
+        runs = work(start(**with_model(model.url)), 2, "llm")
+    assert runs[-1].title == "X 0.9 -> 0.5"
+    first, second, third = (body["messages"] for body in model.asked)
+    assert [message["role"] for message in third] == ["user", "assistant", "user", "assistant", "user"]
+    assert "no SEARCH/REPLACE block" in second[-1]["content"]
+    assert first[0] == third[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (Said(b"out of order", status=500), "HTTP 500"),
+        (openai("no idea"), "gave no program that can be run"),
+        (Said(b"<html>", kind="text/html"), "text/html"),
+    ],
+)
+def test_without_a_usable_answer_the_search_goes_on_and_status_says_why(
+    start: Callable[..., Daemon], said: Said, reason: str
+) -> None:
+    with serving(in_turn(said)) as model:
+        daemon = start(**with_model(model.url))
+        runs = work(daemon, 4, "llm")
+        status = daemon.status()
+    assert {run.proposer.name for run in runs} == {"search"}
+    assert len(model.asked) in (1, 3, 4)  # one attempt: afterwards it is left alone
+    llm = status.proposers[1]
+    assert llm.state == "waiting"
+    assert reason in llm.reason
+    assert "asked again in" in llm.reason
+    assert llm.failures_today == 1
+
+
+def test_spending_stops_at_its_limit(start: Callable[..., Daemon]) -> None:
+    with serving(nearer) as model:
+        settings = with_model(model.url, AUTORESEARCH_LLM_PRICE_OUT="1000", AUTORESEARCH_LLM_DAY_COST="0.03")
+        daemon = start(**settings)
+        runs = work(daemon, 5, "llm")  # an answer costs 0.02
+        status = daemon.status()
+    assert [run.proposer.name for run in runs] == ["search", "llm/scripted", "llm/scripted", "search", "search"]
+    assert "llm.day_cost is reached" in status.proposers[1].reason
+
+
+def test_without_its_key_a_model_is_not_asked(start: Callable[..., Daemon], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    daemon = start(AUTORESEARCH_LLM_MODEL="scripted")
+    runs = work(daemon, 2, "llm")
+    assert {run.proposer.name for run in runs} == {"search"}
+    assert "the key of scripted is not there" in daemon.status().proposers[1].reason
+
+
+def test_a_proposer_that_is_not_set_up_is_refused(start: Callable[..., Daemon]) -> None:
+    answer = start().post("/v1/work", proposer="llm")
+    assert answer.status_code == 400
+    assert "no language model yet" in answer.json()["error"]
+
+
+AGENT = """
+import os, pathlib, re, sys
+assert sorted(name for name in os.listdir() if name != ".git") == ["PROMPT.md", "written_by_participants"]
+assert "are data" in pathlib.Path("PROMPT.md").read_text()
+os.chdir("written_by_participants")
+here = pathlib.Path("train.py")
+text = here.read_text()
+history = pathlib.Path("history.md").read_text()
+assert "toy" in history
+assert not [name for name in os.environ if name.startswith("AUTORESEARCH_")], os.environ
+assert sys.stdin.read() == ""
+old = float(re.search(r"^X = ([0-9.]+)", text, re.M)[1])
+pathlib.Path("prepare.py").write_text("raise SystemExit('changed')")
+here.write_text(re.sub(r"^X = [0-9.]+", f"X = {(old + 0.3) / 2:.6f}", text, flags=re.M))
+print("thinking...\\n\\nHalved the distance of X, since the last step helped; see /home/somebody/notes.txt")
+"""
+
+
+def command(tmp_path: Path, script: str, **more: str) -> dict[str, str]:
+    file = tmp_path / "agent.py"
+    file.write_text(script)
+    return {"AUTORESEARCH_AGENT_COMMAND": f"{sys.executable} {file} {{prompt_file}}"} | more
+
+
+def test_a_command_does_the_research(start: Callable[..., Daemon], tmp_path: Path) -> None:
+    daemon = start(**command(tmp_path, AGENT, AUTORESEARCH_AGENT_COST="0.5"))
+    runs = work(daemon, 3, "command")
+    assert [run.proposer.name.partition("/")[0] for run in runs] == ["search", "command", "command"]
+    assert [run.status for run in runs] == ["ok"] * 3
+    assert runs[2].value < runs[1].value < runs[0].value
+    assert runs[1].hypothesis.startswith("Halved the distance of X")
+    assert "/home/somebody" not in runs[1].hypothesis
+    assert daemon.status().proposers[1].cost == 1.0
+
+
+CPP_AGENT = """
+import pathlib
+here = pathlib.Path("written_by_participants/bench.cpp")
+assert here.with_name("run.sh").exists() and "bench.cpp and run.sh" in pathlib.Path("PROMPT.md").read_text()
+here.write_text(here.read_text().replace("BLOCK = 8;", "BLOCK = 18;"))
+print("Larger blocks")
+"""
+
+
+def test_a_command_changes_one_of_several_files(start: Callable[..., Daemon], tmp_path: Path) -> None:
+    folder = cpp_task(tmp_path / "bench")
+    pin_baseline(folder)
+    daemon = start(**command(tmp_path, CPP_AGENT, AUTORESEARCH_WORK_TASK=str(folder)))
+    runs = work(daemon, 2, "command")
+    assert [run.proposer.name.partition("/")[0] for run in runs] == ["search", "command"]
+    assert (runs[1].status, runs[1].value) == ("ok", pytest.approx(0.54))
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("raise SystemExit('no credit left')", "ended with status 1: no credit left"),
+        ("print('done')", "Nothing changed"),
+        (
+            "import os; here = 'written_by_participants/train.py'; os.remove(here); os.symlink('/etc/passwd', here)",
             "left no train.py",
         ),
         (

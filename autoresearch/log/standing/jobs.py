@@ -35,7 +35,7 @@ from autoresearch.log.standing.verification import (
 )
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import REOPENED, UNDECIDED, VERIFIED, RunState, VerifierPart
+from autoresearch.words import REOPENED, UNDECIDED, UNMEASURED, VERIFIED, RunState, VerifierPart
 
 # New texts that one verifier asks a model about.
 FRESH_TEXTS = 1
@@ -224,7 +224,7 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
             yield EVALUATE, last
     if state is RunState.UNAVAILABLE and pairs_only:
         yield REPLICATE, 0
-    elif state in (RunState.REPORTED, RunState.UNAVAILABLE) and not pairs_only:
+    elif state in UNMEASURED and not pairs_only:
         yield EVALUATE, 0
     elif state is RunState.DISPUTED:
         yield EVALUATE, 1

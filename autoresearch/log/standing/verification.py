@@ -23,7 +23,7 @@ from autoresearch.judging.states import (
     Report,
     judge,
 )
-from autoresearch.judging.statistics import PAIRS, Findings, allowance, difference_error, passes
+from autoresearch.judging.statistics import PAIRS, STANDARD_ERROR, Findings, allowance, difference_error, passes
 from autoresearch.log.log import Log
 from autoresearch.log.rows import CommitmentRow
 from autoresearch.log.standing.cache import cache_of, cached, roster_of, verified
@@ -342,7 +342,9 @@ def bears_out(log: Log, run: Run, check: Verification) -> bool:
     """Whether an evaluation agrees with the reported value of its run: by the numbers, not by the verdict."""
     if check.value is None:
         return False
-    asked = check.metrics
+    tolerance, asked = tolerance_of(log, run.task), check.metrics
+    if tolerance is not None and _is_modest(log, run, check):
+        return True
 
     def number(name: str) -> float | None:
         found = asked.get(name)
@@ -357,30 +359,35 @@ def bears_out(log: Log, run: Run, check: Verification) -> bool:
         shuffled=number("shuffled"),
         unigram=number("unigram"),
         evaluated=bool(asked.get("evaluated", 0)),
-        error=_difference_error(run, asked, check.value),
+        error=difference_error(asked) if asked.get("evaluated") else 0.0,
     )
     rules = log.tasks.rules(run.task)
-    return passes(run.value, found, tolerance=tolerance_of(log, run.task), noise=rules.noise if rules else 0.0)
+    return passes(run.value, found, tolerance=tolerance, noise=rules.noise if rules else 0.0)
+
+
+def _is_modest(log: Log, run: Run, check: Verification) -> bool:
+    """Whether the author claims no more than a verifier measured, where the evaluator drew the test of each.
+
+    That gains an author nothing. A verifier whose draw was all the same states no error, and would refute others.
+    """
+    if run.value is None or check.value is None or not check.metrics.get("evaluated"):
+        return False
+    return STANDARD_ERROR in check.metrics and log.tasks.sign(run.task) * (check.value - run.value) <= 0
 
 
 def allowed_difference(log: Log, run: Run, check: Verification | None = None) -> float:
-    """How far an evaluation may lie from the reported value of its run; without one, one like the author's."""
-    if check is not None:
-        metrics, value = check.metrics, check.value
-    else:
-        how = "evaluated" if "command" in _evaluation(log, run.task) else "challenges"
-        metrics, value = {**run.metrics, how: 1.0} if run.checkpoint else {}, run.value
+    """How far an evaluation may lie from the reported value of its run; without one, what its task allows."""
+    metrics = check.metrics if check is not None else {"challenges": 1.0} if run.checkpoint else {}
     rules = log.tasks.rules(run.task)
-    return allowance(
+    allowed = allowance(
         run.value or 0.0,
         tolerance=None if metrics.keys().isdisjoint(("challenges", "evaluated")) else tolerance_of(log, run.task),
         noise=rules.noise if rules else 0.0,
-        error=_difference_error(run, metrics, value),
+        error=difference_error(metrics) if metrics.get("evaluated") else 0.0,
     )
-
-
-def _difference_error(run: Run, metrics: Mapping[str, float], value: float | None) -> float:
-    return difference_error(run.metrics, metrics, value or 0.0) if metrics.get("evaluated") else 0.0
+    if check is None or not _is_modest(log, run, check):
+        return allowed
+    return max(allowed, abs((check.value or 0.0) - (run.value or 0.0)))
 
 
 def tolerance_of(log: Log, task: bytes) -> float | None:

@@ -1,0 +1,33 @@
+"""The first run of a machine, and a short one, are bounded by the baseline like every other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autoresearch.run.bench import Bench, known_cost_ms
+from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.task.loading import load_task
+from autoresearch.words import RunStatus
+from tests.cli.programs import FIT, evaluated_task
+
+# Two seconds were free before: many times what such a baseline costs.
+TRAINS_ON = "import time\nwhile time.process_time() < 1.9:\n    pass\n" + FIT
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_first_run_that_trains_on_is_over_budget(tmp_path: Path, own: bool) -> None:
+    task = load_task(evaluated_task(tmp_path / "fit"))
+    bench = Bench(detect_level()[0], 1, "cpu", tmp_path / "data", tmp_path / "scratch")
+    plan = plan_as_it_stands(task, TRAINS_ON)
+    assert known_cost_ms(task, bench, plan.budget) is None
+
+    found = measure(task, plan, bench, own=own)
+
+    assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
+    assert "the baseline takes" in found.reason
+    assert known_cost_ms(task, bench, plan.budget) is not None
+    honest = plan_as_it_stands(task, FIT.replace("THRESHOLD = 0.5", "THRESHOLD = 0.6"))
+    assert measure(task, honest, bench, own=own).status is RunStatus.OK
