@@ -84,11 +84,12 @@ class RunState(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
+# What a state means for all runs in it; of one run :func:`autoresearch.judging.verdicts.verdict_sentence` tells more.
 RUN_STATE_SENTENCES: dict[RunState, str] = {
-    RunState.REPORTED: "only its author has measured it",
+    RunState.REPORTED: "verifiers have not decided: nobody, or too few of them, measured it",
     RunState.PROVISIONAL: "verifiers measured the same value",
-    RunState.CONFIRMED: "verifiers ran it beside its parent with seeds fixed by the protocol: it is better",
-    RunState.NOT_REPLICATED: "verifiers ran it beside its parent with seeds fixed by the protocol: it is not better",
+    RunState.CONFIRMED: "verifiers ran it beside its parent and it is better, or evaluated what an agent learned",
+    RunState.NOT_REPLICATED: "verifiers ran it beside its parent and it is not better",
     RunState.DISPUTED: "a verifier measured another value; a larger committee is drawn",
     RunState.REFUTED: "verifiers measured another value",
     RunState.FRAUD: "its own records prove that it is false",
@@ -153,7 +154,7 @@ class RunMark(StrEnum):
 RUN_MARK_SENTENCES: dict[RunMark, str] = {
     **{RunMark(state.value): sentence for state, sentence in RUN_STATE_SENTENCES.items()},
     RunMark.FAILED: "it ended without a value",
-    RunMark.LEADING: "the best reported value when it came; only its author has measured it",
+    RunMark.LEADING: "the best reported value when it came; verifiers have not decided",
 }
 
 

@@ -27,6 +27,7 @@ from autoresearch.log.standing.context import participant_of, trust_context, who
 from autoresearch.log.standing.jobs import states_over_time
 from autoresearch.log.standing.noise import noise_doubt
 from autoresearch.log.standing.queries import copied_from, marks_of, run_view, wants_retest
+from autoresearch.log.standing.verdicts import verdict
 from autoresearch.log.standing.verification import allowed_difference, counted_reports, judged, judgement
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import (
@@ -48,7 +49,7 @@ from autoresearch.record.kinds import (
 )
 from autoresearch.record.record import Record, plain_body
 from autoresearch.text import one_line
-from autoresearch.words import MEASURED_BY, RUN_STATE_SENTENCES, UNDECIDED, RunState, RunStatus
+from autoresearch.words import MEASURED_BY, UNDECIDED, RunState, RunStatus
 
 
 @in_snapshot
@@ -87,9 +88,9 @@ def _id(record: bytes | None) -> str | None:
 
 
 def reason(log: Log, run: Record, state: RunState) -> str:
-    """The sentence for a state; in a network too small to confirm anything it says so, and what to do."""
+    """The sentence about the verdict; in a network too small to confirm anything it says so, and what to do."""
     assert isinstance(run.body, Run)
-    sentence = RUN_STATE_SENTENCES[state]
+    sentence = verdict(log, run)
     if state not in UNDECIDED or works_alone(log, run.body.task):
         return sentence
     few = too_few_then(log, run)

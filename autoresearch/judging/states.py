@@ -43,7 +43,7 @@ class Report(NamedTuple):
     (ERROR or UNAVAILABLE), which what the voter measures of the same stage and round replaces. ``improvements`` are
     the differences of the pairs, positive where the run is better than its parent.
     ``values`` are the run's own values in the pairs, or the one of the evaluation, ``parents`` those of its parent in
-    the pairs; smaller is better.
+    the pairs; smaller is better. ``repeated``: for the evaluation the program was trained again.
     """
 
     voter: bytes
@@ -59,6 +59,7 @@ class Report(NamedTuple):
     measured: bool = True
     parents: tuple[float, ...] = ()
     obstacle: str = ""
+    repeated: bool = False
 
 
 SALT_BYTES = 32
@@ -113,6 +114,22 @@ _APART_NOISES = 3.0
 _COLLAPSE_NOISES = 8.0
 
 
+class Evidence(NamedTuple):
+    """How many verifiers whose reports count did what to a run; each is counted once.
+
+    ``evaluated`` measured what it left, ``repeated`` trained it again, ``compared`` ran it beside its parent.
+    ``differing`` of the first two came to another value. ``unmeasured`` ended an evaluation in an error, and for
+    ``failed`` the run failed beside its parent.
+    """
+
+    evaluated: int = 0
+    repeated: int = 0
+    compared: int = 0
+    differing: int = 0
+    unmeasured: int = 0
+    failed: int = 0
+
+
 class Judgement(NamedTuple):
     """The state of a run; the network's value with its standard error and number of runs; the number of verifiers.
 
@@ -126,6 +143,7 @@ class Judgement(NamedTuple):
     runs: int
     voters: int
     improvement: float | None = None
+    evidence: Evidence = Evidence()
 
 
 class Lineage(NamedTuple):
@@ -183,11 +201,13 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
         len(values),
         speakers,
         _middle(improvements, noise, worse=median_low) if improvements else None,
+        _evidence(spoken),
     )
     evaluations = [report for report in spoken if report.stage == EVALUATE]
     state = _evaluated(evaluations, voters, rules)
     if state_only:
-        return _of_state(state, [report for report in evaluations if report.measured], voters, rules, noise)
+        found = _of_state(state, [report for report in evaluations if report.measured], voters, rules, noise)
+        return found._replace(evidence=_evidence(evaluations))
     ready = state is RunState.PROVISIONAL or (pairs_only and state is RunState.REPORTED)
     if state in UNDECIDED and _collapses(lineage.as_parent, lineage.claim, noise):
         return Judgement(RunState.DISPUTED, *measured)
@@ -210,6 +230,29 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     if finding is not Finding.OPEN:
         state = RunState.CONFIRMED if finding is Finding.BETTER else RunState.NOT_REPLICATED
     return Judgement(state, *measured)
+
+
+def _evidence(reports: Sequence[Report]) -> Evidence:
+    """Who did what, of reports that count."""
+
+    def voters(stage: str, *, measured: bool = True, repeated: bool | None = None, passed: bool | None = None) -> int:
+        found = {
+            report.voter
+            for report in reports
+            if (report.stage, report.measured) == (stage, measured)
+            and repeated in (None, report.repeated)
+            and passed in (None, report.passed)
+        }
+        return len(found)
+
+    return Evidence(
+        evaluated=voters(EVALUATE, repeated=False),
+        repeated=voters(EVALUATE, repeated=True),
+        compared=voters(REPLICATE),
+        differing=voters(EVALUATE, passed=False),
+        unmeasured=voters(EVALUATE, measured=False),
+        failed=voters(REPLICATE, measured=False),
+    )
 
 
 def _of_state(state: RunState, evaluations: Sequence[Report], voters: int, rules: Rules, noise: float) -> Judgement:

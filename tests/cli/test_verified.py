@@ -49,7 +49,9 @@ def test_best_shows_what_others_measured_with_its_interval_and_how_many_they_wer
     village.run(1.0, "said", by=CEM)
     shown = dict(row[:2] for row in rows(cli("best").stdout))
     assert shown["best"].startswith("1.2250 ± 0.0257 · confirmed")
-    assert shown["confirmed"].startswith(f"1.2250 ± 0.0257 · {short_id(steady.id)} · 4 verification runs · 3 verifiers")
+    assert shown["confirmed"].startswith(
+        f"1.2250 ± 0.0257 · {short_id(steady.id)} · 4 verification runs · it is better"
+    )
     assert "“checked”" in shown["provisional"]
     assert "“said”" in shown["reported"]
     assert cli("show", "@", "--field", "id").stdout.strip() == format_id(steady.id)
@@ -118,7 +120,7 @@ def test_show_lists_who_measured_what_and_what_came_of_it(cli: Cli, village: Vil
     child = village.run(0.95, "child", parent=false, by=CEM)
     village.refute(false, 1.9)
     shown = cli("show", format_id(false.id)).stdout
-    assert "refuted: verifiers measured another value" in shown
+    assert "verifiers measured another value" in shown
     assert "by 5 participants" in shown
     assert "reported → disputed → refuted" in shown
     assert shown.count("evaluate") == 5

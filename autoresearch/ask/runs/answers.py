@@ -26,7 +26,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     ``delta`` is the change against its parent. ``better`` is null where that is ``within_noise`` or unknown.
     ``in_doubt``: refuted, fraud or banned. ``leads`` and ``led_by_claim``: it had the best confirmed value, or the best
     reported one, of the runs up to it. ``headline`` tells the change in a line, ``because`` why it was tried. ``jump``:
-    too many changes to credit one.
+    too many changes to credit one. ``verdict`` says who measured it and what follows; empty where only its author did.
     """
 
     id: str
@@ -61,6 +61,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     retest: bool = False
     starred: bool = False
     children: int = 0
+    verdict: str = ""
 
 
 class RunsAnswer(Answer, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
 from autoresearch.log.standing.context import participant_of
 from autoresearch.log.standing.queries import run_body, wants_retest
+from autoresearch.log.standing.verdicts import verdict_of
 from autoresearch.log.standing.verification import counted_reports
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
@@ -114,6 +115,7 @@ class Rows:
             retest=wants_retest(self.log, body.parent),
             starred=record.id in self.starred,
             children=int(table.children[at]),
+            verdict=verdict_of(self.log, record.id),
         )
 
     def _found(self, record: Record) -> float | None:

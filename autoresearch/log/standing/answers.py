@@ -93,13 +93,17 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeasuredValue(msgspec.Struct, frozen=True, kw_only=True):
-    """What others measured of a run, and whether its parent was refuted."""
+    """What others measured of a run, and whether its parent was refuted.
+
+    ``verdict`` says who measured it and what follows; empty where nobody but its author tells of it.
+    """
 
     value: float | None = None
     margin: float | None = None
     others: int = 0
     voters: int = 0
     retest: bool = False
+    verdict: str = ""
 
 
 class ProgramView(MeasuredValue, frozen=True, kw_only=True):

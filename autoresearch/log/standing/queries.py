@@ -33,6 +33,7 @@ from autoresearch.log.standing.context import TrustContext, comparing, participa
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
 from autoresearch.log.standing.precedence import bans, copies, same_models
 from autoresearch.log.standing.ranking import program_as_reported, unvouched, vouched
+from autoresearch.log.standing.verdicts import verdict_of
 from autoresearch.log.standing.verification import judge_soon, judgement, state_of
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run
@@ -196,17 +197,26 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
             runs=row.runs if row else 0,
             delta=mean - before if mean is not None and before is not None else None,
             gain=None if found.improvement is None else -log.tasks.sign(task) * found.improvement,
-            **_measured(log, task, found, retest=bool(steps) and steps[-1].run.standing.state in FALSE_VALUE),
+            **_measured(
+                log, parse_id(view.id), task, found, retest=bool(steps) and steps[-1].run.standing.state in FALSE_VALUE
+            ),
         )
         steps.append(step)
     return steps
 
 
-def _measured(log: Log, task: bytes, found: Judgement, *, retest: bool) -> dict[str, Any]:
+def _measured(log: Log, run_id: bytes, task: bytes, found: Judgement, *, retest: bool) -> dict[str, Any]:
     """The fields of a MeasuredValue."""
     rules = log.tasks.rules(task)
     within = margin(found.error, found.runs, noise=rules.noise if rules else 0.0)
-    return {"value": found.value, "margin": within, "others": found.runs, "voters": found.voters, "retest": retest}
+    return {
+        "value": found.value,
+        "margin": within,
+        "others": found.runs,
+        "voters": found.voters,
+        "retest": retest,
+        "verdict": verdict_of(log, run_id),
+    }
 
 
 def statistics(log: Log, task: bytes) -> TaskStatistics:
@@ -256,7 +266,7 @@ def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, 
         time_ms=row.first_time,
         section=section,
         participant=participant_of(log, row.author, row.first_time),
-        **_measured(log, row.task, found, retest=wants_retest(log, row.parent)),
+        **_measured(log, row.first, row.task, found, retest=wants_retest(log, row.parent)),
     )
 
 

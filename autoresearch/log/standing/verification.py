@@ -299,6 +299,7 @@ def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Re
         if is_pairs_only(log, run) and not is_same_hardware(run, check.device):
             return None  # a value on other hardware cannot be compared
         passed = bears_out(log, run, check)
+        report = report._replace(repeated=not (check.metrics.get("challenges") or check.metrics.get("evaluated")))
         if check.value is None or abs(check.value) > _BEYOND:
             return report._replace(passed=passed)
         return report._replace(passed=passed, values=(log.tasks.sign(run.task) * check.value,))

@@ -129,6 +129,7 @@ def program_facts(found: ProgramView) -> Facts:
         position=found.position or None,
         id=found.id,
         state=found.state,
+        verdict=found.verdict,
         mean=found.mean,
         runs=found.runs,
         measured_by_others=found.value,

@@ -60,8 +60,8 @@ def program_line(program: ProgramView, now_ms: int) -> str:
     if program.value is not None:
         runs = counted(program.others, "verification run")
         parts = [interval(program.value, program.margin), short(program.id), runs]
-    if program.voters:
-        parts.append(counted(program.voters, "verifier"))
+    if program.verdict:
+        parts.append(program.verdict)
     parts += [*doubts(program), *([f"“{told(program)}”"] if told(program) else [])]
     wrong = reproach(program.marks or (), program.banned_until_ms, now_ms)
     author = f"by {person(program.participant)}{f' ({wrong})' if wrong else ''}"

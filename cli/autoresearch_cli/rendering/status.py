@@ -181,6 +181,8 @@ def task_lines(task: TaskStatus) -> list[Line]:
     lines = [("task", f"{task.name}: {task.metric}, {better}")]
     lines.append(("runs", f"{task.runs}, of which {task.failed} failed" if task.failed else f"{task.runs}"))
     lines.append(("best", best_so_far(task)))
+    if task.best and task.best.verdict:
+        lines.append(("verdict", f"{task.best.state}: {task.best.verdict}"))
     return lines
 
 

@@ -1,0 +1,100 @@
+"""What is said of a verdict: a sentence that follows from the evidence that exists, and from nothing else. Pure."""
+
+from __future__ import annotations
+
+from autoresearch.judging.committee import Rules
+from autoresearch.judging.states import CONFIRMING_VOTERS, Evidence, Judgement
+from autoresearch.judging.statistics import next_look
+from autoresearch.text import counted
+from autoresearch.words import MISBEHAVED, RUN_STATE_SENTENCES, UNDECIDED, VERIFIED, RunState
+
+
+def verdict_sentence(found: Judgement, *, uncounted: int = 0, missing: str = "") -> str:
+    """Who measured a run and what follows, as in “evaluated by 1 verifier; to be confirmed: …”.
+
+    ``uncounted`` other participants measured it whose verifications do not count. ``missing`` is said behind it, see
+    :func:`missing_sentence`.
+    """
+    state, evidence = found.state, found.evidence
+    facts = _facts(evidence, pairs_first=state not in UNDECIDED)
+    asked = evidence.evaluated + evidence.repeated
+    if state in MISBEHAVED:
+        sentence = RUN_STATE_SENTENCES[state]
+    elif state is RunState.REFUTED:
+        sentence = f"{evidence.differing} of {counted(asked, 'verifier')} measured another value"
+    elif state is RunState.DISPUTED:
+        sentence = f"{_doubt(evidence)}; a larger committee is drawn"
+    elif state is RunState.NOT_REPLICATED and evidence.failed > evidence.compared:
+        sentence = f"it failed beside its parent: by {counted(evidence.failed, 'verifier')}"
+    elif state is RunState.NOT_REPLICATED:
+        sentence = f"it is not better than its parent: {facts}"
+    elif state is RunState.CONFIRMED and evidence.compared:
+        sentence = f"it is better than its parent: {facts}"
+    elif state in VERIFIED:
+        sentence = f"its value holds: {facts}"
+    elif facts:
+        sentence = facts
+    elif evidence.unmeasured:
+        sentence = f"{counted(evidence.unmeasured, 'verifier')} could not measure it"
+    elif uncounted:
+        sentence = f"measured by {counted(uncounted, 'other participant')}, whose verifications do not count"
+    else:
+        sentence = "only its author has measured it"
+    return f"{sentence}; {missing}" if missing else sentence
+
+
+def _doubt(evidence: Evidence) -> str:
+    """Why a run is disputed."""
+    if evidence.differing:
+        asked = evidence.evaluated + evidence.repeated
+        return f"{evidence.differing} of {counted(asked, 'verifier')} measured another value"
+    if evidence.unmeasured:
+        return f"{counted(evidence.unmeasured, 'verifier')} could not measure it"
+    return "verifiers of its child runs measured it far worse than its value"
+
+
+def _facts(evidence: Evidence, *, pairs_first: bool) -> str:
+    """By how many verifiers a run was evaluated, trained again and compared with its parent."""
+    known = [("evaluated", evidence.evaluated), ("trained again", evidence.repeated)]
+    known.insert(0 if pairs_first else 2, ("compared with its parent", evidence.compared))
+    said = [(what, voters) for what, voters in known if voters]
+    facts = [f"{what} by {voters}" for what, voters in said]
+    if said:
+        facts[0] = f"{said[0][0]} by {counted(said[0][1], 'verifier')}"
+    return ", ".join([*facts, *([f"{evidence.differing} measured another value"] if evidence.differing else [])])
+
+
+def missing_sentence(
+    found: Judgement,
+    *,
+    voters: int,
+    rules: Rules,
+    noise: float,
+    exact: bool,
+    has_parent: bool,
+    pairs_only: bool,
+    state_only: bool,
+) -> str:
+    """What an undecided run still needs; empty where it is decided, or the network is too small for any decision.
+
+    The arguments are those of :func:`autoresearch.judging.states.judge`; ``voters`` are those of the run.
+    """
+    state, evidence = found.state, found.evidence
+    if voters < rules.least or state not in UNDECIDED:
+        return ""
+    asked = evidence.evaluated + evidence.repeated
+    aim = "to be confirmed: " if has_parent or state_only else ""
+    if state is RunState.REPORTED and not pairs_only:
+        return f"{aim}{asked} of {_verifiers(min(rules.quorum, voters - 1))} measured its value"
+    if state_only:
+        return f"{aim}{asked} of {_verifiers(CONFIRMING_VOTERS)} measured its value"
+    if not has_parent:
+        return "it has no parent to be compared with"
+    wanted = next_look(evidence.compared, noise=noise, most=voters - 1, exact=exact)
+    lacking = wanted - (voters - 1)
+    few = f"; {counted(lacking, 'more participant')} {'is' if lacking == 1 else 'are'} needed" if lacking > 0 else ""
+    return f"{aim}{evidence.compared} of {_verifiers(wanted)} compared it with its parent{few}"
+
+
+def _verifiers(number: int) -> str:
+    return f"{counted(number, 'verifier')} {'has' if number == 1 else 'have'}"

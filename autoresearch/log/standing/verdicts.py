@@ -1,0 +1,58 @@
+"""The sentence about a run's verdict, from the verifications in a log: what every screen says."""
+
+from __future__ import annotations
+
+from autoresearch.judging.committee import network_rules
+from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
+from autoresearch.log.log import Log
+from autoresearch.log.standing.cache import roster_of, verified
+from autoresearch.log.standing.verification import (
+    counted_reports,
+    is_exact,
+    is_pairs_only,
+    is_state_only,
+    judged,
+    voters_at,
+)
+from autoresearch.record.kinds import Run
+from autoresearch.record.record import Record
+from autoresearch.words import UNDECIDED
+
+
+def verdict(log: Log, run: Record) -> str:
+    """Who measured a run and what follows; of an undecided one in a network that attests participants, what is missing.
+
+    A run of which nobody can measure anything lacks nothing.
+    """
+    found, body = judged(log, run), run.body
+    assert isinstance(body, Run)
+    missing = ""
+    if found.state in UNDECIDED and body.value is not None and log.trust.names_anybody:
+        rules = log.tasks.rules(body.task)
+        missing = missing_sentence(
+            found,
+            voters=voters_at(log, run),
+            rules=network_rules(log.network),
+            noise=rules.noise if rules else 0.0,
+            exact=is_exact(log, body.task),
+            has_parent=body.parent is not None,
+            pairs_only=is_pairs_only(log, body),
+            state_only=is_state_only(body),
+        )
+    return verdict_sentence(found, uncounted=_uncounted(log, run), missing=missing)
+
+
+def verdict_of(log: Log, run_id: bytes) -> str:
+    """The same for a run in a list; empty where nothing but its author's record tells of it."""
+    return verdict(log, log.records.get(run_id)) if run_id in verified(log) else ""
+
+
+def _uncounted(log: Log, run: Record) -> int:
+    """How many others measured a run whose verifications do not count."""
+    if run.id not in verified(log):
+        return 0
+    voter = roster_of(log).voter
+    author = voter(run.author, run.time).voter
+    counting = {record.id for record, report in counted_reports(log, run) if report.attested}
+    rows = [row for row in log.verifications.of(run.id) if row.id not in counting and row.verdict != "unavailable"]
+    return len({voter(row.author, row.time).voter for row in rows} - {author})
