@@ -135,7 +135,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Outrun:
-    """Another node claimed what is run here, and did so earlier."""
+    """Another node claimed what is run here, and its claim wins."""
 
     key: tuple[bytes, bytes, int]
 
