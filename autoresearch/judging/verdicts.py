@@ -18,7 +18,7 @@ def verdict_sentence(found: Judgement, *, uncounted: int = 0, missing: str = "")
     state, evidence = found.state, found.evidence
     facts = _facts(evidence, pairs_first=state not in UNDECIDED)
     asked = evidence.evaluated + evidence.repeated
-    if state in MISBEHAVED:
+    if state in MISBEHAVED or state is RunState.UNAVAILABLE:
         sentence = RUN_STATE_SENTENCES[state]
     elif state is RunState.REFUTED:
         sentence = f"{evidence.differing} of {counted(asked, 'verifier')} measured another value"

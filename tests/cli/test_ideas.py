@@ -209,7 +209,7 @@ def test_proposals_wait_behind_a_busy_worker_survive_a_restart_and_are_run(
 
     wait_for(lambda: status().state == "idle" and not status().queue)
     runs = [strictly(line, ShowAnswer).run for line in process("run", "export", "--json").stdout.splitlines()]
-    ended = {(run.title, run.replicate, run.status) for run in runs if run}
+    ended = {(view.run.title, view.run.replicate, view.run.status) for view in runs if view}
     assert {("nearer", 0, "ok"), ("nearer", 2, "ok")} <= ended
     assert ("nearer", 1, "ok") not in ended
 
