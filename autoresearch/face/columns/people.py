@@ -123,7 +123,6 @@ def credit_columns(
             "compute", lambda row: row.cpu_ms, COMPUTE_S, late=3, optional=4, help="of runs that verifiers measured"
         ),
         Column("work", lambda row: figure(row.work), faces=programs),
-        Column("flops", lambda row: figure(row.flops), faces=programs),
         Column("passes", lambda row: len(row.passes), COUNT, faces=programs),
         Column("fails", lambda row: len(row.fails), COUNT, faces=programs),
         Column("replications", lambda row: len(row.replications), COUNT, faces=programs),

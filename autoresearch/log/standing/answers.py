@@ -177,7 +177,7 @@ class CreditView(msgspec.Struct, frozen=True, kw_only=True):
     """What one participant has done, as facts; lists are of record ids.
 
     ``participant`` is its voter: the mail tag where it is attested by mail, else the root key. ``keys`` are its root
-    keys, ``known_as`` their display names. ``cpu_ms``, ``work`` (the task's units) and ``flops`` are the compute of its
+    keys, ``known_as`` their display names. ``cpu_ms`` and ``work`` (the task's units) are the compute of its
     runs that are provisional, confirmed or not replicated. ``implausible`` are those of them that cannot have spent
     what they state; nothing of these is counted.
 
@@ -197,7 +197,6 @@ class CreditView(msgspec.Struct, frozen=True, kw_only=True):
     refuted: list[str]
     cpu_ms: int
     work: float
-    flops: float
     improvements: list[ImprovementView]
     passes: list[str]
     fails: list[str]

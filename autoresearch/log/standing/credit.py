@@ -227,7 +227,6 @@ class _Account:
     states: defaultdict[RunState, list[Record]] = field(default_factory=lambda: defaultdict(list))
     cpu_ms: int = 0
     work: float = 0.0
-    flops: float = 0.0
     implausible: list[Record] = field(default_factory=list)
     improvement: defaultdict[bytes, list[tuple[float, bytes]]] = field(default_factory=lambda: defaultdict(list))
     passes: list[Record] = field(default_factory=list)
@@ -307,7 +306,6 @@ def _add(account: _Account, found: Spent | None, run: Record) -> None:
         return
     account.cpu_ms += found.cpu_ms
     account.work = min(account.work + found.work, sys.float_info.max)
-    account.flops = min(account.flops + found.flops, sys.float_info.max)
 
 
 def _view(log: Log, who: bytes, account: _Account, book: _Book, records: dict[bytes, TrackRecord]) -> CreditView:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from autoresearch.judging.scoring import CountedRun, TaskRules
+from autoresearch.judging.scoring import CountedRun
 from autoresearch.log.log import Log
 from autoresearch.log.rows import HistoryRow
 from autoresearch.log.standing.bases import CHECKING_AUTHORS, Placed, checked, is_possible, next_base, tier, tier_of
@@ -18,13 +18,11 @@ from autoresearch.log.standing.cache import devices_of, in_snapshot
 from autoresearch.log.standing.context import TrustContext, Whose, whose
 from autoresearch.log.standing.precedence import bans
 from autoresearch.log.standing.ranking import entries_of, walk
-from autoresearch.log.standing.verification import judge_soon, judging
+from autoresearch.log.standing.verification import is_state_only, judge_soon, judging
 from autoresearch.record.kinds import Run, Task, Verification
 from autoresearch.record.record import Record
 from autoresearch.words import DOUBTED, MISBEHAVED, UPHELD, RunState
 
-# The last step of a run may end above its budget; the excess is not counted.
-_OVERSHOOT = 1.1
 # No machine that runs one program has more processors than this.
 _PROCESSORS = 1024
 # A run, and the questions to its model, take no longer together than so many times the task's limit.
@@ -32,34 +30,25 @@ _LIMITS = 4
 
 
 class Spent(NamedTuple):
-    """The compute of a run that counts: processor milliseconds, work in the task's units, FLOPs."""
+    """The compute of a run that counts: processor milliseconds, work in the task's units."""
 
     cpu_ms: int
     work: float
-    flops: float
 
 
 def spent(log: Log, run: Run) -> Spent | None:
     """What a run spent; None where it cannot have spent what it states. Nothing of it counts then.
 
-    Work is at most the budget, FLOPs at most the work, processor time at most that of 1,024 processors in the run's
-    time. The work of a wall-clock task, or of an unknown task, has no bound: neither work nor FLOPs count there.
+    Processor time is at most that of 1,024 processors in the run's time. Work is the budget of an experiment, which
+    every replication spends too: what its author states in ``metrics`` counts nowhere. None counts of a learned state,
+    whose training nobody repeats, nor where the budget is time.
     """
     rules, limit_ms = log.tasks.rules(run.task), _limit_ms(log, run.task)
     if run.cpu_ms > _PROCESSORS * run.duration_ms or (limit_ms is not None and run.duration_ms > limit_ms):
         return None
-    if rules is None or rules.clocked:
-        return Spent(run.cpu_ms, 0.0, 0.0)
-    return _counted(run, rules)
-
-
-def _counted(run: Run, rules: TaskRules) -> Spent | None:
-    budget = min(run.budget, rules.budget)
-    flops = float(run.metrics.get("flops", 0))
-    work = float(run.metrics.get("work", flops))
-    if not 0 <= flops <= work <= _OVERSHOOT * budget:
-        return None
-    return Spent(run.cpu_ms, min(work, budget), min(flops, budget))
+    if rules is None or rules.clocked or is_state_only(run):
+        return Spent(run.cpu_ms, 0.0)
+    return Spent(run.cpu_ms, min(max(run.budget, 0.0), rules.budget))
 
 
 def verifying_ms(log: Log, run: Record, check: Record) -> int:

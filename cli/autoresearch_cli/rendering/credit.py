@@ -72,11 +72,10 @@ def _lines(row: CreditView, answer: CreditAnswer) -> list[tuple[str, str]]:
 
 def _compute(row: CreditView) -> str:
     """The compute of runs to whose number others came."""
-    if not row.cpu_ms and not row.work and not row.flops:
+    if not row.cpu_ms and not row.work:
         return ""
     parts = [f"{duration(row.cpu_ms)} of processor"]
     parts += [f"{row.work:.3g} units of work"] if row.work else []
-    parts += [f"{row.flops:.3g} FLOPs"] if row.flops else []
     return ", ".join(parts)
 
 

@@ -182,7 +182,7 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("brought", f"from another network, where it is {run.origin}" if run.origin else ""),
         ("seed", f"{run.seed}, replicate {run.replicate}"),
         ("budget", f"{run.budget:.4g}"),
-        ("metrics", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
+        ("its author states", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
         ("genome", ", ".join(map(setting, sorted(run.genome.items())))),
         ("took", ", ".join(used_words(run))),
         ("where", ", ".join(filter(None, (run.device, f"sandbox {run.sandbox}" if run.sandbox else "no sandbox")))),
