@@ -34,8 +34,10 @@ sys.dont_write_bytecode = False
 
 # The files with the tests that take longest, these first: what begins last is not what everybody waits for.
 LONGEST_FIRST = (
-    "run/refereeing/test_contamination.py",
     "cli/test_demo_cluster.py",
+    "daemon/test_proving.py",
+    "daemon/test_checking.py",
+    "run/refereeing/test_contamination.py",
     "daemon/net/test_chaos.py",
     "daemon/net/test_cheaters.py",
     "daemon/net/test_verification.py",
@@ -45,6 +47,8 @@ LONGEST_FIRST = (
     "daemon/net/test_fetching.py",
     "daemon/net/test_network.py",
     "experiments/test_runs.py",
+    "daemon/net/test_first_evening.py",
+    "daemon/net/test_project_runs.py",
     "services/test_exactly_once.py",
 )
 HERE = Path(__file__).parent

@@ -116,10 +116,11 @@ def test_a_model_that_overruns_a_limit_when_it_is_asked_fails_and_a_slow_trainin
 ) -> None:
     tmp_path.chmod(0o755)
     task = small_task()
-    patient = msgspec.structs.replace(task, limits=msgspec.structs.replace(task.limits, seconds=10))
+    # Loading torch takes that long on a machine that does twenty other things, and is no fault of the model.
+    patient = msgspec.structs.replace(task, limits=msgspec.structs.replace(task.limits, seconds=45))
     hurried = msgspec.structs.replace(task, limits=msgspec.structs.replace(task.limits, seconds=0.5))
     embed = "        x = self.embed(x)\n"
-    sleepy = TRAIN.replace(embed, f"        __import__('time').sleep(20)\n{embed}")
+    sleepy = TRAIN.replace(embed, f"        __import__('time').sleep(600)\n{embed}")
     assert sleepy != TRAIN
 
     assert check(sleepy, honest[0], replace(bench, scratch=tmp_path), 1.0, patient).verdict == "fail"

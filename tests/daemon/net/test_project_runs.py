@@ -20,7 +20,7 @@ from tests.daemon.net.test_verification import VERIFY_SECONDS, asked, begin, fri
 from tests.project.making import learner, train
 from tests.warm import run_command
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 
 def typed(home: Path, folder: Path, *words: str) -> str:
