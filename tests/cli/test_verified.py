@@ -220,12 +220,12 @@ def test_credit_is_a_row_for_each_participant_and_one_whole_with_its_records(cli
     table = {row[0]: row for row in rows(cli("network", "credit").stdout)}
     ann = next(row for row in table.values() if row[4] == "1")
     assert ann[1:4] == ["attested", "1", "1"]
-    assert (ann[8], ann[9], ann[17]) == ("24", "1e+12", "val_bpb 0.7800")
+    assert (ann[8], ann[9], ann[16]) == ("24", "1e+12", "val_bpb 0.7800")
     assert table[STRANGER.public.hex()][1] == "not attested"
     whole = dict(row[:2] for row in rows(cli("network", "credit", ann[0][:8]).stdout))
     assert whole["confirmed"] == f"1: {short_id(run.id)}"
     assert whole["compute"].startswith("24 s of processor, 1e+12 units of work")
-    verifier = next(row[0] for row in table.values() if row[13] == "2" or row[11] == "1")
+    verifier = next(row[0] for row in table.values() if row[12] == "2" or row[10] == "1")
     passed = dict(row[:2] for row in rows(cli("network", "credit", verifier).stdout))["passes"]
     assert any(short_id(check.id) in passed for check in checks)
     person = cli("--color", "always", "network", "credit").stdout
