@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from autoresearch.judging.statistics import GAP_ERRORS, Findings, passes
@@ -28,7 +29,7 @@ def task() -> Task:
     better on it than on new text.
     """
     task = library_task(documents=32, budget=0.7e12, fresh=512)
-    return replace(task, baseline=task.baseline.replace(b"WIDTH = 64 ", b"WIDTH = 32 "))
+    return msgspec.structs.replace(task, baseline=task.baseline.replace(b"WIDTH = 64 ", b"WIDTH = 32 "))
 
 
 @pytest.fixture(scope="module")
