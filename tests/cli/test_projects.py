@@ -65,7 +65,7 @@ def test_the_example_session_of_the_component_registry(cli: Cli) -> None:
     again = answer(cli, "train -f agent.ini -n 2").run
     assert {"policy.dqn", "trainer.dqn_sgd"} <= set(again.components)
     assert "policy.q_table" not in again.components
-    assert again.totals["training_episodes"] == 302
+    assert again.totals["training_episodes"] == 2, "what another policy did is nothing that this one learned"
     runs = listed(cli, "--runs")
     assert [run.mode for run in runs.runs] == ["bench", "train", "bench", "train"]
     assert runs.head == again.id
