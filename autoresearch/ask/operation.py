@@ -108,7 +108,7 @@ def operation(address: str, *, media: str = JSON, seconds: float = USUAL_SECONDS
     def declare(function: F) -> F:
         # Only the types of what is sent are looked up: those of a desk would load all that reads the log.
         names = dict(function.__annotations__)
-        kinds = vars(__import__(function.__module__, fromlist=["*"]))
+        kinds = function.__globals__
         answers = kinds[names.pop("return")]
         reads, writes = (names.pop(place, None) is not None for place in ("desk", "notebook"))
         takes = kinds[names.popitem()[1]] if names else Nothing

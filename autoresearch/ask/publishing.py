@@ -81,13 +81,17 @@ def import_history(notebook: Notebook, request: HistoryRequest) -> HistoryAnswer
     from autoresearch.record.kinds import Note
 
     notes = [
-        Note(topic="history", task=bytes.fromhex(one.task), **{name: getattr(one, name) for name in _SAME})
+        Note(
+            topic="history",
+            task=bytes.fromhex(one.task),
+            text=one.text,
+            origin=one.origin,
+            metrics=one.metrics,
+            status=one.status,
+        )
         for one in request.notes
     ]
     return HistoryAnswer(added=notebook.publish_history(notes, notebook.now_ms()))
-
-
-_SAME = ("text", "origin", "metrics", "status")
 
 
 @operation("POST /v1/bring", seconds=BRING_SECONDS)

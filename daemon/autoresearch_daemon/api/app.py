@@ -44,8 +44,8 @@ FAILURES = {
     503: "a part of the node that this needs is off, or too many listen",
     504: "it takes too long, here or on other nodes",
 }
-# All that these can't have.
-WITHOUT_PARAMETERS, WITHOUT_BODY = {400, 404, 409}, {413}
+# What only a body can be.
+TOO_LARGE = 413
 
 
 def openapi(operations: Mapping[str, Operation], *, version: str) -> dict[str, Any]:
@@ -81,9 +81,10 @@ def _described(name: str, operation: Operation, schemas: dict[Any, Any], compone
     """What one operation takes and answers."""
     schema = schemas.get(operation.answers) or {"type": "object" if operation.media == JSON else "string"}
     fields = msgspec.structs.fields(operation.takes)
-    absent = set() if operation.has_body else WITHOUT_BODY | (set() if fields else WITHOUT_PARAMETERS)
     responses: dict[str, Any] = {
-        str(status): {"$ref": f"#/components/responses/{status}"} for status in FAILURES if status not in absent
+        str(status): {"$ref": f"#/components/responses/{status}"}
+        for status in FAILURES
+        if operation.has_body or status != TOO_LARGE
     }
     if operation.answers is Health:
         failure = {"anyOf": [schema, schemas[Failure]]}
