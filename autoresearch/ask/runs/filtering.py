@@ -22,7 +22,6 @@ from autoresearch.record.encoding import COMMON, prefix_range
 from autoresearch.words import RunMark
 
 SORTED_BY = ("number", "time", "value", "change", "cost")
-USUAL_SORT = "-time"
 # More runs than these cannot be read on any page.
 WORDS_MOST = 100_000
 # Fewer characters begin too many ids.
@@ -70,11 +69,15 @@ def counts(table: RunTable, kept: Flags) -> dict[str, int]:
 
 
 def in_order(table: RunTable, kept: Flags, sort: str) -> Ints:
-    """The places of runs in the table, in the order that is asked for; those without the value come last."""
+    """The places of runs in the table, in the order that is asked for; those without the value come last.
+
+    Raises UsageError where there is no such order.
+    """
     name, falling = (sort.removeprefix("-"), sort.startswith("-"))
     found = np.flatnonzero(kept)
     if name not in SORTED_BY:
-        name, falling = "time", True
+        hint = f"{', '.join(SORTED_BY)}; with - in front the largest first"
+        raise UsageError(f"runs have no order “{sort[:40]}”", hint=hint)
     if name in {"number", "time"}:
         return found[::-1] if falling else found
     keys: Mapping[str, np.ndarray] = {"value": table.value, "change": table.delta, "cost": table.cpu}
@@ -82,11 +85,6 @@ def in_order(table: RunTable, kept: Flags, sort: str) -> Ints:
     there = ~np.isnan(values)
     order = np.argsort(-values[there] if falling else values[there], kind="stable")
     return np.concatenate([found[there][order], found[~there]])
-
-
-def chosen_sort(sort: str) -> str:
-    """The order that is meant; the usual one where there is no such order."""
-    return sort if sort.removeprefix("-") in SORTED_BY else USUAL_SORT
 
 
 def _of_participant(log: Log, table: RunTable, by: str, me: bytes | None) -> Flags:

@@ -24,7 +24,7 @@ from autoresearch.ask.runs.answers import (
 )
 from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.columns import MARKS, STATES, Ints, RunTable, changed_settings, run_table
-from autoresearch.ask.runs.filtering import chosen_sort, counts, found_by, in_order, mark_of, with_marks
+from autoresearch.ask.runs.filtering import counts, found_by, in_order, mark_of, with_marks
 from autoresearch.ask.runs.headlines import Teller, described, teller_of
 from autoresearch.errors import NotFound
 from autoresearch.log.blobs import BlobStore
@@ -171,7 +171,7 @@ def runs_answer(
         page=page,
         pages=pages,
         size=asked.size,
-        sort=chosen_sort(asked.sort),
+        sort=asked.sort,
         counts=counts(rows.table, kept),
         until=until,
     )

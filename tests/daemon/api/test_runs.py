@@ -63,8 +63,9 @@ async def test_each_order_and_its_reverse(client, story):
     changes = [format_id(run) for run in (story.deeper, story.faster)]
     assert ids(await client.get("/v1/runs?sort=change"))[:2] == changes
     assert ids(await client.get("/v1/runs?sort=-change"))[:2] == changes[::-1]
-    unknown = await client.get("/v1/runs?sort=beauty")
-    assert (unknown["sort"], ids(unknown)) == ("-time", by_time[::-1])
+    refused = await client.get("/v1/runs?sort=-beauty", 400)
+    assert refused["error"] == "runs have no order “-beauty”"
+    assert "number, time, value, change, cost" in refused["hint"]
 
 
 async def test_pages_stay_while_runs_arrive(client, story):
