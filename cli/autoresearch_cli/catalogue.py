@@ -243,10 +243,10 @@ def complete_archived(incomplete: str) -> list[str]:
 def _tasks(incomplete: str, *, archived: bool = False) -> list[str]:
     try:
         from autoresearch.ask.runs.boards import tasks_answer
-        from autoresearch_cli.reading import open_notebook
+        from autoresearch_cli.reading import open_desk
 
-        with open_notebook() as notebook:
-            tasks = tasks_answer(notebook.log, archived=notebook.archived(), all_tasks=True).tasks
+        with open_desk() as desk:
+            tasks = tasks_answer(desk.log, archived=desk.archived(), all_tasks=True).tasks
             names = {harmless(task.name) for task in tasks if task.archived == archived}
     except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
         return []
@@ -273,10 +273,10 @@ def harmless(text: str) -> str:
 def _recent(incomplete: str) -> list[tuple[str, str]]:
     from autoresearch.ask.show import log_answer
     from autoresearch.face.columns.column import short
-    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.reading import open_desk
 
-    with open_notebook() as notebook:
-        found = log_answer(notebook.log, limit=RECENT).records
+    with open_desk() as desk:
+        found = log_answer(desk.log, limit=RECENT).records
     return [(short(r.id), harmless(r.summary)) for r in found if short(r.id).startswith(incomplete)]
 
 

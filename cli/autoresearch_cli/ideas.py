@@ -30,7 +30,7 @@ from autoresearch.text import one_line, sign_of, value
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import PARENT_HELP
-from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.output import say
 
 # So many seeds of one program are looked at for one that is free.
@@ -63,16 +63,16 @@ def idea_in(folder: Path, *, parent: str = "", hypothesis: str = "", replicate: 
         say("task.toml pins no baseline, so an edited program is another task: autoresearch task pin fixes this one")
     if not parent:
         parent = started_from(folder)
-        with open_notebook() as notebook:
-            if parent and not is_here(notebook, parent):
+        with open_desk() as desk:
+            if parent and not is_here(desk, parent):
                 parent = ""  # the folder comes from another machine or network
     return Idea(task, task.program.decode(), parent, hypothesis, replicate)
 
 
-def is_here(notebook: Desk, run: str) -> bool:
+def is_here(desk: Desk, run: str) -> bool:
     """Whether a run is in the log of this machine."""
     try:
-        notebook.record(run)
+        desk.record(run)
     except NotFound:
         return False
     return True
@@ -85,12 +85,12 @@ def _files(task: Task, folder: Path | None = None) -> str:
 
 def refuse_repetition(idea: Idea) -> None:
     """Raise Refused where the same program was run with the same seed: it would give the same value."""
-    with open_notebook() as notebook:
+    with open_desk() as desk:
         program = source_digest(idea.program)
-        run = run_before(notebook.log, idea.task, program, replicate=idea.replicate, me=notebook.me)
+        run = run_before(desk.log, idea.task, program, replicate=idea.replicate, me=desk.me)
         if run is None:
             return
-        body, seed = run_body(notebook.log, run), _free_seed(notebook, idea.task, program)
+        body, seed = run_body(desk.log, run), _free_seed(desk, idea.task, program)
     came = RUN_STATUS_SENTENCES[RunStatus(body.status)] if body.value is None else value(body.value)
     raise Refused(
         f"this program was run with this seed before: {short_id(run)} “{one_line(body.title, 60)}”: {came}",
@@ -99,7 +99,7 @@ def refuse_repetition(idea: Idea) -> None:
     )
 
 
-def outcome(notebook: Desk, shown: ShowAnswer, task: Task) -> list[str]:
+def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> list[str]:
     """Keep or discard, by how much beside its noise, and the next step.
 
     What is kept is where the folder's next edit starts.
@@ -112,12 +112,12 @@ def outcome(notebook: Desk, shown: ShowAnswer, task: Task) -> list[str]:
         return [f"discard: {RUN_STATUS_SENTENCES[RunStatus(run.status)]}", back]
     if run.parent is None:
         return ["the baseline: other runs are compared with it", f"→ edit {_files(task, task.folder)} and run again"]
-    parent = questions.record(notebook, OneRecord(id=run.parent)).run
+    parent = questions.record(desk, OneRecord(id=run.parent)).run
     if parent is None or parent.run.value is None:
         return [f"its parent {short(run.parent)} has no value to compare with", "→ autoresearch top"]
-    (after, seeds), (before, others) = _mean(notebook, run), _mean(notebook, parent.run)
+    (after, seeds), (before, others) = _mean(desk, run), _mean(desk, parent.run)
     gain = (before - after) * sign_of(task.metric.direction)
-    doubt, learnt = noise_doubt(notebook.log, task.digest), learnt_noise(notebook.log, task.digest)
+    doubt, learnt = noise_doubt(desk.log, task.digest), learnt_noise(desk.log, task.digest)
     deviations = WIDE * (task.metric.noise or 0)
     if learnt and (doubt or task.metric.noise is None):
         deviations = student(learnt.freedom) * learnt.deviation
@@ -129,7 +129,7 @@ def outcome(notebook: Desk, shown: ShowAnswer, task: Task) -> list[str]:
     if gain <= 0:
         return [f"discard: not better than its parent{unsure}: {compared}: {change}", *noise, back]
     program = bytes.fromhex(run.source_digest)
-    seed = f"--replicate {_free_seed(notebook, task, program)}"
+    seed = f"--replicate {_free_seed(desk, task, program)}"
     again = f"measure it again with another seed: autoresearch run {folder} {seed}"
     kept = f"keep: better than its parent{unsure}: {compared}: {change}"
     return [
@@ -140,9 +140,9 @@ def outcome(notebook: Desk, shown: ShowAnswer, task: Task) -> list[str]:
     ]
 
 
-def _mean(notebook: Desk, run: RunFields) -> tuple[float, int]:
+def _mean(desk: Desk, run: RunFields) -> tuple[float, int]:
     """The mean value of a run's program, and over how many runs."""
-    row = notebook.log.programs.find(bytes.fromhex(run.task), bytes.fromhex(run.source_digest), run.budget)
+    row = desk.log.programs.find(bytes.fromhex(run.task), bytes.fromhex(run.source_digest), run.budget)
     assert run.value is not None
     return (run.value, 1) if row is None else (row.mean, row.runs)
 
@@ -151,9 +151,9 @@ def _of(seeds: int) -> str:
     return f" (mean of {seeds})" if seeds > 1 else ""
 
 
-def _free_seed(notebook: Desk, task: Task, program: bytes) -> int:
+def _free_seed(desk: Desk, task: Task, program: bytes) -> int:
     """The first replicate of a program that was not run."""
-    tried = (run_before(notebook.log, task, program, replicate=seed, me=notebook.me) for seed in range(MOST_SEEDS))
+    tried = (run_before(desk.log, task, program, replicate=seed, me=desk.me) for seed in range(MOST_SEEDS))
     return next((seed for seed, run in enumerate(tried) if run is None), MOST_SEEDS)
 
 

@@ -70,7 +70,7 @@ def fetch_blob(blob: BlobRef, seconds: float = FETCH_SECONDS) -> None:
 
 
 @contextmanager
-def open_notebook(task: str = "") -> Iterator[Desk]:
+def open_desk(task: str = "") -> Iterator[Desk]:
     """Open the log of this machine; without one it is empty. Nothing is written. ``task`` is the one that is named."""
     paths, own = here.paths(), here.own_device()
     with ExitStack() as stack:
@@ -83,26 +83,26 @@ def open_notebook(task: str = "") -> Iterator[Desk]:
 
 def with_log(answer: StatusAnswer) -> StatusAnswer:
     """The same with the participant, the task and the records of the log."""
-    with open_notebook() as notebook:
+    with open_desk() as desk:
         try:
-            task = task_status(notebook.log, notebook.task(), author=notebook.me)
+            task = task_status(desk.log, desk.task(), author=desk.me)
         except NotFound:
             task = None
-        me = notebook.me
+        me = desk.me
         root = load_identity(here.paths().keys).root.public if me else b""
-        whose = participant_with_key(notebook.log, root) if me else NOBODY
+        whose = participant_with_key(desk.log, root) if me else NOBODY
         found = msgspec.structs.replace(
             answer,
             participant=whose,
             device_key=me.hex() if me else "",
-            network=notebook.log.network.name,
-            network_id=notebook.log.network.id.hex(),
-            records=notebook.log.records.count(),
-            mine=notebook.log.records.count(author=me) if me else 0,
+            network=desk.log.network.name,
+            network_id=desk.log.network.id.hex(),
+            records=desk.log.records.count(),
+            mine=desk.log.records.count(author=me) if me else 0,
             task=task,
-            verifying=_verifying(notebook.log, me) if me else None,
+            verifying=_verifying(desk.log, me) if me else None,
         )
-        return with_voter(notebook.log, found, root, here.now_ms()) if me else found
+        return with_voter(desk.log, found, root, here.now_ms()) if me else found
 
 
 def _verifying(log: Log, me: bytes) -> VerifyingStatus:
@@ -116,11 +116,11 @@ def write(path: Path, *, task: str, carried: Carried) -> Written:
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint="name a file")
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with open_notebook() as notebook:
-        digest = notebook.task(task).digest if task else None
+    with open_desk() as desk:
+        digest = desk.task(task).digest if task else None
         try:
             with temporary.open("wb") as file:
-                written = write_bundle(notebook.log, notebook.blobs, file, task=digest, carried=carried)
+                written = write_bundle(desk.log, desk.blobs, file, task=digest, carried=carried)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)

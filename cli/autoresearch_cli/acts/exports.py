@@ -44,7 +44,7 @@ from autoresearch.task.program import split_program
 from autoresearch.text import MAXIMIZE, counted
 from autoresearch_cli import here
 from autoresearch_cli.models import ExportAnswer, GitExportAnswer, HtmlExportAnswer
-from autoresearch_cli.reading import open_notebook, with_blobs
+from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 
 
@@ -56,13 +56,13 @@ def export_git(name: str, task: str, *, bare: bool, follow: bool, json: bool) ->
         DaemonNotRunning: none runs that could be followed.
     """
     folder = typed_path(name).absolute()
-    with open_notebook() as notebook:
+    with open_desk() as desk:
         # The repository says which task it has.
         known = exported_task(folder)
-        digest = notebook.task(task or (known.hex() if known else "")).digest
+        digest = desk.task(task or (known.hex() if known else "")).digest
         if follow:
-            _follow(notebook, folder, digest, bare=bare, json=json)
-        found = _update(notebook, folder, digest, bare=bare)
+            _follow(desk, folder, digest, bare=bare, json=json)
+        found = _update(desk, folder, digest, bare=bare)
     _tell(folder, digest, found, json=json)
     if found.kept and not json:
         raise found.kept
@@ -73,15 +73,15 @@ def export_git(name: str, task: str, *, bare: bool, follow: bool, json: bool) ->
         say(f"→ git -C {quote(name)} runs, or how the best run came about: git -C {quote(name)} log -p main")
 
 
-def _update(notebook: Desk, folder: Path, digest: bytes, *, bare: bool) -> Exported:
+def _update(desk: Desk, folder: Path, digest: bytes, *, bare: bool) -> Exported:
     def once() -> Exported:
-        with open_repository(folder, digest, notebook.log.network.id, bare=bare) as repository:
-            return export_task(notebook.log, notebook.blobs, repository, digest, me=notebook.me, now_ms=here.now_ms())
+        with open_repository(folder, digest, desk.log.network.id, bare=bare) as repository:
+            return export_task(desk.log, desk.blobs, repository, digest, me=desk.me, now_ms=here.now_ms())
 
     return with_blobs(once)
 
 
-def _follow(notebook: Desk, folder: Path, digest: bytes, *, bare: bool, json: bool) -> NoReturn:
+def _follow(desk: Desk, folder: Path, digest: bytes, *, bare: bool, json: bool) -> NoReturn:
     """Update at first, and again after each event that is later than the begin of the last update."""
     with here.client().events() as stream:
         begin_ms, kept = -1, ""
@@ -89,7 +89,7 @@ def _follow(notebook: Desk, folder: Path, digest: bytes, *, bare: bool, json: bo
             if event is not None and (event.kind == "progress" or event.time_ms < begin_ms):
                 continue
             is_first, begin_ms = begin_ms < 0, here.now_ms()
-            found = _update(notebook, folder, digest, bare=bare)
+            found = _update(desk, folder, digest, bare=bare)
             if is_first or found.changed:
                 _tell(folder, digest, found, json=json)
             if found.kept and str(found.kept) != kept:
@@ -139,12 +139,12 @@ def export_mlflow(name: str, task: str, *, json: bool) -> None:
     if is_taken(folder):
         raise Refused(f"{folder} exists already", hint="give a new folder")
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
-    with open_notebook() as notebook:
-        digests = dict.fromkeys(row.digest for row in notebook.log.tasks.all())
-        known = (task_of(notebook.log, digest) for digest in digests)
-        tasks = [notebook.task(task)] if task else [found for found in known if found]
+    with open_desk() as desk:
+        digests = dict.fromkeys(row.digest for row in desk.log.tasks.all())
+        known = (task_of(desk.log, digest) for digest in digests)
+        tasks = [desk.task(task)] if task else [found for found in known if found]
         try:
-            count = sum(_write_task(notebook, found, temporary, folder.as_uri()) for found in tasks)
+            count = sum(_write_task(desk, found, temporary, folder.as_uri()) for found in tasks)
             temporary.mkdir(exist_ok=True)
             temporary.replace(folder)
         except OSError as error:
@@ -158,25 +158,25 @@ def export_mlflow(name: str, task: str, *, json: bool) -> None:
     say(f"→ MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {quote(str(folder))}")
 
 
-def _write_task(notebook: Desk, task: FoundTask, folder: Path, place: str) -> int:
+def _write_task(desk: Desk, task: FoundTask, folder: Path, place: str) -> int:
     """Write a task with its runs; returns how many."""
-    rows = notebook.log.runs.history(task.digest)
+    rows = desk.log.runs.history(task.digest)
     times = [row.time for row in rows] or [0]
     _write_runs(folder, experiment_files(task.digest, task.name, place, (min(times), max(times))))
     for row in rows:
-        found = show_answer(notebook.log, row.id, marks=False).run
+        found = show_answer(desk.log, row.id, marks=False).run
         assert found is not None, "these are runs"
-        _write_runs(folder, run_files(found, task.metric, place, _program(notebook, row.id)))
+        _write_runs(folder, run_files(found, task.metric, place, _program(desk, row.id)))
     return len(rows)
 
 
-def _program(notebook: Desk, run: bytes) -> dict[str, bytes]:
+def _program(desk: Desk, run: bytes) -> dict[str, bytes]:
     """The files of a run's program, where it is on this machine."""
-    body = notebook.log.records.get(run).body
-    if not isinstance(body, Run) or not notebook.blobs.has(body.source.sha256):
+    body = desk.log.records.get(run).body
+    if not isinstance(body, Run) or not desk.blobs.has(body.source.sha256):
         return {}
     try:
-        files = split_program(notebook.blobs.get(body.source.sha256).decode())
+        files = split_program(desk.blobs.get(body.source.sha256).decode())
     except (AutoresearchError, UnicodeDecodeError):
         return {}
     return {f"{PROGRAM}/{name}": text.encode() for name, text in files.items()}
@@ -205,9 +205,9 @@ def export_pages(name: str, task: str, *, json: bool) -> None:
     """
     folder = typed_path(name).absolute()
     _check(folder)
-    with open_notebook() as notebook:
-        gathered = _gather(notebook, notebook.task(task))
-        pages = dict(_pages(notebook, gathered))
+    with open_desk() as desk:
+        gathered = _gather(desk, desk.task(task))
+        pages = dict(_pages(desk, gathered))
     _write_pages(folder, pages)
     runs = len(gathered.named)
     if json:
@@ -229,8 +229,8 @@ class _Gathered:
     named: list[str]
 
 
-def _gather(notebook: Desk, task: FoundTask) -> _Gathered:
-    log, blobs = notebook.log, notebook.blobs
+def _gather(desk: Desk, task: FoundTask) -> _Gathered:
+    log, blobs = desk.log, desk.blobs
     best, top = best_answer(log, task), top_answer(log, task, limit=MAXIMUM_ROWS)
     runs = runs_answer(log, blobs, task, Query().runs())
     program = best_program(best)
@@ -243,7 +243,7 @@ def _gather(notebook: Desk, task: FoundTask) -> _Gathered:
     return _Gathered(task, best, runs, top, path, list(dict.fromkeys(named))[:RUNS_MOST])
 
 
-def _pages(notebook: Desk, gathered: _Gathered) -> Iterator[tuple[str, str]]:
+def _pages(desk: Desk, gathered: _Gathered) -> Iterator[tuple[str, str]]:
     """Names of files with their content. What says “you” is left out: others read it."""
     links = Links(exported=True, runs=frozenset(gathered.named))
 
@@ -252,16 +252,16 @@ def _pages(notebook: Desk, gathered: _Gathered) -> Iterator[tuple[str, str]]:
         view = View(page=which, links=links, now_ms=here.now_ms(), task=status, tasks=[status], read_only=True)
         return render(template, view, **values)
 
-    yield FIRST, page("progress.html", "progress", _progress(notebook, gathered).values())
-    yield "board.html", page("board.html", "board", _board(notebook, gathered))
+    yield FIRST, page("progress.html", "progress", _progress(desk, gathered).values())
+    yield "board.html", page("board.html", "board", _board(desk, gathered))
     lineage: dict[str, object] = lineage_content(gathered.path) if gathered.path else {"of": ""}
     yield "lineage.html", page("lineage.html", "lineage", lineage)
     for run in gathered.named:
-        yield f"run-{short_id(parse_id(run))}.html", page("run.html", "run", _run(notebook, gathered, run))
+        yield f"run-{short_id(parse_id(run))}.html", page("run.html", "run", _run(desk, gathered, run))
 
 
-def _progress(notebook: Desk, gathered: _Gathered) -> ProgressContent:
-    log, blobs, task, query = notebook.log, notebook.blobs, gathered.task, Query()
+def _progress(desk: Desk, gathered: _Gathered) -> ProgressContent:
+    log, blobs, task, query = desk.log, desk.blobs, gathered.task, Query()
     steps = gathered.path.steps if gathered.path else []
     return ProgressContent(
         query=query,
@@ -274,16 +274,16 @@ def _progress(notebook: Desk, gathered: _Gathered) -> ProgressContent:
     )
 
 
-def _board(notebook: Desk, gathered: _Gathered) -> dict[str, object]:
-    log, blobs, task, top = notebook.log, notebook.blobs, gathered.task, gathered.top
+def _board(desk: Desk, gathered: _Gathered) -> dict[str, object]:
+    log, blobs, task, top = desk.log, desk.blobs, gathered.task, gathered.top
     sort = "-value" if top.task.direction == MAXIMIZE else "value"
     rows = runs_answer(log, blobs, task, RunsOf(sort=sort, size=MAXIMUM_ROWS)).runs
     voters = voters_answer(log, None, here.now_ms())
     return board_content(top, {row.id: row for row in rows}, credit_answer(log, task=task), voters)
 
 
-def _run(notebook: Desk, gathered: _Gathered, run: str) -> dict[str, object]:
-    log, blobs, record = notebook.log, notebook.blobs, parse_id(run)
+def _run(desk: Desk, gathered: _Gathered, run: str) -> dict[str, object]:
+    log, blobs, record = desk.log, desk.blobs, parse_id(run)
     shown, context, diff = show_answer(log, record), None, None
     above = parse_id(shown.run.run.parent) if shown.run and shown.run.run.parent else None
     with suppress(NotFound):

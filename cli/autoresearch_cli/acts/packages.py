@@ -43,7 +43,7 @@ from autoresearch_cli import here
 from autoresearch_cli.acts.task_folders import named_folder
 from autoresearch_cli.catalogue import Folder, Json
 from autoresearch_cli.models import NextAnswer, PackagesAnswer
-from autoresearch_cli.reading import open_notebook, with_blobs
+from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 
 if TYPE_CHECKING:
@@ -62,14 +62,14 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
         Refused: the task pins no baseline, so that no run belongs to it once the program is edited.
     """
     task, there = _opened(folder)
-    with open_notebook() as notebook:
-        run = _start(notebook, task, reference)
-        body = None if run is None else run_body(notebook.log, run)
-        program = task.baseline if run is None else _program(notebook, task, run)
+    with open_desk() as desk:
+        run = _start(desk, task, reference)
+        body = None if run is None else run_body(desk.log, run)
+        program = task.baseline if run is None else _program(desk, task, run)
         after, kept = load_task(folder, program=program), None
         wanted = {name: content.encode() for name, content in split_program(program.decode()).items()}
         others = {name: content for name, content in there.items() if content != wanted.get(name)}
-        if others and not _is_known(notebook, task, there):
+        if others and not _is_known(desk, task, there):
             kept, *_ = [keep_edit(folder, name, content, _stamp()) for name, content in others.items()]
         for name, content in wanted.items():
             if there.get(name) != content:
@@ -77,7 +77,7 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
         for name in there.keys() - wanted.keys():
             (folder / name).unlink()
         remember_start(folder, "" if run is None else format_id(run))
-        left = written(notebook, after)
+        left = written(desk, after)
     answer = NextAnswer(
         folder=str(folder),
         run=None if run is None else format_id(run),
@@ -91,23 +91,23 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
     return answer, left
 
 
-def _known(notebook: Desk, task: Task) -> Known:
+def _known(desk: Desk, task: Task) -> Known:
     """What the log knows of a task, for who invents the next change."""
     from autoresearch.propose.mind.known import gather  # most commands start without it
 
-    return gather(notebook.log, notebook.blobs, task, now_ms=here.now_ms(), me=notebook.me)
+    return gather(desk.log, desk.blobs, task, now_ms=here.now_ms(), me=desk.me)
 
 
-def written(notebook: Desk, task: Task) -> list[str]:
+def written(desk: Desk, task: Task) -> list[str]:
     """Write the files for an agent into a task's folder; what to say of those that a person wrote, which stay."""
-    left = write_agent_files(task, _known(notebook, task))
+    left = write_agent_files(task, _known(desk, task))
     return [f"{task.folder / name} is not by autoresearch, so it stays as it is" for name in left]
 
 
-def refreshed(notebook: Desk, task: Task) -> list[str]:
+def refreshed(desk: Desk, task: Task) -> list[str]:
     """Write ``history.md`` anew where the folder has one; what to say where it can't be: a run is no worse for it."""
     try:
-        refresh_history(task, lambda: _known(notebook, task))
+        refresh_history(task, lambda: _known(desk, task))
     except UsageError as error:
         return [str(error)]
     return []
@@ -134,17 +134,17 @@ def _opened(folder: Path) -> tuple[Task, dict[str, bytes]]:
     return task, there
 
 
-def _start(notebook: Desk, task: Task, reference: str) -> bytes | None:
+def _start(desk: Desk, task: Task, reference: str) -> bytes | None:
     """The run to build on; None for the baseline that nobody has run."""
     if reference:
-        return run_on(notebook.log, task, reference, notebook.me)
-    found = next_base(notebook.log, task.digest, trust_context(notebook.log, notebook.me))
+        return run_on(desk.log, task, reference, desk.me)
+    found = next_base(desk.log, task.digest, trust_context(desk.log, desk.me))
     return None if found is None else found.row.first
 
 
-def _program(notebook: Desk, task: Task, run: bytes) -> bytes:
+def _program(desk: Desk, task: Task, run: bytes) -> bytes:
     """The program of a run, which anybody may have written."""
-    source = with_blobs(lambda: run_source(notebook.log, notebook.blobs, run))
+    source = with_blobs(lambda: run_source(desk.log, desk.blobs, run))
     if (fault := fault_of_program(task, source)) is not None:
         raise Refused(f"the program of {short_id(run)} can't be used: {fault}", hint="choose another run")
     try:
@@ -154,13 +154,13 @@ def _program(notebook: Desk, task: Task, run: bytes) -> bytes:
     return source.encode()
 
 
-def _is_known(notebook: Desk, task: Task, files: dict[str, bytes]) -> bool:
+def _is_known(desk: Desk, task: Task, files: dict[str, bytes]) -> bool:
     """Whether a program is the baseline or that of a run, to the last byte: it can be had again."""
     try:
         program = join_files({name: content.decode() for name, content in files.items()}).encode()
     except (UnicodeDecodeError, UsageError):
         return False
-    return program == task.baseline or notebook.blobs.has(hashlib.sha256(program).digest())
+    return program == task.baseline or desk.blobs.has(hashlib.sha256(program).digest())
 
 
 def _stamp() -> str:
@@ -233,14 +233,14 @@ def allow(
 
 def _must_ask(task: Task) -> bool:
     from autoresearch.run.packages import is_installed, may_install
-    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.reading import open_desk
 
     paths = here.paths()
     if is_installed(task, paths.environments):
         return False
     setting = here.settings().work.allow_packages
-    with open_notebook() as notebook:
-        return not may_install(task, paths.allowed_packages, setting, notebook.log, notebook.me, here.now_ms())
+    with open_desk() as desk:
+        return not may_install(task, paths.allowed_packages, setting, desk.log, desk.me, here.now_ms())
 
 
 def _agree(task: Task, *, agreed: bool, option: str) -> None:

@@ -70,25 +70,25 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
         Refused: the folder is another task, or would have to be overwritten.
         UsageError: ``run`` is no run on the task.
     """
-    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.reading import open_desk
 
-    with open_notebook() as notebook:
+    with open_desk() as desk:
         try:
-            found = notebook.task(name)
+            found = desk.task(name)
         except NotFound:
             if name != shipped_task().name or run:
                 raise
             return _shipped(typed_path(folder or name).absolute()), ""
         place = typed_path(folder or found.name).absolute()
         if not run:
-            return _published(notebook, found.digest, place), ""
+            return _published(desk, found.digest, place), ""
         if is_taken(place):
             raise Refused(f"{place} exists already", hint="give a new folder, so that no program is overwritten")
         asked = OneRecord(id=run, task=name)
-        start, program = questions.record(notebook, asked), here.ask(questions.source, asked)
+        start, program = questions.record(desk, asked), here.ask(questions.source, asked)
         if start.run is None or start.run.run.task != found.digest.hex():
             raise UsageError(f"{run} is no run on the task {found.name}", hint=f"autoresearch top {found.name}")
-        _published(notebook, found.digest, place)
+        _published(desk, found.digest, place)
         write_program(place, program)
         remember_start(place, start.record.id)
         return place, f", with the program of {short(start.record.id)} “{start.run.run.title}”"
@@ -105,15 +105,15 @@ def named_folder(task: str) -> Path:
         raise UsageError("“” names no task", hint="a task folder, or a name of autoresearch task list")
     if "/" in task or typed_path(task).exists():
         return here.existing_folder(task)
-    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.reading import open_desk
 
-    with open_notebook() as notebook:
-        return cached_folder(notebook, notebook.task(task).digest)
+    with open_desk() as desk:
+        return cached_folder(desk, desk.task(task).digest)
 
 
-def cached_folder(notebook: Desk, digest: bytes) -> Path:
+def cached_folder(desk: Desk, digest: bytes) -> Path:
     """The folder of the cache with a published task; written when it is missing. Raises NotFound."""
-    return _published(notebook, digest, here.paths().published_tasks / digest.hex())
+    return _published(desk, digest, here.paths().published_tasks / digest.hex())
 
 
 def write_program(folder: Path, program: str) -> None:
@@ -183,11 +183,11 @@ def _shipped(place: Path) -> Path:
     return place
 
 
-def _published(notebook: Desk, digest: bytes, place: Path) -> Path:
+def _published(desk: Desk, digest: bytes, place: Path) -> Path:
     from autoresearch.ask.people.claims import published_task
     from autoresearch_cli.reading import with_blobs
 
-    return with_blobs(lambda: published_task(notebook.log, notebook.blobs, digest, place)).folder
+    return with_blobs(lambda: published_task(desk.log, desk.blobs, digest, place)).folder
 
 
 # Of a program whose time nobody measured.

@@ -34,7 +34,7 @@ from autoresearch.services import Service
 from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import NAMED
-from autoresearch_cli.reading import fetch_blob, open_notebook
+from autoresearch_cli.reading import fetch_blob, open_desk
 from autoresearch_cli.rendering.output import say
 
 if TYPE_CHECKING:
@@ -184,10 +184,10 @@ def offer_from_log(
         CannotRunHere: its requirements do not fit.
         NotFound: its files are on no node that answers.
     """
-    with open_notebook() as notebook:
-        log, blobs = notebook.log, notebook.blobs
+    with open_desk() as desk:
+        log, blobs = desk.log, desk.blobs
         try:
-            choice = resolve(log, kind, f"{name}=={version}" if version else name, pinned=pinned, me=notebook.me)
+            choice = resolve(log, kind, f"{name}=={version}" if version else name, pinned=pinned, me=desk.me)
         except NotFound:
             return None
         release = choice.release.row.id

@@ -51,7 +51,7 @@ from autoresearch_cli.agent.projects import project_path
 from autoresearch_cli.agent.publishing import publish_project_run, say_published
 from autoresearch_cli.catalogue import Folder, Json, Reference, Task, command_app, complete_reference, examples
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
-from autoresearch_cli.reading import open_notebook, with_blobs
+from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
 
 if TYPE_CHECKING:
@@ -256,15 +256,15 @@ def get(
     json: Json = False,
 ) -> None:
     """Write a published run as a folder: the project with what it had learned, or a task with the run's program."""
-    with open_notebook(task) as notebook:
-        record = notebook.log.records.get(notebook.record(reference))
+    with open_desk(task) as desk:
+        record = desk.log.records.get(desk.record(reference))
         if not isinstance(record.body, Run):
             raise Refused(f"{reference} is {with_article(record.kind)}, no run", hint="autoresearch top lists runs")
-        asked = load_task(cached_folder(notebook, record.body.task))
+        asked = load_task(cached_folder(desk, record.body.task))
         name = short(format_id(record.id))
         place = typed_path(folder or f"{asked.name}-{name}").absolute()
         is_project = is_environment_task(asked.harness)
-        local = _project(notebook, record.id, asked, place) if is_project else _program(asked, record.id, place)
+        local = _project(desk, record.id, asked, place) if is_project else _program(asked, record.id, place)
         answer = GotAnswer(
             folder=str(place), id=format_id(record.id), task=asked.name, value=record.body.value, run=local
         )
@@ -281,32 +281,32 @@ def get(
     say(f"→ cd {quoted} && autoresearch run -n {BENCHMARK_EPISODES} measures it; autoresearch train goes on from it")
 
 
-def _project(notebook: Desk, run: bytes, task: TaskFolder, place: Path) -> str:
+def _project(desk: Desk, run: bytes, task: TaskFolder, place: Path) -> str:
     """Write a run's project; returns the id of the run in it."""
     if is_taken(place):
         raise Refused(f"{place} exists already", hint="give a new folder: autoresearch get RUN DIR")
-    log, record = notebook.log, notebook.log.records.get(run)
+    log, record = desk.log, desk.log.records.get(run)
     program = here.ask(questions.source, OneRecord(id=format_id(run)))
     if (fault := fault_of_program(task, program)) is not None:
         raise Refused(f"{short(format_id(run))} is no project: {fault}", hint="autoresearch top lists other runs")
-    own = notebook.me is not None and record.author in own_keys(log, notebook.me, here.now_ms())
+    own = desk.me is not None and record.author in own_keys(log, desk.me, here.now_ms())
     paths = here.paths()
     paths.spool.mkdir(parents=True, exist_ok=True)
     with scratch_folder(paths.spool) as scratch:
-        learned = _learned(notebook, run, scratch.folder / "learned.zip")
+        learned = _learned(desk, run, scratch.folder / "learned.zip")
         return write_run(record, program, task.harness, learned, place, own=own).id
 
 
-def _learned(notebook: Desk, run: bytes, file: Path) -> Path | None:
+def _learned(desk: Desk, run: bytes, file: Path) -> Path | None:
     """The packed state of a run, from other nodes where it is not here; None where its author kept none."""
     try:
-        blob = run_checkpoint(notebook.log, run)
+        blob = run_checkpoint(desk.log, run)
     except NotFound:
         say(f"{short(format_id(run))} kept nothing of what it learned: the project begins anew")
         return None
-    if not notebook.blobs.has(blob.sha256):
+    if not desk.blobs.has(blob.sha256):
         say(f"fetching {size(blob.size)} from other nodes …")
-    with with_blobs(lambda: open_checkpoint(notebook.log, notebook.blobs, run), seconds=LEARNED_SECONDS) as content:
+    with with_blobs(lambda: open_checkpoint(desk.log, desk.blobs, run), seconds=LEARNED_SECONDS) as content:
         file.write_bytes(content.read())
     return file
 
@@ -336,8 +336,8 @@ def yank(
     json: Json = False,
 ) -> None:
     """Advise against a release of yours. It stays, who pinned it is warned, and no name means it any more."""
-    with open_notebook() as notebook:
-        record = own_release(notebook.log, release, notebook.me)
+    with open_desk() as desk:
+        record = own_release(desk.log, release, desk.me)
     assert isinstance(record.body, Release)
     if not yes and sys.stdin.isatty():
         confirm(f"Yank {record.body.name} {record.body.version} ({short(format_id(record.id))}) for good?")

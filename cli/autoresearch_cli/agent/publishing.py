@@ -37,7 +37,7 @@ from autoresearch.text import value
 from autoresearch_cli import here
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.agent.models import agree, python_with
-from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.output import say
 
 
@@ -77,8 +77,8 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
         say(f"measuring what run {run.id} had learned: {BENCHMARK_EPISODES} episodes in a sandbox")
         measured = measure_run(prepared, bench, scratch.folder)
         if known:
-            with open_notebook() as notebook:
-                published_on = load_task(cached_folder(notebook, known[0].digest))
+            with open_desk() as desk:
+                published_on = load_task(cached_folder(desk, known[0].digest))
         else:
             published_on = new_task(prepared, scratch.folder)
         request = request_of(prepared, published_on, measured, bench)
@@ -115,8 +115,8 @@ def _with_packages(prepared: Prepared, known: list[KnownTask]) -> tuple[Prepared
     from autoresearch.run.package_locks import resolve_packages
 
     if known:
-        with open_notebook() as notebook:
-            task = load_task(cached_folder(notebook, known[0].digest))
+        with open_desk() as desk:
+            task = load_task(cached_folder(desk, known[0].digest))
         packages, files = task.packages, {name: task.harness[name] for name in (LOOSE, LOCK)}
     else:
         packages, _ = resolve_packages(prepared.asked, what="the packages of this agent don't fit")
@@ -128,16 +128,16 @@ def _with_packages(prepared: Prepared, known: list[KnownTask]) -> tuple[Prepared
 
 def _known_tasks(project: Project, run: Run, prepared: Prepared, task: str) -> list[KnownTask]:
     """The tasks of the run's environment, the preferred first; of a ``task`` that is named that alone."""
-    with open_notebook() as notebook:
+    with open_desk() as desk:
         record = record_of(project, run)
-        if record and notebook.log.records.find(parse_id(record)) is not None:
+        if record and desk.log.records.find(parse_id(record)) is not None:
             raise Refused(
                 f"run {run.id} is published already, as {short(record)}", hint=f"autoresearch show {short(record)}"
             )
-        found = tasks_of_run(notebook.log, notebook.blobs, prepared, author=notebook.me)
+        found = tasks_of_run(desk.log, desk.blobs, prepared, author=desk.me)
         if not task:
             return found
-        named = notebook.task(task)
+        named = desk.task(task)
         if kept := [each for each in found if each.digest == named.digest]:
             return kept
         raise Refused(

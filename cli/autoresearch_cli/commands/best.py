@@ -123,10 +123,10 @@ def top(
 def _with_component(task: str, component: str, limit: int) -> TopAnswer:
     """The leaderboard of the agents that use a component; each keeps its place."""
     from autoresearch.project.exchange.fetching import MOST_ROWS, component_key, rows_with_component, unknown_programs
-    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.reading import open_desk
 
     key = component_key(component)
-    with open_notebook() as desk:
+    with open_desk() as desk:
         answer = questions.top(desk, TopOf(task=task or None, limit=MOST_ROWS))
         rows = rows_with_component(desk.log, desk.blobs, answer.programs, key)
         if unknown := unknown_programs(desk.log, desk.blobs, answer.programs):

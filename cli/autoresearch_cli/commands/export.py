@@ -34,7 +34,7 @@ from autoresearch.text import counted, json_text, size
 from autoresearch_cli import here, reading
 from autoresearch_cli.catalogue import Json, Task, command_app, examples
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
-from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.output import print_json, say
 
 Format = Literal["jsonl", "csv", "tsv", "mlflow"]
@@ -97,11 +97,11 @@ def export(
         )
     if json and not output:
         form = "jsonl"
-    with open_notebook() as notebook:
+    with open_desk() as desk:
         if not output:
-            write_runs(notebook, form, sys.stdout)
+            write_runs(desk, form, sys.stdout)
             return
-        runs = write_file(notebook, form, typed_path(output))
+        runs = write_file(desk, form, typed_path(output))
     if json:
         print_json(ExportAnswer(file=output, format=form, runs=runs))
     else:
@@ -166,26 +166,26 @@ def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None
     say(f"→ on the other machine: autoresearch node import {path.name}")
 
 
-def write_file(notebook: Desk, form: Format, path: Path) -> int:
+def write_file(desk: Desk, form: Format, path: Path) -> int:
     """Write beside the file and rename: it is whole, or as it was."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint="name a file")
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8", newline="") as file:
-            runs = write_runs(notebook, form, file)
+            runs = write_runs(desk, form, file)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     return runs
 
 
-def write_runs(notebook: Desk, form: Format, file: TextIO) -> int:
+def write_runs(desk: Desk, form: Format, file: TextIO) -> int:
     """Write all runs to an open file. Returns how many."""
     count = 0
     if form == "jsonl":
-        for record_id, _ in run_verdicts(notebook):
-            file.write(json_text(show_answer(notebook.log, record_id, marks=False)) + "\n")
+        for record_id, _ in run_verdicts(desk):
+            file.write(json_text(show_answer(desk.log, record_id, marks=False)) + "\n")
             count += 1
         return count
     # RFC 4180 for CSV; no cell of a line holds a tab.
@@ -194,21 +194,19 @@ def write_runs(notebook: Desk, form: Format, file: TextIO) -> int:
     else:
         write = csv.writer(file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None).writerow
     write(column.name for column in EXPORT_COLUMNS)
-    for record_id, verdict in run_verdicts(notebook):
-        record = notebook.log.records.get(record_id)
+    for record_id, verdict in run_verdicts(desk):
+        record = desk.log.records.get(record_id)
         assert isinstance(record.body, Run)
-        exported = ExportedRun(
-            record, record.body, plain_body(record.body), verdict, judged(notebook.log, record).state
-        )
+        exported = ExportedRun(record, record.body, plain_body(record.body), verdict, judged(desk.log, record).state)
         write([text_cell(cell) for row in lines(EXPORT_COLUMNS, [exported]) for cell in row])
         count += 1
     return count
 
 
-def run_verdicts(notebook: Desk) -> Iterator[tuple[bytes, str]]:
+def run_verdicts(desk: Desk) -> Iterator[tuple[bytes, str]]:
     """All runs, task by task, oldest first, each with its verdict at that time; a stranger's beats nobody's."""
-    log = notebook.log
-    known = trust_context(log, notebook.me)
+    log = desk.log
+    known = trust_context(log, desk.me)
     for digest in dict.fromkeys(row.digest for row in log.tasks.all()):
         task, rules = log.tasks.find(digest), log.tasks.rules(digest)
         if task is not None:

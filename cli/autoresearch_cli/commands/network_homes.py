@@ -33,7 +33,7 @@ from autoresearch.text import counted
 from autoresearch_cli import here, starting
 from autoresearch_cli.catalogue import Json, command_app, complete_network, examples
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
-from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.lists import BROUGHT_COLUMNS, HOME_NETWORK_COLUMNS
 from autoresearch_cli.rendering.output import confirm, print_json, print_list, say
 
@@ -44,10 +44,10 @@ RUNS_AT_ONCE = 20
 def still_to_bring(origin: HomeNetwork) -> list[RecordView]:
     """The finished runs that the network in use lacks, parents before their children. Reads only."""
     network = origin.manifest.network
-    with open_notebook() as notebook, Log.open(origin.paths.log, network, read_only=True) as log:
-        if notebook.me is None:
+    with open_desk() as desk, Log.open(origin.paths.log, network, read_only=True) as log:
+        if desk.me is None:
             return []
-        return [record_view(log, run) for run in runs_to_bring(log, notebook.log, notebook.me, here.now_ms()).runs]
+        return [record_view(log, run) for run in runs_to_bring(log, desk.log, desk.me, here.now_ms()).runs]
 
 
 def bring_all(origin: HomeNetwork, *, progress: Callable[[int, int], None]) -> BroughtAnswer:

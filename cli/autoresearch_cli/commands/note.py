@@ -20,7 +20,7 @@ from autoresearch.face.columns.people import NOTE_COLUMNS
 from autoresearch.record.encoding import format_id
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Task, command_app, complete_reference, examples
-from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.answers import print_found
 from autoresearch_cli.rendering.output import paged, print_json, print_list, say
 
@@ -58,11 +58,11 @@ def note(
     runs, text = ([], first) if second is None else ([first], second)
     if second is None and len(first.split()) == 1:
         raise UsageError(f"“{first}” alone says nothing", hint='autoresearch note add RUN "what the run shows"')
-    with open_notebook(task) as notebook:
-        known = [format_id(notebook.record(run)) for run in (*runs, *(evidence or []))]
-        named = notebook.task().digest.hex() if task else ""
+    with open_desk(task) as desk:
+        known = [format_id(desk.record(run)) for run in (*runs, *(evidence or []))]
+        named = desk.task().digest.hex() if task else ""
         request = NoteRequest(text=text, evidence=known, topic=topic, task=named)
-        note_on(notebook.log, request, author=notebook.me, archived=notebook.archived())
+        note_on(desk.log, request, author=desk.me, archived=desk.archived())
     answer = here.ask(publishing.note, request)
     if json:
         print_json(answer)
@@ -128,9 +128,9 @@ def ask(
     Where a language model is set up (llm.model), the running daemon has it put that into sentences that cite records.
     """
     question = " ".join(words)
-    with open_notebook(task) as notebook:
-        found = notebook.task()
-        answer = ask_answer(notebook.log, notebook.blobs, found, question, me=notebook.me)
+    with open_desk(task) as desk:
+        found = desk.task()
+        answer = ask_answer(desk.log, desk.blobs, found, question, me=desk.me)
     if not no_model and here.settings().llm.model:
         answer = _in_sentences(answer, found.digest)
     if json:

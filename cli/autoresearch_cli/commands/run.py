@@ -29,7 +29,7 @@ from autoresearch_cli.agent.projects import From, Set, Trust, do_run, finish_run
 from autoresearch_cli.catalogue import AllowPackages, Json, Reference, Task, command_app, complete_run, examples
 from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
-from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.boards import row_words
 from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_record
@@ -109,9 +109,9 @@ def run(  # noqa: PLR0913 - each is an option of the command
             record = _through_daemon(idea, display)
         except DaemonNotRunning:
             record = _here(idea, display)
-    with open_notebook() as notebook:
-        shown = questions.record(notebook, OneRecord(id=record))
-        lines = [*refreshed(notebook, idea.task), *outcome(notebook, shown, idea.task)]
+    with open_desk() as desk:
+        shown = questions.record(desk, OneRecord(id=record))
+        lines = [*refreshed(desk, idea.task), *outcome(desk, shown, idea.task)]
     if json:
         print_json(shown)
     else:
@@ -298,9 +298,9 @@ def withdraw(
     json: Json = False,
 ) -> None:
     """Withdraw a run or a note of this machine. It stays in every log and does not rank; this can't be undone."""
-    with open_notebook() as notebook:
-        record = own_record(notebook.log, reference, notebook.me, archived=notebook.archived())
-        view = record_view(notebook.log, record)
+    with open_desk() as desk:
+        record = own_record(desk.log, reference, desk.me, archived=desk.archived())
+        view = record_view(desk.log, record)
     if not yes and sys.stdin.isatty():
         confirm(f"Withdraw the {view.kind} {short(view.id)} “{view.summary}” for good?")
     answer = here.ask(publishing.withdraw, WithdrawRecordRequest(record=view.id, reason=reason))

@@ -89,10 +89,10 @@ def _with_users(answer: ShowAnswer) -> ShowAnswer:
     """A release with the best runs of the agents that use it."""
     from autoresearch.project.exchange.fetching import runs_of_release  # most records are none
     from autoresearch.record.encoding import parse_id
-    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.reading import open_desk
 
     release = parse_id(answer.record.id)
-    with open_notebook() as desk:
+    with open_desk() as desk:
         used_by = runs_of_release(desk.log, desk.blobs, release, limit=USED_BY, me=desk.me)
     return msgspec.structs.replace(answer, used_by=used_by)
 
@@ -135,9 +135,9 @@ def _save_checkpoint(request: OneRecord, file: Path, *, json: bool) -> None:
     # The other uses of this command load nothing that reads a log, where a daemon runs.
     from autoresearch.ask.runs.diffs import run_checkpoint
     from autoresearch.record.encoding import format_id
-    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.reading import open_desk
 
-    with open_notebook() as desk:
+    with open_desk() as desk:
         run = desk.record(request.id, request.task)
         blob = run_checkpoint(desk.log, run)
         if not desk.blobs.has(blob.sha256):

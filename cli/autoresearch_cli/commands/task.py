@@ -61,12 +61,12 @@ def restore(name: PutAway, *, json: Json = False) -> None:
 def _chosen(name: str, *, wanted: bool) -> ArchivedAnswer:
     """Archive the task that a name means, or restore it: of several with one name that one which is the other way."""
     from autoresearch.ask.lookup import find_task
-    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.reading import open_desk
 
-    with open_notebook() as notebook:
-        everything = {row.digest for row in notebook.log.tasks.all()}
-        put_away = notebook.archived() if wanted else frozenset(everything - notebook.archived())
-        task = find_task(notebook.log, name, author=notebook.me, archived=put_away)
+    with open_desk() as desk:
+        everything = {row.digest for row in desk.log.tasks.all()}
+        put_away = desk.archived() if wanted else frozenset(everything - desk.archived())
+        task = find_task(desk.log, name, author=desk.me, archived=put_away)
     changed = choose(here.paths().home_local, Choice.ARCHIVED, task.digest, wanted=wanted)
     return ArchivedAnswer(name=task.name, digest=task.digest.hex(), archived=wanted, changed=changed)
 
@@ -296,10 +296,10 @@ app.command(
 def _for_agents(task: Task) -> list[str]:
     """Write the files for coding agents into a task's folder; what to say of it."""
     from autoresearch_cli.acts.packages import written
-    from autoresearch_cli.reading import open_notebook
+    from autoresearch_cli.reading import open_desk
 
-    with open_notebook() as notebook:
-        left = written(notebook, task)
+    with open_desk() as desk:
+        left = written(desk, task)
     return left or ["AGENTS.md there is for coding agents, history.md says what is known of the task"]
 
 

@@ -33,7 +33,7 @@ from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import AllowPackages, Json, command_app, complete_reference, examples
 from autoresearch_cli.catalogue import Task as TaskOption
-from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.credit import print_evidence
 from autoresearch_cli.rendering.output import paged, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_verifications
@@ -73,16 +73,16 @@ def verify(
     if waiting:
         _list_waiting(task, json=json)
         return
-    with open_notebook(task) as notebook:
-        run = format_id(notebook.record(reference))
-        unusual = _own_packages(notebook, run)
+    with open_desk(task) as desk:
+        run = format_id(desk.record(reference))
+        unusual = _own_packages(desk, run)
     if unusual is not None:
         ask_for_packages(unusual, allowed=allow_packages)
     event = _wait_for(run, json=json)
-    with open_notebook() as notebook:
-        shown, me = questions.record(notebook, OneRecord(id=run)), notebook.me
+    with open_desk() as desk:
+        shown, me = questions.record(desk, OneRecord(id=run)), desk.me
         own = (
-            _unrevealed(event, me, participant_of(notebook.log, me, event.time_ms))
+            _unrevealed(event, me, participant_of(desk.log, me, event.time_ms))
             if event.kind == COMMITTED and me
             else None
         )
@@ -109,14 +109,14 @@ def _list_waiting(task: str, *, json: bool) -> None:
     say("→ autoresearch verify ID, autoresearch work --only verify")
 
 
-def _own_packages(notebook: Desk, run: str) -> Task | None:
+def _own_packages(desk: Desk, run: str) -> Task | None:
     """The task of a run, where it has Python packages of its own."""
-    found = questions.record(notebook, OneRecord(id=run)).run
-    row = notebook.log.tasks.find(bytes.fromhex(found.run.task)) if found else None
-    body = notebook.log.records.get(row.id).body if row else None
+    found = questions.record(desk, OneRecord(id=run)).run
+    row = desk.log.tasks.find(bytes.fromhex(found.run.task)) if found else None
+    body = desk.log.records.get(row.id).body if row else None
     if row is None or not isinstance(body, TaskBody) or "python" not in body.definition:
         return None
-    return load_task(cached_folder(notebook, row.digest))
+    return load_task(cached_folder(desk, row.digest))
 
 
 def _wait_for(run: str, *, json: bool) -> Event:

@@ -26,7 +26,7 @@ from autoresearch.words import Counts
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer
-from autoresearch_cli.reading import open_notebook
+from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.answers import voter_lines
 from autoresearch_cli.rendering.lists import INVITATION_COLUMNS
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
@@ -40,8 +40,8 @@ def voters() -> VotersAnswer:
         answer = here.client().ask(Node.voters)
         if answer.network == network:
             return answer
-    with open_notebook() as notebook:
-        return voters_answer(notebook.log, own_root(), here.now_ms())
+    with open_desk() as desk:
+        return voters_answer(desk.log, own_root(), here.now_ms())
 
 
 def decide(who: str, *, admits: bool, reason: str) -> VotersAnswer:
@@ -57,8 +57,8 @@ def decide(who: str, *, admits: bool, reason: str) -> VotersAnswer:
 
 def voter_named(who: str) -> VoterView | None:
     """The participant that is meant, if it counts."""
-    with open_notebook() as notebook:
-        key = named_participant(notebook.log, who, author=notebook.me).hex()
+    with open_desk() as desk:
+        key = named_participant(desk.log, who, author=desk.me).hex()
     return next((voter for voter in voters().voters if voter.participant.key == key), None)
 
 
@@ -97,9 +97,9 @@ def invitations(network: Network) -> Invitations:
 
 def invitation_rows(given: list[Invitation]) -> list[InvitationRow]:
     """Invites with whom they admitted, by the log here."""
-    with open_notebook() as notebook:
-        root = notebook.me and load_identity(here.paths().keys).root.public
-        spent = spent_uses(notebook.log, root) if root else {}
+    with open_desk() as desk:
+        root = desk.me and load_identity(here.paths().keys).root.public
+        spent = spent_uses(desk.log, root) if root else {}
     return [row(one, sorted(spent.get(one.token, ()))) for one in given]
 
 
