@@ -83,7 +83,7 @@ def _four_clients(ports: dict[str, list[int]], rounds: int, seconds: float) -> d
     rates: Times = {name: [] for name in ports}
     with ExitStack() as stack:
         asking = {
-            name: [stack.enter_context(_process("note", "ask", name, json.dumps(own))) for _ in range(4)]
+            name: [stack.enter_context(_process("ask", name, json.dumps(own))) for _ in range(4)]
             for name, own in ports.items()
         }
         for processes in asking.values():
@@ -174,7 +174,7 @@ class _Published:
 @contextmanager
 def _servers(name: str) -> Iterator[list[int]]:
     ports = free_ports(3)
-    with _process("agent", "serve", name, json.dumps(ports)):
+    with _process("serve", name, json.dumps(ports)):
         yield ports
 
 
