@@ -18,7 +18,7 @@ from autoresearch.ask.records import LogAnswer, Measured, RecordView, ShowAnswer
 from autoresearch.ask.registry.components import ReleaseView
 from autoresearch.ask.registry.releases import release_view
 from autoresearch.errors import UsageError
-from autoresearch.judging.states import EVALUATE
+from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.judging.statistics import margin
 from autoresearch.log.log import Log
 from autoresearch.log.rows import StoredRun
@@ -337,7 +337,9 @@ def _sentence(body: Body | dict[str, object]) -> str:
             return f"{topic}: {text}"
         case Verification(verdict=verdict, stage=stage, run=run, value=value):
             measured = "" if value is None else f", measured {value:.6g}"
-            return f"{stage} of {short_id(run)}: {verdict}{measured}"
+            # Pairs that ran pass, whatever they found: what follows from all of them is the run's state.
+            outcome = "pairs ran" if (stage, verdict) == (REPLICATE, "pass") else verdict
+            return f"{stage} of {short_id(run)}: {outcome}{measured}"
         case Identity() | Attestation() | Admission() | Join():
             return _about_a_participant(body)
         case Release(name=name, version=version):

@@ -21,9 +21,9 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from autoresearch.record.kinds import Admission, Attestation
+from autoresearch.record.kinds import Attestation
 from autoresearch.record.record import DAY_MS, Network, Record, parse_stored
-from autoresearch.trust.roster import Decision, Trust, latest_decisions
+from autoresearch.trust.roster import Trust, is_admission, last_admissions
 
 # The row of ``bucket`` that counts all of an author's records.
 ALL_DAYS = -1
@@ -173,14 +173,14 @@ def _named(connection: sqlite3.Connection, trust: Trust) -> frozenset[bytes]:
 
 
 def _admitted(connection: sqlite3.Connection, founders: frozenset[bytes]) -> frozenset[bytes]:
-    """Whom the latest word of a founder or of any of its devices admits; when those spoke for it does not matter."""
+    """Whom the last word of a founder or of any of its devices admits; when those spoke for it does not matter."""
     speakers = _with_devices(connection, founders)
     words = [
-        Decision(record.time, record.seq, record.id, author, body.participant, body.action == "admit")
+        parse_stored(raw, signature)
         for author, raw, signature in connection.execute(_OF_KIND, ("admission",))
-        if author in speakers and isinstance(body := (record := parse_stored(raw, signature)).body, Admission)
+        if author in speakers
     ]
-    return frozenset(who for who, decision in latest_decisions(words).items() if decision.admits)
+    return frozenset(who for who, word in last_admissions(words).items() if is_admission(word))
 
 
 def _with_devices(connection: sqlite3.Connection, roots: frozenset[bytes]) -> frozenset[bytes]:

@@ -221,20 +221,20 @@ class Device(NamedTuple):
 
 def devices_of(records: Iterable[Record], root: bytes, now_ms: int) -> list[Device]:
     """The devices that a root key has named, the first first, as they stand at ``now_ms``."""
-    given: dict[bytes, list[tuple[int, int | None]]] = {}
-    revoked: dict[bytes, int] = {}
+    given: dict[bytes, list[Record]] = {}
+    revoked: dict[bytes, Record] = {}
     agreed: set[bytes] = set()
-    for record in sorted(records, key=lambda record: (record.time, record.id)):
+    for record in sorted(records, key=lambda record: (record.seq, record.time, record.id)):
         body = record.body
         if not isinstance(body, Identity) or body.root != root:
             continue
         if body.action == "profile":
             agreed.add(record.author)
         elif record.author == root and body.device and body.action == "delegate":
-            given.setdefault(body.device, []).append((record.time, body.expires))
+            given.setdefault(body.device, []).append(record)
         elif record.author == root and body.device:
-            revoked[body.device] = record.time
-    return [_device(key, times, revoked.get(key), now_ms, agreed=key in agreed) for key, times in given.items()]
+            revoked[body.device] = record
+    return [_device(key, some, revoked.get(key), now_ms, agreed=key in agreed) for key, some in given.items()]
 
 
 def is_due(device: Device | None, now_ms: int) -> bool:
@@ -246,23 +246,20 @@ def is_due(device: Device | None, now_ms: int) -> bool:
     return device.until_ms - now_ms < RENEWAL_MS
 
 
-def _device(
-    key: bytes,
-    given: list[tuple[int, int | None]],
-    revoked_ms: int | None,
-    now_ms: int,
-    *,
-    agreed: bool,
-) -> Device:
-    # Delegations at the very time of a revocation end with it, as in the roster.
-    standing = [until for since, until in given if revoked_ms is None or since > revoked_ms]
-    since_ms = given[0][0]
+def _device(key: bytes, given: list[Record], revoked: Record | None, now_ms: int, *, agreed: bool) -> Device:
+    # By the root key's own order, as in the roster.
+    standing = [one.body.expires for one in given if isinstance(one.body, Identity) and not _ends(revoked, one)]
+    since_ms = given[0].time
     if not standing:
-        return Device(key, DeviceState.REVOKED, since_ms, revoked_ms)
+        return Device(key, DeviceState.REVOKED, since_ms, revoked.time if revoked else None)
     until_ms = None if None in standing else max(until for until in standing if until is not None)
     if until_ms is not None and until_ms <= now_ms:
         return Device(key, DeviceState.EXPIRED, since_ms, until_ms)
     return Device(key, DeviceState.ACTIVE if agreed else DeviceState.WAITING, since_ms, until_ms)
+
+
+def _ends(revoked: Record | None, delegated: Record) -> bool:
+    return revoked is not None and revoked.seq > delegated.seq
 
 
 def standing(device: Device | None, now_ms: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -43,31 +43,39 @@ class Trust:
 ADMITTED_MAX = 256
 
 
-class Decision(NamedTuple):
-    """A founder's word on a participant, by its record. Of several the greatest counts: the latest, in this order."""
+def last_word(records: Sequence[Record]) -> Record:
+    """Of several records about one thing the one that holds, whatever time a clock gave them.
 
-    time_ms: int
-    seq: int
-    id: bytes
-    founder: bytes
-    participant: bytes
-    admits: bool
-    token: bytes | None = None
-
-
-def latest_decisions(decisions: Iterable[Decision]) -> dict[bytes, Decision]:
-    """By participant what the founders decided last. Forks of a founder's device change nothing: all records count."""
-    latest: dict[bytes, Decision] = {}
-    for decision in decisions:
-        before = latest.get(decision.participant)
-        latest[decision.participant] = decision if before is None else max(before, decision)
-    return latest
+    A later record of one device replaces an earlier one, by their numbers, and a record replaces those that it links.
+    Of those that nothing replaces the last in the order of time, number and id holds. Where all are replaced,
+    which no honest device does, all are compared so.
+    """
+    newest: dict[bytes, int] = {}
+    for record in records:
+        newest[record.author] = max(record.seq, newest.get(record.author, 0))
+    replaced = {link for record in records for link in record.links}
+    standing = [one for one in records if one.seq == newest[one.author] and one.id not in replaced]
+    return max(standing or records, key=lambda record: (record.time, record.seq, record.id))
 
 
-def admitted(latest: Mapping[bytes, Decision]) -> frozenset[bytes]:
-    """The participants that count by these decisions: of too many those whose admission is the earliest."""
-    admitting = sorted(decision for decision in latest.values() if decision.admits)
-    return frozenset(decision.participant for decision in admitting[:ADMITTED_MAX])
+def last_admissions(records: Iterable[Record]) -> dict[bytes, Record]:
+    """By participant the founders' last word. Forks of a founder's device change nothing: all records count."""
+    about: defaultdict[bytes, list[Record]] = defaultdict(list)
+    for record in records:
+        if isinstance(record.body, Admission):
+            about[record.body.participant].append(record)
+    return {participant: last_word(words) for participant, words in about.items()}
+
+
+def is_admission(record: Record) -> bool:
+    """Whether a founder's word counts a participant from then on, or no longer."""
+    return isinstance(record.body, Admission) and record.body.action == "admit"
+
+
+def admitted(latest: Mapping[bytes, Record]) -> frozenset[bytes]:
+    """The participants that count by these words: of too many those whose admission is the earliest."""
+    admitting = [(word.time, word.seq, word.id, who) for who, word in latest.items() if is_admission(word)]
+    return frozenset(who for *_, who in sorted(admitting)[:ADMITTED_MAX])
 
 
 NEVER = 2**63
@@ -115,7 +123,7 @@ class Word(NamedTuple):
 class Roster:
     """Who is who, by the identity, attestation and admission records of a log and by whom the network trusts.
 
-    ``decisions`` are the founders' latest words by participant; ``admitted`` those who count by them.
+    ``decisions`` are the founders' last words by participant; ``admitted`` those who count by them.
 
     Of the mailboxes of one domain only the first ``domain_voices`` count at a time; None: all of them.
     """
@@ -126,7 +134,7 @@ class Roster:
         self._domain_voices = domain_voices
         self._delegations = _delegations(kept)
         self._taken_back = self._taken_back_in(kept)
-        self.decisions = latest_decisions(self._decisions_in(kept, trust.founders))
+        self.decisions = last_admissions(self._admissions_in(kept, trust.founders))
         self.admitted = admitted(self.decisions)
         self._trust = replace(trust, participants=trust.participants | trust.founders | self.admitted)
         self._words = self._words_for(kept)
@@ -198,7 +206,12 @@ class Roster:
 
     def name(self, root: bytes) -> str:
         """What a participant last called itself, as it wrote it; empty when it has no name. It proves nothing."""
-        return self._names.get(root, "")
+        profile = self._names.get(root)
+        return profile.body.name if profile is not None and isinstance(profile.body, Identity) else ""
+
+    def naming(self, root: bytes) -> Record | None:
+        """The record of a participant's name, which its next one replaces."""
+        return self._names.get(root)
 
     def keys_of(self, roots: Collection[bytes]) -> frozenset[bytes]:
         """These root keys and all devices that any of them delegated at any time."""
@@ -310,16 +323,16 @@ class Roster:
             before += any((other, domain) in self._agreed(root, time_ms) for root in subjects)
         return False
 
-    def _names_in(self, records: list[Record]) -> dict[bytes, str]:
-        """The last name that each root key, or a device that spoke for it then, gave it."""
-        names: dict[bytes, str] = {}
+    def _names_in(self, records: list[Record]) -> dict[bytes, Record]:
+        """By root key the last profile with a name, by itself or by a device that spoke for it then."""
+        named: defaultdict[bytes, list[Record]] = defaultdict(list)
         for record in records:
             body = record.body
             if not isinstance(body, Identity) or body.action != "profile" or not body.name:
                 continue
             if body.root in (record.author, self._root(record.author, record.time)):
-                names[body.root] = body.name
-        return names
+                named[body.root].append(record)
+        return {root: last_word(profiles) for root, profiles in named.items()}
 
     def _domains_of(self) -> dict[str, list[tuple[bytes, set[bytes]]]]:
         """By small domain: its tags, the first attested first, each with the root keys that it was attested for."""
@@ -344,16 +357,13 @@ class Roster:
                     taken_back.setdefault((self._root(record.author, record.time), link), record.time)
         return taken_back
 
-    def _decisions_in(self, records: list[Record], founders: frozenset[bytes]) -> Iterable[Decision]:
-        """What founders decided about participants, without what they withdrew."""
+    def _admissions_in(self, records: list[Record], founders: frozenset[bytes]) -> Iterator[Record]:
+        """The admissions by founders, without what they withdrew."""
         for record in records:
-            body = record.body
-            if not isinstance(body, Admission):
-                continue
-            founder = self._root(record.author, record.time)
-            if founder in founders and (founder, record.id) not in self._taken_back:
-                admits = body.action == "admit"
-                yield Decision(record.time, record.seq, record.id, founder, body.participant, admits, body.token)
+            if isinstance(record.body, Admission):
+                founder = self._root(record.author, record.time)
+                if founder in founders and (founder, record.id) not in self._taken_back:
+                    yield record
 
     def _words_for(self, records: list[Record]) -> dict[bytes, list[Word]]:
         """The words of trusted attestors by whom they are for."""
@@ -376,18 +386,19 @@ def _delegations(records: list[Record]) -> dict[bytes, list[_Delegation]]:
     could claim another's device as his own.
     """
     says = {(r.author, r.body.root) for r in records if isinstance(r.body, Identity) and r.body.action == "profile"}
-    revoked: dict[tuple[bytes, bytes], list[int]] = defaultdict(list)
+    revoked: dict[tuple[bytes, bytes], list[Record]] = defaultdict(list)
     for record in records:
         body = record.body
         if isinstance(body, Identity) and body.action == "revoke" and body.device and record.author == body.root:
-            revoked[body.root, body.device].append(record.time)
+            revoked[body.root, body.device].append(record)
     found: defaultdict[bytes, list[_Delegation]] = defaultdict(list)
     for record in records:
         body = record.body
         if not isinstance(body, Identity) or body.action != "delegate" or body.device is None:
             continue
         if record.author == body.root and (body.device, body.root) in says:
-            ends = [time for time in revoked.get((body.root, body.device), []) if time >= record.time]
+            # By the root key's own order: its clock may have been ahead when it delegated.
+            ends = [one.time for one in revoked.get((body.root, body.device), []) if one.seq > record.seq]
             end_ms = min([body.expires if body.expires is not None else NEVER, *ends])
             found[body.device].append(_Delegation(record.time, end_ms, body.root))
     return dict(found)

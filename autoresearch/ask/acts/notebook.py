@@ -60,7 +60,7 @@ from autoresearch.trust.identity import (
 )
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest_file import load_manifest
-from autoresearch.trust.roster import ADMITTED_MAX
+from autoresearch.trust.roster import ADMITTED_MAX, is_admission
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
 
 # More records than this no honest root or device key has about itself.
@@ -203,7 +203,9 @@ class Notebook:
             return None
         check_name(name)
         self.speak_for_root(now_ms)
-        return self._append("identity", IdentityBody(action="profile", root=root, name=name or NO_NAME), now_ms)
+        before = roster_of(self.log).naming(root)
+        body = IdentityBody(action="profile", root=root, name=name or NO_NAME)
+        return self._append("identity", body, now_ms, links=[before.id] if before else [])
 
     def speak_for_root(self, now_ms: int) -> None:
         """Publish whom this device speaks for. Raises Refused when that is no root key: it is a stranger's then."""
@@ -239,14 +241,13 @@ class Notebook:
         before = roster.decisions.get(participant)
         if admits or before is None:  # an admission that stands can be ended, whatever it names
             check_participant(self.log, participant)
-        if (before is not None and before.admits) == admits:
+        if (before is not None and is_admission(before)) == admits:
             return None
         if admits and len(roster.admitted) >= ADMITTED_MAX:
             sentence = f"{ADMITTED_MAX} participants are admitted, which is the most that count"
             raise Refused(sentence, hint="dismiss one first: autoresearch network dismiss WHO")
         body = Admission(action="admit" if admits else "remove", participant=participant, reason=reason, token=token)
-        # A later word than the one before, also where the clock here was set back in between.
-        return self._append("admission", body, max(now_ms, before.time_ms + 1 if before else 0))
+        return self._append("admission", body, now_ms, links=[before.id] if before else [])
 
     def _check_founder(self, now_ms: int) -> None:
         """Raises Refused where nobody would heed what this device decides."""

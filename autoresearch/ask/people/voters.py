@@ -16,12 +16,14 @@ from autoresearch.errors import AmbiguousId, Refused, UsageError
 from autoresearch.judging.committee import network_rules
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot, roster_of
-from autoresearch.log.standing.context import participant_with_key
+from autoresearch.log.standing.context import participant_of, participant_with_key
 from autoresearch.log.standing.participants import founder_seen, joined_ms, joins_of
 from autoresearch.log.standing.precedence import is_banned
 from autoresearch.log.standing.queries import statistics
 from autoresearch.log.standing.verification import voters_at
+from autoresearch.record.kinds import Admission
 from autoresearch.record.record import DAY_MS, Record
+from autoresearch.trust.roster import is_admission
 from autoresearch.words import Counts
 
 HOUR_MS, MINUTE_MS = 3_600_000, 60_000
@@ -47,9 +49,9 @@ def way_to_count(log: Log, root: bytes, now_ms: int, *, seen: Mapping[bytes, int
 
 def _waiting(log: Log, root: bytes, since_ms: int, now_ms: int, seen: Mapping[bytes, int]) -> str:
     """What a participant waits for that joined with an invite."""
-    decision = roster_of(log).decisions.get(root)
-    if decision and not decision.admits and decision.time_ms > since_ms:
-        return f"ask the founder who dismissed you: {participant_with_key(log, decision.founder).short}"
+    word = roster_of(log).decisions.get(root)
+    if word and not is_admission(word) and word.time > since_ms:
+        return f"ask the founder who dismissed you: {participant_of(log, word.author, word.time).short}"
     heard = founder_seen(log, seen)
     if heard is None or not heard[1]:
         return "wait for the founder's node, of which nothing has come here yet: autoresearch network peers"
@@ -177,16 +179,16 @@ def with_voter(
 def voter_view(log: Log, root: bytes, now_ms: int) -> VoterView | None:
     """Why a participant counts; None when it does not."""
     roster, participant = roster_of(log), participant_with_key(log, root)
-    decision = roster.decisions.get(root)
+    word = roster.decisions.get(root)
     if root in log.trust.founders:
         return VoterView(participant=participant, why=Counts.FOUNDER)
-    if root in roster.admitted and decision:
+    if root in roster.admitted and word is not None and isinstance(word.body, Admission):
         return VoterView(
             participant=participant,
             why=Counts.ADMITTED,
-            by=participant_with_key(log, decision.founder),
-            since_ms=decision.time_ms,
-            token=decision.token.hex() if decision.token else "",
+            by=participant_of(log, word.author, word.time),
+            since_ms=word.time,
+            token=word.body.token.hex() if word.body.token else "",
         )
     if root in log.trust.participants:
         return VoterView(participant=participant, why=Counts.BY_HAND)
@@ -255,12 +257,12 @@ def _candidates(log: Log, mine: str, now_ms: int) -> list[CandidateView]:
     roots = [root for root in speaking | joined.keys() if not roster.voter(root, now_ms).attested]
     found = []
     for root in sorted(roots, key=lambda root: (-joined.get(root, 0), root))[:CANDIDATES_MAX]:
-        decision = roster.decisions.get(root)
+        word = roster.decisions.get(root)
         found.append(
             CandidateView(
                 participant=participant_with_key(log, root),
                 joined_ms=joined.get(root, 0),
-                dismissed_ms=decision.time_ms if decision and not decision.admits else 0,
+                dismissed_ms=word.time if word and not is_admission(word) else 0,
                 me=root.hex() == mine,
             )
         )

@@ -71,7 +71,7 @@ def _row_change(row: RunRow, _: int) -> str:
 
 
 def _row_state(row: RunRow, _: int) -> str:
-    return ", ".join(filter(None, (row.status if row.mark == RunMark.FAILED else row.mark, _retest(row))))
+    return ", ".join(filter(None, (row.status if row.mark == RunMark.FAILED else row.state, _retest(row))))
 
 
 def run_columns(metric: str) -> Columns[RunRow]:

@@ -84,8 +84,8 @@ def invited(log: Log, given: Sequence[Invitation], founder: bytes) -> list[Join]
         if invitation is None or join.participant in counting or len(counting) >= ADMITTED_MAX:
             continue
         admitted = spent.setdefault(join.token, set())
-        decision = roster.decisions.get(join.participant)
-        dismissed = decision is not None and decision.time_ms >= invitation.made_ms
+        word = roster.decisions.get(join.participant)
+        dismissed = word is not None and word.time >= invitation.made_ms
         is_free = len(admitted) < invitation.uses and join.participant not in admitted and not dismissed
         is_device = join.participant not in roster.roots and roster.owners(join.participant)
         if is_free and not is_device and joined(join, log.network.id):
