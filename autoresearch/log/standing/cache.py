@@ -12,13 +12,13 @@ from weakref import WeakKeyDictionary
 from autoresearch.judging.states import Judgement, Report
 from autoresearch.log.log import Log
 from autoresearch.log.rows import Alike, FraudRow, Revision, Said
+from autoresearch.log.settling import ABOUT_PEOPLE
 from autoresearch.log.tables.entries import FirstEntries
 from autoresearch.record.record import Record
 from autoresearch.trust.roster import Roster, Trust
 
 # Records of these kinds may change the participant behind any record, or the judgement of any run.
-ABOUT_ALL = frozenset({"identity", "attestation", "admission", "withdrawal", "merge", "task"})
-ABOUT_PEOPLE = ("identity", "attestation", "admission", "withdrawal")
+ABOUT_ALL = frozenset({*ABOUT_PEOPLE, "merge", "task"})
 # So many runs are cached; then the cache is cleared, which costs time alone.
 CACHED_MAX = 200_000
 # The sources of results that are about all groups of runs with one checkpoint, or one program.

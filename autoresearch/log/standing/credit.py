@@ -270,7 +270,7 @@ def credit(log: Log, task: bytes | None = None) -> list[CreditView]:
         account = book.of(device, last_ms)
         account.runs, account.finished = account.runs + runs, account.finished + finished
     for part in in_parts(log.verifications.verified()):
-        judge_soon(log, part)
+        judge_soon(log, part, reports=True)
         for run_id in part:
             run = log.records.find(run_id)
             if run is not None and isinstance(run.body, Run) and task in (None, run.body.task):

@@ -156,7 +156,7 @@ class _Ledger:
     def enter(self, log: Log, runs: Collection[bytes]) -> None:
         """Take in what is known of runs now."""
         for part in in_parts(runs):
-            judge_soon(log, part)
+            judge_soon(log, part, reports=True)
             for run in part:
                 for event in self._of_run.get(run, ()):
                     self._runs_of[event.voter].discard(run)
@@ -205,7 +205,7 @@ def mark_view(marked: Marked) -> MarkView:
 def _computed(log: Log, runs: Collection[bytes]) -> dict[bytes, TrackRecord]:
     by_voter: defaultdict[bytes, list[_Event]] = defaultdict(list)
     for part in in_parts(runs):
-        judge_soon(log, part)
+        judge_soon(log, part, reports=True)
         for run_id in part:
             for event in _events_of(log, run_id):
                 by_voter[event.voter].append(event)

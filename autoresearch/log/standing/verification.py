@@ -5,6 +5,7 @@ It depends on the records and the trust list, never on a clock: a verification i
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
@@ -29,6 +30,7 @@ from autoresearch.log.rows import CommitmentRow
 from autoresearch.log.standing.cache import cache_of, cached, roster_of, verified
 from autoresearch.log.standing.context import commitment_of, committed_by, is_clocked, is_same_hardware
 from autoresearch.log.standing.precedence import bans, is_banned
+from autoresearch.log.standing.settled import note_whose_word_counts, settled
 from autoresearch.record.kinds import Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD, RunState
@@ -38,6 +40,8 @@ from autoresearch.words import UPHELD, RunState
 MINIMUM_EFFECT_NOISES = 0.5
 # No metric has such values, and their squares and sums would be infinite.
 _BEYOND = 1e100
+# So many runs are settled in one transaction, unless its time is over before.
+_PIECE = 64
 # The judgement of a run without verifications.
 _UNHEARD = Judgement(RunState.REPORTED, None, None, 0, 0)
 _BANNED = _UNHEARD._replace(state=RunState.BANNED)
@@ -47,6 +51,32 @@ def judgement(log: Log, run_id: bytes) -> Judgement:
     """The judgement of a run: its state, and what others measured."""
     found = cache_of(log).judgements.get(run_id)
     return found if found is not None else judged(log, log.records.get(run_id))
+
+
+def settle(log: Log, seconds: float) -> int:
+    """Judge runs that are to be judged again, for about so long, and return how many are left.
+
+    Each transaction is short, since writers wait for it. The caller has nothing else to do with ``log`` meanwhile.
+    """
+    note_whose_word_counts(log)
+    end = time.monotonic() + seconds
+    while runs := log.standings.unsettled(_PIECE):
+        with log.writer.settling():
+            heard = verified(log)
+            judge_soon(log, runs)
+            done: dict[bytes, Judgement] = {}
+            for run in runs:
+                record = log.records.find(run) if run in heard else None
+                if record is not None and record.kind == "run":
+                    done[run] = judged(log, record)
+                if time.monotonic() > end:
+                    runs = runs[: runs.index(run) + 1]
+                    break
+            log.standings.write(done)
+            log.standings.forget(set(runs) - done.keys())
+        if time.monotonic() > end:
+            break
+    return log.standings.count_unsettled()
 
 
 def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
@@ -67,10 +97,15 @@ def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
     return judge_one
 
 
-def judge_soon(log: Log, runs: Iterable[bytes]) -> None:
-    """The runs with verifications, and their parents: pairs measure both."""
+def judge_soon(log: Log, runs: Iterable[bytes], *, reports: bool = False) -> None:
+    """Have ready what is judged of many runs: their rows, or where there are none what judging them takes.
+
+    With ``reports`` also what was said of them.
+    """
     known, heard = cache_of(log).judgements, verified(log)
-    log.verifications.read_ahead([run for run in dict.fromkeys(runs) if run in heard and run not in known])
+    wanted = [run for run in dict.fromkeys(runs) if run in heard]
+    known.update(settled(log, [run for run in wanted if run not in known]))
+    log.verifications.read_ahead([run for run in wanted if reports or run not in known])
 
 
 def is_upheld(log: Log, run_id: bytes) -> bool:
@@ -82,6 +117,8 @@ def judged(log: Log, run: Record) -> Judgement:
     """The judgement of a run whose record is at hand."""
     with log.reader.snapshot():
         known = cache_of(log).judgements
+        if run.id not in known and run.id in verified(log):
+            known.update(settled(log, [run.id]))
         if run.id not in known:
             known[run.id] = judge_reports(log, run, [report for _, report in counted_reports(log, run)])
         return known[run.id]
