@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from autoresearch.judging.states import Judgement
 from autoresearch.log.log import Log
 from autoresearch.log.standing.settled import is_settled, settled
 from autoresearch.log.standing.verification import judged, judgement, settle
-from autoresearch.record.kinds import Attestation, Identity, Run
+from autoresearch.record.kinds import Attestation, Identity, Run, Verification
 from autoresearch.record.record import Network, Record
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.roster import Trust
@@ -23,7 +24,7 @@ from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK
 from tests.log.standing.village import ANN, BEN, CEM, DOT, PEOPLE, ROOTS, STRANGER, Village
 from tests.log.standing.village import TRUST as VILLAGERS
 from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
-from tests.record.making import NETWORK, NOW_MS, pairs
+from tests.record.making import NETWORK, NOW_MS, pairs, run_body, sealed
 
 ATTESTORS = ROOTS[:2]
 BY_MAIL = Trust(attestors=frozenset(root.public for root in ATTESTORS), needed=1)
@@ -197,3 +198,95 @@ def test_settling_is_cut_into_pieces_and_goes_on(tmp_path) -> None:
         left = [settle(log, seconds=0) for _ in range(8)]
         assert left == sorted(left, reverse=True)
         assert left[0] > left[-1] == 0
+
+
+def settled_again(log: Log, folder: Path) -> dict[bytes, Judgement]:
+    """All rows, after a look whether those hold that nothing touched."""
+    holds(log, folder)
+    settle(log, seconds=60)
+    return rows(log)
+
+
+def test_what_is_measured_of_a_run_unsettles_its_parent_and_its_children(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        parent = village.run(1.5, "P")
+        child = village.run(1.4, "C", parent=parent)
+        village.evaluate(parent, 1.5, BEN, CEM, DOT)
+        village.evaluate(child, 1.4, BEN, CEM, DOT)
+        settle(log, seconds=60)
+        states = [verdicts(log)[run.id].state for run in (parent, child)]
+        assert states == [RunState.PROVISIONAL] * 2
+        for who in (BEN, CEM, DOT):  # in other worlds the parent is far worse than it says
+            village.replicate(child, 3.0, 2.0, who)
+            settled_again(log, tmp_path)
+        assert rows(log)[parent.id].state is RunState.DISPUTED, "by what was measured of its child"
+        before = rows(log)[child.id]
+        for who in (BEN, CEM, DOT):  # and so is its number, from then on
+            village.replicate(parent, 4.0, 3.0, who)
+            settled_again(log, tmp_path)
+        assert rows(log)[child.id] != before, "by what was measured of its parent"
+
+
+def test_a_fraud_that_comes_late_unsettles_what_its_author_verified(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        run = village.run(1.5, "P")
+        village.now_ms += HOUR_MS
+        village.evaluate(run, 1.5, BEN, CEM, DOT)
+        settle(log, seconds=60)
+        assert rows(log)[run.id].state is RunState.PROVISIONAL
+        with village.earlier(HOUR_MS // 2):
+            village.run(1.0, "cheated", by=BEN, seed=7)
+        assert settled_again(log, tmp_path)[run.id].state is RunState.REPORTED
+
+
+def test_a_voter_who_comes_late_unsettles_runs_that_it_has_nothing_to_do_with(tmp_path) -> None:
+    trust = Trust(attestors=frozenset({ATTESTORS[0].public}), needed=1)
+    with Log.open(tmp_path / "log.sqlite", YOUNG, trust=trust) as log:
+        village = Village(log)
+        for root in ROOTS[1:3]:
+            Attest(ROOTS[0], root, 9).act(village, [])
+        village.now_ms += 9 * HOUR_MS
+        run = village.run(1.5, "P")
+        village.evaluate(run, 1.5, ANN)
+        settle(log, seconds=60)
+        assert rows(log)[run.id].state is RunState.PROVISIONAL, "two voters: one evaluation is a quorum"
+        with village.earlier(8 * HOUR_MS):
+            for root in ROOTS[3:]:
+                Attest(ROOTS[0], root, 9).act(village, [])
+        assert settled_again(log, tmp_path)[run.id].state is RunState.REPORTED
+
+
+def test_a_run_that_was_dropped_leaves_no_row(tmp_path) -> None:
+    everybody = Trust(participants=frozenset(one.public for one in (ROOT, *DEVICES, *WITNESSES)))
+    with Log.open(tmp_path / "log.sqlite", SMALL, trust=everybody) as log:
+        body = run_body(1.0)
+        twins = sorted(
+            (sealed(DEVICES[0], replace(body, title=f"{n}"), network=SMALL) for n in range(3)), key=lambda run: run.id
+        )
+        log.writer.ingest(pairs(twins[1:]), now_ms=NOW_MS)
+        for run in twins[1:]:
+            check = Verification(run=run.id, stage="evaluate", verdict="pass", value=1.0)
+            log.writer.append(DEVICES[1], "verification", check, now_ms=NOW_MS)
+        settle(log, seconds=60)
+        assert len(rows(log)) == 2
+        log.writer.ingest(pairs(twins[:1]), now_ms=NOW_MS)
+        assert rows(log).keys() == {twins[1].id}, "of one number two are kept"
+        count = log.reader.read("SELECT count(*) FROM standing", ())
+        assert count == [(1,)]
+
+
+def test_a_task_whose_rules_come_late_settles_its_runs_again(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        written = log.records.newest(kind="task")[0]
+        runs = [village.run(1.5, "P")]
+        village.evaluate(runs[0], 1.52, BEN, CEM, DOT)
+        copied = pairs([one for one in log.records.newest(limit=1000) if one.id != written.id])
+    with Log.open(tmp_path / "other.sqlite", NETWORK, trust=VILLAGERS) as other:
+        other.writer.ingest(copied, now_ms=village.now_ms)
+        settle(other, seconds=60)
+        before = rows(other)[runs[0].id]
+        other.writer.ingest(pairs([written]), now_ms=village.now_ms)
+        assert settled_again(other, tmp_path)[runs[0].id] != before
