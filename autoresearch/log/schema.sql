@@ -263,8 +263,20 @@ CREATE TABLE standing(
     compared INTEGER NOT NULL,
     differing INTEGER NOT NULL,
     unmeasured INTEGER NOT NULL,
-    failed INTEGER NOT NULL
+    failed INTEGER NOT NULL,
+    uncounted INTEGER NOT NULL
 );
+-- Who verified these runs: of each participant the first verification of a stage and a round, as far as it counts.
+CREATE TABLE counted(
+    n INTEGER NOT NULL,
+    verification INTEGER NOT NULL, -- the number of its record
+    voter BLOB NOT NULL,
+    stage TEXT NOT NULL,
+    passed INTEGER NOT NULL,
+    decides INTEGER NOT NULL,      -- whether its author was right or wrong by it
+    spent_ms INTEGER NOT NULL,
+    PRIMARY KEY(n, verification)
+) WITHOUT ROWID;
 -- Runs that are to be judged again.
 CREATE TABLE unsettled(n INTEGER PRIMARY KEY);
 -- Whose verifications counted when the standings were settled: a digest of what decides it for each key, and the number

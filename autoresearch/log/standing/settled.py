@@ -10,26 +10,38 @@ from __future__ import annotations
 import hashlib
 import math
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import Judgement
 from autoresearch.log.log import Log
+from autoresearch.log.rows import CountedVerification
 from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.precedence import bans
 from autoresearch.log.tables.standings import Weights
 
 
-def settled(log: Log, runs: Collection[bytes]) -> dict[bytes, Judgement]:
+def settled(log: Log, runs: Iterable[bytes]) -> dict[bytes, Judgement]:
     """What is judged of those of these runs whose rows hold. Nothing of it is computed here."""
     with log.reader.snapshot():
+        if log.standings.weighed_by() is None:
+            return {}
         changed = cached(log, "outweighed", lambda: _outweighed(log), by=())
         return dict(log.standings.of([run for run in runs if run not in changed]))
 
 
+def settled_verifications(log: Log, runs: Iterable[bytes]) -> dict[bytes, list[CountedVerification]]:
+    """The verifications that count of those of these runs whose rows hold."""
+    with log.reader.snapshot():
+        found: dict[bytes, list[CountedVerification]] = {run: [] for run in settled(log, runs)}
+        for run, one in log.standings.verifications_of(list(found)):
+            found[run].append(one)
+        return found
+
+
 def _outweighed(log: Log) -> set[bytes]:
-    """The runs of which rows are by the word of others than count here."""
-    if log.standings.is_weighed(_trusted(log)):
+    """The runs whose rows follow from others' verifications than count here."""
+    if log.standings.weighed_by() == _trusted(log):
         return set()
     return changed_runs(log, log.standings.weights(), weights_of(log))
 
@@ -78,12 +90,14 @@ def _trusted(log: Log) -> bytes:
 def note_whose_word_counts(log: Log) -> None:
     """Note by whose word runs are judged from now on. Those that this changes are to be judged again."""
     trusted = _trusted(log)
+    if log.standings.weighed_by() == trusted:
+        return
     with log.writer.settling():
-        if not log.standings.is_weighed(trusted):
+        if log.standings.weighed_by() != trusted:
             weights = weights_of(log)
             log.standings.weigh(weights, trusted, changed_runs(log, log.standings.weights(), weights))
 
 
 def is_settled(log: Log) -> bool:
     """Whether nothing is to be judged again."""
-    return log.standings.is_weighed(_trusted(log)) and not log.standings.count_unsettled()
+    return log.standings.weighed_by() == _trusted(log) and not log.standings.count_unsettled()
