@@ -17,7 +17,7 @@ import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean, median, median_high, median_low
+from statistics import median, median_high, median_low
 from typing import Final, NamedTuple
 
 from autoresearch.judging.committee import Rules
@@ -243,14 +243,16 @@ def _is_behind(report: Report, noise: float) -> bool:
 
     Where the noise is not known it was so in each pair.
     """
-    if not report.behind:
-        return False
-    return fmean(report.behind) > _BEHIND_NOISES * noise if noise > 0 else min(report.behind) > 0
+    behind = report.behind if report.stage == REPLICATE and report.measured else ()
+    if noise > 0:
+        return bool(behind) and sum(behind) > _BEHIND_NOISES * noise * len(behind)
+    return bool(behind) and min(behind) > 0
 
 
 def _evidence(reports: Sequence[Report], noise: float) -> Evidence:
     """Who did what, of reports that count."""
-    behind = {report.voter for report in reports if _is_behind(report, noise)}
+    behind = [report for report in reports if _is_behind(report, noise)]
+    reports = [report for report in reports if report not in behind]
 
     def voters(stage: str, *, measured: bool = True, repeated: bool | None = None, passed: bool | None = None) -> int:
         found = {
@@ -265,11 +267,11 @@ def _evidence(reports: Sequence[Report], noise: float) -> Evidence:
     return Evidence(
         evaluated=voters(EVALUATE, repeated=False),
         repeated=voters(EVALUATE, repeated=True),
-        compared=voters(REPLICATE) - len(behind),
+        compared=voters(REPLICATE),
         differing=voters(EVALUATE, passed=False),
         unmeasured=voters(EVALUATE, measured=False),
         failed=voters(REPLICATE, measured=False),
-        behind=len(behind),
+        behind=len({report.voter for report in behind}),
     )
 
 

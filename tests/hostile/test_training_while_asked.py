@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,10 +67,10 @@ def task() -> Task:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, once: Once) -> Iterator[Bench]:
+def bench(tmp_path: Path, once: Once) -> Bench:
     for place in (tmp_path, *tmp_path.parents[:2]):
         place.chmod(0o755)
-    yield Bench(best_level(), 1, "cpu", once("purse-cache", lambda _: None), tmp_path / "scratch")
+    return Bench(best_level(), 1, "cpu", once("purse-cache", lambda _: None), tmp_path / "scratch")
 
 
 def run(task: Task, source: str, bench: Bench, **how: bool) -> Outcome:
