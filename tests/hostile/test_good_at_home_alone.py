@@ -93,6 +93,30 @@ def test_nothing_but_the_content_tells_a_drawn_world_from_the_task_s_own(bench: 
     assert facts(task, bench, None) == facts(task, bench, world)
 
 
+@pytest.mark.parametrize(
+    ("beside", "state", "compared"),
+    [
+        ((), RunState.CONFIRMED, 2),
+        ((1.2, 1.21), RunState.CONFIRMED, 2),
+        ((1.4, 1.3), RunState.CONFIRMED, 2),
+        ((0.9, 0.91), RunState.PROVISIONAL, 0),
+        ((0.9,), RunState.PROVISIONAL, 0),  # these are no two pairs, and count for nothing
+        ((1e200, 1e200), RunState.PROVISIONAL, 0),
+    ],
+)
+def test_pairs_count_where_the_parent_is_no_worse_than_the_baseline(
+    tmp_path: Path, beside: tuple[float, ...], state: RunState, compared: int
+) -> None:
+    village = Village.at(tmp_path)
+    run = village.run(0.9, "child", by=ANN)
+    village.evaluate(run, 0.9, BEN, CEM, EVE)
+    village.replicate(run, 1.2, 0.9, BEN, CEM, beside=beside)
+
+    found = judgement(village.log, run.id)
+    assert (found.state, found.evidence.compared) == (state, compared)
+    village.log.close()
+
+
 def spoiled_elsewhere(task: Task, bench: Bench) -> str:
     """A program that learns less where the training text is not the task's."""
     data = task_data(task, bench)
