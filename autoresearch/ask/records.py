@@ -36,7 +36,8 @@ class Measured(Answer, frozen=True, kw_only=True):
     """What one participant measured of a run.
 
     ``stage`` is "evaluate", its checkpoint or the run once more as it was, or "replicate", pairs with its parent and
-    seeds of the verifier's own. ``values`` and ``parent_values`` are on new text where the task can write any.
+    seeds of the verifier's own. ``values``, ``parent_values`` and ``baseline_values``, those of the task's baseline
+    beside them, are on new text where the task can write any.
     ``metrics`` has what the referee found of a checkpoint: ``challenges`` and how many were ``mismatches``, their
     ``mean_difference`` in nats, and the ``gap`` to new text in standard errors. Where the task's evaluator measured the
     artifact, ``evaluated`` is 1, and ``standard_error`` is what that states of its value. An evaluation that lies
@@ -55,6 +56,7 @@ class Measured(Answer, frozen=True, kw_only=True):
     value: float | None
     values: list[float]
     parent_values: list[float]
+    baseline_values: list[float] = []
     metrics: dict[str, float]
     counts: bool
     device: str

@@ -110,6 +110,7 @@ def _measured(log: Log, run: Run, record: Record, counted: set[bytes]) -> Measur
         value=body.value,
         values=list(body.values),
         parent_values=list(body.parent_values),
+        baseline_values=list(body.baseline_values),
         metrics={name: float(number) for name, number in body.metrics.items()},
         allowed=allowed_difference(log, run, body) if body.stage == EVALUATE else None,
         counts=record.id in counted,

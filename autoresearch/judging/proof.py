@@ -295,6 +295,8 @@ def compared(
         return _evaluation(stated, found, claim, within, stated_passes=stated_passes, found_passes=found_passes)
     steps = [Step("claim", _number(claim), f"± {within:.2g} allowed")]
     pairs = [("its parent", stated.parent_values, found.parent_values), ("the run", stated.values, found.values)]
+    if stated.baseline_values:  # an earlier version measured none
+        pairs.append(("the task's baseline", stated.baseline_values, found.baseline_values))
     for number in range(len(stated.seeds)):
         for who, theirs, ours in pairs:
             one, other = _at(theirs, number), _at(ours, number)

@@ -43,7 +43,8 @@ class Report(NamedTuple):
     (ERROR or UNAVAILABLE), which what the voter measures of the same stage and round replaces. ``improvements`` are
     the differences of the pairs, positive where the run is better than its parent.
     ``values`` are the run's own values in the pairs, or the one of the evaluation, ``parents`` those of its parent in
-    the pairs; smaller is better. ``repeated``: for the evaluation the program was trained again.
+    the pairs; smaller is better. ``behind``: how much worse than the task's baseline the parent was in each pair, empty
+    where it is the baseline. ``repeated``: for the evaluation the program was trained again.
     """
 
     voter: bytes
@@ -58,6 +59,7 @@ class Report(NamedTuple):
     links: tuple[bytes, ...] = ()
     measured: bool = True
     parents: tuple[float, ...] = ()
+    behind: tuple[float, ...] = ()
     obstacle: str = ""
     repeated: bool = False
 
@@ -110,6 +112,9 @@ DECIDING_SHARE = 2 / 3
 CONFIRMING_VOTERS = LOOKS[0]
 # Honest runs of one program hardly ever lie so many standard deviations apart in the middle of all.
 _APART_NOISES = 3.0
+# A parent that is by so many standard deviations worse than the task's baseline, in the mean of both pairs, makes any
+# child look better. That mean varies by one of them: of an equal parent's pairs one in six is lost.
+_BEHIND_NOISES = 1.0
 # A parent is so many standard deviations worse in pairs than its number only where it fails in new worlds.
 _COLLAPSE_NOISES = 8.0
 
@@ -119,8 +124,8 @@ class Evidence(NamedTuple):
 
     ``evaluated`` measured what it left, ``repeated`` trained it again, ``compared`` ran it beside its parent.
     ``differing`` of the first two came to another value. ``unmeasured`` ended an evaluation in an error, and for
-    ``failed`` the run failed beside its parent. ``uncounted`` other participants measured it whose verifications do not
-    count.
+    ``failed`` the run failed beside its parent. For ``behind`` the parent was worse than the task's baseline: they are
+    none of the ``compared``. ``uncounted`` other participants measured it whose verifications do not count.
     """
 
     evaluated: int = 0
@@ -129,6 +134,7 @@ class Evidence(NamedTuple):
     differing: int = 0
     unmeasured: int = 0
     failed: int = 0
+    behind: int = 0
     uncounted: int = 0
 
 
@@ -184,8 +190,8 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     """
     lineage = lineage or Lineage()
     spoken = _heard(reports, author)
-    heard = [report for report in spoken if report.measured]
-    pairs = [report for report in heard if (report.stage, report.round) == (REPLICATE, 0)]
+    paired = [report for report in spoken if (report.stage, report.round) == (REPLICATE, 0)]
+    pairs = [report for report in paired if report.measured and not _is_behind(report, noise)]
     finding, count = judge_pairs(
         [report.improvements for report in pairs],
         noise=noise,
@@ -203,19 +209,18 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
         len(values),
         speakers,
         _middle(improvements, noise, worse=median_low) if improvements else None,
-        _evidence(spoken),
+        _evidence(spoken, noise),
     )
     evaluations = [report for report in spoken if report.stage == EVALUATE]
     state = _evaluated(evaluations, voters, rules)
     if state_only:
         found = _of_state(state, [report for report in evaluations if report.measured], voters, rules, noise)
-        return found._replace(evidence=_evidence(evaluations))
+        return found._replace(evidence=_evidence(evaluations, noise))
     ready = state is RunState.PROVISIONAL or (pairs_only and state is RunState.REPORTED)
     if state in UNDECIDED and _collapses(lineage.as_parent, lineage.claim, noise):
         return Judgement(RunState.DISPUTED, *measured)
     if not ready or voters < rules.least:
         return Judgement(state, *measured)
-    paired = [report for report in spoken if (report.stage, report.round) == (REPLICATE, 0)]
     failures = sum(not report.measured and not report.obstacle for report in paired)
     if failures >= CONFIRMING_VOTERS and failures > len(pairs):
         return Judgement(RunState.NOT_REPLICATED, *measured)
@@ -234,8 +239,21 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     return Judgement(state, *measured)
 
 
-def _evidence(reports: Sequence[Report]) -> Evidence:
+def _is_behind(report: Report, noise: float) -> bool:
+    """Whether the parent in these pairs was worse than the task's baseline: then they say nothing of the run.
+
+    Where the noise is not known it was so in each pair.
+    """
+    behind = report.behind if report.stage == REPLICATE and report.measured else ()
+    if noise > 0:
+        return bool(behind) and sum(behind) > _BEHIND_NOISES * noise * len(behind)
+    return bool(behind) and min(behind) > 0
+
+
+def _evidence(reports: Sequence[Report], noise: float) -> Evidence:
     """Who did what, of reports that count."""
+    behind = [report for report in reports if _is_behind(report, noise)]
+    reports = [report for report in reports if report not in behind]
 
     def voters(stage: str, *, measured: bool = True, repeated: bool | None = None, passed: bool | None = None) -> int:
         found = {
@@ -254,6 +272,7 @@ def _evidence(reports: Sequence[Report]) -> Evidence:
         differing=voters(EVALUATE, passed=False),
         unmeasured=voters(EVALUATE, measured=False),
         failed=voters(REPLICATE, measured=False),
+        behind=len({report.voter for report in behind}),
     )
 
 

@@ -60,7 +60,11 @@ def _facts(evidence: Evidence, *, pairs_first: bool) -> str:
     facts = [f"{what} by {voters}" for what, voters in said]
     if said:
         facts[0] = f"{said[0][0]} by {counted(said[0][1], 'verifier')}"
-    return ", ".join([*facts, *([f"{evidence.differing} measured another value"] if evidence.differing else [])])
+    if evidence.differing:
+        facts.append(f"{evidence.differing} measured another value")
+    if evidence.behind:
+        facts.append(f"{counted(evidence.behind, 'verifier')} found its parent worse than the task's baseline")
+    return ", ".join(facts)
 
 
 def missing_sentence(

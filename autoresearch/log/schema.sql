@@ -264,6 +264,7 @@ CREATE TABLE standing(
     differing INTEGER NOT NULL,
     unmeasured INTEGER NOT NULL,
     failed INTEGER NOT NULL,
+    behind INTEGER NOT NULL,
     uncounted INTEGER NOT NULL
 );
 -- Who verified these runs: of each participant the first verification of a stage and a round, as far as it counts.

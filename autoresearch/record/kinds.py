@@ -205,6 +205,7 @@ class Verification(Body, frozen=True, kw_only=True):
     seeds: Annotated[list[Count], Meta(max_length=32)] = []
     values: Annotated[list[float], Meta(max_length=32)] = []
     parent_values: Annotated[list[float], Meta(max_length=32)] = []
+    baseline_values: Annotated[list[float], Meta(max_length=32)] = []
     proof: Annotated[bytes, Meta(max_length=128)] = b""
     device: Title = ""
     sandbox: Annotated[int, Meta(ge=0, le=9)] = 0

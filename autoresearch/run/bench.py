@@ -1,8 +1,9 @@
 """Where runs are done: what this machine allows any task, what a task may ask of it, and what a run of it may cost.
 
 What a program reports of its own work is never the bound: it can train where nobody counts. On the CPU the cost is the
-processor time of all processes and threads of the run, beside what the baseline costs on the same machine. Where the
-budget is wall-clock time, and on a graphics card, whose time no supervisor sees, it is the time from start to end.
+processor time of all processes and threads of the run and of every question to what it left, beside what the same costs
+the baseline on the same machine. Where the budget is wall-clock time, and on a graphics card, whose time no supervisor
+sees, it is the time from start to end.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ from autoresearch.run.sandbox.layout import SEARCHED, Interpreter
 from autoresearch.settings import Work
 from autoresearch.task.model import USUAL, Task
 from autoresearch.task.program import split_program
-from autoresearch.words import RunStatus
 
 MIB = 1 << 20
 # A wall-clock task may take this many times its budget, for start-up and evaluation, before the watchdog ends it.
@@ -231,69 +231,141 @@ def _values(path: Path, name: str) -> Iterator[str]:
 
 
 # A run may cost so much more than the baseline for the same budget on the same machine, as a share of the baseline:
-# honest programs differ in speed by less (benchmarks allowance).
+# honest programs differ in speed by less.
 ALLOWANCE = 0.6
-# And at least so much more: an import, and the noise of a busy machine. It is little beside any training: a program
-# must not get through that much work unmetered at a small budget.
+# And at least so much more, for the training and for the questions: an import, and the noise of a busy machine. It is
+# little beside any training: a program must not get through that much work unmetered at a small budget.
 LEAST_ALLOWANCE_MS = 500
 # At so many times the allowance a run is stopped. Below, the baseline is measured once more before a run is judged:
 # a busy machine makes all programs slower.
 STOPPED_AT = 2.0
+# What the referee's model uses from its first answer on counts by this: it is held to that answer, so it can't learn
+# any more, and a larger model with fewer steps answers slower than the baseline.
+ANSWERING = 0.5
 
 
-def cost_ms(task: Task, bench: Bench, outcome: Outcome) -> int:
-    """What a run cost, in milliseconds of processor time or of wall-clock time."""
-    return outcome.duration_ms if _is_by_clock(task, bench) else outcome.cpu_ms
+class Cost(msgspec.Struct, frozen=True):
+    """What a run cost, in milliseconds of processor time or of wall-clock time: its training, and all questions to it.
+
+    Of the questions, ``building_ms`` passed until the first answer of each and ``answering_ms`` from there on, of which
+    the referee's count half. The second grows with how much is ``asked``, the first does not. ``asked`` counts
+    documents, as often as one is read. An evaluator counts as 1; one that plays with the program counts by its own
+    processor time in ms, since a better player may play longer. Without a question it is 0.
+    """
+
+    training_ms: int = 0
+    building_ms: int = 0
+    answering_ms: int = 0
+    asked: float = 0.0
+
+    def total_ms(self, asked: float) -> float:
+        """What it costs where so much is asked; with 0 the training alone."""
+        if not asked:
+            return self.training_ms
+        return self.training_ms + self.building_ms + self.answering_ms * (asked / self.asked if self.asked else 1.0)
+
+    @property
+    def most_ms(self) -> float:
+        """What another run may cost where this is the baseline's cost, with as much asked."""
+        total = self.total_ms(self.asked)
+        return total + max(ALLOWANCE * total, LEAST_ALLOWANCE_MS * (2 if self.asked else 1))
 
 
-def known_cost_ms(task: Task, bench: Bench, budget: float) -> int | None:
+@dataclass(slots=True)
+class Purse:
+    """What one run may cost, and what it cost so far: building, training and every question, metered from outside.
+
+    ``baseline`` is what the baseline costs here; None: nothing but the task's limits bounds the run. ``by_clock``: the
+    cost is wall-clock time. ``asked_alone``: its training is not seen here and counts as the baseline's.
+    """
+
+    by_clock: bool = False
+    baseline: Cost | None = None
+    asked_alone: bool = False
+    cost: Cost = field(default_factory=Cost)
+
+    def training_limits(self, limits: Limits) -> Limits:
+        """The limits of the training, with the cost at which it is stopped."""
+        return limits if self.baseline is None else self._bounded(limits, STOPPED_AT * self.baseline.most_ms)
+
+    def question_limits(self, limits: Limits, *, asked: float, weight: float = 1.0) -> Limits:
+        """The limits of a question, with what is left.
+
+        ``asked`` is how much it asks, infinite where that is known afterwards; ``weight`` by what answering counts.
+        """
+        baseline = self.baseline
+        if baseline is None or not baseline.asked or math.isinf(asked):
+            return limits
+        scale, cost = max((self.cost.asked + asked) / baseline.asked, 1.0), self._cost(baseline)
+        spent = cost.training_ms + cost.building_ms + cost.answering_ms
+        return self._bounded(limits, (STOPPED_AT * scale * baseline.most_ms - spent) / weight)
+
+    def _bounded(self, limits: Limits, most_ms: float) -> Limits:
+        seconds = max(most_ms, 1.0) / 1000
+        if self.by_clock:
+            return replace(limits, seconds=min(limits.seconds, seconds))
+        return replace(limits, processor_seconds=seconds)
+
+    def pay_training(self, outcome: Outcome) -> None:
+        """Take what the training cost."""
+        self.cost = msgspec.structs.replace(self.cost, training_ms=self._ms(outcome))
+
+    def pay_question(self, outcome: Outcome, *, asked: float, weight: float = 1.0) -> None:
+        """Take what a question cost; see :meth:`question_limits`."""
+        building_ms = outcome.answered_ms if self.by_clock else outcome.answered_cpu_ms
+        self.cost = Cost(
+            self.cost.training_ms,
+            self.cost.building_ms + building_ms,
+            self.cost.answering_ms + round(weight * (self._ms(outcome) - building_ms)),
+            self.cost.asked + asked,
+        )
+
+    def is_over(self, baseline: Cost) -> bool:
+        """Whether the run would have cost more than it may, had as much been asked as of the baseline."""
+        return self._cost(baseline).total_ms(baseline.asked) > baseline.most_ms
+
+    def sentence(self, baseline: Cost) -> str:
+        """What it cost, what the baseline costs, and what is allowed."""
+        kind, unseen = "wall-clock" if self.by_clock else "processor", baseline.training_ms if self.asked_alone else 0
+        sums = (self._cost(baseline).total_ms(baseline.asked), baseline.total_ms(baseline.asked), baseline.most_ms)
+        spent, usual, most = ((ms - unseen) / 1000 for ms in sums)
+        took = "its answers took" if self.asked_alone else "it took"
+        for_what = "the same answers" if self.asked_alone else "the same budget"
+        included = ", its answers included" if baseline.asked and not self.asked_alone else ""
+        return (
+            f"{took} {spent:.1f} s of {kind} time{included}; the baseline takes {usual:.1f} s here for {for_what}, "
+            f"and {most:.1f} s are allowed"
+        )
+
+    def _cost(self, baseline: Cost) -> Cost:
+        if not self.asked_alone:
+            return self.cost
+        return msgspec.structs.replace(self.cost, training_ms=baseline.training_ms)
+
+    def _ms(self, outcome: Outcome) -> int:
+        return outcome.duration_ms if self.by_clock else outcome.cpu_ms
+
+
+def purse_of(task: Task, bench: Bench, baseline: Cost | None = None, *, asked_alone: bool = False) -> Purse:
+    """The purse of a run that is held against what the baseline costs; see :class:`Purse`."""
+    return Purse(task.budget.unit == "seconds" or bench.device != "cpu", baseline, asked_alone)
+
+
+def known_cost(task: Task, bench: Bench, budget: float) -> Cost | None:
     """What the baseline cost here when it was last measured with this budget, or None."""
     try:
-        return max(int(_file(task, bench, budget).read_text()), 1)
-    except (OSError, ValueError):
+        return msgspec.json.decode(_file(task, bench, budget).read_bytes(), type=Cost)
+    except (OSError, msgspec.DecodeError):
         return None
 
 
-def remember_cost(task: Task, bench: Bench, budget: float, outcome: Outcome) -> int:
-    """Note what the baseline cost here, and return it."""
-    file, cost = _file(task, bench, budget), max(cost_ms(task, bench, outcome), 1)
+def remember_cost(task: Task, bench: Bench, budget: float, cost: Cost) -> None:
+    """Note what the baseline cost here."""
+    file = _file(task, bench, budget)
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f"{file.name}.{os.getpid()}")
-    temporary.write_text(str(cost))
+    temporary.write_bytes(msgspec.json.encode(cost))
     temporary.replace(file)
-    return cost
-
-
-def bounded(limits: Limits, task: Task, bench: Bench, baseline_ms: int) -> Limits:
-    """The limits of a run, with the cost at which it is stopped."""
-    seconds = STOPPED_AT * _most_ms(baseline_ms) / 1000
-    if _is_by_clock(task, bench):
-        return replace(limits, seconds=min(limits.seconds, seconds))
-    return replace(limits, processor_seconds=seconds)
-
-
-def is_over(task: Task, bench: Bench, outcome: Outcome, baseline_ms: int) -> bool:
-    """Whether a run cost more than it may."""
-    return cost_ms(task, bench, outcome) > _most_ms(baseline_ms)
-
-
-def over_budget(task: Task, bench: Bench, outcome: Outcome, baseline_ms: int) -> Outcome:
-    """The outcome of a run that cost too much."""
-    cost = cost_ms(task, bench, outcome)
-    kind = "wall-clock" if _is_by_clock(task, bench) else "processor"
-    reason = (
-        f"it took {cost / 1000:.1f} s of {kind} time; the baseline takes {baseline_ms / 1000:.1f} s here for the same "
-        f"budget, and {_most_ms(baseline_ms) / 1000:.1f} s are allowed"
-    )
-    return msgspec.structs.replace(outcome, status=RunStatus.OVER_BUDGET, reason=reason, value=None)
-
-
-def _most_ms(baseline_ms: int) -> float:
-    return baseline_ms + max(ALLOWANCE * baseline_ms, LEAST_ALLOWANCE_MS)
-
-
-def _is_by_clock(task: Task, bench: Bench) -> bool:
-    return task.budget.unit == "seconds" or bench.device != "cpu"
 
 
 def _file(task: Task, bench: Bench, budget: float) -> Path:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -74,6 +76,24 @@ def without(data: Path, withheld: Collection[str]) -> Path:
                 remove_tree(target)  # of data that was damaged, and made anew since
                 work.rename(target)
     return target
+
+
+@contextmanager
+def copied(data: Path, withheld: Collection[str], cache: Path) -> Iterator[Path]:
+    """A new folder with copies of the files of ``data`` but the ``withheld``, gone at the end.
+
+    It lies in ``cache`` wherever ``data`` lies. So a program sees no path, time, inode or link count by which it could
+    tell the data of another world from the task's own.
+    """
+    with scratch_folder(cache) as scratch:
+        scratch.folder.chmod(0o755)
+        folder = scratch.folder / "data"
+        folder.mkdir(mode=0o755)
+        for file in sorted(data.iterdir()):
+            if file.name not in withheld:
+                shutil.copyfile(file, folder / file.name)
+                (folder / file.name).chmod(0o444)
+        yield folder
 
 
 def _links(folder: Path, data: Path, names: Collection[str]) -> bool:

@@ -19,6 +19,7 @@ from autoresearch.judging.statistics import GAP_ERRORS, gap
 from autoresearch.run.bench import (
     MIB,
     Bench,
+    Purse,
     command_words,
     fault_of_program,
     job_limits,
@@ -45,18 +46,20 @@ def evaluate(
     bench: Bench,
     seed: int,
     cancelled: Callable[[], bool] | None = None,
+    *,
+    purse: Purse | None = None,
 ) -> Outcome:
     """Run the task's evaluator on an artifact, in a sandbox with the pinned files and all data of the task.
 
     The program's process, its folder and what it printed are not there. The value is what the evaluator prints. Where
     the task says that the program ``source`` answers, that runs beside it in a sandbox of its own. What ends it before
-    its time is the reason that is told.
+    its time is the reason that is told. ``purse`` is what both may cost together.
 
     Raises:
         AutoresearchError: the task's data can't be made here.
     """
     assert task.evaluator is not None, "asked only of tasks that have an evaluator"
-    words = command_words(task.evaluator.command)
+    words, purse = command_words(task.evaluator.command), purse or Purse()
     job = _job(task, artifact, bench, seed, task.harness, words)
     job = replace(
         job,
@@ -66,9 +69,14 @@ def evaluate(
         parse=lambda text: parse_summary(text, task.metric.name),
     )
     if task.evaluator.answers:
-        outcome = _run_evaluator(task, source, artifact, job, bench, cancelled)
+        outcome = _run_evaluator(task, source, artifact, job, bench, purse, cancelled)
     else:
-        outcome = _ended(execute(job, level=bench.level, cancelled=cancelled))
+        outcome = _ended(
+            execute(
+                replace(job, limits=purse.question_limits(job.limits, asked=1)), level=bench.level, cancelled=cancelled
+            )
+        )
+        purse.pay_question(outcome, asked=1)
     if outcome.status is RunStatus.OK:
         return msgspec.structs.replace(outcome, reason="measured by the task's evaluator")
     return outcome
@@ -80,7 +88,13 @@ def _ended(outcome: Outcome) -> Outcome:
 
 
 def _run_evaluator(
-    task: Task, source: str, artifact: Path, job: Job, bench: Bench, cancelled: Callable[[], bool] | None
+    task: Task,
+    source: str,
+    artifact: Path,
+    job: Job,
+    bench: Bench,
+    purse: Purse,
+    cancelled: Callable[[], bool] | None,
 ) -> Outcome:
     """What came of the evaluator, with what the program that it asked used and printed; that is ended with it.
 
@@ -110,16 +124,18 @@ def _run_evaluator(
     finally:
         ours.close()
         theirs.close()
-    outcome = _ended(outcome)
+    outcome, playing_ms = _ended(outcome), outcome.cpu_ms
     if outcome.status is not RunStatus.OK and theirs.closed_at < ours.closed_at and answered.status is not RunStatus.OK:
         reason = f"the program that the task's evaluator asked did not end well: {answered.reason}"
         outcome = msgspec.structs.replace(outcome, status=answered.status, reason=reason)
     mark = b"--- the program that it asked ---\n"
-    return msgspec.structs.replace(
+    outcome = msgspec.structs.replace(
         outcome,
         log=outcome.log + (mark + answered.log if answered.log else b""),
         **msgspec.structs.asdict(outcome.used.with_others(answered.used)),
     )
+    purse.pay_question(outcome, asked=max(playing_ms, 1))
+    return outcome
 
 
 def _job(
@@ -190,7 +206,7 @@ class Examined:
     cpu_ms: int = 0
 
 
-def examine(
+def examine(  # noqa: PLR0913 - who is asked, what, and what that may cost
     task: Task,
     model: Model,
     bench: Bench,
@@ -199,12 +215,14 @@ def examine(
     challenges: int,
     fresh_seed: int | None = None,
     parent: Model | None = None,
+    purse: Purse | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Examined:
     """Have the referee measure a model on the task's text.
 
     ``draw`` is bytes that the author could not know; at most ``challenges`` documents are asked again. With
     ``fresh_seed``, where the task can write more text, the model is asked about that as well, and ``parent`` too.
+    ``purse`` is what all questions to the model may cost; those to the parent have one like it.
 
     Raises:
         AutoresearchError: the task's data can't be made here, or hold something else than the task says.
@@ -219,9 +237,9 @@ def examine(
     if fresh_seed is not None and task.evaluation is not None and task.evaluation.fresh:
         new = new_text(task, fresh_seed, bench, own=len(own))
     documents = own if new is None else np.concatenate([own, new.documents])
-    evaluation = _ask_examinee(
-        task, _examinee(task, model, bench), documents, draw, challenges, cancelled, own=len(own)
-    )
+    purse = purse or Purse()
+    examinee, as_much = _examinee(task, model, bench, purse), replace(purse)
+    evaluation = _ask_examinee(task, examinee, documents, draw, challenges, cancelled, own=len(own))
     floor = task.metric.floor
     examined, cpu_ms = (
         _examined(task, evaluation, lambda bits: float(bits[: len(own)].mean()), floor),
@@ -231,13 +249,12 @@ def examine(
         against = None
         if parent is not None:
             # Challenged like the child: what it made up would be held against the child.
-            against = _ask_examinee(
-                task, _examinee(task, parent, bench), documents, draw, challenges, cancelled, own=len(own)
-            )
+            beside = _examinee(task, parent, bench, as_much)
+            against = _ask_examinee(task, beside, documents, draw, challenges, cancelled, own=len(own))
             cpu_ms += against.cpu_ms
         examined = _compared(examined, task, evaluation.bits, new, against)
     if examined.status is RunStatus.OK and task.evaluation is not None and not task.evaluation.world:
-        shuffled = replace(_examinee(task, model, bench), shuffled=int.from_bytes(draw, "big"))
+        shuffled = replace(examinee, shuffled=int.from_bytes(draw, "big"))
         without = _ask_examinee(task, shuffled, own[:SHUFFLED_DOCUMENTS], draw, 0, cancelled)
         cpu_ms += without.cpu_ms
         if without.status is RunStatus.OK:
@@ -254,6 +271,7 @@ def examine_on_new_text(
     draw: bytes,
     challenges: int,
     new: NewText,
+    purse: Purse | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Examined:
     """Have the referee measure a model on new text alone: what it knows of the task's own by heart is no help.
@@ -264,7 +282,8 @@ def examine_on_new_text(
         AutoresearchError: as there.
     """
     began = time.monotonic()
-    evaluation = _ask_examinee(task, _examinee(task, model, bench), new.documents, draw, challenges, cancelled)
+    examinee = _examinee(task, model, bench, purse or Purse())
+    evaluation = _ask_examinee(task, examinee, new.documents, draw, challenges, cancelled)
     # What is impossible on the task's own text may be luck on an easier one.
     floor = task.metric.floor if new.level is not None else None
     examined = _examined(task, evaluation, new.cost, floor)
@@ -296,7 +315,7 @@ def _unigram(documents: Tokens) -> float:
     return float(-(shares[shares > 0] * np.log2(shares[shares > 0])).sum())
 
 
-def _examinee(task: Task, model: Model, bench: Bench) -> Examinee:
+def _examinee(task: Task, model: Model, bench: Bench, purse: Purse) -> Examinee:
     from autoresearch.run.referee import Examinee
 
     assert task.evaluation is not None
@@ -312,6 +331,7 @@ def _examinee(task: Task, model: Model, bench: Bench) -> Examinee:
         threads=bench.threads,
         device=bench.device,
         python=bench.python,
+        purse=purse,
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,21 +17,21 @@ from autoresearch.record.kinds import TITLE_CHARACTERS, BlobRef, Proposer, Run, 
 from autoresearch.run.bench import (
     MIB,
     Bench,
-    bounded,
+    Cost,
+    Purse,
     command_words,
     device_name,
     environment,
     fault_of_program,
-    is_over,
     job_limits,
-    known_cost_ms,
-    over_budget,
+    known_cost,
     program_files,
+    purse_of,
     remember_cost,
     runs_library,
     task_data,
 )
-from autoresearch.run.data import without
+from autoresearch.run.data import copied, without
 from autoresearch.run.evaluating import Model, evaluate, examine, examine_on_new_text
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.execute import execute
@@ -110,9 +111,9 @@ def measure(
     """Run the plan in the sandbox and wait for its end. Whatever the program does, this returns how it ended.
 
     With a ``world`` the program is trained on its data and the model measured on its text, for which no program can
-    have been made. What a run may cost follows from what the baseline costs here (:mod:`autoresearch.run.bench`).
-    Where that is not known the baseline is run first. An ``own`` run that the system kills is not held against its
-    program.
+    have been made. What a run may cost, with all questions to its model, follows from what the baseline costs here
+    (:mod:`autoresearch.run.bench`). Where that is not known the baseline is run first. An ``own`` run that the system
+    kills is not held against its program.
     """
     if (fault := fault_of_program(task, plan.source)) is not None:
         outcome = Outcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
@@ -121,10 +122,6 @@ def measure(
     if own and outcome.status is RunStatus.CRASHED and outcome.reason == KILLED:
         reason = f"{KILLED}: most likely the machine's memory was used up"
         outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
-    if task.evaluation is not None and outcome.status is RunStatus.OK:
-        outcome = _refereed(task, plan.source, bench, outcome, world, cancelled)
-    if task.evaluator is not None and outcome.status is RunStatus.OK:
-        outcome = _evaluated(task, plan, bench, outcome, _evaluator_seed(task, plan, world), cancelled)
     return msgspec.structs.replace(
         outcome,
         reason=outcome.reason[:REASON_CHARACTERS],
@@ -142,40 +139,77 @@ def _within_budget(
     on_progress: Callable[[Progress], None] | None,
     cancelled: Callable[[], bool] | None,
 ) -> Outcome:
-    """The outcome of the training, with status over budget where it cost more than it may."""
-    limits = job_limits(task, bench.ceiling)
-    if plan.source_digest == source_digest(task.baseline.decode()):
-        outcome = trained(task, plan, bench, limits, world, on_progress, cancelled)
-        if outcome.status is RunStatus.OK:
-            remember_cost(task, bench, plan.budget, outcome)
+    """The outcome of training and questions, with status over budget where they cost more than they may."""
+    is_baseline = plan.source_digest == source_digest(task.baseline.decode())
+    baseline = None if is_baseline else known_cost(task, bench, plan.budget)
+    if baseline is None and not is_baseline:
+        baseline = _baseline_cost(task, bench, plan.budget, cancelled)
+    purse = purse_of(task, bench, baseline)
+    limits = purse.training_limits(job_limits(task, bench.ceiling))
+    outcome = trained(task, plan, bench, limits, world, on_progress, cancelled)
+    purse.pay_training(outcome)
+    if outcome.status is RunStatus.OK:
+        outcome = _asked(task, plan, bench, outcome, world, purse, cancelled)
+    if is_baseline and outcome.status is RunStatus.OK:
+        remember_cost(task, bench, plan.budget, purse.cost)
+    if (judged := judge_cost(task, bench, plan.budget, purse, outcome.status, cancelled)) is None:
         return outcome
-    baseline_ms = known_cost_ms(task, bench, plan.budget) or _baseline_ms(task, plan, bench, cancelled)
-    if baseline_ms is None:  # the baseline does not run here
-        return trained(task, plan, bench, limits, world, on_progress, cancelled)
-    bound = bounded(limits, task, bench, baseline_ms)
-    outcome = trained(task, plan, bench, bound, world, on_progress, cancelled)
-    was_stopped = outcome.status is RunStatus.OVER_BUDGET or (
-        outcome.status is RunStatus.TIMED_OUT and bound.seconds < limits.seconds
+    status, reason = judged
+    return msgspec.structs.replace(outcome, status=status, reason=reason, value=None)
+
+
+def judge_cost(
+    task: Task,
+    bench: Bench,
+    budget: float,
+    purse: Purse,
+    status: RunStatus,
+    cancelled: Callable[[], bool] | None,
+) -> tuple[RunStatus, str] | None:
+    """What follows from what a run with this budget cost that ended so; None where it is within what it may.
+
+    The baseline is measured once more before a run is over budget.
+    """
+    if (baseline := purse.baseline) is None:
+        return None
+    is_stopped = status is RunStatus.OVER_BUDGET or (
+        status is RunStatus.TIMED_OUT and purse.by_clock and purse.is_over(baseline)
     )
-    if not was_stopped and not (outcome.status is RunStatus.OK and is_over(task, bench, outcome, baseline_ms)):
-        return outcome
-    baseline_ms = _baseline_ms(task, plan, bench, cancelled) or baseline_ms
-    if is_over(task, bench, outcome, baseline_ms):
-        return over_budget(task, bench, outcome, baseline_ms)
-    if was_stopped:
+    if not is_stopped and not (status is RunStatus.OK and purse.is_over(baseline)):
+        return None
+    baseline = _baseline_cost(task, bench, budget, cancelled) or baseline
+    if purse.is_over(baseline):
+        return RunStatus.OVER_BUDGET, purse.sentence(baseline)
+    if is_stopped:
         reason = "it was stopped, because this machine is much slower than when the baseline was measured"
-        return msgspec.structs.replace(outcome, status=RunStatus.CANCELLED, reason=reason)
-    return outcome
+        return RunStatus.CANCELLED, reason
+    return None
 
 
-def _baseline_ms(task: Task, plan: Plan, bench: Bench, cancelled: Callable[[], bool] | None) -> int | None:
-    """Run the baseline for its cost; None where it does not end well."""
-    baseline = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), budget=plan.budget)
-    # Its checkpoint must not take the place of another's.
-    outcome = trained(task, baseline, bench.beside("baseline"), job_limits(task, bench.ceiling), None, None, cancelled)
+def question_purse(task: Task, bench: Bench, cancelled: Callable[[], bool] | None) -> Purse:
+    """The purse of a model that is asked alone, trained elsewhere with the task's budget."""
+    budget = float(task.budget.amount)
+    baseline = known_cost(task, bench, budget) or _baseline_cost(task, bench, budget, cancelled)
+    return purse_of(task, bench, baseline, asked_alone=True)
+
+
+def _baseline_cost(task: Task, bench: Bench, budget: float, cancelled: Callable[[], bool] | None) -> Cost | None:
+    """Run the baseline for its cost; None where it does not end well.
+
+    Where its answers come to no number, runs are bounded by its training alone.
+    """
+    plan = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), budget=budget)
+    here, purse = bench.beside("baseline"), purse_of(task, bench)  # its checkpoint must not take another's place
+    outcome = trained(task, plan, here, job_limits(task, bench.ceiling), None, None, cancelled)
     if outcome.status is not RunStatus.OK:
         return None
-    return remember_cost(task, bench, plan.budget, outcome)
+    purse.pay_training(outcome)
+    asked = _asked(task, plan, here, outcome, None, purse, cancelled)
+    if asked.status is RunStatus.CANCELLED:
+        return None
+    cost = purse.cost if asked.status is RunStatus.OK else Cost(purse.cost.training_ms)
+    remember_cost(task, bench, budget, cost)
+    return cost
 
 
 def trained(
@@ -188,11 +222,9 @@ def trained(
     cancelled: Callable[[], bool] | None,
 ) -> Outcome:
     """Train a plan's program in the sandbox, without judging what it cost or what it left."""
-    data, hidden = task_data(task, bench) if world is None or world.data is None else world.data, task.hidden
+    data = task_data(task, bench) if world is None or world.data is None else world.data
     files = {**program_files(plan.source), **task.harness}
-    files = {name: text for name, text in files.items() if name not in hidden}
-    if data is not None and hidden:
-        data = without(data, hidden)
+    files = {name: text for name, text in files.items() if name not in task.hidden}
     if task.evaluator is not None:
         limits = replace(limits, checkpoint_bytes=task.evaluator.artifact_mib * MIB)
     command = command_words(task.recipe.command)
@@ -203,7 +235,6 @@ def trained(
         library=runs_library(command),
         copied=tuple(files),
         foreign=bench.foreign,
-        data=data,
         mounts=tuple(Path(mount).expanduser() for mount in task.mounts.values()),
         limits=limits,
         seed=plan.seed,
@@ -217,7 +248,35 @@ def trained(
         python=bench.python,
         artifact=task.evaluator.artifact if task.evaluator else "",
     )
-    return execute(job, level=bench.level, on_progress=on_progress, cancelled=cancelled)
+    with _shown(task, bench, data) as shown:
+        return execute(replace(job, data=shown), level=bench.level, on_progress=on_progress, cancelled=cancelled)
+
+
+@contextmanager
+def _shown(task: Task, bench: Bench, data: Path | None) -> Iterator[Path | None]:
+    """What a program sees of the data; where the task has other worlds, nothing but the content tells which it is."""
+    if data is not None and task.evaluation is not None and task.evaluation.world:
+        with copied(data, task.hidden, bench.data_cache) as folder:
+            yield folder
+    else:
+        yield without(data, task.hidden) if data is not None and task.hidden else data
+
+
+def _asked(
+    task: Task,
+    plan: Plan,
+    bench: Bench,
+    outcome: Outcome,
+    world: World | None,
+    purse: Purse,
+    cancelled: Callable[[], bool] | None,
+) -> Outcome:
+    """The outcome of a training with the number of the referee or evaluator, where the task has one."""
+    if task.evaluation is not None:
+        return _refereed(task, plan.source, bench, outcome, world, purse, cancelled)
+    if task.evaluator is not None:
+        return _evaluated(task, plan, bench, outcome, _evaluator_seed(task, plan, world), purse, cancelled)
+    return outcome
 
 
 def _refereed(
@@ -226,6 +285,7 @@ def _refereed(
     bench: Bench,
     outcome: Outcome,
     world: World | None,
+    purse: Purse,
     cancelled: Callable[[], bool] | None,
 ) -> Outcome:
     """The outcome with the referee's number, or with why there is none."""
@@ -236,10 +296,10 @@ def _refereed(
     draw, challenges = os.urandom(32), OWN_CHALLENGES
     if world is not None and world.text is not None:
         examined = examine_on_new_text(
-            task, model, bench, draw=draw, challenges=challenges, new=world.text, cancelled=cancelled
+            task, model, bench, draw=draw, challenges=challenges, new=world.text, purse=purse, cancelled=cancelled
         )
     else:
-        examined = examine(task, model, bench, draw=draw, challenges=challenges, cancelled=cancelled)
+        examined = examine(task, model, bench, draw=draw, challenges=challenges, purse=purse, cancelled=cancelled)
     return msgspec.structs.replace(
         outcome,
         status=examined.status,
@@ -259,14 +319,20 @@ def _evaluator_seed(task: Task, plan: Plan, world: World | None) -> int:
 
 
 def _evaluated(
-    task: Task, plan: Plan, bench: Bench, outcome: Outcome, seed: int, cancelled: Callable[[], bool] | None
+    task: Task,
+    plan: Plan,
+    bench: Bench,
+    outcome: Outcome,
+    seed: int,
+    purse: Purse,
+    cancelled: Callable[[], bool] | None,
 ) -> Outcome:
     """The outcome with the number of the task's evaluator, or with why there is none."""
     assert task.evaluator is not None
     if outcome.checkpoint is None:
         reason = f"it left no plain file {task.evaluator.artifact} in its working folder"
         return msgspec.structs.replace(outcome, status=RunStatus.INVALID, reason=reason)
-    evaluated = evaluate(task, plan.source, outcome.checkpoint, bench, seed, cancelled)
+    evaluated = evaluate(task, plan.source, outcome.checkpoint, bench, seed, cancelled, purse=purse)
     return msgspec.structs.replace(
         outcome,
         status=evaluated.status,

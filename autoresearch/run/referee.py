@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from autoresearch.judging.statistics import is_honest
+from autoresearch.run.bench import ANSWERING, Purse
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Limits
 from autoresearch.run.sandbox.layout import Interpreter
@@ -98,7 +99,8 @@ class Examinee:
     """A trained model: the files that build it (with train.py among them), its checkpoint, and where it is asked.
 
     ``values`` is how many numbers the checkpoint may hold. With ``shuffled``, a seed, it is asked with the numbers of
-    each tensor in another order.
+    each tensor in another order. ``purse`` is what the questions may cost: a model that trains while it is asked pays
+    for it like for any training.
     """
 
     files: Mapping[str, bytes]
@@ -112,6 +114,7 @@ class Examinee:
     shuffled: int | None = None
     foreign: bool = True
     python: Interpreter | None = None
+    purse: Purse = field(default_factory=Purse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,7 @@ def referee(
         return _failed(RunStatus.INVALID, fault)
     count, length = documents.shape
     question = {"documents": count, "length": length, "vocabulary": vocabulary}
-    said, first = _ask(examinee, question, documents.tobytes(), count * length, cancelled)
+    said, first = _ask(examinee, question, documents, length, cancelled)
     if isinstance(said, Evaluation):
         return said
     losses = said.reshape(count, length).astype(np.float64)
@@ -174,7 +177,7 @@ def referee(
     rows, cuts = _positions(committed, count, length, min(challenges, count, _ANSWER_BYTES // (4 * vocabulary)))
     beginnings = _beginnings(documents, rows, cuts)
     question = {"documents": len(rows), "length": length, "vocabulary": vocabulary, "lengths": (cuts + 1).tolist()}
-    said, second = _ask(examinee, question, beginnings.tobytes(), len(rows) * vocabulary, cancelled)
+    said, second = _ask(examinee, question, beginnings, vocabulary, cancelled)
     if isinstance(said, Evaluation):
         return replace(said, cpu_ms=first + second)
     counted = rows < (count if own is None else own)
@@ -185,9 +188,12 @@ def referee(
 
 
 def _ask(
-    examinee: Examinee, question: dict[str, object], tokens: bytes, answers: int, cancelled: Callable[[], bool] | None
+    examinee: Examinee, question: dict[str, object], rows: Tokens, width: int, cancelled: Callable[[], bool] | None
 ) -> tuple[NDArray[np.float32] | Evaluation, int]:
-    """Put one question to the model in a sandbox of its own: its numbers, or why there are none; milliseconds."""
+    """Put one question to the model in a sandbox of its own: its numbers, or why there are none; milliseconds.
+
+    ``width`` is how many numbers it answers for each of the ``rows``.
+    """
     weights = examinee.checkpoint.read_bytes()
     files = {
         **examinee.files,
@@ -195,14 +201,15 @@ def _ask(
         "question.json": json.dumps(question).encode(),
         "weights.safetensors": weights if examinee.shuffled is None else shuffled_weights(weights, examinee.shuffled),
     }
-    folder = examinee.scratch / "answers"
+    folder, answers = examinee.scratch / "answers", len(rows) * width
+    limits = examinee.purse.question_limits(examinee.limits, asked=len(rows), weight=ANSWERING)
     job = Job(
         files,
-        text=tokens,
+        text=rows.tobytes(),
         foreign=examinee.foreign,
         entry=_ENTRY,
         copied=tuple(examinee.files),
-        limits=replace(examinee.limits, checkpoint_bytes=4 * answers),
+        limits=replace(limits, checkpoint_bytes=4 * answers),
         threads=examinee.threads,
         device=examinee.device,
         metric_source="stdout",
@@ -211,6 +218,7 @@ def _ask(
         python=examinee.python,
     )
     outcome = execute(job, level=examinee.level, cancelled=cancelled)
+    examinee.purse.pay_question(outcome, asked=len(rows), weight=ANSWERING)
     if outcome.status is not RunStatus.OK:
         return _failed(outcome.status, outcome.reason, outcome.cpu_ms), outcome.cpu_ms
     content = outcome.checkpoint.read_bytes() if outcome.checkpoint else b""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.run.bench import Bench, known_cost_ms
+from autoresearch.run.bench import Bench, known_cost
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
@@ -22,12 +22,12 @@ def test_a_first_run_that_trains_on_is_over_budget(tmp_path: Path, own: bool) ->
     task = load_task(evaluated_task(tmp_path / "fit"))
     bench = Bench(detect_level()[0], 1, "cpu", tmp_path / "data", tmp_path / "scratch")
     plan = plan_as_it_stands(task, TRAINS_ON)
-    assert known_cost_ms(task, bench, plan.budget) is None
+    assert known_cost(task, bench, plan.budget) is None
 
     found = measure(task, plan, bench, own=own)
 
     assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
     assert "the baseline takes" in found.reason
-    assert known_cost_ms(task, bench, plan.budget) is not None
+    assert known_cost(task, bench, plan.budget) is not None
     honest = plan_as_it_stands(task, FIT.replace("THRESHOLD = 0.5", "THRESHOLD = 0.6"))
     assert measure(task, honest, bench, own=own).status is RunStatus.OK

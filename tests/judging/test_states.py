@@ -267,6 +267,48 @@ def test_a_parent_that_does_worse_than_its_number_confirms_no_child() -> None:
     assert word(*QUORUM, *beside(1.2), lineage=Lineage(parent=None)).state is RunState.CONFIRMED
 
 
+def test_a_parent_that_is_worse_than_the_baseline_beside_it_confirms_no_child() -> None:
+    """The parent spoils itself in any world but the task's own: then each child looks better than it."""
+
+    def beside(who: int, *behind: float) -> Report:
+        return pairs(who, 0.5, 0.52)._replace(behind=behind)
+
+    assert word(*QUORUM, beside(1), beside(2)).state is RunState.CONFIRMED  # the parent is the baseline
+    assert word(*QUORUM, beside(1, -0.3, -0.2), beside(2, 0.03, 0.0)).state is RunState.CONFIRMED
+    for noise in (NOISE, 0.0):
+        spoiled = [beside(who, 0.52, 0.5) for who in range(1, 7)]
+        for count in range(1, 7):
+            found = word(*QUORUM, *spoiled[:count], voters=9, noise=noise)
+            assert (found.state, found.value, found.improvement) == (RunState.PROVISIONAL, None, None)
+            assert (found.evidence.compared, found.evidence.behind) == (0, count)
+    # What is left decides as if those had not spoken.
+    honest = [pairs(who, 0.001, -0.001) for who in (3, 4, 5, 6)]
+    assert word(*QUORUM, *spoiled[:2], *honest, voters=9) == word(*QUORUM, *honest, voters=9)._replace(
+        voters=6, evidence=word(*QUORUM, *spoiled[:2], *honest, voters=9).evidence
+    )
+    # One that lies about the baseline loses its own pairs alone.
+    lied = [pairs(1, 0.3, 0.3)._replace(behind=(9.0, 9.0)), pairs(2, 0.3, 0.3), pairs(3, 0.31, 0.3)]
+    assert word(*QUORUM, *lied[:2]).state is RunState.PROVISIONAL
+    assert word(*QUORUM, *lied).state is RunState.CONFIRMED
+
+
+@pytest.mark.parametrize("behind", [0.0, 1.0, 2.0, 3.0, 5.0])
+def test_an_unchanged_child_of_a_parent_that_spoils_itself_is_as_good_as_never_confirmed(behind: float) -> None:
+    rng, confirmed, tries = random.Random(1), 0, 400
+    for _ in range(tries):
+        reports = []
+        for who in range(1, 7):
+            baseline, parent, child = (
+                [1.0 + worse * NOISE + rng.gauss(0, NOISE) for _ in range(2)] for worse in (0.0, behind, 0.0)
+            )
+            gains = [one - other for one, other in zip(parent, child, strict=True)]
+            lost = tuple(one - other for one, other in zip(parent, baseline, strict=True))
+            reports.append(pairs(who, *gains)._replace(behind=lost))
+        looks = [word(*QUORUM, *reports[:count], voters=9, minimum_effect=NOISE / 2) for count in range(2, 7)]
+        confirmed += any(found.state is RunState.CONFIRMED for found in looks)
+    assert confirmed <= 0.02 * tries
+
+
 def test_a_run_that_collapses_as_a_parent_is_disputed() -> None:
     def known(*found: float) -> RunState:
         return word(*QUORUM, lineage=Lineage(claim=1.0, as_parent=found)).state

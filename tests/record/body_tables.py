@@ -95,6 +95,7 @@ MEANS = {
     "verification.seeds": "the seeds that it used, in order",
     "verification.values": "the child's values, one for each seed",
     "verification.parent_values": "the parent's values, one for each seed",
+    "verification.baseline_values": "those of the task's baseline; empty where the parent is the baseline",
     "verification.salt": "what opens the commitment; it is no part of the digest",
     "claim.until": "when it ends, Unix time in ms",
     "claim.replicate": "as in a run",

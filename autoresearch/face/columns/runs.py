@@ -348,9 +348,11 @@ VERIFIED_COLUMNS: Columns[VerifiedView] = (
 
 
 def pairs(one: Measured) -> str:
-    """The pairs of a replication: the parent's value, then the run's."""
+    """The pairs of a replication: the parent's value, then the run's; behind them what the task's baseline came to."""
     both = zip(one.parent_values, one.values, strict=False)
-    return ", ".join(f"{value(before)} → {value(after)}" for before, after in both)
+    shown = ", ".join(f"{value(before)} → {value(after)}" for before, after in both)
+    beside = ", ".join(map(value, one.baseline_values))
+    return f"{shown} (baseline {beside})" if beside else shown
 
 
 def answers_checked(one: Measured) -> str:

@@ -425,7 +425,9 @@ def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Re
         return report._replace(passed=passed, values=(log.tasks.sign(run.task) * check.value,))
     if not len(check.values) == len(check.parent_values) == len(check.seeds) == PAIRS:
         return None
-    if any(abs(value) > _BEYOND for value in (*check.values, *check.parent_values)):
+    if len(check.baseline_values) not in (0, PAIRS):
+        return None
+    if any(abs(value) > _BEYOND for value in (*check.values, *check.parent_values, *check.baseline_values)):
         return None
     sign = log.tasks.sign(run.task)
     # The differences of pairs on one machine can be compared across hardware, the values cannot.
@@ -433,6 +435,10 @@ def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Re
     pairs = zip(check.parent_values, check.values, strict=True)
     return report._replace(
         improvements=tuple(sign * (before - after) for before, after in pairs),
+        behind=tuple(
+            sign * (parent - baseline)
+            for parent, baseline in zip(check.parent_values, check.baseline_values, strict=bool(check.baseline_values))
+        ),
         values=tuple(sign * value for value in check.values) if comparable_here else (),
         parents=tuple(sign * value for value in check.parent_values) if comparable_here else (),
     )

@@ -114,6 +114,7 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
         else:
             stop = failed
     is_ok = stop.status is RunStatus.OK
+    answered = (0, 0) if watch.checkpoint is None else watch.answered or (duration_ms, watch.used.cpu_ms)
     return Outcome(
         status=stop.status,
         reason=stop.reason,
@@ -124,6 +125,8 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
         checkpoint=watch.checkpoint.finish(keep=is_ok) if watch.checkpoint else None,
         duration_ms=duration_ms,
         sandbox=int(level),
+        answered_ms=answered[0],
+        answered_cpu_ms=answered[1],
         **msgspec.structs.asdict(watch.used),
     )
 

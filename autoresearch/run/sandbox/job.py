@@ -171,11 +171,17 @@ class Used(msgspec.Struct, frozen=True):
 
 
 class Outcome(RunOutcome, frozen=True, kw_only=True):
-    """How a job ended, and the files that it left on this machine; every process of it is gone."""
+    """How a job ended, and the files that it left on this machine; every process of it is gone.
+
+    Of a job with a checkpoint channel ``answered_ms`` and ``answered_cpu_ms`` are how long it had run, and what it had
+    used, when the first byte came there: all of it, where none came before its end.
+    """
 
     status: RunStatus
     log: bytes = b""
     checkpoint: Path | None = None
+    answered_ms: int = 0
+    answered_cpu_ms: int = 0
 
     @property
     def used(self) -> Used:

@@ -141,6 +141,7 @@ class Watch:
     ready: bytes = b""
     used: Used = field(default_factory=Used)
     looks: int = 0
+    answered: tuple[int, int] | None = None  # wall-clock and processor ms when the first byte of its checkpoint came
 
 
 def supervise(
@@ -163,11 +164,16 @@ def supervise(
             for descriptor in _feed(running, watch, ready):
                 poller.unregister(descriptor)
             now = time.monotonic()
+            answers = watch.answered is None and watch.checkpoint is not None and watch.checkpoint.received > 0
+            next_look = now if answers else next_look
             stop = _over_a_cap(watch)
             if stop is None and ended not in ready:
                 stop = over_time(watch.job.limits) if now >= deadline else None
                 if stop is None and now >= next_look:
                     stop = _look(running, watch, on_progress, cancelled)
+                    if answers:
+                        begun = deadline - watch.job.limits.seconds
+                        watch.answered = round(1000 * (now - begun)), watch.used.cpu_ms
                     next_look = now + (_EARLY_LOOK_SECONDS if watch.looks < _EARLY_LOOKS else _LOOK_SECONDS)
             if stop is not None or ended in ready:
                 return stop

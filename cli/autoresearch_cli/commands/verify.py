@@ -41,7 +41,7 @@ from autoresearch_cli.watching import Watch, choose_display, text_in
 
 COMMITTED = "committed"
 # What an event tells of a measurement.
-MEASURED = ("id", "stage", "round", "verdict", "value", "values", "parent_values", "metrics")
+MEASURED = ("id", "stage", "round", "verdict", "value", "values", "parent_values", "baseline_values", "metrics")
 app = command_app()
 
 

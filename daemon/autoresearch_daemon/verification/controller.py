@@ -227,6 +227,7 @@ class VerificationController:
             "value": body.value,
             "values": list(body.values),
             "parent_values": list(body.parent_values),
+            "baseline_values": list(body.baseline_values),
             "metrics": dict(body.metrics),
         }
         what = f"{body.stage} of {short_id(body.run)}: {body.verdict}"

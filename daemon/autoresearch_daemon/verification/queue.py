@@ -16,7 +16,7 @@ from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refu
 from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.log.standing.context import participant_of
 from autoresearch.log.standing.jobs import VerificationJob, job_for, make_job, next_job, repeated_job
-from autoresearch.log.standing.verification import bears_out, tolerance_of
+from autoresearch.log.standing.verification import bears_out, is_state_only, tolerance_of
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import BlobRef, Run, Verification
 from autoresearch.record.record import Record
@@ -182,6 +182,7 @@ class VerificationQueue:
             seeds=list(check.seeds),
             values=found.values,
             parent_values=found.parent_values,
+            baseline_values=found.baseline_values,
             proof=check.proof,
             device=found.device[:120],
             sandbox=found.sandbox,
@@ -228,6 +229,7 @@ class VerificationQueue:
             parent_checkpoint=parent_checkpoint,
             replicate=run.replicate,
             claim=run.value,
+            state_only=is_state_only(run),
         )
         self._names += 1
         name = f"job-{self._names}"

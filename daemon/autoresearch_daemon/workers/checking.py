@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -14,9 +15,9 @@ from autoresearch.judging.committee import challenge_draw, text_seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.judging.statistics import STANDARD_ERROR
 from autoresearch.record.kinds import RunOutcome
-from autoresearch.run.bench import Bench, device_name, fault_of_program
+from autoresearch.run.bench import Bench, Purse, device_name, fault_of_program
 from autoresearch.run.evaluating import Model, evaluate, examine, fault_of_artifact
-from autoresearch.run.experiment import abandoned, measure, plan_as_it_stands
+from autoresearch.run.experiment import abandoned, judge_cost, measure, plan_as_it_stands, question_purse
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.texts import World, drawn_world
 from autoresearch.task.model import Task, evaluation_seed, seed_for
@@ -26,6 +27,8 @@ from autoresearch_daemon.workers import protocol
 
 # A share of false losses of half a percent shows with more than 99 %.
 CHALLENGES = 2048
+# What is run, as a reason names it.
+_BASELINE, _PARENT, _RUN, _WORLD = "the task's baseline", "its parent", "the run", "a world for it"
 
 
 def carry_out_check(
@@ -57,33 +60,44 @@ def carry_out_check(
     if model is not None and check.stage == EVALUATE:
         return _examined(assignment, check, task, bench, model, parent, cancelled)
     began = time.monotonic()
-    done: list[RunOutcome] = []
-    programs = [check.source]
+    done: list[tuple[str, RunOutcome]] = []
+    programs = {_RUN: check.source}
     drawn: Sequence[tuple[int | None, int | None]] = [(None, None)]
     if check.stage == REPLICATE and check.parent_source is not None:
-        programs = [check.parent_source, check.source]
+        programs = _compared_programs(task, check.source, check.parent_source)
         drawn = list(zip(check.seeds, text_seeds(ecvrf.output(check.proof), len(check.seeds)), strict=True))
     wanted = len(drawn) * len(programs)
 
     def tell(progress: Progress) -> None:
         on_progress((len(done) + progress.fraction) / wanted, progress)
 
-    def run(source: str, seed: int | None, world: World | None) -> bool:
-        plan = plan_as_it_stands(task, source, replicate=check.replicate)
+    def run(name: str, seed: int | None, world: World | None) -> bool:
+        plan = plan_as_it_stands(task, programs[name], replicate=check.replicate)
         if seed is not None:
             plan = msgspec.structs.replace(plan, seed=seed)
         outcome = measure(task, plan, bench, world=world, on_progress=tell, cancelled=cancelled)
-        done.append(outcome)
+        done.append((name, outcome))
         return outcome.status is RunStatus.OK and outcome.value is not None
 
     try:
         for seed, world_seed in drawn:  # what a program knew of the task's own world is no help in a pair
             world = None if world_seed is None else drawn_world(task, world_seed, bench)
-            if not all(run(source, seed, world) for source in programs):
+            if not all(run(name, seed, world) for name in programs):
                 break
     except TimedOut as error:  # making the world took too long here
-        done.append(abandoned(str(error)))
-    return _verified(assignment, check, done, wanted, int(1000 * (time.monotonic() - began)))
+        done.append((_WORLD, abandoned(str(error))))
+    return _verified(assignment, check, task, done, wanted, int(1000 * (time.monotonic() - began)))
+
+
+def _compared_programs(task: Task, source: str, parent: str) -> dict[str, str]:
+    """What is run in each world of a pair, in order.
+
+    A parent that is good in the task's own world alone makes any child look better. So the task's baseline runs there
+    too, unless it is one of the two.
+    """
+    baseline = task.baseline.decode()
+    beside = {} if any(_is_named(one, source_digest(baseline)) for one in (parent, source)) else {_BASELINE: baseline}
+    return {**beside, _PARENT: parent, _RUN: source}
 
 
 def _is_named(source: str, digest: bytes) -> bool:
@@ -110,8 +124,12 @@ def _evaluated(
     fault = fault_of_program(task, model.source) or fault_of_artifact(task, model.checkpoint)
     if fault is not None:
         return msgspec.structs.replace(verified, verdict="fail", reason=fault)
-    evaluation = evaluate(task, model.source, model.checkpoint, bench, seed, cancelled)
-    verified = msgspec.structs.replace(verified, duration_ms=evaluation.duration_ms, value=evaluation.value)
+    purse = _purse(check, task, bench, cancelled)
+    evaluation = evaluate(task, model.source, model.checkpoint, bench, seed, cancelled, purse=purse)
+    verified = msgspec.structs.replace(verified, duration_ms=evaluation.duration_ms)
+    if (over := _over_budget(task, bench, purse, evaluation.status, cancelled)) is not None:
+        return msgspec.structs.replace(verified, verdict=over[0], reason=over[1])
+    verified = msgspec.structs.replace(verified, value=evaluation.value)
     if evaluation.status is RunStatus.OK:
         error = evaluation.metrics.get(STANDARD_ERROR, math.nan)
         stated = {STANDARD_ERROR: error} if math.isfinite(error) else {}
@@ -129,7 +147,7 @@ def _examined(
     parent: Model | None,
     cancelled: Callable[[], bool],
 ) -> protocol.Verified:
-    draw = challenge_draw(ecvrf.output(check.proof))
+    draw, purse = challenge_draw(ecvrf.output(check.proof)), _purse(check, task, bench, cancelled)
     fresh_seed = check.seeds[0] if check.seeds else None
     verified = protocol.Verified(
         assignment=assignment,
@@ -147,11 +165,14 @@ def _examined(
             challenges=CHALLENGES,
             fresh_seed=fresh_seed,
             parent=parent,
+            purse=purse,
             cancelled=cancelled,
         )
     except TimedOut as error:  # writing the text for it took too long here
         return msgspec.structs.replace(verified, verdict="error", reason=str(error))
     verified = msgspec.structs.replace(verified, duration_ms=examined.duration_ms)
+    if (over := _over_budget(task, bench, purse, examined.status, cancelled)) is not None:
+        return msgspec.structs.replace(verified, verdict=over[0], reason=over[1])
     if examined.status is not RunStatus.OK:
         verdict = "error" if examined.status in NOT_EVALUATED else "fail"
         reason = f"{examined.status}: {examined.reason}"
@@ -170,20 +191,45 @@ def _examined(
     )
 
 
+def _purse(check: protocol.Check, task: Task, bench: Bench, cancelled: Callable[[], bool]) -> Purse:
+    """What the answers may cost. A learned state claims no budget: the task's limits alone bound those."""
+    return Purse() if check.state_only else question_purse(task, bench, cancelled)
+
+
+def _over_budget(
+    task: Task, bench: Bench, purse: Purse, status: RunStatus, cancelled: Callable[[], bool]
+) -> tuple[Literal["fail", "error"], str] | None:
+    """Verdict and reason where a model that was asked alone cost more than it may, or was stopped before that."""
+    judged = judge_cost(task, bench, float(task.budget.amount), purse, status, cancelled)
+    if judged is None:
+        return None
+    ended, reason = judged
+    return "error" if ended in NOT_EVALUATED else "fail", f"{ended}: {reason}"
+
+
 def _verified(
-    assignment: str, check: protocol.Check, done: list[RunOutcome], wanted: int, duration_ms: int
+    assignment: str,
+    check: protocol.Check,
+    task: Task,
+    done: list[tuple[str, RunOutcome]],
+    wanted: int,
+    duration_ms: int,
 ) -> protocol.Verified:
-    last = done[-1]
-    values = [outcome.value for outcome in done if outcome.value is not None]
+    name, last = done[-1]
+    values: dict[str, list[float]] = {_BASELINE: [], _PARENT: [], _RUN: []}
+    for which, outcome in done:
+        if outcome.value is not None:
+            values[which].append(outcome.value)
     verified = protocol.Verified(
         assignment=assignment, verdict="pass", device=last.device, sandbox=last.sandbox, duration_ms=duration_ms
     )
-    if len(values) < wanted:
-        # What a person or this machine's sandbox stopped says nothing of the run, nor does its parent's failure.
-        is_parent = check.stage == REPLICATE and len(done) % 2 == 1
-        at_fault = not is_parent and last.status in PROGRAM_AT_FAULT
-        reason = f"{'its parent: ' if is_parent else ''}{last.status}: {last.reason}"
+    if sum(map(len, values.values())) < wanted:
+        # What a person or this machine's sandbox stopped says nothing of the run, nor does the others' failure.
+        at_fault = name == _RUN and last.status in PROGRAM_AT_FAULT
+        reason = f"{'' if name == _RUN else f'{name}: '}{last.status}: {last.reason}"
         return msgspec.structs.replace(verified, verdict="fail" if at_fault else "error", reason=reason)
     if check.stage != REPLICATE:
-        return msgspec.structs.replace(verified, value=values[0])
-    return msgspec.structs.replace(verified, parent_values=values[0::2], values=values[1::2])
+        return msgspec.structs.replace(verified, value=values[_RUN][0])
+    is_baseline = _is_named(check.source, source_digest(task.baseline.decode()))
+    beside = values[_RUN if is_baseline else _BASELINE]
+    return msgspec.structs.replace(verified, values=values[_RUN], parent_values=values[_PARENT], baseline_values=beside)

@@ -69,6 +69,7 @@ class Verified(Message, frozen=True, kw_only=True):
     value: float | None = None
     values: list[float] = []
     parent_values: list[float] = []
+    baseline_values: list[float] = []
     metrics: dict[str, float] = {}
     reason: str = ""
     device: str = ""
@@ -99,7 +100,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     To ``evaluate`` it, the referee asks its checkpoint (a blob), on new text from ``seeds`` as well, beside its
     parent's where there is one; without a checkpoint the run is repeated. To ``replicate`` it, it is run beside its
-    parent with each of ``seeds``.
+    parent and the task's baseline with each of ``seeds``. ``state_only``: it claims what its learned state is worth,
+    and no budget.
     """
 
     run: bytes
@@ -115,6 +117,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     parent_checkpoint: bytes | None
     replicate: int
     claim: float | None
+    state_only: bool = False
 
 
 class Work(Message, frozen=True, kw_only=True):

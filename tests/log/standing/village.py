@@ -136,8 +136,10 @@ class Village:
             body = Verification(run=run.id, stage=stage, round=number, verdict=verdict, proof=proof)
             self.append(who, "verification", body, [run.id])
 
-    def replicate(self, run: Record, before: float, after: float, *people: KeyPair) -> list[Record]:
-        """These people run it beside its parent, twice each."""
+    def replicate(
+        self, run: Record, before: float, after: float, *people: KeyPair, beside: Sequence[float] = ()
+    ) -> list[Record]:
+        """These people run it beside its parent, twice each; ``beside`` is what the task's baseline comes to there."""
         done = []
         for who in people:
             proof = ecvrf.prove(bytes(who.key), question(run.id, REPLICATE, 0))
@@ -150,6 +152,7 @@ class Village:
                 seeds=drawn,
                 values=[after, after + 0.01],
                 parent_values=[before, before + 0.01],
+                baseline_values=list(beside),
                 duration_ms=240_000,
             )
             done.append(self.verify(who, body))

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from autoresearch.judging.statistics import Findings, has_learned_nothing
-from autoresearch.run.bench import Bench, remember_cost, task_data
+from autoresearch.run.bench import Bench, Cost, remember_cost, task_data
 from autoresearch.run.evaluating import Model, examine
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.sandbox.job import Outcome
@@ -80,8 +80,7 @@ def test_who_carries_the_tasks_own_world_loses_in_another(bench: Bench) -> None:
     cheat = carrying(data)
 
     # What the cheat costs is another test's: here it may cost more than the baseline, which is measured after it.
-    generous = Outcome(status=RunStatus.OK, reason="", cpu_ms=120_000)
-    remember_cost(task, bench, float(task.budget.amount), generous)
+    remember_cost(task, bench, float(task.budget.amount), Cost(training_ms=120_000, asked=1024))
     cheats = [run(task, cheat, bench, world, own=True) for world in (None, 5)]
     at_home, elsewhere = (
         (run(task, TRAIN, bench, world), found) for world, found in zip((None, 5), cheats, strict=True)

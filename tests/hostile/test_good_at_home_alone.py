@@ -1,0 +1,182 @@
+"""A program that spoils itself in any world but the task's own: what it sees of a world, and what its pairs say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_daemon.workers import protocol
+from autoresearch_daemon.workers.checking import carry_out_check
+
+from autoresearch.judging import ecvrf
+from autoresearch.judging.committee import question, seeds
+from autoresearch.judging.states import REPLICATE
+from autoresearch.log.standing.verification import judgement
+from autoresearch.record.kinds import Verification
+from autoresearch.run.bench import Bench, job_limits, task_data
+from autoresearch.run.experiment import measure, plan_as_it_stands, trained
+from autoresearch.run.sandbox.job import Level
+from autoresearch.run.texts import World, drawn_world
+from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest
+from autoresearch.words import RunState
+from tests.conftest import Once
+from tests.log.standing.village import ANN, BEN, CEM, EVE, Village
+from tests.run.refereeing.programs import edited
+from tests.run.refereeing.small_task import TRAIN, small_task
+from tests.run.sandbox.conftest import level
+from tests.walls import best_level
+
+__all__ = ["level"]  # the fixture
+
+# All that a program can ask the system about its data, apart from their content and what is another one each time.
+LOOKING = """
+import json, os, re, subprocess, sys
+from datetime import UTC, datetime
+folder = os.environ["AUTORESEARCH_DATA"]
+named = [(folder, folder), *((name, os.path.join(folder, name)) for name in os.listdir(folder))]
+facts = {"path": folder, "statfs": os.statvfs(folder)[0]}
+for name, path in named:
+    seen = os.stat(path)
+    facts[name] = [seen.st_size, seen.st_mode, seen.st_nlink, seen.st_uid, seen.st_gid, seen.st_blocks, seen.st_blksize]
+    facts[name] += [os.listxattr(path), os.path.realpath(path), os.access(path, os.W_OK)]
+    facts[f"times of {name}"] = [seen.st_mtime, seen.st_ctime, seen.st_atime]
+    born = subprocess.run(["stat", "-c", "%w", path], capture_output=True, text=True, env={"TZ": "UTC"}).stdout.strip()
+    if born != "-":  # as 2026-11-24 09:07:27.123456789 +0000
+        born = datetime.fromisoformat(born[:26]).replace(tzinfo=UTC).timestamp()
+        facts[f"times of {name}"].append(born)
+try:
+    mounts = open("/proc/self/mountinfo").readlines()
+except OSError:  # below bubblewrap
+    mounts = []
+facts["mount"] = [
+    re.sub(r"^\\d+ \\d+ |(master|shared):\\d+ ", "", line) for line in mounts if " /data " in line or folder in line
+]
+print(json.dumps(facts))
+sys.exit(3)
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path, once: Once) -> Bench:
+    for place in (tmp_path, *tmp_path.parents[:2]):
+        place.chmod(0o755)
+    (tmp_path / "scratch").mkdir(mode=0o755)
+    return Bench(best_level(), 1, "cpu", once("purse-cache", lambda _: None), tmp_path / "scratch")
+
+
+def facts(task: Task, bench: Bench, world: World | None) -> dict[str, object]:
+    """What the program sees, the random name of a folder put aside; its files are as old as the run."""
+    began = time.time()
+    plan, limits = plan_as_it_stands(task, LOOKING), job_limits(task, bench.ceiling)
+    outcome = trained(task, plan, bench, limits, world, None, None)
+    seen = json.loads(re.sub(r"autoresearch-scratch-\w+", "RANDOM", outcome.log.decode()))
+    times = {name: seen.pop(name) for name in list(seen) if name.startswith("times of")}
+    assert len(times) == len(task.data)  # the folder, and all files but the hidden one
+    for name, stamps in times.items():
+        assert min(stamps) > began - 0.1, name  # clocks of file systems tick every hundredth of a second
+    return seen
+
+
+def test_nothing_but_the_content_tells_a_drawn_world_from_the_task_s_own(bench: Bench, level: Level) -> None:
+    task = small_task()
+    bench = Bench(level, 1, "cpu", bench.data_cache, bench.scratch)
+    assert task_data(task, bench) is not None
+    world = drawn_world(task, 7, bench)
+    assert world is not None
+
+    assert facts(task, bench, None) == facts(task, bench, world)
+
+
+@pytest.mark.parametrize(
+    ("beside", "state", "compared"),
+    [
+        ((), RunState.CONFIRMED, 2),
+        ((1.2, 1.21), RunState.CONFIRMED, 2),
+        ((1.4, 1.3), RunState.CONFIRMED, 2),
+        ((0.9, 0.91), RunState.PROVISIONAL, 0),
+        ((0.9,), RunState.PROVISIONAL, 0),  # these are no two pairs, and count for nothing
+        ((1e200, 1e200), RunState.PROVISIONAL, 0),
+    ],
+)
+def test_pairs_count_where_the_parent_is_no_worse_than_the_baseline(
+    tmp_path: Path, beside: tuple[float, ...], state: RunState, compared: int
+) -> None:
+    village = Village.at(tmp_path)
+    run = village.run(0.9, "child", by=ANN)
+    village.evaluate(run, 0.9, BEN, CEM, EVE)
+    village.replicate(run, 1.2, 0.9, BEN, CEM, beside=beside)
+
+    found = judgement(village.log, run.id)
+    assert (found.state, found.evidence.compared) == (state, compared)
+    village.log.close()
+
+
+def spoiled_elsewhere(task: Task, bench: Bench) -> str:
+    """A program that learns less where the training text is not the task's."""
+    data = task_data(task, bench)
+    assert data is not None
+    known = hashlib.sha256((data / "train.bin").read_bytes()).hexdigest()
+    digest = "__import__('hashlib').sha256(bytes(budget.data.flatten().tolist())).hexdigest()"
+    return edited(
+        (
+            "    budget = prepare.Budget()\n",
+            f"    budget = prepare.Budget()\n    if {digest} != {known!r}:\n"
+            "        for g in groups:\n            g['lr0'] = g['lr'] / 100\n",
+        ),
+        train=TRAIN,
+    )
+
+
+@pytest.mark.slow
+def test_a_parent_that_is_bad_in_drawn_worlds_confirms_no_child(bench: Bench, tmp_path: Path) -> None:
+    task = small_task()
+    task = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / 50))
+    parent = spoiled_elsewhere(task, bench)
+    at_home = [measure(task, plan_as_it_stands(task, source), bench).value for source in (TRAIN, parent)]
+    assert at_home[0] is not None
+    assert at_home[1] == pytest.approx(at_home[0], abs=0.02)  # as good as the baseline
+
+    child = TRAIN.replace("WEIGHT_DECAY = 0.1 ", "WEIGHT_DECAY = 0.11")  # a change that changes nothing
+    village = Village.at(tmp_path / "village")
+    run = village.run(1.0, "child", by=ANN, parent=village.run(1.2, "parent", by=ANN))
+    village.evaluate(run, 1.0, BEN, CEM, EVE)
+    for who in (BEN, CEM):
+        proof = ecvrf.prove(bytes(who.key), question(run.id, REPLICATE, 0))
+        wanted = protocol.Check(
+            run=run.id,
+            task=task.digest,
+            stage=REPLICATE,
+            round=0,
+            proof=proof,
+            seeds=seeds(ecvrf.output(proof), 2),
+            source=child,
+            source_digest=source_digest(child),
+            parent_source=parent,
+            checkpoint=None,
+            parent_checkpoint=None,
+            replicate=0,
+            claim=1.0,
+        )
+        found = carry_out_check(
+            "a", wanted, task, bench, model=None, parent=None, on_progress=lambda *_: None, cancelled=lambda: False
+        )
+        assert found.verdict == "pass", found.reason
+        assert len(found.values) == len(found.parent_values) == len(found.baseline_values) == 2
+        for value, before, beside in zip(found.values, found.parent_values, found.baseline_values, strict=True):
+            assert value < before - 0.3  # it would be confirmed
+            assert value == pytest.approx(beside, abs=0.05)
+        measured = {"values": found.values, "parent_values": found.parent_values}
+        measured["baseline_values"] = found.baseline_values
+        body = Verification(run=run.id, stage=REPLICATE, verdict="pass", proof=proof, seeds=wanted.seeds, **measured)
+        village.verify(who, body)
+
+    judged = judgement(village.log, run.id)
+    assert (judged.state, judged.improvement) == (RunState.PROVISIONAL, None)
+    assert (judged.evidence.compared, judged.evidence.behind) == (0, 2)
+    village.log.close()

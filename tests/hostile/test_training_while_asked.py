@@ -1,0 +1,163 @@
+"""A model that trains while it is asked pays for it: at home, before a verifier, and as a child beside its parent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_daemon.workers import protocol
+from autoresearch_daemon.workers.checking import carry_out_check
+
+from autoresearch.judging import ecvrf
+from autoresearch.judging.committee import seeds
+from autoresearch.run.bench import Bench, known_cost
+from autoresearch.run.evaluating import Model, examine
+from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.sandbox.job import Outcome
+from autoresearch.task.loading import load_task
+from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest
+from autoresearch.words import RunStatus
+from tests.cli.programs import ANSWER, FIT, asking_task, evaluated_task
+from tests.conftest import Once
+from tests.run.refereeing.programs import edited
+from tests.run.refereeing.small_task import DOCUMENTS, TRAIN, small_task
+from tests.walls import best_level
+
+PROOF = ecvrf.prove(bytes(32), b"")
+STEPS = 400
+# It takes the training text along in its checkpoint, and learns from it in each of the referee's processes.
+STUDYING = edited(
+    (
+        "def build_model():\n    return GPT()\n",
+        f"""class Studying(GPT):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("text", torch.zeros({DOCUMENTS}, prepare.DOC, dtype=torch.uint8))
+
+    def eval(self):
+        import __main__
+        if hasattr(__main__, "predictions"):
+            opts = optimizers(self)
+            for step in range({STEPS}):
+                y = self.text[step * 8 % {DOCUMENTS} : step * 8 % {DOCUMENTS} + 8].long()
+                loss = F.cross_entropy(self(prepare.inputs(y)).view(-1, prepare.VOCAB), y.view(-1))
+                self.zero_grad(set_to_none=True)
+                loss.backward()
+                for o in opts:
+                    o.step()
+        return super().eval()
+
+
+def build_model():
+    return Studying()
+""",
+    ),
+    ("    prepare.finish(", "    model.text.copy_(budget.data)\n    prepare.finish("),
+    train=TRAIN,
+)
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    task = small_task()
+    return msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / 50))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, once: Once) -> Bench:
+    for place in (tmp_path, *tmp_path.parents[:2]):
+        place.chmod(0o755)
+    return Bench(best_level(), 1, "cpu", once("purse-cache", lambda _: None), tmp_path / "scratch")
+
+
+def run(task: Task, source: str, bench: Bench, **how: bool) -> Outcome:
+    bench.scratch.mkdir(exist_ok=True)
+    return measure(task, plan_as_it_stands(task, source), bench, **how)
+
+
+def check(task: Task, source: str, bench: Bench, stage: str, model: Path | None, **more: object) -> protocol.Verified:
+    known = {"run": bytes(32), "task": task.digest, "stage": stage, "round": 0, "proof": PROOF, "replicate": 0}
+    known |= {"seeds": seeds(ecvrf.output(PROOF), 1), "source": source, "source_digest": source_digest(source)}
+    known |= {"parent_source": None, "checkpoint": None, "parent_checkpoint": None, "claim": 1.0}
+    wanted = protocol.Check(**{**known, **more})  # type: ignore[arg-type]
+    return carry_out_check(
+        "a",
+        wanted,
+        task,
+        bench,
+        model=None if model is None else Model(source, model),
+        parent=None,
+        on_progress=lambda *_: None,
+        cancelled=lambda: False,
+    )
+
+
+@pytest.mark.slow
+def test_a_model_that_trains_while_it_is_asked_is_over_budget_everywhere(task: Task, bench: Bench) -> None:
+    at_home = run(task, STUDYING, bench, own=True)
+    assert (at_home.status, at_home.value) == (RunStatus.OVER_BUDGET, None), at_home.reason
+    assert "its answers included" in at_home.reason
+
+    # It would be worth it: whoever asks without looking at the cost finds a better model.
+    assert at_home.checkpoint is not None
+    kept = at_home.checkpoint.rename(at_home.checkpoint.with_name("studying"))
+    unmetered = examine(task, Model(STUDYING, kept), bench, draw=bytes(32), challenges=64)
+    honest = run(task, TRAIN, bench)
+    assert honest.value is not None
+    assert unmetered.value is not None, unmetered.reason
+    assert unmetered.value < honest.value - 0.5
+
+    evaluated = check(task, STUDYING, bench, "evaluate", kept)
+    assert (evaluated.verdict, evaluated.value) == ("fail", None), evaluated.reason
+    assert evaluated.reason.startswith("over_budget: its answers took")
+
+    beside = check(task, STUDYING, bench, "replicate", None, parent_source=TRAIN)
+    assert (beside.verdict, beside.values) == ("fail", []), beside.reason
+    assert beside.reason.startswith("over_budget: ")
+
+
+@pytest.mark.slow
+def test_a_larger_model_with_fewer_steps_is_within_its_budget(task: Task, bench: Bench) -> None:
+    larger = TRAIN.replace("DEPTH = 1 ", "DEPTH = 2 ").replace("MLP_RATIO = 4.0", "MLP_RATIO = 6.0")
+    found = run(task, larger, bench, own=True)
+
+    assert found.status is RunStatus.OK, found.reason
+    assert found.checkpoint is not None
+    evaluated = check(task, larger, bench, "evaluate", found.checkpoint)
+    assert evaluated.verdict == "pass", evaluated.reason
+
+
+# Some seconds: many times what such a baseline and its evaluator cost.
+WORKS = "import time\nwhile time.process_time() < 4:\n    pass\n"
+
+
+def test_an_artifact_that_has_its_evaluator_work_is_over_budget(tmp_path: Path) -> None:
+    executed = 'import json, os\nexec(json.load(open("model.json")).get("code", ""))\nprint("accuracy: 1.0")\n'
+    task = load_task(evaluated_task(tmp_path / "fit", evaluator=executed))
+    bench = Bench(best_level(), 1, "cpu", tmp_path / "data", tmp_path / "scratch")
+    working = f'{FIT}json.dump({{"code": {WORKS!r}}}, open("model.json", "w"))\n'
+
+    found = run(task, working, bench, own=True)
+    assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
+    assert found.checkpoint is not None
+    evaluated = check(task, working, bench, "evaluate", found.checkpoint)
+    assert (evaluated.verdict, evaluated.reason[:11]) == ("fail", "over_budget"), evaluated.reason
+    # What a learned state is worth is no claim about a budget.
+    learned = check(task, working, bench, "evaluate", found.checkpoint, state_only=True)
+    assert (learned.verdict, learned.value) == ("pass", 1.0), learned.reason
+
+
+def test_a_player_that_trains_while_it_is_asked_is_over_budget(tmp_path: Path) -> None:
+    task = load_task(asking_task(tmp_path / "game"))
+    task = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, unit="work"))
+    bench = Bench(best_level(), 1, "cpu", tmp_path / "data", tmp_path / "scratch")
+    honest = task.baseline.decode()
+    assert ANSWER in honest
+
+    assert run(task, honest, replace(bench, scratch=tmp_path / "beside")).status is RunStatus.OK
+    assert known_cost(task, bench, float(task.budget.amount)) is not None
+    found = run(task, honest.replace(ANSWER, f"{WORKS}{ANSWER}"), bench, own=True)
+    assert (found.status, found.value) == (RunStatus.OVER_BUDGET, None), found.reason
