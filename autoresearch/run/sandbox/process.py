@@ -1,13 +1,12 @@
 """Starts one sandboxed process tree and ends it whole.
 
-Both levels come down to one handle. Under bubblewrap the namespace's first process takes all others with it when it
-dies, and its descriptor becomes readable only once they are gone. Below, the launcher's keeper does the same job.
-At both the launcher holds the read end of a leash, a pipe whose write end is ours alone: however we end, it ends.
+All levels come down to one handle, the leash: a pipe whose write end is ours alone and whose read end the launcher's
+keeper holds. Once we let go of it, however we end, the keeper ends the run, counts what it used, and ends itself. In a
+sandbox it is the first process of a namespace, and the kernel takes all others with it.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import select
@@ -38,7 +37,6 @@ from autoresearch.run.sandbox.layout import launcher_python
 from autoresearch.run.sandbox.scratch import Descriptors, scratch_folder
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
-_START_MS = 20_000
 _KEEPER_MS = 10_000
 
 
@@ -78,16 +76,17 @@ class Sandboxed:
 
     process: subprocess.Popen[bytes]
     pipes: Pipes
-    first: tuple[int, int] | None = None  # the namespace's first process: id and descriptor
-    leash: int | None = None
-    scratch: Path | None = None
+    leash: int
+    walled: bool
+    scratch: Path | None = None  # below bubblewrap
+
+    def keepers(self) -> frozenset[int]:
+        """Our processes below the root: the first of the namespace."""
+        return frozenset(watchdog.children(self.process.pid) if self.walled else ())
 
     def end(self) -> Ending:
         """Ends every process of the run and waits for that. To be called once."""
-        if self.leash is not None:
-            _end_keeper(self.process.pid, self.leash)
-        if self.first is not None:
-            _end_namespace(self.first[1])
+        _end_keeper(self.process.pid, self.leash)
         _, status, used = os.wait4(self.process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         self.process.returncode = code
@@ -118,10 +117,7 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
 
 @contextmanager
 def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
-    info_read, info_write = _lasting_pipe(descriptors)
-    # Bubblewrap's first process waits for a byte, so that it cannot end before there is a handle on it.
-    go_read, go_write = descriptors.pipe()
-    leash_read, _ = descriptors.pipe()
+    leash_read, leash_write = descriptors.pipe()
     held, folder, cwd = [leash_read, *_text(job, descriptors)], INPUT, SCRATCH
     told = specification(
         job,
@@ -136,23 +132,14 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
     files[LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
     tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, told]
     try:
-        command = bubblewrap_command(job, files, info_write, go_read, tail)
+        command = bubblewrap_command(job, files, tail)
     except FileNotFoundError as error:
         raise StartError("bubblewrap is not installed") from error
-    inherited = (*pipes.inherited(), *_talk(job), info_write, go_read, *held, *files.values())
     with _owned_data(job):
-        library = str(inside(LIBRARY).parent)
-        variables = _environment(job, pipes, HOME, DATA, library)
-        process = _popen(command, variables, pipes, inherited)
-        descriptors.close(info_write, go_read, *held, *files.values())
-        first = _first_process(info_read)
-        if first is None:
-            _abandon(process)
-            raise StartError(_said(pipes.output[0]) or "bubblewrap did not answer")
-        descriptors.own(first[1])
-        with suppress(BrokenPipeError):  # it failed already, and says why
-            os.write(go_write, b"x")
-        yield Sandboxed(process, pipes, first=first)
+        variables = _environment(job, pipes, HOME, DATA, str(inside(LIBRARY).parent))
+        process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, *files.values()))
+        descriptors.close(*held, *files.values())
+        yield Sandboxed(process, pipes, leash_write, walled=True)
 
 
 @contextmanager
@@ -165,7 +152,9 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         _fill(base.folder, input_folder, scratch, job)
         library = _library(base.folder)
         held = [leash_read, base.lock, *_text(job, descriptors)]
-        others = 0 if os.geteuid() == 0 else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
+        # The kernel counts the tasks of each user of a namespace, and root's runs have users of their own.
+        alone = level is Level.LANDLOCK or os.geteuid() == 0
+        others = 0 if alone else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
         told = specification(
             job,
             level,
@@ -182,7 +171,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             variables = _environment(job, pipes, str(scratch), str(job.data), str(library))
             process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held))
             descriptors.close(*(set(held) - {base.lock}))
-            yield Sandboxed(process, pipes, leash=leash_write, scratch=scratch)
+            yield Sandboxed(process, pipes, leash_write, level is not Level.NONE, scratch)
 
 
 def _text(job: Job, descriptors: Descriptors) -> list[int]:
@@ -259,50 +248,6 @@ def _owned_data(job: Job) -> Iterator[None]:
         os.chown(job.data, 0, 0)
 
 
-def _said(output: int) -> str:
-    """What a program that failed to start printed; the descriptor does not block."""
-    try:
-        return os.read(output, 4096).decode(errors="replace").strip()
-    except BlockingIOError:
-        return ""
-
-
-def _first_process(info: int) -> tuple[int, int] | None:
-    """Reads bubblewrap's message about the namespace's first process; None where bubblewrap failed."""
-    poller = select.poll()
-    poller.register(info, select.POLLIN)
-    text = b""
-    while poller.poll(_START_MS):
-        part = os.read(info, 4096)
-        if not part:
-            break
-        text += part
-    try:
-        pid = int(json.loads(text)["child-pid"])
-        return pid, os.pidfd_open(pid)
-    except (ValueError, KeyError, ProcessLookupError):
-        return None
-
-
-def _lasting_pipe(descriptors: Descriptors) -> tuple[int, int]:
-    """A pipe whose write end keeps a reader alive: who writes to it is not ended when we are."""
-    read, write = descriptors.pipe()
-    both = os.open(f"/proc/self/fd/{write}", os.O_RDWR | os.O_CLOEXEC)
-    descriptors.close(write)
-    return read, descriptors.own(both)
-
-
-def _abandon(process: subprocess.Popen[bytes]) -> None:
-    """Ends a bubblewrap that doesn't answer. Its child, which would wait for it for ever, first."""
-    os.kill(process.pid, signal.SIGSTOP)
-    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-    for child in watchdog.descendants(process.pid):
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-    process.kill()
-    process.wait()
-
-
 def _end_keeper(pid: int, leash: int) -> None:
     """Lets go of the keeper, which ends the run. Without walls the run may have stopped or killed it: then it's us."""
     with suppress(BrokenPipeError):  # it may be through already
@@ -320,11 +265,3 @@ def _end_keeper(pid: int, leash: int) -> None:
         pass  # ended, and not yet waited for
     finally:
         os.close(keeper)
-
-
-def _end_namespace(first: int) -> None:
-    with suppress(ProcessLookupError):
-        signal.pidfd_send_signal(first, signal.SIGKILL)
-    poller = select.poll()
-    poller.register(first, select.POLLIN)
-    poller.poll()

@@ -237,8 +237,7 @@ def _look(
         return Stop(RunStatus.CANCELLED, "stopped on request")
     if on_progress is not None and (progress := watch.channel.take_progress()) is not None:
         on_progress(progress)
-    helpers = frozenset({running.first[0]} if running.first else ())
-    now = watchdog.usage(running.process.pid, helpers=helpers)
+    now = watchdog.usage(running.process.pid, ours=running.keepers())
     memory = now.memory_bytes
     if memory > limits.memory_bytes:  # the quick sum counts shared pages more than once
         memory = watchdog.fair_memory(running.process.pid)
@@ -256,9 +255,9 @@ def _look(
 
 def _disk_is_over(running: Sandboxed, job: Job) -> bool:
     """The sized file systems under bubblewrap bound bytes but not files; real folders are measured, both ways."""
-    if running.first is not None:
-        root = f"/proc/{running.first[0]}/root"
-        if any(_files_in(f"{root}{folder}") > job.limits.files for folder in ("/tmp", "/dev/shm")):  # noqa: S108
+    if running.scratch is None:
+        roots = (f"/proc/{keeper}/root" for keeper in running.keepers())
+        if any(_files_in(f"{root}{folder}") > job.limits.files for root in roots for folder in ("/tmp", "/dev/shm")):  # noqa: S108
             return True
     used = 0
     for folder in (running.scratch, job.data if job.writable_data else None):
@@ -267,7 +266,7 @@ def _disk_is_over(running: Sandboxed, job: Job) -> bool:
             if files > job.limits.files:
                 return True
             used += size
-    if used or running.first is None:
+    if used or running.scratch is not None:
         used += watchdog.unlinked_bytes(running.process.pid)
     return used > job.limits.disk_bytes
 
