@@ -1,11 +1,14 @@
-"""What hostile programs of the sandbox tests share: to go on without one's first thread, where ``/proc`` looks first."""
+"""What hostile programs share: to go on without the first thread, whose end ``/proc`` shows as that of the process."""
 
 from __future__ import annotations
 
 HIDE = """
 import ctypes, platform, threading
 def without_first_thread(action):
-    threading.Thread(target=action).start()
+    def act():
+        time.sleep(0.1)  # until it is gone
+        action()
+    threading.Thread(target=act).start()
     ctypes.CDLL(None).syscall(93 if platform.machine() == "aarch64" else 60, 0)  # exit, of this thread alone
 def in_child(action, name=b"python"):
     if os.fork() == 0:
