@@ -44,6 +44,11 @@ def tasks_allowed(limits: Limits, threads: int) -> int:
     return limits.processes + 4 * threads + 32
 
 
+def memory_allowed(limits: Limits) -> int:
+    """The kernel's own bound on memory, with files in memory and libraries; the watchdog looks at programs alone."""
+    return min(limits.memory_bytes + 2 * limits.disk_bytes + GIB, _LARGEST_LIMIT)
+
+
 def rlimits(job: Job, *, tasks_of_others: int) -> dict[str, int]:
     """The kernel's limits. Data segments are bounded as a backstop against allocations between two looks."""
     limits = {
@@ -102,13 +107,15 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
     cwd: str,
     ready_fd: int,
     keeper_fds: Sequence[int],
+    go_fd: int,
     checkpoint_fd: int | None = None,
     rules: Sequence[tuple[str, int]] = (),
     tasks_of_others: int = 0,
 ) -> str:
     """The launcher's argument. The last two are for the levels below bubblewrap. ``folder`` holds the files inside.
 
-    ``keeper_fds``: what its keeper holds and the program does not get: the leash first, a text last.
+    ``keeper_fds``: what its keeper holds and the program does not get: the leash first, a text last. ``go_fd``: where
+    it waits for a byte, or for the end.
     """
     seen = [Path(path) for path, _ in rules]
     walled = level is not Level.NONE
@@ -124,6 +131,7 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
             "artifact": (f"{cwd}/{job.artifact}", checkpoint_fd) if job.artifact else None,
             "ready": ready_fd,
             "kept": list(keeper_fds),
+            "go": go_fd,
             "namespace": walled,
             "uid": run_user(),
             "keep_read": os.geteuid() == 0 and level is not Level.BUBBLEWRAP and not all(map(open_to_all, seen)),

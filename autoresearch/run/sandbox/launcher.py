@@ -518,6 +518,8 @@ def main() -> None:
     specification = marshal.loads(bytes.fromhex(sys.argv[1]))  # noqa: S302  (our own supervisor wrote it)
     leash, ready = specification["kept"][0], specification["ready"]
     _libc.signal(_SIGCHLD, _SIG_DFL)  # where it is ignored, nobody is told what processor time a child took
+    os.read(specification["go"], 1)
+    os.close(specification["go"])
     if ended(leash):
         os._exit(128 + _SIGKILL)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)

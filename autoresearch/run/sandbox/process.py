@@ -14,7 +14,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autoresearch.run.sandbox import filters, watchdog
@@ -28,16 +28,20 @@ from autoresearch.run.sandbox.command import (
     environment,
     inside,
     landlock_rules,
+    memory_allowed,
     run_user,
     specification,
+    tasks_allowed,
     tasks_of,
 )
+from autoresearch.run.sandbox.groups import Group, control_group
 from autoresearch.run.sandbox.job import LIBRARY, Job, Level, Used
 from autoresearch.run.sandbox.layout import launcher_python
 from autoresearch.run.sandbox.scratch import Descriptors, scratch_folder
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _KEEPER_MS = 10_000
+_OURS = 8
 
 
 class StartError(Exception):
@@ -78,6 +82,7 @@ class Sandboxed:
     pipes: Pipes
     leash: int
     walled: bool
+    group: Group | None = None
     scratch: Path | None = None  # below bubblewrap
 
     def keepers(self) -> frozenset[int]:
@@ -87,10 +92,12 @@ class Sandboxed:
     def end(self) -> Ending:
         """Ends every process of the run and waits for that. To be called once."""
         _end_keeper(self.process.pid, self.leash)
+        if self.group is not None:
+            self.group.end()
         _, status, used = os.wait4(self.process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         self.process.returncode = code
-        cpu_ms = round(1000 * (used.ru_utime + used.ru_stime))
+        cpu_ms = max(round(1000 * (used.ru_utime + used.ru_stime)), self.group.cpu_ms() if self.group else 0)
         return Ending(code if code >= 0 else 128 - code, Used(cpu_ms, used.ru_maxrss * 1024))
 
 
@@ -102,13 +109,22 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
     """
     if level is not Level.NONE and not filters.supported(platform.machine()):
         raise StartError(f"there is no system-call filter for {platform.machine()}")
-    with Descriptors() as descriptors:
+    # A question has no bound there: at it the kernel would forget pages of files, and tell the next by that.
+    memory = None if job.text is not None else memory_allowed(job.limits)
+    tasks = tasks_allowed(job.limits, job.threads)
+    with Descriptors() as descriptors, control_group(memory_bytes=memory, tasks=tasks + _OURS) as group:
         checkpoint = descriptors.pipe() if job.checkpoint_to is not None else None
         pipes = Pipes(descriptors.pipe(), descriptors.pipe(), descriptors.pipe(), checkpoint)
+        go_read, go_write = descriptors.pipe()
         start = _under_bubblewrap if level is Level.BUBBLEWRAP else _under_keeper
-        with start(job, level, pipes, descriptors) as running:
+        with start(job, level, pipes, descriptors, go_read) as begun:
+            running = replace(begun, group=group)
             try:
-                descriptors.close(*pipes.theirs())
+                descriptors.close(*pipes.theirs(), go_read)
+                if group is not None:  # while the launcher loads
+                    group.take(running.process.pid)
+                with suppress(BrokenPipeError):  # it failed already, and says why
+                    os.write(go_write, b"x")
                 yield running
             finally:
                 if running.process.returncode is None:
@@ -116,7 +132,9 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
 
 
 @contextmanager
-def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
+def _under_bubblewrap(
+    job: Job, level: Level, pipes: Pipes, descriptors: Descriptors, go_fd: int
+) -> Iterator[Sandboxed]:
     leash_read, leash_write = descriptors.pipe()
     held, folder, cwd = [leash_read, *_text(job, descriptors)], INPUT, SCRATCH
     told = specification(
@@ -126,6 +144,7 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
         cwd=cwd,
         ready_fd=pipes.ready[1],
         keeper_fds=held,
+        go_fd=go_fd,
         checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
     )
     files = {f"{INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
@@ -137,13 +156,13 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
         raise StartError("bubblewrap is not installed") from error
     with _owned_data(job):
         variables = _environment(job, pipes, HOME, DATA, str(inside(LIBRARY).parent))
-        process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, *files.values()))
+        process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, go_fd, *files.values()))
         descriptors.close(*held, *files.values())
         yield Sandboxed(process, pipes, leash_write, walled=True)
 
 
 @contextmanager
-def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
+def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors, go_fd: int) -> Iterator[Sandboxed]:
     if level is Level.LANDLOCK and filters.landlock_version() < filters.LEAST_LANDLOCK:
         raise StartError(f"the kernel's landlock is older than version {filters.LEAST_LANDLOCK}")
     leash_read, leash_write = descriptors.pipe()
@@ -162,6 +181,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             cwd=str(scratch),
             ready_fd=pipes.ready[1],
             keeper_fds=held,
+            go_fd=go_fd,
             checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
             rules=landlock_rules(job, (input_folder, library), scratch),
             tasks_of_others=others,
@@ -169,9 +189,9 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         command = [launcher_python(job.python), "-I", "-S", str(_LAUNCHER), told]
         with _owned_data(job):
             variables = _environment(job, pipes, str(scratch), str(job.data), str(library))
-            process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held))
+            process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, go_fd))
             descriptors.close(*(set(held) - {base.lock}))
-            yield Sandboxed(process, pipes, leash_write, level is not Level.NONE, scratch)
+            yield Sandboxed(process, pipes, leash_write, level is not Level.NONE, scratch=scratch)
 
 
 def _text(job: Job, descriptors: Descriptors) -> list[int]:

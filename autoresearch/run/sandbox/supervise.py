@@ -241,7 +241,8 @@ def _look(
     memory = now.memory_bytes
     if memory > limits.memory_bytes:  # the quick sum counts shared pages more than once
         memory = watchdog.fair_memory(running.process.pid)
-    watch.used = watch.used.at_least(Used(now.cpu_ms, memory))
+    counted = running.group.cpu_ms() if running.group else 0
+    watch.used = watch.used.at_least(Used(max(now.cpu_ms, counted), memory))
     if watch.used.cpu_ms > 1000 * limits.processor_seconds:
         return over_processor_time(limits)
     if memory > limits.memory_bytes:
