@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import select
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,8 @@ from autoresearch.run.sandbox import watchdog
 _MOUNTS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 _CONTROLLERS = {"memory", "pids"}
 _BOUNDS = ("memory.max", "memory.high", "cpu.max")
+_WAIT_MS = 1000
+_PREFIX = "autoresearch-"
 _numbers = itertools.count()
 
 
@@ -32,10 +35,14 @@ class Group:
     folder: Path
 
     def take(self, pid: int) -> None:
-        """Moves a process and its children into it, and so all that they start. It waits for the whole machine."""
-        for each in (pid, *watchdog.children(pid)):  # one that was started before the first move is among the children
-            with suppress(ProcessLookupError):
-                (self.folder / "cgroup.procs").write_text(str(each))
+        """Moves a process and its children into it, and so all that they start. The kernel may take 10 ms for it."""
+        self._move(pid)
+        for child in watchdog.children(pid):  # what it starts from now on is in the group by itself
+            self._move(child)
+
+    def _move(self, pid: int) -> None:
+        with suppress(ProcessLookupError):
+            (self.folder / "cgroup.procs").write_text(str(pid))
 
     def cpu_ms(self) -> int:
         """Processor milliseconds of all that is and was in it."""
@@ -46,9 +53,14 @@ class Group:
         return self._number("memory.events", "oom_kill") > 0
 
     def end(self) -> None:
-        """Kills all that is in it."""
-        with suppress(OSError):
+        """Kills all that is in it, and waits until nothing is."""
+        with suppress(OSError), (self.folder / "cgroup.events").open() as events:
             (self.folder / "cgroup.kill").write_text("1")
+            poller = select.poll()
+            poller.register(events, select.POLLPRI)
+            while "populated 1" in events.read():
+                poller.poll(_WAIT_MS)
+                events.seek(0)
 
     def _number(self, file: str, name: str) -> int:
         with suppress(OSError):
@@ -78,7 +90,7 @@ def control_group(*, memory_bytes: int | None, tasks: int) -> Iterator[Group | N
 
 
 def _made(parent: Path) -> Group | None:
-    folder = parent / f"autoresearch-{os.getpid()}-{next(_numbers)}"
+    folder = parent / f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
     try:
         folder.mkdir()
     except OSError:
@@ -91,6 +103,7 @@ def parent_of_groups() -> Path | None:
     """Where groups of runs can be made: tried once, with a process that moves into one."""
     for parent in candidates(Path("/proc/self/cgroup").read_text(), _MOUNTS):
         if (group := _made(parent)) is not None:
+            _sweep(parent)
             words = ["/bin/sh", "-c", "echo 0 >$0/cgroup.procs", str(group.folder)]
             moved = subprocess.run(words, stderr=subprocess.DEVNULL, check=False)
             with suppress(OSError):
@@ -98,6 +111,14 @@ def parent_of_groups() -> Path | None:
             if moved.returncode == 0:
                 return parent
     return None
+
+
+def _sweep(parent: Path) -> None:
+    """Removes the groups of supervisors that were killed; one that holds a process can't be removed."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        if not Path("/proc", folder.name.split("-")[1]).exists():
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def candidates(membership: str, mounts: tuple[Path, ...]) -> list[Path]:

@@ -92,9 +92,9 @@ class Sandboxed:
     def end(self) -> Ending:
         """Ends every process of the run and waits for that. To be called once."""
         _end_keeper(self.process.pid, self.leash)
+        _, status, used = os.wait4(self.process.pid, 0)
         if self.group is not None:
             self.group.end()
-        _, status, used = os.wait4(self.process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         self.process.returncode = code
         cpu_ms = max(round(1000 * (used.ru_utime + used.ru_stime)), self.group.cpu_ms() if self.group else 0)

@@ -249,7 +249,8 @@ def _look(
         return over_memory(limits, memory)
     if now.processes > limits.processes:
         return over_processes(limits)
-    if watch.looks % _DISK_EVERY_LOOKS == 0 and _disk_is_over(running, watch.job):
+    has_own_files = bool(watch.ready)  # until then its keeper may still see those of the machine
+    if has_own_files and watch.looks % _DISK_EVERY_LOOKS == 0 and _disk_is_over(running, watch.job):
         return over_disk(limits)
     return None
 
