@@ -70,6 +70,16 @@ class Group:
         return 0
 
 
+def sentence() -> str:
+    """What the control groups of this machine do for runs, for people."""
+    parent = parent_of_groups()
+    if parent is None:
+        return "no control group: memory is looked at ten times a second"
+    if not _hands_down(parent):
+        return "a control group counts processor time; memory is looked at ten times a second"
+    return "a control group bounds memory and tasks, and counts processor time"
+
+
 @contextmanager
 def control_group(*, memory_bytes: int | None, tasks: int) -> Iterator[Group | None]:
     """A group with these bounds, where its controllers are to be had; None where there is no group to be had."""

@@ -72,7 +72,7 @@ def separate_processes() -> None:
     it is outside. Raises OSError where the kernel refuses.
     """
     own = 0 if os.geteuid() == 0 else _CLONE_NEWUSER
-    _checked(_libc.unshare(own | _CLONE_NEWPID | _CLONE_NEWUTS), "a namespace for the processes of a run")
+    _checked(_libc.unshare(own | _CLONE_NEWPID | _CLONE_NEWUTS), "the kernel refuses a namespace for processes")
     _libc.sethostname(b"run", 3)  # some systems refuse it to a user: the name is no secret there
 
 
