@@ -24,6 +24,7 @@ _MOUNTS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 _CONTROLLERS = {"memory", "pids"}
 _BOUNDS = ("memory.max", "memory.high", "cpu.max")
 _WAIT_MS = 1000
+_MOST_TASKS = 1 << 22
 _PREFIX = "autoresearch-"
 _numbers = itertools.count()
 
@@ -41,7 +42,7 @@ class Group:
             self._move(child)
 
     def _move(self, pid: int) -> None:
-        with suppress(ProcessLookupError):
+        with suppress(OSError):  # it ended; or the group is nobody's any more, and the run goes on as without one
             (self.folder / "cgroup.procs").write_text(str(pid))
 
     def cpu_ms(self) -> int:
@@ -88,9 +89,11 @@ def control_group(*, memory_bytes: int | None, tasks: int) -> Iterator[Group | N
     if group is None:
         yield None
         return
-    bounds = {"memory.max": memory_bytes, "memory.swap.max": memory_bytes and 0, "pids.max": tasks}
+    bounds = {"pids.max": min(tasks, _MOST_TASKS)}
+    if memory_bytes is not None:
+        bounds |= {"memory.max": memory_bytes, "memory.swap.max": 0}
     for file, value in bounds.items():
-        if value is not None and (group.folder / file).exists():
+        with suppress(OSError):  # without this controller
             (group.folder / file).write_text(str(value))
     try:
         yield group
@@ -111,7 +114,7 @@ def _made(parent: Path) -> Group | None:
 @functools.cache
 def parent_of_groups() -> Path | None:
     """Where groups of runs can be made: tried once, with a process that moves into one."""
-    for parent in candidates(Path("/proc/self/cgroup").read_text(), _MOUNTS):
+    for parent in candidates(_text(Path("/proc/self/cgroup")), _MOUNTS):
         if (group := _made(parent)) is not None:
             _sweep(parent)
             words = ["/bin/sh", "-c", "echo 0 >$0/cgroup.procs", str(group.folder)]

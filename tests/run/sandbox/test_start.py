@@ -64,7 +64,8 @@ def test_without_a_namespace_for_processes_there_is_no_sandbox() -> None:
     """The filter of a sandbox stands for a machine that allows none."""
     command = [sys.executable, "-c", _REFUSED]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    missing = "the sandbox did not start: [Errno 1] the kernel refuses a namespace for processes: Operation not permitted"
+    refusal = "the kernel refuses a namespace for processes: Operation not permitted"
+    missing = f"the sandbox did not start: [Errno 1] {refusal}"
     assert said == [f"refused {missing} b''", f"0 start the sandbox False {missing}"]
 
 
