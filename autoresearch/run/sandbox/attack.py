@@ -348,6 +348,12 @@ def _write_system() -> None:
     raise PermissionError("nothing of it")
 
 
+def _leave_a_process_behind() -> None:
+    if os.getppid() != 1:
+        raise Leak("its keeper is not the first process of a namespace, with which the kernel would end all others")
+    raise PermissionError("the kernel ends all with their keeper")
+
+
 def _write_kernel_settings() -> None:
     path = Path("/proc/sys/kernel/core_pattern")
     path.write_text(path.read_text())
@@ -422,6 +428,7 @@ PROBES: dict[str, Callable[[], None]] = {
     "become root": _become_root,
     "write to the system": _write_system,
     "write kernel settings": _write_kernel_settings,
+    "leave a process behind": _leave_a_process_behind,
     "start more processes than allowed": _more_processes_than_allowed,
     "write a larger file than allowed": _larger_file_than_allowed,
     "raise its own limits": _raise_own_limits,

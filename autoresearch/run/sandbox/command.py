@@ -44,6 +44,11 @@ def tasks_allowed(limits: Limits, threads: int) -> int:
     return limits.processes + 4 * threads + 32
 
 
+def memory_allowed(limits: Limits) -> int:
+    """The kernel's own bound on memory, with files in memory and libraries; the watchdog looks at programs alone."""
+    return min(limits.memory_bytes + 2 * limits.disk_bytes + GIB, _LARGEST_LIMIT)
+
+
 def rlimits(job: Job, *, tasks_of_others: int) -> dict[str, int]:
     """The kernel's limits. Data segments are bounded as a backstop against allocations between two looks."""
     limits = {
@@ -102,13 +107,15 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
     cwd: str,
     ready_fd: int,
     keeper_fds: Sequence[int],
+    go_fd: int,
     checkpoint_fd: int | None = None,
     rules: Sequence[tuple[str, int]] = (),
     tasks_of_others: int = 0,
 ) -> str:
     """The launcher's argument. The last two are for the levels below bubblewrap. ``folder`` holds the files inside.
 
-    ``keeper_fds``: what its keeper holds and the program does not get: the leash first, a text last.
+    ``keeper_fds``: what its keeper holds and the program does not get: the leash first, a text last. ``go_fd``: where
+    it waits for a byte, or for the end.
     """
     seen = [Path(path) for path, _ in rules]
     walled = level is not Level.NONE
@@ -124,7 +131,8 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
             "artifact": (f"{cwd}/{job.artifact}", checkpoint_fd) if job.artifact else None,
             "ready": ready_fd,
             "kept": list(keeper_fds),
-            "namespace": level is Level.BUBBLEWRAP,
+            "go": go_fd,
+            "namespace": walled,
             "uid": run_user(),
             "keep_read": os.geteuid() == 0 and level is not Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
             "limits": rlimits(job, tasks_of_others=tasks_of_others),
@@ -178,33 +186,24 @@ def inside(mount: Path) -> Path:
     return Path(HOME) / mount.relative_to(home) if mount.is_relative_to(home) else mount
 
 
-def bubblewrap_command(job: Job, files: Mapping[str, int], info_fd: int, go_fd: int, tail: list[str]) -> list[str]:
+def bubblewrap_command(job: Job, files: Mapping[str, int], tail: list[str]) -> list[str]:
     """The full command. ``files`` maps paths inside to open descriptors; ``tail`` is what runs inside.
 
-    It runs once a byte came on ``go_fd``, or nobody can send one any more. Whether it may is the launcher's to say, as
-    is its end. Not bubblewrap's ``--die-with-parent``: a bubblewrap that is killed before it has told its child that
-    the namespaces are ready leaves a child that waits for ever.
+    Whether it may run is the launcher's to say, as is its end. Not bubblewrap's ``--die-with-parent``: a bubblewrap
+    that is killed before it has told its child that the namespaces are ready leaves a child that waits for ever.
 
     Raises FileNotFoundError where bubblewrap isn't installed.
     """
     program = executable()
     if program is None:
         raise FileNotFoundError("bwrap")
-    parts = [
-        program,
-        "--info-fd",
-        str(info_fd),
-        "--block-fd",
-        str(go_fd),
-        "--new-session",
-        "--as-pid-1",
-    ]
+    parts = [program, "--new-session", "--as-pid-1"]
     parts += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     parts += ["--hostname", "run", "--cap-drop", "ALL"]
     if os.geteuid() == 0:
         parts += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-        # The keeper ends what the program, with another user id, left behind, and looks what files it has mapped.
-        parts += ["--cap-add", "CAP_KILL", "--cap-add", "CAP_SYS_PTRACE"]
+        # The keeper ends what the program, with another user id, left behind, and looks what files it has.
+        parts += ["--cap-add", "CAP_KILL", "--cap-add", "CAP_SYS_PTRACE", "--cap-add", "CAP_DAC_READ_SEARCH"]
     else:
         parts += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
     # The scratch folder first: an interpreter may lie below it, and a later mount would hide it.

@@ -43,6 +43,8 @@ def execute(
             drain(running, watch)
             watch.used = watch.used.at_least(ending.used)
             stop = stop or _failed_start(watch)
+            if stop is None and running.group is not None and running.group.killed_for_memory():
+                stop = Stop(RunStatus.OUT_OF_MEMORY, "the kernel ended it: its control group has no more memory")
             if stop is None and watch.used.cpu_ms > 1000 * job.limits.processor_seconds:
                 stop = over_processor_time(job.limits)
     except StartError as error:

@@ -70,12 +70,13 @@ _NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR = 0x40086602, 0x401C5820  # attributes of files, by a descriptor that only reads
 _REFUSED_CONTROLS = (_TIOCSTI, _TIOCLINUX, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR)
-_PR_SET_DUMPABLE, _PR_SCHED_CORE = 4, 62
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SCHED_CORE = 1, 4, 62
 _MADV_WILLNEED = 3
 _CACHE_ADVICE = (9, 20, 21, 22, 23, 25)  # MADV_REMOVE, COLD, PAGEOUT, POPULATE_READ, POPULATE_WRITE, COLLAPSE
 _SET_LOCK = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW
 _WATCH_FILE = (5, 36, 1024, 1026)  # F_GETLK, F_OFD_GETLK, F_SETLEASE, F_NOTIFY
-_SIGCHLD = 17
+_F_SETSIG, _EXIT_SIGNAL = 10, 0xFF
+_SIGABRT, _SIGCHLD = 6, 17
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
 
@@ -120,15 +121,22 @@ def asking_filter(machine: str) -> bytes:
     """A filter that has the keeper decide on each call that reaches beyond the program's memory and its channels.
 
     What it allows: the calls of ``syscalls.WITHIN``, reading from descriptor 0, mapping memory without a file, making
-    threads. To be installed together with :func:`deny_filter`. Raises KeyError for unknown architectures.
+    threads. What it refuses at once would let the program go on by itself when the keeper has stopped it. To be
+    installed together with :func:`deny_filter`. Raises KeyError for unknown architectures.
     """
     column = _COLUMN[machine]
     program: list[_Instruction] = [(_LOAD, 0, 0, _NR)]
     for numbers in syscalls.WITHIN.values():
         if (number := numbers[column]) is not None:
             program += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ALLOW)]
+    program += [(_JUMP_EQUAL, 0, 1, syscalls.TIMER_CREATE[column]), _refuse(errno.ENOSYS)]
+    program += _when(syscalls.FCNTL[column], _if_one_of(1, 0xFFFFFFFF, _F_SETSIG))
+    program += _when(syscalls.PRCTL[column], _if_one_of(0, 0xFFFFFFFF, _PR_SET_PDEATHSIG))
+    program += _when(syscalls.CLONE[column], _unless_one_of(0, _EXIT_SIGNAL, 0, _SIGCHLD))
     for numbers, index, mask, wanted in (
         (syscalls.READ, 0, 0xFFFFFFFF, 0),
+        (syscalls.LSEEK, 2, 0xFFFFFFFE, 0),  # from the start or from here, not to where a file has data
+        (syscalls.TGKILL, 2, 0xFFFFFFFF, _SIGABRT),
         (syscalls.MMAP, 3, _MAP_ANONYMOUS, _MAP_ANONYMOUS),
         (syscalls.CLONE, 0, _CLONE_THREAD, _CLONE_THREAD),
     ):

@@ -41,7 +41,7 @@ class Level(IntEnum):
 
 _SENTENCES = {
     Level.NONE: "no isolation: only your own code may run here",
-    Level.LANDLOCK: "landlock and a system-call filter: no network, no foreign files, but processes share one view",
+    Level.LANDLOCK: "landlock, own processes and a system-call filter: no network, no foreign files, one file system",
     Level.BUBBLEWRAP: "bubblewrap and a system-call filter: own file system, processes and network",
 }
 

@@ -1,11 +1,11 @@
 """Applies the limits to itself and becomes the program. Trusted, small, and started as a lone file.
 
 Usage: ``python -I -S launcher.py SPECIFICATION`` with the hexadecimal marshalled mapping of ``specification.py``.
-A keeper stays behind and the program is its child. Under bubblewrap the keeper is the namespace's first process: it
-collects orphans, and when it ends the kernel ends everything else. Below, it stays outside the sandbox: every process
-of the run, daemonised or not, is its descendant, and it ends them all. It ends when the program ends, or when the leash
-does: a pipe whose other end is the supervisor's alone, so that it ends with the supervisor whenever and however that
-dies.
+A keeper stays behind and the program is its child. The keeper is the first process of a namespace for processes, which
+bubblewrap makes or, under landlock, this launcher: it collects orphans, and when it ends the kernel ends everything
+else, whatever its state or name. Without walls every process of the run, daemonised or not, is the keeper's descendant,
+and it ends them all. It ends when the program ends, or when the leash does: a pipe whose other end is the supervisor's
+alone, so that it ends with the supervisor whenever and however that dies.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import os
 import resource
 import select
 import sys
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # the module typing takes a tenth of a start
 if TYPE_CHECKING:
     from socket import socket
+    from typing import Any, NoReturn
 
 # The module signal takes longer to import than everything here takes to run.
-_SIGKILL, _SIGPIPE, _SIGCHLD, _SIGSTOP, _SIGXFSZ = 9, 13, 17, 19, 25
+_SIGKILL, _SIGPIPE, _SIGCHLD, _SIGCONT, _SIGSTOP, _SIGXFSZ = 9, 13, 17, 18, 19, 25
 _SIG_DFL = None
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS, _PR_SET_SECCOMP = 1, 4, 8, 22
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 36, 38, 47
@@ -35,10 +36,10 @@ _RECEIVE, _ANSWER, _CONTINUE = 0xC0502100, 0xC0182101, 1
 _EPERM = 1
 _CAPABILITY_VERSION = 0x20080522
 _CAP_DAC_READ_SEARCH = 1 << 2
-_CLONE_NEWUTS = 0x04000000
+_CLONE_NEWUTS, _CLONE_NEWUSER, _CLONE_NEWPID = 0x04000000, 0x10000000, 0x20000000
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _RULE_PATH_BENEATH = 1
-_FILE_TYPE, _PLAIN_FILE = 0o170000, 0o100000
+_FILE_TYPE, _PLAIN_FILE, _STREAMS = 0o170000, 0o100000, (0o140000, 0o010000, 0o020000)  # sockets, pipes, characters
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -64,10 +65,15 @@ def apply_rlimits(limits: dict[str, int]) -> None:
         resource.setrlimit(number, (allowed, allowed))
 
 
-def hide_host_name() -> None:
-    """Gives root's run a host name of its own, where no namespace does; others may not."""
-    if os.geteuid() == 0 and _libc.unshare(_CLONE_NEWUTS) == 0:
-        _checked(_libc.sethostname(b"run", 3), "sethostname")
+def separate_processes() -> None:
+    """Gives what is forked from now on a namespace for processes, and a host name of its own; the first is its keeper.
+
+    An ordinary user needs a user namespace for that. No id is mapped in it, so a program is nobody there and stays who
+    it is outside. Raises OSError where the kernel refuses.
+    """
+    own = 0 if os.geteuid() == 0 else _CLONE_NEWUSER
+    _checked(_libc.unshare(own | _CLONE_NEWPID | _CLONE_NEWUTS), "the kernel refuses a namespace for processes")
+    _libc.sethostname(b"run", 3)  # some systems refuse it to a user: the name is no secret there
 
 
 def drop_user(uid: int, *, keep_read: bool) -> None:
@@ -170,8 +176,6 @@ def become(specification: dict[str, Any], channel: socket | None) -> None:
     with open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123  (pathlib costs start-up time)
         score.write("1000")  # when the whole machine runs short, the run goes first
     apply_rlimits(specification["limits"])
-    if specification["landlock"] is not None:
-        hide_host_name()
     if specification["uid"] is not None:
         drop_user(specification["uid"], keep_read=specification["keep_read"])
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)  # after the change of user, which clears it
@@ -200,20 +204,18 @@ def become(specification: dict[str, Any], channel: socket | None) -> None:
     os.execv(argv[0], argv)  # noqa: S606
 
 
-def descendants(root: int) -> list[int]:
-    """The ids of all processes below ``root``, as far as they can be seen."""
+def descendants() -> list[int]:
+    """The ids in ``/proc`` of all processes below this one that have a living thread, as far as they can be seen.
+
+    Where ``/proc`` is not the namespace's own, they are not the ids that a signal takes.
+    """
     parents: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as stat:  # noqa: PTH123
-                fields = stat.read().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        if fields[0] not in b"ZX":
+        fields = stat_fields(name) if name.isdigit() else None
+        # One that has ended, and whose threads have: a process lives on without its first thread.
+        if fields and (fields[0] not in b"ZX" or int(fields[17]) > 1):
             parents.setdefault(int(fields[1]), []).append(int(name))
-    found, frontier = [], [root]
+    found, frontier = [], [int(os.readlink("/proc/self"))]  # noqa: PTH115
     while frontier:
         children = parents.get(frontier.pop(), [])
         found += children
@@ -221,14 +223,23 @@ def descendants(root: int) -> list[int]:
     return found
 
 
+def stat_fields(place: str) -> list[bytes] | None:
+    """What ``/proc`` says of a process or thread, from its state on; None where it has ended."""
+    try:
+        with open(f"/proc/{place}/stat", "rb") as stat:  # noqa: PTH123
+            return stat.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+
+
 def end_all() -> None:
     """Ends every descendant: first stops them, so that none can fork away, then kills and reaps them."""
     stopped: set[int] = set()
-    while running := set(descendants(os.getpid())) - stopped:
+    while running := set(descendants()) - stopped:
         for pid in running:
             _signal(pid, _SIGSTOP)
         stopped |= running
-    while remaining := descendants(os.getpid()):
+    while remaining := descendants():
         for pid in remaining:
             _signal(pid, _SIGKILL)
         reap()
@@ -264,6 +275,10 @@ def reap() -> int:
         return 0
 
 
+class Unaskable(Exception):
+    """The program can't be given its text; the sentence says why."""
+
+
 class Gate:
     """Gives the program its text, and from then on refuses what reaches beyond its memory and its channels.
 
@@ -271,17 +286,19 @@ class Gate:
     names it looked up, which a later program could tell by the time that its own calls take.
     """
 
-    def __init__(self, channel: socket, text: int, *, walled: bool) -> None:
-        self.channel, self._text, self._left = channel, text, memoryview(b"")
+    def __init__(self, channel: socket, text: int, leash: int, *, walled: bool) -> None:
+        self.channel, self._text, self._leash, self._left = channel, text, leash, memoryview(b"")
         self.listener, self.poller, self._closed = -1, select.poll(), False
         if walled:
-            _, (control, *_), *_ = channel.recvmsg(1, 64)
-            self.listener = int.from_bytes(control[2][:4], "little")
+            controls = channel.recvmsg(1, 64)[1]
+            if not controls:
+                raise Unaskable("it did not start")
+            self.listener = int.from_bytes(controls[0][2][:4], "little")
             self.poller.register(self.listener, select.POLLIN)
         self.poller.register(channel.fileno(), select.POLLIN)
 
     def serve(self, ready: int) -> None:
-        """Does the next thing for the descriptor that poll named."""
+        """Does the next thing for the descriptor that poll named. Raises Unaskable."""
         if ready == self.listener:
             self._answer()
         elif not self._closed:
@@ -308,11 +325,34 @@ class Gate:
             return
         self._closed = True
         if self.listener >= 0:
-            _read_whole(_mapped_files(descendants(os.getpid())))
+            _read_whole(mapped_files(self._halted()))
+            _signal(-1, _SIGCONT)
         with open(self._text, "rb") as file:  # noqa: PTH123
             self._left = memoryview(file.read())
         self.channel.settimeout(0)
         self.poller.modify(self.channel.fileno(), select.POLLOUT)
+
+    def _halted(self) -> set[str]:
+        """Stops the namespace and returns where ``/proc`` shows its threads.
+
+        What is stopped has no call under way that began before the gate closed, and none may be begun again. Nothing
+        but us can let a process go on: the filter has what else could. So what two looks see alike stays like that.
+        """
+        poller, before = select.poll(), None
+        poller.register(self._leash, select.POLLIN)
+        while True:
+            for _ in range(50):
+                _signal(-1, _SIGSTOP)
+                states = {place: fields[0] for place in threads() if (fields := stat_fields(place))}
+                living = {place for place, state in states.items() if state not in b"ZX"}
+                stopped = all(states[place] == b"T" for place in living)
+                if stopped and living == before:
+                    return living
+                before = living if stopped else None
+                if poller.poll(1):
+                    raise Unaskable("the run was ended")
+            _signal(-1, _SIGCONT)  # one may wait for another one, which has to find the gate closed
+            poller.poll(1)
 
     def _write(self) -> None:
         try:
@@ -326,26 +366,57 @@ class Gate:
             self.channel.close()
 
 
-def _mapped_files(pids: list[int]) -> set[str]:
-    found = set()
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/maps", "rb") as maps:  # noqa: PTH123
-                found |= {os.fsdecode(line.split(None, 5)[5].rstrip(b"\n")) for line in maps if b" /" in line}
+def threads() -> list[str]:
+    """Where ``/proc`` shows each thread of the processes below this one."""
+    found = []
+    for pid in descendants():
+        try:  # noqa: SIM105  (contextlib costs start-up time)
+            found += [f"{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208
         except OSError:
             pass  # it ended meanwhile
     return found
+
+
+def mapped_files(places: set[str]) -> set[str]:
+    """The files in the memory of stopped threads.
+
+    Raises Unaskable where they can't be seen, and where a file could still be read: from descriptor 0 the filter lets
+    every process read.
+    """
+    found = set()
+    for place in places:
+        try:
+            with open(f"/proc/{place}/maps", "rb") as maps:  # noqa: PTH123
+                found |= {os.fsdecode(line.split(None, 5)[5].rstrip(b"\n")) for line in maps if b" /" in line}
+            if not reads_stream(f"/proc/{place}/fd/0"):
+                raise Unaskable("one of its processes has a file as descriptor 0")
+        except OSError as error:
+            raise Unaskable(f"what one of its processes has mapped is not seen: {error}") from error
+    return found
+
+
+def reads_stream(descriptor: str) -> bool:
+    """Whether an open descriptor has no content that stays; one that is closed has none either."""
+    try:
+        return os.stat(descriptor).st_mode & _FILE_TYPE in _STREAMS  # noqa: PTH116
+    except FileNotFoundError:
+        return True
 
 
 def _read_whole(paths: set[str]) -> None:
     """Brings files into memory, so that it says nothing which of their pages the program touches from now on."""
     for path in paths:
         try:
-            with open(path, "rb", buffering=0) as file:  # noqa: PTH123
-                while file.read(1 << 20):
-                    pass
+            with open(path, "rb", buffering=0, opener=_without_waiting) as file:
+                if os.fstat(file.fileno()).st_mode & _FILE_TYPE == _PLAIN_FILE:
+                    while file.read(1 << 20):
+                        pass
         except OSError:
-            pass  # a device, or a file that was removed
+            pass  # a file that was removed
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def keep(child: int, leash: int, gate: Gate | None) -> int:
@@ -370,6 +441,29 @@ def keep(child: int, leash: int, gate: Gate | None) -> int:
             os.waitpid(ended.si_pid, 0)  # an orphan of the run that came to its keeper
         if events:
             return status
+
+
+def be_keeper(specification: dict[str, Any], child: int, leash: int, channel: socket | None) -> NoReturn:
+    """Keeps the program to its end, ends what it left behind, hands its artifact out."""
+    try:
+        gate = None
+        if channel is not None:
+            gate = Gate(channel, specification["text"], leash, walled=bool(specification["asking"]))
+        status = keep(child, leash, gate)
+    except Unaskable as error:
+        os.write(2, f"it is not given its text: {error}\n".encode())
+        status = 1
+    end_namespace() if specification["namespace"] else end_all()
+    if specification["artifact"] is not None and status == 0:
+        path, out = specification["artifact"]
+        hand_out(path, out, specification["uid"], leash)
+    os._exit(status)
+
+
+def wait_for(child: int) -> NoReturn:
+    """Ends as a child does, once it has."""
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os._exit(status if status >= 0 else 128 - status)
 
 
 def hand_out(path: str, channel: int, uid: int | None, leash: int) -> None:
@@ -422,31 +516,30 @@ def _pair() -> tuple[socket, socket]:
 def main() -> None:
     """Reads the specification; the child becomes the program, the parent keeps it."""
     specification = marshal.loads(bytes.fromhex(sys.argv[1]))  # noqa: S302  (our own supervisor wrote it)
-    leash, is_first = specification["kept"][0], specification["namespace"]
+    leash, ready = specification["kept"][0], specification["ready"]
     _libc.signal(_SIGCHLD, _SIG_DFL)  # where it is ignored, nobody is told what processor time a child took
+    os.read(specification["go"], 1)
+    os.close(specification["go"])
     if ended(leash):
         os._exit(128 + _SIGKILL)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    if not is_first:
-        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    held, go = os.pipe()
-    ours, theirs = _pair() if specification["text"] is not None else (None, None)
-    child = os.fork()
-    if child:
-        _prctl(_PR_SET_DUMPABLE, 0)  # the program may have our user id: it must not write to our memory
-        apply_seccomp(specification["seccomp"])
-        os.write(go, b"x")
-        gate = None
-        if ours is not None and theirs is not None:
-            theirs.close()
-            gate = Gate(ours, specification["text"], walled=bool(specification["asking"]))
-        status = keep(child, leash, gate)
-        end_namespace() if is_first else end_all()
-        if specification["artifact"] is not None and status == 0:
-            path, out = specification["artifact"]
-            hand_out(path, out, specification["uid"], leash)
-        os._exit(status)
     try:
+        if specification["landlock"] is not None:
+            separate_processes()
+            if first := os.fork():
+                _prctl(_PR_SET_DUMPABLE, 0)
+                wait_for(first)
+        elif not specification["namespace"]:
+            _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        held, go = os.pipe()
+        ours, theirs = _pair() if specification["text"] is not None else (None, None)
+        if child := os.fork():
+            _prctl(_PR_SET_DUMPABLE, 0)  # the program may have our user id: it must not write to our memory
+            apply_seccomp(specification["seccomp"])
+            os.write(go, b"x")
+            if theirs is not None:
+                theirs.close()
+            be_keeper(specification, child, leash, ours)
         for descriptor in specification["kept"]:
             os.close(descriptor)
         if specification["artifact"] is not None:
@@ -457,7 +550,7 @@ def main() -> None:
             ours.close()
         become(specification, theirs)
     except (OSError, ValueError, AttributeError) as error:
-        os.write(specification["ready"], str(error).encode())
+        os.write(ready, str(error).encode())
         os._exit(125)
 
 

@@ -1,13 +1,12 @@
 """Starts one sandboxed process tree and ends it whole.
 
-Both levels come down to one handle. Under bubblewrap the namespace's first process takes all others with it when it
-dies, and its descriptor becomes readable only once they are gone. Below, the launcher's keeper does the same job.
-At both the launcher holds the read end of a leash, a pipe whose write end is ours alone: however we end, it ends.
+All levels come down to one handle, the leash: a pipe whose write end is ours alone and whose read end the launcher's
+keeper holds. Once we let go of it, however we end, the keeper ends the run, counts what it used, and ends itself. In a
+sandbox it is the first process of a namespace, and the kernel takes all others with it.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import select
@@ -15,7 +14,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autoresearch.run.sandbox import filters, watchdog
@@ -29,17 +28,20 @@ from autoresearch.run.sandbox.command import (
     environment,
     inside,
     landlock_rules,
+    memory_allowed,
     run_user,
     specification,
+    tasks_allowed,
     tasks_of,
 )
+from autoresearch.run.sandbox.groups import Group, control_group
 from autoresearch.run.sandbox.job import LIBRARY, Job, Level, Used
 from autoresearch.run.sandbox.layout import launcher_python
 from autoresearch.run.sandbox.scratch import Descriptors, scratch_folder
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
-_START_MS = 20_000
 _KEEPER_MS = 10_000
+_OURS = 8
 
 
 class StartError(Exception):
@@ -78,20 +80,24 @@ class Sandboxed:
 
     process: subprocess.Popen[bytes]
     pipes: Pipes
-    first: tuple[int, int] | None = None  # the namespace's first process: id and descriptor
-    leash: int | None = None
-    scratch: Path | None = None
+    leash: int
+    walled: bool
+    group: Group | None = None
+    scratch: Path | None = None  # below bubblewrap
+
+    def keepers(self) -> frozenset[int]:
+        """Our processes below the root: the first of the namespace."""
+        return frozenset(watchdog.children(self.process.pid) if self.walled else ())
 
     def end(self) -> Ending:
         """Ends every process of the run and waits for that. To be called once."""
-        if self.leash is not None:
-            _end_keeper(self.process.pid, self.leash)
-        if self.first is not None:
-            _end_namespace(self.first[1])
+        _end_keeper(self.process.pid, self.leash)
         _, status, used = os.wait4(self.process.pid, 0)
+        if self.group is not None:
+            self.group.end()
         code = os.waitstatus_to_exitcode(status)
         self.process.returncode = code
-        cpu_ms = round(1000 * (used.ru_utime + used.ru_stime))
+        cpu_ms = max(round(1000 * (used.ru_utime + used.ru_stime)), self.group.cpu_ms() if self.group else 0)
         return Ending(code if code >= 0 else 128 - code, Used(cpu_ms, used.ru_maxrss * 1024))
 
 
@@ -103,13 +109,22 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
     """
     if level is not Level.NONE and not filters.supported(platform.machine()):
         raise StartError(f"there is no system-call filter for {platform.machine()}")
-    with Descriptors() as descriptors:
+    # A question has no bound there: at it the kernel would forget pages of files, and tell the next by that.
+    memory = None if job.text is not None else memory_allowed(job.limits)
+    tasks = tasks_allowed(job.limits, job.threads)
+    with Descriptors() as descriptors, control_group(memory_bytes=memory, tasks=tasks + _OURS) as group:
         checkpoint = descriptors.pipe() if job.checkpoint_to is not None else None
         pipes = Pipes(descriptors.pipe(), descriptors.pipe(), descriptors.pipe(), checkpoint)
+        go_read, go_write = descriptors.pipe()
         start = _under_bubblewrap if level is Level.BUBBLEWRAP else _under_keeper
-        with start(job, level, pipes, descriptors) as running:
+        with start(job, level, pipes, descriptors, go_read) as begun:
+            running = replace(begun, group=group)
             try:
-                descriptors.close(*pipes.theirs())
+                descriptors.close(*pipes.theirs(), go_read)
+                if group is not None:  # while the launcher loads
+                    group.take(running.process.pid)
+                with suppress(BrokenPipeError):  # it failed already, and says why
+                    os.write(go_write, b"x")
                 yield running
             finally:
                 if running.process.returncode is None:
@@ -117,11 +132,10 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
 
 
 @contextmanager
-def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
-    info_read, info_write = _lasting_pipe(descriptors)
-    # Bubblewrap's first process waits for a byte, so that it cannot end before there is a handle on it.
-    go_read, go_write = descriptors.pipe()
-    leash_read, _ = descriptors.pipe()
+def _under_bubblewrap(
+    job: Job, level: Level, pipes: Pipes, descriptors: Descriptors, go_fd: int
+) -> Iterator[Sandboxed]:
+    leash_read, leash_write = descriptors.pipe()
     held, folder, cwd = [leash_read, *_text(job, descriptors)], INPUT, SCRATCH
     told = specification(
         job,
@@ -130,33 +144,25 @@ def _under_bubblewrap(job: Job, level: Level, pipes: Pipes, descriptors: Descrip
         cwd=cwd,
         ready_fd=pipes.ready[1],
         keeper_fds=held,
+        go_fd=go_fd,
         checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
     )
     files = {f"{INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
     files[LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
     tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, told]
     try:
-        command = bubblewrap_command(job, files, info_write, go_read, tail)
+        command = bubblewrap_command(job, files, tail)
     except FileNotFoundError as error:
         raise StartError("bubblewrap is not installed") from error
-    inherited = (*pipes.inherited(), *_talk(job), info_write, go_read, *held, *files.values())
     with _owned_data(job):
-        library = str(inside(LIBRARY).parent)
-        variables = _environment(job, pipes, HOME, DATA, library)
-        process = _popen(command, variables, pipes, inherited)
-        descriptors.close(info_write, go_read, *held, *files.values())
-        first = _first_process(info_read)
-        if first is None:
-            _abandon(process)
-            raise StartError(_said(pipes.output[0]) or "bubblewrap did not answer")
-        descriptors.own(first[1])
-        with suppress(BrokenPipeError):  # it failed already, and says why
-            os.write(go_write, b"x")
-        yield Sandboxed(process, pipes, first=first)
+        variables = _environment(job, pipes, HOME, DATA, str(inside(LIBRARY).parent))
+        process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, go_fd, *files.values()))
+        descriptors.close(*held, *files.values())
+        yield Sandboxed(process, pipes, leash_write, walled=True)
 
 
 @contextmanager
-def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors) -> Iterator[Sandboxed]:
+def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors, go_fd: int) -> Iterator[Sandboxed]:
     if level is Level.LANDLOCK and filters.landlock_version() < filters.LEAST_LANDLOCK:
         raise StartError(f"the kernel's landlock is older than version {filters.LEAST_LANDLOCK}")
     leash_read, leash_write = descriptors.pipe()
@@ -165,7 +171,9 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         _fill(base.folder, input_folder, scratch, job)
         library = _library(base.folder)
         held = [leash_read, base.lock, *_text(job, descriptors)]
-        others = 0 if os.geteuid() == 0 else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
+        # The kernel counts the tasks of each user of a namespace, and root's runs have users of their own.
+        alone = level is Level.LANDLOCK or os.geteuid() == 0
+        others = 0 if alone else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
         told = specification(
             job,
             level,
@@ -173,6 +181,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             cwd=str(scratch),
             ready_fd=pipes.ready[1],
             keeper_fds=held,
+            go_fd=go_fd,
             checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
             rules=landlock_rules(job, (input_folder, library), scratch),
             tasks_of_others=others,
@@ -180,9 +189,9 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         command = [launcher_python(job.python), "-I", "-S", str(_LAUNCHER), told]
         with _owned_data(job):
             variables = _environment(job, pipes, str(scratch), str(job.data), str(library))
-            process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held))
+            process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, go_fd))
             descriptors.close(*(set(held) - {base.lock}))
-            yield Sandboxed(process, pipes, leash=leash_write, scratch=scratch)
+            yield Sandboxed(process, pipes, leash_write, level is not Level.NONE, scratch=scratch)
 
 
 def _text(job: Job, descriptors: Descriptors) -> list[int]:
@@ -259,50 +268,6 @@ def _owned_data(job: Job) -> Iterator[None]:
         os.chown(job.data, 0, 0)
 
 
-def _said(output: int) -> str:
-    """What a program that failed to start printed; the descriptor does not block."""
-    try:
-        return os.read(output, 4096).decode(errors="replace").strip()
-    except BlockingIOError:
-        return ""
-
-
-def _first_process(info: int) -> tuple[int, int] | None:
-    """Reads bubblewrap's message about the namespace's first process; None where bubblewrap failed."""
-    poller = select.poll()
-    poller.register(info, select.POLLIN)
-    text = b""
-    while poller.poll(_START_MS):
-        part = os.read(info, 4096)
-        if not part:
-            break
-        text += part
-    try:
-        pid = int(json.loads(text)["child-pid"])
-        return pid, os.pidfd_open(pid)
-    except (ValueError, KeyError, ProcessLookupError):
-        return None
-
-
-def _lasting_pipe(descriptors: Descriptors) -> tuple[int, int]:
-    """A pipe whose write end keeps a reader alive: who writes to it is not ended when we are."""
-    read, write = descriptors.pipe()
-    both = os.open(f"/proc/self/fd/{write}", os.O_RDWR | os.O_CLOEXEC)
-    descriptors.close(write)
-    return read, descriptors.own(both)
-
-
-def _abandon(process: subprocess.Popen[bytes]) -> None:
-    """Ends a bubblewrap that doesn't answer. Its child, which would wait for it for ever, first."""
-    os.kill(process.pid, signal.SIGSTOP)
-    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-    for child in watchdog.descendants(process.pid):
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-    process.kill()
-    process.wait()
-
-
 def _end_keeper(pid: int, leash: int) -> None:
     """Lets go of the keeper, which ends the run. Without walls the run may have stopped or killed it: then it's us."""
     with suppress(BrokenPipeError):  # it may be through already
@@ -320,11 +285,3 @@ def _end_keeper(pid: int, leash: int) -> None:
         pass  # ended, and not yet waited for
     finally:
         os.close(keeper)
-
-
-def _end_namespace(first: int) -> None:
-    with suppress(ProcessLookupError):
-        signal.pidfd_send_signal(first, signal.SIGKILL)
-    poller = select.poll()
-    poller.register(first, select.POLLIN)
-    poller.poll()

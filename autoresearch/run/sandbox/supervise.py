@@ -243,28 +243,29 @@ def _look(
         return Stop(RunStatus.CANCELLED, "stopped on request")
     if on_progress is not None and (progress := watch.channel.take_progress()) is not None:
         on_progress(progress)
-    helpers = frozenset({running.first[0]} if running.first else ())
-    now = watchdog.usage(running.process.pid, helpers=helpers)
+    now = watchdog.usage(running.process.pid, ours=running.keepers())
     memory = now.memory_bytes
     if memory > limits.memory_bytes:  # the quick sum counts shared pages more than once
         memory = watchdog.fair_memory(running.process.pid)
-    watch.used = watch.used.at_least(Used(now.cpu_ms, memory))
+    counted = running.group.cpu_ms() if running.group else 0
+    watch.used = watch.used.at_least(Used(max(now.cpu_ms, counted), memory))
     if watch.used.cpu_ms > 1000 * limits.processor_seconds:
         return over_processor_time(limits)
     if memory > limits.memory_bytes:
         return over_memory(limits, memory)
     if now.processes > limits.processes:
         return over_processes(limits)
-    if watch.looks % _DISK_EVERY_LOOKS == 0 and _disk_is_over(running, watch.job):
+    has_own_files = bool(watch.ready)  # until then its keeper may still see those of the machine
+    if has_own_files and watch.looks % _DISK_EVERY_LOOKS == 0 and _disk_is_over(running, watch.job):
         return over_disk(limits)
     return None
 
 
 def _disk_is_over(running: Sandboxed, job: Job) -> bool:
     """The sized file systems under bubblewrap bound bytes but not files; real folders are measured, both ways."""
-    if running.first is not None:
-        root = f"/proc/{running.first[0]}/root"
-        if any(_files_in(f"{root}{folder}") > job.limits.files for folder in ("/tmp", "/dev/shm")):  # noqa: S108
+    if running.scratch is None:
+        roots = (f"/proc/{keeper}/root" for keeper in running.keepers())
+        if any(_files_in(f"{root}{folder}") > job.limits.files for root in roots for folder in ("/tmp", "/dev/shm")):  # noqa: S108
             return True
     used = 0
     for folder in (running.scratch, job.data if job.writable_data else None):
@@ -273,7 +274,7 @@ def _disk_is_over(running: Sandboxed, job: Job) -> bool:
             if files > job.limits.files:
                 return True
             used += size
-    if used or running.first is None:
+    if used or running.scratch is not None:
         used += watchdog.unlinked_bytes(running.process.pid)
     return used > job.limits.disk_bytes
 

@@ -162,7 +162,6 @@ WITHIN: dict[str, tuple[int | None, int | None]] = {
     "writev": (20, 66),
     "sendmsg": (46, 211),
     "close": (3, 57),
-    "lseek": (8, 62),
     "fstat": (5, 80),
     "poll": (7, None),
     "ppoll": (271, 73),
@@ -178,7 +177,6 @@ WITHIN: dict[str, tuple[int | None, int | None]] = {
     "rt_sigreturn": (15, 139),
     "restart_syscall": (219, 128),
     "sigaltstack": (131, 132),
-    "tgkill": (234, 131),
     "wait4": (61, 260),
     "exit": (60, 93),
     "exit_group": (231, 94),
@@ -202,6 +200,9 @@ WITHIN: dict[str, tuple[int | None, int | None]] = {
 }
 
 READ = (0, 63)
+LSEEK = (8, 62)
+TGKILL = (234, 131)
+TIMER_CREATE = (222, 107)
 MMAP = (9, 222)
 CLONE = (56, 220)
 IOCTL = (16, 29)

@@ -11,6 +11,7 @@ import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 
 _TICKS_PER_SECOND = 100  # USER_HZ, the same on every Linux
@@ -47,8 +48,8 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def usage(root: int, *, helpers: frozenset[int] = frozenset()) -> Usage:
-    """What ``root`` and the processes below it use. Of ``root`` and the ``helpers``, ours, processor time alone counts.
+def usage(root: int, *, ours: frozenset[int] = frozenset()) -> Usage:
+    """What ``root`` and the processes below it use. Of ``root`` and of ``ours``, processor time alone counts.
 
     They reap the run's orphans, whose time shows with theirs from then on. Pages that several processes share count
     once where the simple sum looks too large only; see ``fair_memory``.
@@ -56,15 +57,37 @@ def usage(root: int, *, helpers: frozenset[int] = frozenset()) -> Usage:
     memory = ticks = count = 0
     for pid in (root, *descendants(root)):
         try:
-            fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+            fields = _fields(f"/proc/{pid}")
+            ticks += int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])
+            if pid == root or pid in ours:
+                continue
+            if fields[0] in _ENDED:
+                fields = _fields(f"/proc/{pid}/task/{_living_thread(pid)}")
         except OSError:
-            continue
-        ticks += int(fields[11]) + int(fields[12]) + int(fields[13]) + int(fields[14])
-        if fields[0] in b"ZX" or pid == root or pid in helpers:
             continue  # one that has ended uses nothing but its number
         count += 1
         memory += int(fields[21]) * mmap.PAGESIZE
     return Usage(memory, ticks * 1000 // _TICKS_PER_SECOND, count)
+
+
+_ENDED = b"ZX"
+
+
+def _fields(folder: str) -> list[bytes]:
+    """Of a process or a thread: its state first, then numbers as in proc_pid_stat(5) from the fourth on."""
+    return _read(f"{folder}/stat").rpartition(b")")[2].split()
+
+
+def _living_thread(pid: int) -> int:
+    """A thread of the process that runs: where its first one has ended, ``/proc`` shows nothing under its own id.
+
+    Raises ProcessLookupError where none runs.
+    """
+    for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+        with suppress(OSError):
+            if _fields(f"/proc/{pid}/task/{thread}")[0] not in _ENDED:
+                return int(thread)
+    raise ProcessLookupError(pid)
 
 
 def fair_memory(root: int) -> int:
@@ -72,7 +95,7 @@ def fair_memory(root: int) -> int:
     total = 0
     for pid in descendants(root):
         try:
-            lines = _read(f"/proc/{pid}/smaps_rollup").splitlines()
+            lines = _read(f"/proc/{pid}/task/{_living_thread(pid)}/smaps_rollup").splitlines()
         except OSError:
             continue
         total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Pss:"))
@@ -105,17 +128,15 @@ def folder_usage(folder: Path, *, most_files: int) -> tuple[int, int]:
 
 
 def unlinked_bytes(root: int) -> int:
-    """Bytes of deleted files that processes below ``root`` still hold open."""
+    """Bytes of deleted files that processes below ``root`` still hold open; each thread can have files of its own."""
     seen: dict[tuple[int, int], int] = {}
     for pid in descendants(root):
-        folder = f"/proc/{pid}/fd"
-        try:
-            for name in os.listdir(folder):  # noqa: PTH208
-                status = os.stat(f"{folder}/{name}")  # noqa: PTH116
-                if status.st_nlink == 0:
-                    seen[status.st_dev, status.st_ino] = status.st_blocks * 512
-        except OSError:
-            continue
+        for folder in glob(f"/proc/{pid}/task/*/fd"):  # noqa: PTH207
+            with suppress(OSError):
+                for name in os.listdir(folder):  # noqa: PTH208
+                    status = os.stat(f"{folder}/{name}")  # noqa: PTH116
+                    if status.st_nlink == 0:
+                        seen[status.st_dev, status.st_ino] = status.st_blocks * 512
     return sum(seen.values())
 
 

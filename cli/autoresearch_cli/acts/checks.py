@@ -24,6 +24,7 @@ from autoresearch.log.log import Log
 from autoresearch.run.bench import Bench, Ceiling, device_name, task_data
 from autoresearch.run.packages import is_installed, task_python
 from autoresearch.run.preflight import forget_runs, missing_imports, preflight, way_to_packages
+from autoresearch.run.sandbox import groups
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder
@@ -171,11 +172,14 @@ def check_daemon() -> Check:
 def check_sandbox() -> tuple[Check, tuple[ProbeResult, ...]]:
     """How well programs are walled in here; the attacks that were tried are the second part."""
     level, probes = detect_level(here.paths().secrets())
-    detail = f"{level.label}: {level.sentence}"
+    detail = f"{level.label}: {level.sentence}; {groups.sentence()}"
+    if level is Level.NONE:
+        missing = next((probe for probe in probes if not probe.blocked), None)
+        detail += f"; {missing.name}: {missing.detail}" if missing else ""
     if level is Level.BUBBLEWRAP:
         return Check(name="sandbox", result=OK, detail=detail), probes
     bubblewrap = "install bubblewrap (apt install bubblewrap)"
-    fix = bubblewrap if shutil.which("bwrap") is None else "allow unprivileged user namespaces for bubblewrap"
+    fix = bubblewrap if shutil.which("bwrap") is None else "allow user namespaces to unprivileged users (sysctl)"
     result = WARNING if level >= here.settings().work.minimum_sandbox and level > Level.NONE else FAILED
     return Check(name="sandbox", result=result, detail=detail, fix=fix), probes
 

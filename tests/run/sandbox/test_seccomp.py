@@ -127,8 +127,8 @@ def test_no_other_process_is_steered_and_no_cache(machine: str, sockets: bool) -
 def test_the_keeper_is_asked_about_all_that_reaches_beyond_the_program(machine: str) -> None:
     column, architecture = ARCHITECTURES[machine]
     program = asking_filter(machine)
-    within = {numbers[column] for numbers in syscalls.WITHIN.values()} | {syscalls.READ[column]}
-    for number in range(syscalls.LAST_KNOWN + 50):
+    within = {numbers[column] for numbers in syscalls.WITHIN.values()} | {syscalls.READ[column], syscalls.LSEEK[column]}
+    for number in set(range(syscalls.LAST_KNOWN + 50)) - {syscalls.TIMER_CREATE[column]}:
         assert verdict(program, architecture, number) == (ALLOW if number in within else ASK), number
 
     def says(numbers: tuple[int, int], *arguments: int) -> str | int:
@@ -139,6 +139,23 @@ def test_the_keeper_is_asked_about_all_that_reaches_beyond_the_program(machine: 
     assert says(syscalls.MMAP, 0, 4096, 1, 0x02, 3) == ASK
     assert says(syscalls.CLONE, 0x3D0F00) == ALLOW  # what pthread_create asks for
     assert says(syscalls.CLONE, 17) == ASK
+    assert says(syscalls.LSEEK, 3, 0, 3) == ASK  # SEEK_DATA reads where the file lies on the disk
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_nothing_but_the_keeper_lets_a_stopped_process_go_on(machine: str) -> None:
+    column, architecture = ARCHITECTURES[machine]
+    program = asking_filter(machine)
+
+    def says(numbers: tuple[int, int], *arguments: int) -> str | int:
+        return verdict(program, architecture, numbers[column], *arguments)
+
+    assert says(syscalls.TIMER_CREATE, 1) == errno.ENOSYS
+    assert says(syscalls.FCNTL, 0, 10, 18) == errno.EPERM  # F_SETSIG
+    assert says(syscalls.PRCTL, 1, 18) == errno.EPERM  # PR_SET_PDEATHSIG
+    assert says(syscalls.CLONE, 18) == errno.EPERM
+    assert says(syscalls.TGKILL, 2, 2, 18) == ASK
+    assert says(syscalls.TGKILL, 2, 2, 6) == ALLOW
 
 
 def test_other_machines_have_no_filter() -> None:

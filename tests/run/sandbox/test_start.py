@@ -44,6 +44,31 @@ def test_a_missing_bubblewrap_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "bubblewrap is not installed" in outcome.reason
 
 
+_REFUSED = """
+import platform, sys
+from autoresearch.run.sandbox import filters, launcher
+from autoresearch.run.sandbox.execute import execute
+from autoresearch.run.sandbox.job import Job, Level
+from autoresearch.run.sandbox.probes import detect_level
+launcher._prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
+launcher.apply_seccomp(filters.deny_filter(platform.machine(), sockets=True))
+files = {"train.py": b"print('it ran')"}
+outcome = execute(Job(files=files, metric_source="stdout", parse=lambda text: {}), level=Level.LANDLOCK)
+print(outcome.status, outcome.reason, outcome.log)
+level, results = detect_level()
+print(level, results[0].name, results[0].blocked, results[0].detail)
+"""
+
+
+def test_without_a_namespace_for_processes_there_is_no_sandbox() -> None:
+    """The filter of a sandbox stands for a machine that allows none."""
+    command = [sys.executable, "-c", _REFUSED]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    refusal = "the kernel refuses a namespace for processes: Operation not permitted"
+    missing = f"the sandbox did not start: [Errno 1] {refusal}"
+    assert said == [f"refused {missing} b''", f"0 start the sandbox False {missing}"]
+
+
 def test_an_unknown_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "pdp11")
     assert execute(job("succeed()"), level=Level.LANDLOCK).status == "refused"

@@ -76,6 +76,72 @@ def test_a_helper_from_before_reaches_nothing_either(level: Level) -> None:
     assert outcome.status == "ok", outcome.log
 
 
+def test_a_call_that_is_under_way_does_not_go_on_once_it_has_the_text(level: Level) -> None:
+    source = """
+    read, write = os.pipe()
+    os.write(write, bytes(65536))
+    refused = []
+    def send():
+        try: os.sendfile(write, source, 0, 10)
+        except PermissionError: refused.append(True)
+    thread = threading.Thread(target=send)
+    thread.start()
+    time.sleep(0.2)
+    assert thread.is_alive()
+    ask()
+    thread.join()
+    assert refused
+    succeed()
+    """
+    outcome = execute(_with(source, TEXT), level=level)
+    assert outcome.status == "ok", outcome.log
+
+
+def test_it_gets_no_text_while_one_of_its_processes_can_read_a_file(level: Level) -> None:
+    source = """
+    ready, done = os.pipe()
+    if os.fork() == 0:
+        os.dup2(source, 0)
+        os.write(done, b"x")
+        time.sleep(60)
+    os.read(ready, 1)
+    ask()
+    succeed()
+    """
+    outcome = execute(_with(source, TEXT), level=level)
+    assert (outcome.status, b"a file as descriptor 0" in outcome.log) == ("crashed", True), outcome
+
+
+def test_it_gets_no_text_where_it_is_not_seen_what_a_process_has_mapped(level: Level) -> None:
+    source = """
+    import subprocess
+    with os.fdopen(os.open("closed", os.O_CREAT | os.O_WRONLY, 0o111), "wb") as copy:
+        copy.write(open("/bin/sleep", "rb").read())
+    ready, done = os.pipe()
+    subprocess.Popen(["./closed", "60"], pass_fds=[done])
+    ask()
+    succeed()
+    """
+    outcome = execute(_with(source, TEXT), level=level)
+    # The keeper of root's runs sees more than the processes of an ordinary user.
+    assert outcome.status == ("ok" if os.geteuid() == 0 else "crashed"), outcome
+
+
+def test_a_program_that_lets_itself_go_on_gets_its_text_all_the_same(level: Level) -> None:
+    source = """
+    import signal
+    if (other := os.fork()) == 0:
+        while True:
+            try: os.kill(os.getppid(), signal.SIGCONT)
+            except PermissionError: os._exit(0)
+    ask()
+    os.waitpid(other, 0)
+    succeed()
+    """
+    outcome = execute(_with(source, TEXT), level=level)
+    assert outcome.status == "ok", outcome.log
+
+
 def test_without_walls_it_gets_its_text_too() -> None:
     outcome = execute(replace(_with("assert ask() == b'x'\nsucceed()", b"x"), foreign=False), level=Level.NONE)
     assert outcome.status == "ok", outcome.log
