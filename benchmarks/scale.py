@@ -6,8 +6,9 @@ ten runs two have exactly the best value, three repeat one of fifty popular prog
 (``mixed``: one of fifty).
 
 A process of its own opens each log and asks. ``first_ms`` is the slowest question to a log just opened. The other
-questions are asked again, and the fastest of three counts. ``after_record_ms`` is the slowest of what a daemon asks
-after one more record; ``proposal_ms`` a worker's, which opens the log for each. All are processor time.
+questions are asked again, and the fastest of three counts. ``settle_us`` is what judging a verified run takes once.
+``after_record_ms`` is the slowest of what a daemon asks after one more record; ``proposal_ms`` a worker's, which opens
+the log for each. All are processor time.
 
 ``AUTORESEARCH_SCALE`` names a folder in which logs are kept from one call to the next, ``AUTORESEARCH_SCALE_MOST`` the
 largest size.
@@ -44,6 +45,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import backed, contenders
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.jobs import next_job
+from autoresearch.log.standing.verification import settle
 from autoresearch.propose.mind.recall import recall
 from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Draws
@@ -248,8 +250,8 @@ def _digest(definition: dict[str, object]) -> bytes:
     return hashlib.sha256(encode(definition)).digest()
 
 
-def _made(folder: Path, size: int, shape: str) -> tuple[Path, float]:
-    """The log of a size and shape, made unless it is there, and how many records a second were taken in."""
+def _made(folder: Path, size: int, shape: str) -> tuple[Path, dict[str, float]]:
+    """The log of a size and shape, made unless it is there; records a second taken in, microseconds to judge a run."""
     place = folder / f"{shape}-{size}"
     said = place / "ingest.json"
     if not said.exists():
@@ -273,9 +275,14 @@ def _made(folder: Path, size: int, shape: str) -> tuple[Path, float]:
                     take()
             take()
             kept = log.records.count()
+            verified, began = log.standings.count_unsettled(), time.process_time()
+            settle(log, seconds=math.inf)
+            settled = time.process_time() - began
         assert kept == count, f"{count - kept} of {count} records were not kept"
-        said.write_text(json.dumps({"ingest_per_s": count / spent, "end_ms": generator.now_ms}))
-    return place, float(json.loads(said.read_text())["ingest_per_s"])
+        rates = {"ingest_per_s": count / spent, "settle_us": 1e6 * settled / max(verified, 1)}
+        said.write_text(json.dumps(rates | {"end_ms": generator.now_ms}))
+    told = json.loads(said.read_text())
+    return place, {name: float(told[name]) for name in ("ingest_per_s", "settle_us")}
 
 
 def ask(place: Path, size: int) -> dict[str, float]:
@@ -358,6 +365,7 @@ def _after(place: Path, size: int, me: KeyPair, task: bytes, now_ms: int) -> flo
             records += generator.verify(verifier, records[-1], EVALUATE)
         for record in records:
             log.writer.ingest([(record.raw, record.signature)], now_ms=now_ms + SPAN_MS)
+            settle(log, seconds=math.inf)
             slowest = max(slowest, _took(log, asked))
     return slowest
 
@@ -371,10 +379,10 @@ def measure(*, quick: bool) -> dict[str, float]:
         for shape in SHAPES:
             before: dict[str, float] = {}
             for size in (size for size in PARTICIPANTS if size <= most):
-                place, ingest = _made(folder, size, shape)
+                place, rates = _made(folder, size, shape)
                 command = [sys.executable, "-m", "benchmarks.scale", str(place), str(size)]
                 asked: dict[str, float] = json.loads(subprocess.check_output(command))
-                asked["ingest_per_s"] = ingest
+                asked |= rates
                 figures |= {f"{shape}_{size}_{name}": value for name, value in asked.items()}
                 for name in GROWING if before else ():
                     growth = math.log10(max(asked[name], 1e-3) / max(before[name], 1e-3))

@@ -119,7 +119,8 @@ class Evidence(NamedTuple):
 
     ``evaluated`` measured what it left, ``repeated`` trained it again, ``compared`` ran it beside its parent.
     ``differing`` of the first two came to another value. ``unmeasured`` ended an evaluation in an error, and for
-    ``failed`` the run failed beside its parent.
+    ``failed`` the run failed beside its parent. ``uncounted`` other participants measured it whose verifications do not
+    count.
     """
 
     evaluated: int = 0
@@ -128,6 +129,7 @@ class Evidence(NamedTuple):
     differing: int = 0
     unmeasured: int = 0
     failed: int = 0
+    uncounted: int = 0
 
 
 class Judgement(NamedTuple):

@@ -9,11 +9,10 @@ from autoresearch.text import counted
 from autoresearch.words import MISBEHAVED, RUN_STATE_SENTENCES, UNDECIDED, VERIFIED, RunState
 
 
-def verdict_sentence(found: Judgement, *, uncounted: int = 0, missing: str = "") -> str:
+def verdict_sentence(found: Judgement, *, missing: str = "") -> str:
     """Who measured a run and what follows, as in “evaluated by 1 verifier; to be confirmed: …”.
 
-    ``uncounted`` other participants measured it whose verifications do not count. ``missing`` is said behind it, see
-    :func:`missing_sentence`.
+    ``missing`` is said behind it, see :func:`missing_sentence`.
     """
     state, evidence = found.state, found.evidence
     facts = _facts(evidence, pairs_first=state not in UNDECIDED)
@@ -36,8 +35,8 @@ def verdict_sentence(found: Judgement, *, uncounted: int = 0, missing: str = "")
         sentence = facts
     elif evidence.unmeasured:
         sentence = f"{counted(evidence.unmeasured, 'verifier')} could not measure it"
-    elif uncounted:
-        sentence = f"measured by {counted(uncounted, 'other participant')}, whose verifications do not count"
+    elif evidence.uncounted:
+        sentence = f"measured by {counted(evidence.uncounted, 'other participant')}, whose verifications do not count"
     else:
         sentence = "only its author has measured it"
     return f"{sentence}; {missing}" if missing else sentence

@@ -23,6 +23,7 @@ from autoresearch.log.tables.devices import Claims, Devices
 from autoresearch.log.tables.entries import Entries
 from autoresearch.log.tables.records import Changes, Records
 from autoresearch.log.tables.runs import Programs, Runs, Tasks
+from autoresearch.log.tables.standings import Standings
 from autoresearch.log.tables.texts import Releases, Texts
 from autoresearch.log.tables.verifications import Evidence, Mentions, Verifications
 from autoresearch.record.encoding import EncodingError
@@ -113,6 +114,13 @@ class Writer:
         self._tell(records, dropped)
         over = {stored[1] for stored in dropped}
         return dict.fromkeys(over, State.OVER_QUOTA) | dict.fromkeys(there, State.DUPLICATE)
+
+    @contextmanager
+    def settling(self) -> Iterator[None]:
+        """A snapshot in which what follows from records may be written. Other writers wait until it ends."""
+        self._refuse_read_only()
+        with self._reader.lock, self._writing(durable=False), self._reader.pin():
+            yield
 
     @contextmanager
     def _writing(self, *, durable: bool) -> Iterator[None]:
@@ -240,6 +248,7 @@ class Log:
         self.programs = Programs(self.reader)
         self.entries = Entries(self.reader)
         self.verifications = Verifications(self.reader, self.records)
+        self.standings = Standings(self.reader)
         self.mentions = Mentions(self.reader)
         self.texts = Texts(self.reader)
         self.releases = Releases(self.reader)

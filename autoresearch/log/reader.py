@@ -68,12 +68,20 @@ class Reader:
             with refusals(None):
                 self.connection.execute("BEGIN")
             try:
-                self.pinned = Revision(*self.read(_REVISION, ())[0])
-                self._forget(self.pinned)
-                yield self.pinned
+                with self.pin() as revision:
+                    yield revision
             finally:
-                self.pinned = None
                 self.connection.execute("ROLLBACK")
+
+    @contextmanager
+    def pin(self) -> Iterator[Revision]:
+        """The same in a transaction that somebody else began and ends."""
+        self.pinned = Revision(*self.read(_REVISION, ())[0])
+        try:
+            self._forget(self.pinned)
+            yield self.pinned
+        finally:
+            self.pinned = None
 
     def revision(self) -> Revision:
         """How far the log has come: the same as before means that it holds the same. In a snapshot that of this."""

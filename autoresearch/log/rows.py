@@ -224,6 +224,23 @@ class VerificationRow(NamedTuple):
     n: int
 
 
+class CountedVerification(NamedTuple):
+    """A verification that counts, by the device ``author`` of a participant, ``voter``.
+
+    ``passed``: it came to the reported value, or ran the pairs. ``decides``: by it the participant was right or wrong.
+    ``spent_ms`` is how long it took; 0 where, by its statement, it began before the run was published.
+    """
+
+    time: int
+    id: bytes
+    author: bytes
+    voter: bytes
+    stage: str
+    passed: bool
+    decides: bool
+    spent_ms: int
+
+
 class ReleaseRow(NamedTuple):
     """A release of a component. ``version_key`` sorts as versions do; equal ``content`` installs the same.
 

@@ -172,6 +172,7 @@ CREATE TABLE verification(
     output BLOB                -- of the VRF; NULL when the proof holds nothing
 );
 CREATE INDEX verification_run ON verification(run, time);
+CREATE INDEX verification_author ON verification(author, run);
 
 CREATE TABLE commitment(
     n INTEGER PRIMARY KEY,
@@ -212,8 +213,12 @@ CREATE TABLE suspect(author BLOB PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWI
 CREATE TABLE stray(n INTEGER PRIMARY KEY, parent BLOB NOT NULL);
 CREATE INDEX stray_parent ON stray(parent);
 
--- Tasks whose rules are known.
-CREATE TABLE ruled(task BLOB PRIMARY KEY) WITHOUT ROWID;
+-- Tasks of which the rules are known, or the definition.
+CREATE TABLE ruled(
+    task BLOB PRIMARY KEY,
+    rules INTEGER NOT NULL,
+    defined INTEGER NOT NULL
+) WITHOUT ROWID;
 
 -- A program at a budget: all its runs together.
 CREATE TABLE program(
@@ -243,3 +248,39 @@ CREATE TABLE entry(
 ) WITHOUT ROWID;
 CREATE INDEX entry_bound ON entry(task, author, bound, time, first) WHERE bound IS NOT NULL;
 CREATE INDEX entry_measured ON entry(task, bound, time, first) WHERE bound IS NOT NULL AND measured > 0;
+
+-- What is judged of runs that others measured, and of their parents; n is that of the run's record.
+CREATE TABLE standing(
+    n INTEGER PRIMARY KEY,
+    state TEXT NOT NULL,
+    value REAL,
+    error REAL,
+    runs INTEGER NOT NULL,
+    voters INTEGER NOT NULL,
+    improvement REAL,
+    evaluated INTEGER NOT NULL,
+    repeated INTEGER NOT NULL,
+    compared INTEGER NOT NULL,
+    differing INTEGER NOT NULL,
+    unmeasured INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    uncounted INTEGER NOT NULL
+);
+-- Who verified these runs: of each participant the first verification of a stage and a round, as far as it counts.
+CREATE TABLE counted(
+    n INTEGER NOT NULL,
+    verification INTEGER NOT NULL, -- the number of its record
+    voter BLOB NOT NULL,
+    stage TEXT NOT NULL,
+    passed INTEGER NOT NULL,
+    decides INTEGER NOT NULL,      -- whether its author was right or wrong by it
+    spent_ms INTEGER NOT NULL,
+    PRIMARY KEY(n, verification)
+) WITHOUT ROWID;
+-- Runs that are to be judged again.
+CREATE TABLE unsettled(n INTEGER PRIMARY KEY);
+-- Whose verifications counted when the standings were settled: a digest of what decides it for each key, and the number
+-- of voters from each time on. In meta, people counts the changes of who is who, weighed is that count then, and trusted
+-- a digest of the trust list.
+CREATE TABLE weight(key BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE voter_count(time INTEGER PRIMARY KEY, voters INTEGER NOT NULL);

@@ -52,17 +52,26 @@ class Touched:
     records: set[bytes] = field(default_factory=set)  # their ids
     tasks: set[bytes] = field(default_factory=set)
     programs: set[Program] = field(default_factory=set)
+    said: set[bytes] = field(default_factory=set)  # runs of which something else is said, by their ids
+    people: bool = False  # who is who, or who cheated
+    after: int | None = None  # records with greater numbers are new
 
 
 def settle(connection: sqlite3.Connection, touched: Touched) -> None:
-    """Compute anew what depends on ``touched``: forks and strays, then suspects, then programs."""
+    """Compute anew what depends on ``touched``: forks and strays, then suspects, then programs.
+
+    What is judged of runs takes a trust list, so it is only noted which runs are to be judged again.
+    """
     _settle_forks(connection, touched.places)
-    _settle_strays(connection, touched.records)
+    touched.people |= _settle_strays(connection, touched.records)
     for author in {author for author, _ in touched.places} | touched.authors:
         touched.programs |= _settle_suspect(connection, author)
     for task in touched.tasks:
-        touched.programs |= _settle_task(connection, task)
+        programs, runs = _settle_task(connection, task)
+        touched.programs |= programs
+        touched.said |= runs
     _settle_programs(connection, touched.programs)
+    _unsettle(connection, touched)
 
 
 def _settle_forks(connection: sqlite3.Connection, places: set[tuple[bytes, int]]) -> None:
@@ -77,11 +86,14 @@ def _settle_forks(connection: sqlite3.Connection, places: set[tuple[bytes, int]]
         connection.executemany("DELETE FROM fork WHERE author = ? AND seq = ?", whole)
 
 
-def _settle_strays(connection: sqlite3.Connection, records: set[bytes]) -> None:
+def _settle_strays(connection: sqlite3.Connection, records: set[bytes]) -> bool:
+    """Whether any came or went."""
+    before = connection.total_changes
     ids = [(record,) for record in records]
     connection.executemany("DELETE FROM stray WHERE parent = ?", ids)
     for joined, name in ((_ABOVE, "child"), (_BELOW, "above")):
         connection.executemany(f"{_STRAY.format(joined)} AND {name}.id = ?", ids)
+    return connection.total_changes != before
 
 
 def settle_all_strays(connection: sqlite3.Connection) -> None:
@@ -116,16 +128,57 @@ def _settle_suspect(connection: sqlite3.Connection, author: bytes) -> set[Progra
     return set(connection.execute(query, (author, first)).fetchall())
 
 
-def _settle_task(connection: sqlite3.Connection, task: bytes) -> set[Program]:
-    """Note whether the task's rules are known, and return all its programs when that has changed, else none."""
-    before = connection.execute("SELECT 1 FROM ruled WHERE task = ?", (task,)).fetchone()
-    after = connection.execute("SELECT 1 FROM rules WHERE task = ? LIMIT 1", (task,)).fetchone()
+def _settle_task(connection: sqlite3.Connection, task: bytes) -> tuple[set[Program], set[bytes]]:
+    """Note whether a task's rules and definition are known; where that has changed its programs and verified runs."""
+    before = connection.execute("SELECT rules, defined FROM ruled WHERE task = ?", (task,)).fetchone() or (0, 0)
+    query = "SELECT EXISTS(SELECT 1 FROM rules WHERE task = ?1), EXISTS(SELECT 1 FROM task WHERE digest = ?1)"
+    after = connection.execute(query, (task,)).fetchone()
     if before == after:
-        return set()
-    statement = "INSERT INTO ruled VALUES(?)" if after else "DELETE FROM ruled WHERE task = ?"
-    connection.execute(statement, (task,))
+        return set(), set()
+    connection.execute("INSERT OR REPLACE INTO ruled VALUES(?, ?, ?)", (task, *after))
     query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE task = ?"
-    return set(connection.execute(query, (task,)).fetchall())
+    programs = set(connection.execute(query, (task,)).fetchall()) if before[0] != after[0] else set()
+    query = "SELECT DISTINCT run FROM verification CROSS JOIN record ON record.id = run WHERE record.task = ?"
+    return programs, {run for (run,) in connection.execute(query, (task,))}
+
+
+# The runs of which verifications say something else since the record ?1: they came, or a commitment of a verifier did,
+# or the run itself came after them, or its parent did.
+_SAID = """
+SELECT run FROM verification WHERE n > ?1
+UNION SELECT run FROM commitment WHERE n > ?1 AND EXISTS(
+    SELECT 1 FROM verification AS said WHERE said.run = commitment.run AND said.author = commitment.author)
+UNION SELECT id FROM record WHERE n > ?1 AND EXISTS(SELECT 1 FROM verification WHERE run = record.id)
+UNION SELECT child.id FROM record AS above CROSS JOIN lineage ON lineage.parent = above.id
+CROSS JOIN record AS child ON child.n = lineage.n
+WHERE above.n > ?1 AND EXISTS(SELECT 1 FROM verification WHERE run = child.id)
+"""
+# What is measured of a run in pairs says something of its parent, and what its parent's number is of the run.
+_KIN = """
+SELECT lineage.parent FROM record CROSS JOIN lineage ON lineage.n = record.n WHERE record.id = ?1
+UNION SELECT child.id FROM lineage CROSS JOIN record AS child ON child.n = lineage.n
+WHERE lineage.parent = ?1 AND EXISTS(SELECT 1 FROM verification WHERE run = child.id)
+"""
+
+
+def _unsettle(connection: sqlite3.Connection, touched: Touched) -> None:
+    """Note which runs are to be judged again, and whether it changed who is who."""
+    if touched.after is not None:
+        touched.said.update(run for (run,) in connection.execute(_SAID, (touched.after,)))
+    note_unsettled(connection, touched.said)
+    if touched.people:
+        connection.execute(_PEOPLE)
+
+
+def note_unsettled(connection: sqlite3.Connection, runs: set[bytes]) -> None:
+    """Note that runs, by their ids, and those whose judgement follows from theirs are to be judged again."""
+    insert = "INSERT OR IGNORE INTO unsettled SELECT n FROM record WHERE id = ?"
+    connection.executemany(insert, [(run,) for run in runs | kin_of(connection, runs)])
+
+
+def kin_of(connection: sqlite3.Connection, runs: Iterable[bytes]) -> set[bytes]:
+    """The runs whose judgement follows from that of others: their parents, and their verified children."""
+    return {other for run in runs for (other,) in connection.execute(_KIN, (run,))}
 
 
 def _settle_programs(connection: sqlite3.Connection, programs: set[Program]) -> None:
@@ -195,7 +248,10 @@ def rules_in(row: tuple[str, float, float, int, int]) -> TaskRules:
 
 
 _BATCH = 1000
-_DROPS = "INSERT INTO meta VALUES('drops', 1) ON CONFLICT DO UPDATE SET value = value + 1"
+_COUNTED_IN_META = "INSERT INTO meta VALUES('{}', 1) ON CONFLICT DO UPDATE SET value = value + 1"
+_DROPS, _PEOPLE = _COUNTED_IN_META.format("drops"), _COUNTED_IN_META.format("people")
+# Kinds of records that say who is who. A withdrawal may take one of them back.
+ABOUT_PEOPLE = ("identity", "attestation", "admission", "withdrawal")
 
 
 def store(
@@ -217,6 +273,8 @@ def store(
     dropped = enforce(connection, network, inserted)
     over = {stored[0] for stored in dropped}
     touched = _touched_by([*inserted, *dropped])
+    touched.after = first - 1
+    touched.people = any(record.kind in ABOUT_PEOPLE for record in records)
     kept = [(n, record) for n, record in numbered if n not in over]
     _project(connection, kept, touched)
     # Last, because a withdrawal that goes may bring back a record that has just come.
@@ -263,7 +321,8 @@ def rebuild(connection: sqlite3.Connection) -> None:
     for kind, name in connection.execute(query).fetchall():
         connection.execute(f"DROP {kind} IF EXISTS {name}")
     make_tables(connection, "schema.sql")
-    touched = Touched()
+    connection.execute("DELETE FROM meta WHERE key IN ('weighed', 'trusted')")
+    touched = Touched(people=True, after=0)
     last = 0
     while batch := connection.execute(
         "SELECT n, raw, signature FROM record WHERE n > ? ORDER BY n LIMIT ?", (last, _BATCH)
@@ -286,6 +345,8 @@ def _project(connection: sqlite3.Connection, numbered: Iterable[tuple[int, Recor
         if table in tables:
             connection.executemany(INSERTS[table], tables[table])
     touched.tasks.update(row[1] for row in tables.get("rules", []))  # type: ignore[misc]
+    touched.tasks.update(row[2] for row in tables.get("task", []))  # type: ignore[misc]
+    touched.people |= "fraud" in tables
     touched.authors.update(row[2] for table in ("delegation", "merge") for row in tables.get(table, []))  # type: ignore[misc]
     for _, target, author in tables.get("withdrawal", []):
         found = connection.execute("SELECT n FROM record WHERE id = ? AND author = ?", (target, author)).fetchone()
@@ -321,6 +382,7 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
     """Take a record's rows out of the views that withdrawals affect."""
     query = "SELECT task, source_digest, budget FROM run WHERE n = ?"
     touched.programs.update(connection.execute(query, (n,)).fetchall())
+    touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
     for table in WITHDRAWABLE:
         connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (n,))  # noqa: S608
 
@@ -335,19 +397,28 @@ def _touch_programs_of(connection: sqlite3.Connection, runs: Iterable[object], t
 def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touched) -> None:
     """Take out all rows of records that are stored no more, and bring back what they had withdrawn."""
     targets: set[tuple[bytes, bytes]] = set()
+    # Of a record that is gone the kind is not known here; what it said of a run, or was as a run, is.
+    touched.people |= bool(gone)
     for n in gone:
         _unproject(connection, n, touched)
-        runs = connection.execute("SELECT run FROM verification WHERE n = ?", (n,)).fetchall()
-        _touch_programs_of(connection, (run for (run,) in runs), touched)
+        query = "SELECT run FROM verification WHERE n = ?1 UNION SELECT run FROM commitment WHERE n = ?1"
+        runs = [run for (run,) in connection.execute(query, (n,))]
+        _touch_programs_of(connection, runs, touched)
+        touched.said.update(runs)
+        touched.said.update(run for (run,) in connection.execute("SELECT parent FROM lineage WHERE n = ?", (n,)))
         targets.update(connection.execute("SELECT target, author FROM withdrawal WHERE n = ?", (n,)).fetchall())
         touched.tasks.update(task for (task,) in connection.execute("SELECT task FROM rules WHERE n = ?", (n,)))
         for table in ("delegation", "merge"):
             query = f"SELECT device FROM {table} WHERE n = ?"  # noqa: S608
             touched.authors.update(device for (device,) in connection.execute(query, (n,)))
-        for table in (*EVIDENCE, "stray"):
+        for table in (*EVIDENCE, "stray", "standing", "counted", "unsettled"):
             connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
+    if gone:
+        touched.said |= kin_of(connection, touched.records)
     for target in targets:
         query = "SELECT n, raw, signature FROM record WHERE id = ? AND author = ?"
         for n, raw, signature in connection.execute(query, target).fetchall():
             _unproject(connection, n, touched)
-            _show(connection, _tables([(n, parse_stored(raw, signature))]), touched)
+            tables = _tables([(n, parse_stored(raw, signature))])
+            touched.tasks.update(row[2] for row in tables.get("task", []))  # type: ignore[misc]
+            _show(connection, tables, touched)

@@ -223,6 +223,31 @@ class Roster:
         """All keys whose records may be those of an attested voter, at some time; nobody else's are at any time."""
         return self.keys_of(self._words.keys() | self._trust.participants)
 
+    @property
+    def everybody(self) -> frozenset[bytes]:
+        """The keys of which any record or the trust list says something; of all others nothing is known at any time."""
+        return frozenset(self._delegations) | self._named.keys() | self._words.keys() | self._trust.participants
+
+    def course(self, key: bytes) -> tuple[list[object], frozenset[bytes]]:
+        """All that decides over time how the records of a device count, and the voters that it ever was."""
+        owned = self._delegations.get(key, [])
+        roots = sorted({key, *(delegation.root for delegation in owned)})
+        moments = {moment for delegation in owned for moment in (delegation.start_ms, delegation.end_ms)}
+        moments |= {moment for root in roots if root in self._words for moment in self._moments_of(root)}
+        named = [sorted(self._named.get(root, ())) for root in roots]
+        course: list[object] = [[self._delegations.get(device) for device in devices] for devices in named]
+        voters = set[bytes]()
+        for moment in (-1, *sorted(moments)):
+            voter = self._voter(self._root(key, moment), moment)
+            voters.add(voter.voter)
+            course.append((moment, voter, voter.root in self._trust.participants))
+        return course, frozenset(voters)
+
+    @property
+    def voter_counts(self) -> list[tuple[int, int]]:
+        """From which moment on there are how many attested voters; before the first there are as many as at -1."""
+        return list(zip([-1, *self._moments], self._counts, strict=True))
+
     @cached_property
     def _moments(self) -> list[int]:
         """When anything begins or ends, in order: between two of these every device has one voter."""

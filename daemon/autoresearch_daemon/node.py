@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound
 from autoresearch.log.local import Choice, chosen
+from autoresearch.log.standing.verification import settle
 from autoresearch.paths import Paths, typed_path
 from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verification
 from autoresearch.record.record import Record
@@ -88,6 +90,8 @@ logger = structlog.get_logger()
 
 # How often the node looks at what no event tells: free disk space, ends of pauses and orders.
 TICK_SECONDS = 5.0
+# Records wait for no more than this while verdicts are settled.
+SETTLE_SECONDS = 0.05
 # How long a worker's next verification may wait for the files of the run.
 FETCH_SECONDS = 60.0
 # How often the node looks whether its delegation is due for renewal.
@@ -212,7 +216,7 @@ class Node:
         self.take(Blocked(Why.TESTING_SANDBOX, None))
         for assignment in self.proposals.left_over():
             self.take(RunAsked(assignment))
-        keepers = (self._tick(), self.keeper.keep(), self.verifying.keep())
+        keepers = (self._tick(), self._settle(), self.keeper.keep(), self.verifying.keep())
         self._keepers = [asyncio.create_task(keeper) for keeper in keepers]
 
     async def wait(self) -> None:
@@ -265,6 +269,16 @@ class Node:
                     self._block(error)
             self.take(Tick())
             await asyncio.sleep(TICK_SECONDS)
+
+    async def _settle(self) -> None:
+        """Judge in pieces what new records are about, so that questions and the next start find it done."""
+        while True:
+            try:
+                left = await self.thread.run(partial(settle, seconds=SETTLE_SECONDS))
+            except AutoresearchError as error:
+                logger.warning("verdicts could not be settled", reason=str(error))
+                left = 0
+            await asyncio.sleep(0.0 if left else TICK_SECONDS)
 
     async def _renew(self) -> None:
         """Publish who this device speaks for, and again in time; say so where only a person can."""

@@ -47,7 +47,8 @@ def test_every_sentence_follows_from_the_evidence(
         found, voters=5, rules=rules, noise=noise, exact=False,
         has_parent=has_parent, pairs_only=False, state_only=state_only,
     )  # fmt: skip
-    sentence, evidence = verdict_sentence(found, uncounted=uncounted, missing=missing), found.evidence
+    evidence = found.evidence._replace(uncounted=uncounted)
+    sentence = verdict_sentence(found._replace(evidence=evidence), missing=missing)
     counting = {report.voter for report in reports if report.attested and report.voter != AUTHOR}
     assert ("only its author" in sentence) is (not counting and not uncounted)
     said = verdict_sentence(found)

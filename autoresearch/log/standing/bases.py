@@ -171,8 +171,9 @@ def _soon_checked(log: Log, rows: Iterator[ProgramRow]) -> Iterator[ProgramRow]:
     """The same rows, read ahead for judging where nothing is known of them."""
     known = cache_of(log).kept
     while page := list(islice(rows, CHECKED_MOST)):
-        unknown = (row for row in page if ("checkers", row.first) not in known)
+        unknown = [row for row in page if ("checkers", row.first) not in known]
         judge_soon(log, (run for row in unknown for run in (row.first, row.parent) if run))
+        log.verifications.read_rows_ahead([row.first for row in unknown])
         yield from page
 
 

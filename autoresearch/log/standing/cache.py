@@ -11,14 +11,14 @@ from weakref import WeakKeyDictionary
 
 from autoresearch.judging.states import Judgement, Report
 from autoresearch.log.log import Log
-from autoresearch.log.rows import Alike, FraudRow, Revision, Said
+from autoresearch.log.rows import Alike, CountedVerification, FraudRow, Revision, Said
+from autoresearch.log.settling import ABOUT_PEOPLE
 from autoresearch.log.tables.entries import FirstEntries
 from autoresearch.record.record import Record
 from autoresearch.trust.roster import Roster, Trust
 
 # Records of these kinds may change the participant behind any record, or the judgement of any run.
-ABOUT_ALL = frozenset({"identity", "attestation", "admission", "withdrawal", "merge", "task"})
-ABOUT_PEOPLE = ("identity", "attestation", "admission", "withdrawal")
+ABOUT_ALL = frozenset({*ABOUT_PEOPLE, "merge", "task"})
 # So many runs are cached; then the cache is cleared, which costs time alone.
 CACHED_MAX = 200_000
 # The sources of results that are about all groups of runs with one checkpoint, or one program.
@@ -75,7 +75,8 @@ class Cache:
     ``kept`` are those that only some records change, by name; ``users`` has the names by what they were computed from.
     ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task, ``chains`` by device. ``newest``
     has the newest runs by task, up to a record. ``ledger`` is what participants were right and wrong about;
-    ``unentered`` are the runs that it lacks. ``grown`` are results that records only add to, up to a record.
+    ``unentered`` are the runs that it lacks, ``unsettled`` those whose rows were looked for in vain. ``grown`` are
+    results that records only add to, up to a record.
     """
 
     roster: Roster
@@ -83,7 +84,8 @@ class Cache:
     revision: Revision
     reports: dict[bytes, list[tuple[Record, Report]]] = field(default_factory=dict)
     judgements: dict[bytes, Judgement] = field(default_factory=dict)
-    events: dict[bytes, Sequence[object]] = field(default_factory=dict)
+    counted: dict[bytes, Sequence[CountedVerification]] = field(default_factory=dict)
+    unsettled: set[bytes] = field(default_factory=set)
     frauds: list[FraudRow] = field(default_factory=list)
     checkpoints: Alike = field(default_factory=dict)
     discoveries: Alike = field(default_factory=dict)
@@ -116,7 +118,8 @@ class Cache:
         elif self.heard is not None:
             self.heard |= said.runs | said.parents
         self.unentered |= runs
-        for kept in (self.reports, self.judgements, self.events):
+        self.unsettled.clear()
+        for kept in (self.reports, self.judgements, self.counted):
             if said is None or len(kept) > CACHED_MAX:
                 kept.clear()
             for run in runs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any, NamedTuple
@@ -19,13 +19,19 @@ from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import EVALUATE, REPLICATE, Judgement
 from autoresearch.log.log import Log
 from autoresearch.log.reader import in_parts
-from autoresearch.log.rows import Fork, HistoryRow
+from autoresearch.log.rows import CountedVerification, Fork, HistoryRow
 from autoresearch.log.standing.answers import CreditView, ImprovementView
 from autoresearch.log.standing.cache import cache_of, cached, in_snapshot, roster_of
 from autoresearch.log.standing.context import TrustContext, participant_with_key, whose
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
-from autoresearch.log.standing.trials import Spent, spent, verifying_ms
-from autoresearch.log.standing.verification import counted_reports, first_words, judge_soon, judged, judging
+from autoresearch.log.standing.trials import Spent, spent
+from autoresearch.log.standing.verification import (
+    counted_reports,
+    counted_verifications,
+    judge_soon,
+    judged,
+    judging,
+)
 from autoresearch.record.encoding import SHORT, format_id
 from autoresearch.record.kinds import Run, Verification, task_of_body
 from autoresearch.record.record import Record
@@ -229,10 +235,10 @@ class _Account:
     work: float = 0.0
     implausible: list[Record] = field(default_factory=list)
     improvement: defaultdict[bytes, list[tuple[float, bytes]]] = field(default_factory=lambda: defaultdict(list))
-    passes: list[Record] = field(default_factory=list)
-    fails: list[Record] = field(default_factory=list)
-    replications: list[Record] = field(default_factory=list)
-    refutations: list[Record] = field(default_factory=list)
+    passes: list[CountedVerification] = field(default_factory=list)
+    fails: list[CountedVerification] = field(default_factory=list)
+    replications: list[CountedVerification] = field(default_factory=list)
+    refutations: list[CountedVerification] = field(default_factory=list)
     verifying_ms: int = 0
     voters: set[bytes] = field(default_factory=set)
 
@@ -270,7 +276,7 @@ def credit(log: Log, task: bytes | None = None) -> list[CreditView]:
         account = book.of(device, last_ms)
         account.runs, account.finished = account.runs + runs, account.finished + finished
     for part in in_parts(log.verifications.verified()):
-        judge_soon(log, part)
+        judge_soon(log, part, verifications=True)
         for run_id in part:
             run = log.records.find(run_id)
             if run is not None and isinstance(run.body, Run) and task in (None, run.body.task):
@@ -288,15 +294,15 @@ def _enter(book: _Book, log: Log, run: Record, body: Run, found: Judgement) -> N
         _add(author, spent(log, body), run)
     if found.state is RunState.CONFIRMED and found.improvement is not None:
         author.improvement[body.task].append((found.improvement, run.id))
-    for record, report in first_words(log, run):
-        account = book.of(record.author, record.time)
-        account.verifying_ms += verifying_ms(log, run, record)
-        if report.stage == REPLICATE:
-            account.replications.append(record)
-        elif report.stage == EVALUATE:
-            (account.passes if report.passed else account.fails).append(record)
-            if found.state is RunState.REFUTED and not report.passed:
-                account.refutations.append(record)
+    for one in counted_verifications(log, run):
+        account = book.of(one.author, one.time)
+        account.verifying_ms += one.spent_ms
+        if one.stage == REPLICATE:
+            account.replications.append(one)
+        elif one.stage == EVALUATE:
+            (account.passes if one.passed else account.fails).append(one)
+            if found.state is RunState.REFUTED and not one.passed:
+                account.refutations.append(one)
 
 
 def _add(account: _Account, found: Spent | None, run: Record) -> None:
@@ -336,5 +342,5 @@ def _view(log: Log, who: bytes, account: _Account, book: _Book, records: dict[by
     )
 
 
-def _ids(records: list[Record]) -> list[str]:
+def _ids(records: Sequence[Record | CountedVerification]) -> list[str]:
     return [format_id(record.id) for record in sorted(records, key=lambda record: (record.time, record.id))]

@@ -11,19 +11,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from statistics import fmean, median
 from typing import NamedTuple
 
-from autoresearch.judging.committee import network_rules
-from autoresearch.judging.states import EVALUATE, REPLICATE, Report, in_time
+from autoresearch.judging.states import EVALUATE
 from autoresearch.log.log import Log
 from autoresearch.log.reader import in_parts
+from autoresearch.log.rows import CountedVerification
 from autoresearch.log.standing.answers import MarkView
 from autoresearch.log.standing.cache import cache_of, cached, in_snapshot, roster_of, verified
 from autoresearch.log.standing.precedence import Ban, Copy, bans, copies
-from autoresearch.log.standing.verification import first_words, judge_soon, judgement, voters_at
+from autoresearch.log.standing.verification import counted_verifications, judge_soon, judgement
 from autoresearch.record.encoding import format_id
-from autoresearch.record.kinds import Admission, Join, Run
+from autoresearch.record.kinds import Admission, Join
 from autoresearch.record.record import Record
 from autoresearch.trust.invite import Invitation, joined
 from autoresearch.trust.roster import ADMITTED_MAX
@@ -105,10 +104,6 @@ def spent_uses(log: Log, founder: bytes) -> dict[bytes, set[bytes]]:
     return spent
 
 
-# Hardly any honest pairs are so many standard deviations of one run from the median of all verifiers.
-_APART_NOISES = 4.0
-
-
 class Marked(NamedTuple):
     """A mark with its evidence: the participant's own record, and the records by which everybody can check it."""
 
@@ -156,7 +151,7 @@ class _Ledger:
     def enter(self, log: Log, runs: Collection[bytes]) -> None:
         """Take in what is known of runs now."""
         for part in in_parts(runs):
-            judge_soon(log, part)
+            judge_soon(log, part, verifications=True)
             for run in part:
                 for event in self._of_run.get(run, ()):
                     self._runs_of[event.voter].discard(run)
@@ -205,7 +200,7 @@ def mark_view(marked: Marked) -> MarkView:
 def _computed(log: Log, runs: Collection[bytes]) -> dict[bytes, TrackRecord]:
     by_voter: defaultdict[bytes, list[_Event]] = defaultdict(list)
     for part in in_parts(runs):
-        judge_soon(log, part)
+        judge_soon(log, part, verifications=True)
         for run_id in part:
             for event in _events_of(log, run_id):
                 by_voter[event.voter].append(event)
@@ -237,57 +232,30 @@ def _copied(copy: Copy) -> _Event:
     return _Event((copy.time_ms, copy.run), copy.voter, right=False, own=True, marked=marked)
 
 
-def _events_of(log: Log, run_id: bytes) -> Sequence[_Event]:
-    """The same for the id of a record, kept as long as nothing new is said of it."""
-    known = cache_of(log).events
-    if run_id not in known:
-        run = log.records.find(run_id)
-        if run is None:
-            return []  # it may come
-        known[run_id] = list(_events(log, run)) if run.kind == "run" else []
-    return known[run_id]  # type: ignore[return-value]
-
-
-def _events(log: Log, run: Record) -> Iterator[_Event]:
-    """The participants that were right or wrong about a run, as far as that is decided."""
+def _events_of(log: Log, run_id: bytes) -> list[_Event]:
+    """The participants that were right or wrong about a run, as far as that is decided; none of one that may come."""
+    run = log.records.find(run_id)
+    if run is None or run.kind != "run":
+        return []
     state = judgement(log, run.id).state
     if state not in UPHELD and state is not RunState.REFUTED:
-        return
-    author = roster_of(log).voter(run.author, run.time).voter
-    reports = first_words(log, run)
+        return []
+    author, counted = roster_of(log).voter(run.author, run.time).voter, counted_verifications(log, run)
+    events = [_verifier(run, one, state) for one in counted if one.decides]
     if state is RunState.REFUTED:
-        against = tuple(record.id for record, report in reports if report.stage == EVALUATE and not report.passed)
+        against = tuple(one.id for one in sorted(counted) if one.stage == EVALUATE and not one.passed)
         marked = Marked(Mark.FABRICATOR, run.id, against, run.time)
-        yield _Event((run.time, run.id), author, right=False, own=True, marked=marked)
+        events.append(_Event((run.time, run.id), author, right=False, own=True, marked=marked))
     elif state is RunState.CONFIRMED:
-        yield _Event((run.time, run.id), author, right=True, own=True)
-    timely = in_time(
-        [report for _, report in reports], min(network_rules(log.network).quorum, max(voters_at(log, run) - 1, 1))
-    )
-    assert isinstance(run.body, Run)
-    rules = log.tasks.rules(run.body.task)
-    apart = _apart([report for _, report in reports if report.stage == REPLICATE], rules.noise if rules else 0.0)
-    for record, report in reports:
-        if report.stage == REPLICATE and (state is RunState.REFUTED or report.voter in apart):
-            continue  # pairs say nothing about the reported value
-        # A verifier that may have repeated others earns nothing when it was right; an error counts.
-        if report in timely or report.passed != (state in UPHELD):
-            yield _verifier(run, record, report, state)
+        events.append(_Event((run.time, run.id), author, right=True, own=True))
+    return events
 
 
-def _apart(pairs: Sequence[Report], noise: float) -> set[bytes]:
-    """The voters that found another improvement than most: neither right nor wrong, since machines differ."""
-    means = {report.voter: fmean(report.improvements) for report in pairs}
-    middle = median(means.values()) if means else 0.0
-    return {voter for voter, mean in means.items() if abs(mean - middle) > _APART_NOISES * noise > 0}
-
-
-def _verifier(run: Record, record: Record, report: Report, state: RunState) -> _Event:
-    right = report.passed == (state in UPHELD)
+def _verifier(run: Record, one: CountedVerification, state: RunState) -> _Event:
     marked = None
-    if report.stage == EVALUATE and report.passed and state is RunState.REFUTED:
-        marked = Marked(Mark.RUBBER_STAMP, record.id, (run.id,), record.time)
-    return _Event(report.order, report.voter, right=right, own=False, marked=marked)
+    if one.stage == EVALUATE and one.passed and state is RunState.REFUTED:
+        marked = Marked(Mark.RUBBER_STAMP, one.id, (run.id,), one.time)
+    return _Event((one.time, one.id), one.voter, right=one.passed == (state in UPHELD), own=False, marked=marked)
 
 
 def _summed(voter: bytes, events: list[_Event], banned: Sequence[Ban]) -> TrackRecord:

@@ -34,7 +34,7 @@ from autoresearch.log.standing.participants import TrackRecord, mark_view, track
 from autoresearch.log.standing.precedence import bans, copies, same_models
 from autoresearch.log.standing.ranking import program_as_reported, unvouched, vouched
 from autoresearch.log.standing.verdicts import verdict_of
-from autoresearch.log.standing.verification import judge_soon, judgement, state_of
+from autoresearch.log.standing.verification import find_judgement, judge_soon, judgement, state_of
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record, plain_body
@@ -245,8 +245,8 @@ def wants_retest(log: Log, parent: bytes | None) -> bool:
     """Whether a run builds on one that was found false."""
     if parent is None or not (parent in verified(log) or parent in bans(log).frauds):
         return False  # nobody can have found anything
-    record = log.records.find(parent)
-    return record is not None and isinstance(record.body, Run) and state_of(log, record.id) in FALSE_VALUE
+    found = find_judgement(log, parent)
+    return found is not None and found.state in FALSE_VALUE
 
 
 def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, section: str = "") -> ProgramView:

@@ -19,8 +19,7 @@ from autoresearch.log.standing.context import TrustContext, Whose, whose
 from autoresearch.log.standing.precedence import bans
 from autoresearch.log.standing.ranking import entries_of, walk
 from autoresearch.log.standing.verification import is_state_only, judge_soon, judging
-from autoresearch.record.kinds import Run, Task, Verification
-from autoresearch.record.record import Record
+from autoresearch.record.kinds import Run, Task
 from autoresearch.words import DOUBTED, MISBEHAVED, UPHELD, RunState
 
 # No machine that runs one program has more processors than this.
@@ -49,13 +48,6 @@ def spent(log: Log, run: Run) -> Spent | None:
     if rules is None or rules.clocked or is_state_only(run):
         return Spent(run.cpu_ms, 0.0)
     return Spent(run.cpu_ms, min(max(run.budget, 0.0), rules.budget))
-
-
-def verifying_ms(log: Log, run: Record, check: Record) -> int:
-    """How long a verification took; 0 where, by its statement, it began before the run was published."""
-    assert isinstance(check.body, Verification)
-    most = check.time - run.time + log.network.ahead_ms
-    return check.body.duration_ms if check.body.duration_ms <= most else 0
 
 
 def _limit_ms(log: Log, task: bytes) -> float | None:

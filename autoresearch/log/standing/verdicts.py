@@ -5,13 +5,13 @@ from __future__ import annotations
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
 from autoresearch.log.log import Log
-from autoresearch.log.standing.cache import roster_of, verified
+from autoresearch.log.standing.cache import verified
 from autoresearch.log.standing.verification import (
-    counted_reports,
     is_exact,
     is_pairs_only,
     is_state_only,
     judged,
+    judgement,
     voters_at,
 )
 from autoresearch.record.kinds import Run
@@ -39,20 +39,13 @@ def verdict(log: Log, run: Record) -> str:
             pairs_only=is_pairs_only(log, body),
             state_only=is_state_only(body),
         )
-    return verdict_sentence(found, uncounted=_uncounted(log, run), missing=missing)
+    return verdict_sentence(found, missing=missing)
 
 
 def verdict_of(log: Log, run_id: bytes) -> str:
     """The same for a run in a list; empty where nothing but its author's record tells of it."""
-    return verdict(log, log.records.get(run_id)) if run_id in verified(log) else ""
-
-
-def _uncounted(log: Log, run: Record) -> int:
-    """How many others measured a run whose verifications do not count."""
-    if run.id not in verified(log):
-        return 0
-    voter = roster_of(log).voter
-    author = voter(run.author, run.time).voter
-    counting = {record.id for record, report in counted_reports(log, run) if report.attested}
-    rows = [row for row in log.verifications.of(run.id) if row.id not in counting and row.verdict != "unavailable"]
-    return len({voter(row.author, row.time).voter for row in rows} - {author})
+    if run_id not in verified(log):
+        return ""
+    found = judgement(log, run_id)
+    # What is missing follows from the run; nothing is missing of one that is decided, and its record is not read.
+    return verdict(log, log.records.get(run_id)) if found.state in UNDECIDED else verdict_sentence(found)

@@ -5,9 +5,10 @@ It depends on the records and the trust list, never on a clock: a verification i
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from statistics import median
+from statistics import fmean, median
 
 from autoresearch.judging.committee import expected, is_chosen, network_rules, seeds
 from autoresearch.judging.scoring import TaskRules
@@ -21,14 +22,16 @@ from autoresearch.judging.states import (
     Judgement,
     Lineage,
     Report,
+    in_time,
     judge,
 )
 from autoresearch.judging.statistics import PAIRS, STANDARD_ERROR, Findings, allowance, difference_error, passes
 from autoresearch.log.log import Log
-from autoresearch.log.rows import CommitmentRow
-from autoresearch.log.standing.cache import cache_of, cached, roster_of, verified
+from autoresearch.log.rows import CommitmentRow, CountedVerification
+from autoresearch.log.standing.cache import Cache, cache_of, cached, roster_of, verified
 from autoresearch.log.standing.context import commitment_of, committed_by, is_clocked, is_same_hardware
 from autoresearch.log.standing.precedence import bans, is_banned
+from autoresearch.log.standing.settled import note_whose_word_counts, settled, settled_verifications
 from autoresearch.record.kinds import Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD, RunState
@@ -38,15 +41,56 @@ from autoresearch.words import UPHELD, RunState
 MINIMUM_EFFECT_NOISES = 0.5
 # No metric has such values, and their squares and sums would be infinite.
 _BEYOND = 1e100
+# Hardly any honest pairs are so many standard deviations of one run from the median of all verifiers.
+_APART_NOISES = 4.0
+# So many runs are settled in one transaction, unless its time is over before.
+_PIECE = 64
 # The judgement of a run without verifications.
 _UNHEARD = Judgement(RunState.REPORTED, None, None, 0, 0)
 _BANNED = _UNHEARD._replace(state=RunState.BANNED)
 
 
 def judgement(log: Log, run_id: bytes) -> Judgement:
-    """The judgement of a run: its state, and what others measured."""
-    found = cache_of(log).judgements.get(run_id)
-    return found if found is not None else judged(log, log.records.get(run_id))
+    """The judgement of a run: its state, and what others measured. Raises NotFound."""
+    return find_judgement(log, run_id) or judged(log, log.records.get(run_id))
+
+
+def find_judgement(log: Log, run_id: bytes) -> Judgement | None:
+    """The same; None where there is no such run here."""
+    with log.reader.snapshot():
+        cache = cache_of(log)
+        if run_id not in cache.judgements and run_id in verified(log):
+            _read_settled(log, cache, [run_id])
+        if run_id in cache.judgements:
+            return cache.judgements[run_id]
+        record = log.records.find(run_id)
+        return judged(log, record) if record is not None and isinstance(record.body, Run) else None
+
+
+def settle(log: Log, seconds: float) -> int:
+    """Judge runs that are to be judged again, for about so long, and return how many are left.
+
+    Each transaction is short, since writers wait for it. The caller has nothing else to do with ``log`` meanwhile.
+    """
+    note_whose_word_counts(log)
+    end = time.monotonic() + seconds
+    while runs := log.standings.unsettled(_PIECE):
+        with log.writer.settling():
+            heard = verified(log)
+            judge_soon(log, runs)
+            done: dict[bytes, tuple[Judgement, Sequence[CountedVerification]]] = {}
+            for run in runs:
+                record = log.records.find(run) if run in heard else None
+                if record is not None and record.kind == "run":
+                    done[run] = judged(log, record), counted_verifications(log, record)
+                if time.monotonic() > end:
+                    runs = runs[: runs.index(run) + 1]
+                    break
+            log.standings.write(done)
+            log.standings.forget(set(runs) - done.keys())
+        if time.monotonic() > end:
+            break
+    return log.standings.count_unsettled()
 
 
 def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
@@ -67,10 +111,29 @@ def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
     return judge_one
 
 
-def judge_soon(log: Log, runs: Iterable[bytes]) -> None:
-    """The runs with verifications, and their parents: pairs measure both."""
-    known, heard = cache_of(log).judgements, verified(log)
-    log.verifications.read_ahead([run for run in dict.fromkeys(runs) if run in heard and run not in known])
+def judge_soon(log: Log, runs: Iterable[bytes], *, verifications: bool = False) -> None:
+    """Have ready what is judged of many runs: their rows, or where there are none what judging them takes.
+
+    With ``verifications`` also those of them that count.
+    """
+    cache, heard = cache_of(log), verified(log)
+    wanted = [run for run in dict.fromkeys(runs) if run in heard]
+    _read_settled(log, cache, [run for run in wanted if run not in cache.judgements])
+    if verifications:
+        rows = [run for run in wanted if run not in cache.counted and run not in cache.unsettled]
+        cache.counted.update(settled_verifications(log, rows) if rows else {})
+        log.records.find_ahead(wanted)
+    log.verifications.read_ahead(
+        [run for run in wanted if run not in cache.judgements or (verifications and run not in cache.counted)]
+    )
+
+
+def _read_settled(log: Log, cache: Cache, runs: Iterable[bytes]) -> None:
+    """Have ready the rows of runs, where they are there."""
+    if wanted := [run for run in runs if run not in cache.unsettled]:
+        found = settled(log, wanted)
+        cache.judgements |= found
+        cache.unsettled |= set(wanted) - found.keys()
 
 
 def is_upheld(log: Log, run_id: bytes) -> bool:
@@ -81,10 +144,13 @@ def is_upheld(log: Log, run_id: bytes) -> bool:
 def judged(log: Log, run: Record) -> Judgement:
     """The judgement of a run whose record is at hand."""
     with log.reader.snapshot():
-        known = cache_of(log).judgements
-        if run.id not in known:
-            known[run.id] = judge_reports(log, run, [report for _, report in counted_reports(log, run)])
-        return known[run.id]
+        cache = cache_of(log)
+        if run.id not in cache.judgements and run.id in verified(log):
+            _read_settled(log, cache, [run.id])
+        if run.id not in cache.judgements:
+            reports = [report for _, report in counted_reports(log, run)]
+            cache.judgements[run.id] = judge_reports(log, run, reports)
+        return cache.judgements[run.id]
 
 
 def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement:
@@ -112,11 +178,23 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
     )
     if found.value is not None:
         found = found._replace(value=log.tasks.sign(body.task) * found.value)
+    found = found._replace(evidence=found.evidence._replace(uncounted=_uncounted(log, run)))
     if run.id in bans(log).frauds:
         return found._replace(state=RunState.FRAUD)
     if is_banned(log, author, run.time, device=run.author, seq=run.seq):
         return found._replace(state=RunState.BANNED)
     return found
+
+
+def _uncounted(log: Log, run: Record) -> int:
+    """How many others measured a run whose verifications do not count."""
+    if run.id not in verified(log):
+        return 0
+    voter = roster_of(log).voter
+    author = voter(run.author, run.time).voter
+    counting = {record.id for record, report in counted_reports(log, run) if report.attested}
+    rows = [row for row in log.verifications.of(run.id) if row.id not in counting and row.verdict != "unavailable"]
+    return len({voter(row.author, row.time).voter for row in rows} - {author})
 
 
 def _number_of_parent(log: Log, run: Run, rules: TaskRules | None) -> float | None:
@@ -238,6 +316,48 @@ def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
             first.setdefault((report.voter, report.stage, report.round), (record, report))
     doubted = any(not report.passed and report.round == 0 for _, report in first.values())
     return [pair for pair in first.values() if pair[1].round == 0 or doubted]
+
+
+def counted_verifications(log: Log, run: Record) -> Sequence[CountedVerification]:
+    """The verifications of a run that count, of each participant the first of a stage and a round."""
+    with log.reader.snapshot():
+        cache = cache_of(log)
+        if run.id not in cache.counted and run.id in verified(log) and run.id not in cache.unsettled:
+            cache.counted.update(settled_verifications(log, [run.id]))
+        if run.id not in cache.counted:
+            cache.counted[run.id] = list(_counted(log, run))
+        return cache.counted[run.id]
+
+
+def _counted(log: Log, run: Record) -> Iterator[CountedVerification]:
+    body, state, first = run.body, judged(log, run).state, first_words(log, run)
+    assert isinstance(body, Run)
+    reports, rules = [report for _, report in first], log.tasks.rules(body.task)
+    timely = in_time(reports, min(network_rules(log.network).quorum, max(voters_at(log, run) - 1, 1)))
+    apart = _apart([report for report in reports if report.stage == REPLICATE], rules.noise if rules else 0.0)
+    for record, report in first:
+        assert isinstance(record.body, Verification)
+        # Pairs say nothing about the reported value. Who may have repeated others earns nothing when it was right.
+        is_silent = report.stage == REPLICATE and (state is RunState.REFUTED or report.voter in apart)
+        is_late = report.passed == (state in UPHELD) and report not in timely
+        most_ms = record.time - run.time + log.network.ahead_ms
+        yield CountedVerification(
+            record.time,
+            record.id,
+            record.author,
+            report.voter,
+            report.stage,
+            report.passed,
+            decides=(state in UPHELD or state is RunState.REFUTED) and not is_silent and not is_late,
+            spent_ms=record.body.duration_ms if record.body.duration_ms <= most_ms else 0,
+        )
+
+
+def _apart(pairs: Sequence[Report], noise: float) -> set[bytes]:
+    """The voters that found another improvement than most: neither right nor wrong, since machines differ."""
+    means = {report.voter: fmean(report.improvements) for report in pairs}
+    middle = median(means.values()) if means else 0.0
+    return {voter for voter, mean in means.items() if abs(mean - middle) > _APART_NOISES * noise > 0}
 
 
 def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:

@@ -7,11 +7,12 @@ import pytest
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.runs.boards import best_answer, task_status, top_answer
 from autoresearch.log.log import Log
+from autoresearch.log.standing.verification import settle
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, PEOPLE, STRANGER, TRUST, Village
 from tests.record.making import NETWORK
 
 ROWS = 50
-COLD, WARM = 26, 10
+COLD, WARM = 30, 14
 
 
 @pytest.fixture
@@ -35,8 +36,11 @@ def asked(log: Log, question) -> int:
     return len(statements)
 
 
+@pytest.mark.parametrize("is_settled", [False, True])
 @pytest.mark.parametrize("me", [AUTHOR, BEN, CEM, DOT])
-def test_the_board_takes_a_few_statements(filled: Village, me) -> None:
+def test_the_board_takes_a_few_statements(filled: Village, me, *, is_settled: bool) -> None:
+    if is_settled:
+        settle(filled.log, seconds=60)
     with Log.open(filled.log.path, NETWORK, read_only=True, trust=TRUST) as log:
         task = find_task(log, None, author=me.public)
 

@@ -1,0 +1,147 @@
+"""What is judged of runs as rows, which of them are to be judged again, and by whose word they were judged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from autoresearch.judging.states import Evidence, Judgement
+from autoresearch.log.reader import Reader, in_parts, marks
+from autoresearch.log.rows import CountedVerification
+from autoresearch.log.settling import kin_of, note_unsettled
+from autoresearch.words import RunState
+
+_COLUMNS = (*Judgement._fields[:-1], *Evidence._fields)
+_NUMBERS = len(Judgement._fields) - 2
+_READ = """
+SELECT record.id, {columns} FROM record CROSS JOIN standing ON standing.n = record.n WHERE record.id IN ({ids})
+AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
+"""
+_WRITE = "INSERT OR REPLACE INTO standing(n, {columns}) SELECT n, {values} FROM record WHERE id = ?"
+_COUNTED = """
+SELECT record.id, said.time, said.id, said.author, counted.voter, counted.stage,
+    counted.passed, counted.decides, counted.spent_ms FROM record
+CROSS JOIN counted ON counted.n = record.n CROSS JOIN record AS said ON said.n = counted.verification
+WHERE record.id IN ({}) AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
+"""
+_COUNT = """
+INSERT INTO counted SELECT run.n, said.n, ?3, ?4, ?5, ?6, ?7 FROM record AS run, record AS said
+WHERE run.id = ?1 AND said.id = ?2
+"""
+_UNSETTLED = """
+SELECT record.id FROM unsettled CROSS JOIN record ON record.n = unsettled.n ORDER BY unsettled.n DESC LIMIT ?
+"""
+_WEIGHED = """
+INSERT OR REPLACE INTO meta SELECT 'weighed', coalesce((SELECT value FROM meta WHERE key = 'people'), 0)
+"""
+
+
+class Weights(NamedTuple):
+    """Whose verifications count: by key a digest of all that decides it, and from when on there are how many voters."""
+
+    keys: dict[bytes, bytes]
+    voters: list[tuple[int, int]]
+
+
+class Standings:
+    """Rows that follow from records and a trust list. They change without a record: nothing here is kept in memory.
+
+    What writes is called in :meth:`Writer.settling`.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def of(self, runs: Collection[bytes]) -> Iterator[tuple[bytes, Judgement]]:
+        """What is judged of those of these runs that are settled."""
+        columns = ", ".join(f"standing.{column}" for column in _COLUMNS)
+        for part in in_parts(runs):
+            for run, state, *values in self._reader.read(_READ.format(columns=columns, ids=marks(part)), part):
+                evidence = Evidence._make(values[_NUMBERS:])
+                yield run, Judgement._make((RunState(state), *values[:_NUMBERS], evidence))
+
+    def verifications_of(self, runs: Collection[bytes]) -> Iterator[tuple[bytes, CountedVerification]]:
+        """The verifications that count of those of these runs that are settled, in no order."""
+        for part in in_parts(runs):
+            for run, *row, passed, decides, spent_ms in self._reader.read(_COUNTED.format(marks(part)), part):
+                yield run, CountedVerification._make((*row, bool(passed), bool(decides), spent_ms))
+
+    def write(self, judged: Mapping[bytes, tuple[Judgement, Sequence[CountedVerification]]]) -> None:
+        """Settle runs."""
+        connection = self._reader.connection
+        rows = [(found.state.value, *found[1:-1], *found.evidence, run) for run, (found, _) in judged.items()]
+        statement = _WRITE.format(columns=", ".join(_COLUMNS), values=", ".join("?" * len(_COLUMNS)))
+        connection.executemany(statement, rows)
+        delete = "DELETE FROM counted WHERE n = (SELECT n FROM record WHERE id = ?)"
+        connection.executemany(delete, [(run,) for run in judged])
+        counted = ((run, one.id, *one[3:]) for run, (_, counting) in judged.items() for one in counting)
+        connection.executemany(_COUNT, counted)
+        self.forget(judged)
+
+    def forget(self, runs: Iterable[bytes]) -> None:
+        """Take runs off the list of those that are to be judged again."""
+        delete = "DELETE FROM unsettled WHERE n = (SELECT n FROM record WHERE id = ?)"
+        self._reader.connection.executemany(delete, [(run,) for run in runs])
+
+    def unsettled(self, limit: int) -> list[bytes]:
+        """Runs that are to be judged again, the newest first."""
+        return [run for (run,) in self._reader.read(_UNSETTLED, (limit,))]
+
+    def count_unsettled(self) -> int:
+        """How many runs are to be judged again."""
+        return int(self._reader.read("SELECT count(*) FROM unsettled", ())[0][0])
+
+    def weighed_by(self) -> bytes | None:
+        """The digest of the trust list that the runs were judged by; empty where who is who has changed since.
+
+        None where none was settled ever.
+        """
+        query = "SELECT key, value FROM meta WHERE key IN ('people', 'weighed', 'trusted')"
+        meta = dict(self._reader.read(query, ()))
+        return meta.get("trusted") if meta.get("people", 0) == meta.get("weighed") or "weighed" not in meta else b""
+
+    def weights(self) -> Weights:
+        """By whose word the runs were judged."""
+        keys = self._reader.read("SELECT key, digest FROM weight", ())
+        return Weights(dict(keys), self._reader.read("SELECT time, voters FROM voter_count ORDER BY time", ()))
+
+    def weigh(self, weights: Weights, trusted: bytes, runs: set[bytes]) -> None:
+        """Note by whose word runs are judged from now on, and which ones that changes."""
+        connection, before = self._reader.connection, self.weights()
+        gone = [(key,) for key in before.keys.keys() - weights.keys.keys()]
+        changed = [(key, digest) for key, digest in weights.keys.items() if before.keys.get(key) != digest]
+        connection.executemany("DELETE FROM weight WHERE key = ?", gone)
+        connection.executemany("INSERT OR REPLACE INTO weight VALUES(?, ?)", changed)
+        if before.voters != weights.voters:
+            connection.execute("DELETE FROM voter_count")
+            connection.executemany("INSERT INTO voter_count VALUES(?, ?)", weights.voters)
+        note_unsettled(connection, runs)
+        connection.execute(_WEIGHED)
+        connection.execute("INSERT OR REPLACE INTO meta VALUES('trusted', ?)", (trusted,))
+
+    def of_keys(self, keys: Collection[bytes]) -> set[bytes]:
+        """The runs that these devices verified, and of theirs those that others verified, or ran as a parent."""
+        runs = set[bytes]()
+        for part in in_parts(keys):
+            query = f"""
+            SELECT run FROM verification WHERE author IN ({marks(part)})
+            UNION SELECT id FROM record WHERE kind = 'run' AND author IN ({marks(part)}) AND (
+                EXISTS(SELECT 1 FROM verification WHERE run = record.id)
+                OR EXISTS(SELECT 1 FROM lineage CROSS JOIN record AS child ON child.n = lineage.n
+                    CROSS JOIN verification ON verification.run = child.id WHERE lineage.parent = record.id))
+            """  # noqa: S608
+            runs.update(run for (run,) in self._reader.read(query, part))
+        return runs
+
+    def with_kin(self, runs: Iterable[bytes]) -> set[bytes]:
+        """These runs, and those whose judgement follows from theirs."""
+        runs = set(runs)
+        return runs | kin_of(self._reader.connection, runs)
+
+    def verified_in(self, start_ms: float, end_ms: float) -> set[bytes]:
+        """The verified runs from one time on, and before another."""
+        query = """
+        SELECT DISTINCT run FROM verification CROSS JOIN record ON record.id = verification.run
+        WHERE record.time >= ? AND record.time < ?
+        """
+        return {run for (run,) in self._reader.read(query, (start_ms, end_ms))}

@@ -1,0 +1,304 @@
+"""Verdicts that are kept as rows are those of a judge who reads all records, whatever comes and whoever is trusted."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from pathlib import Path
+from typing import NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from autoresearch.judging.states import Judgement
+from autoresearch.log.log import Log
+from autoresearch.log.rows import CountedVerification
+from autoresearch.log.standing.settled import is_settled, settled, settled_verifications
+from autoresearch.log.standing.verification import counted_verifications, judged, judgement, settle
+from autoresearch.record.kinds import Attestation, Identity, Run, Verification
+from autoresearch.record.record import Network, Record
+from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.roster import Trust
+from autoresearch.words import RunState
+from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK
+from tests.log.standing.village import ANN, BEN, CEM, DOT, PEOPLE, ROOTS, STRANGER, Village
+from tests.log.standing.village import TRUST as VILLAGERS
+from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
+from tests.record.making import NETWORK, NOW_MS, pairs, run_body, sealed
+
+ATTESTORS = ROOTS[:2]
+BY_MAIL = Trust(attestors=frozenset(root.public for root in ATTESTORS), needed=1)
+SOME = Trust(participants=frozenset(root.public for root in ROOTS[:4]))
+TRUSTS = [VILLAGERS, BY_MAIL, SOME, Trust()]
+YOUNG = Network(name="settled", verify_age_ms=HOUR_MS)
+
+
+class Attest(NamedTuple):
+    """An attestor saw somebody's mailbox."""
+
+    attestor: KeyPair
+    who: KeyPair
+    days: int
+
+    def act(self, village: Village, _: list[Record]) -> None:
+        issued = village.now_ms
+        body = Attestation(
+            subject=self.who.public,
+            tag=self.who.public,
+            method="code",
+            domain="small",
+            issued=issued,
+            expires=issued + self.days * 24 * HOUR_MS,
+        )
+        village.append(self.attestor, "attestation", body)
+
+
+class Revoke(NamedTuple):
+    """A root key ends what its device may say for it."""
+
+    place: int
+
+    def act(self, village: Village, _: list[Record]) -> None:
+        root, device = ROOTS[self.place], PEOPLE[self.place]
+        village.append(root, "identity", Identity(action="revoke", root=root.public, device=device.public))
+
+
+class Delegate(NamedTuple):
+    """A root key lets a device speak for it, again or for the first time."""
+
+    place: int
+    device: KeyPair
+
+    def act(self, village: Village, _: list[Record]) -> None:
+        root, device = ROOTS[self.place], self.device
+        village.append(device, "identity", Identity(action="profile", root=root.public))
+        village.append(root, "identity", Identity(action="delegate", root=root.public, device=device.public))
+
+
+PLACES = st.integers(0, len(PEOPLE) - 1)
+OF_PEOPLE = st.one_of(
+    st.builds(Attest, st.sampled_from(PEOPLE[:2]), st.sampled_from(ROOTS), st.integers(0, 3)),
+    st.builds(Revoke, PLACES),
+    st.builds(Delegate, PLACES, st.sampled_from([*PEOPLE, STRANGER])),
+)
+
+
+def read_anew(log: Log, folder: Path) -> dict[bytes, tuple[Judgement, list[CountedVerification]]]:
+    """What is judged of all runs from the records alone."""
+    path = folder / f"{random.randbytes(8).hex()}.sqlite"
+    log.reader.connection.execute("VACUUM INTO ?", (str(path),))
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM standing")
+    connection.close()
+    with Log.open(path, log.network, read_only=True, trust=log.trust) as other:
+        return whole(other)
+
+
+def verdicts(log: Log) -> dict[bytes, Judgement]:
+    return {run.id: judgement(log, run.id) for run in runs_of(log)}
+
+
+def runs_of(log: Log) -> list[Record]:
+    return [record for record in log.records.newest(limit=1000) if isinstance(record.body, Run)]
+
+
+def whole(log: Log) -> dict[bytes, tuple[Judgement, list[CountedVerification]]]:
+    """The verdicts with the verifications that count."""
+    return {run.id: (judgement(log, run.id), sorted(counted_verifications(log, run))) for run in runs_of(log)}
+
+
+def rows(log: Log) -> dict[bytes, Judgement]:
+    """What a reader finds settled that has just come."""
+    with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
+        return settled(reader, [run.id for run in runs_of(reader)])
+
+
+def holds(log: Log, folder: Path) -> None:
+    truth = read_anew(log, folder)
+    assert whole(log) == truth
+    with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
+        ids = [run.id for run in runs_of(reader)]
+        counted = settled_verifications(reader, ids)
+        found = {run: (judged, sorted(counted[run])) for run, judged in settled(reader, ids).items()}
+        assert all(truth[run] == one for run, one in found.items())
+        assert whole(reader) == truth
+
+
+STORY = st.lists(st.tuples(st.one_of(ACTS, ACTS, OF_PEOPLE), HOURS_BACK), min_size=4, max_size=14)
+
+
+@given(STORY, st.randoms(use_true_random=False))
+@settings(max_examples=25, deadline=None)
+def test_a_settled_verdict_is_what_the_records_say(tmp_path_factory, story, dice: random.Random) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    with Log.open(folder / "log.sqlite", YOUNG, trust=dice.choice(TRUSTS)) as log:
+        village = Village(log)
+        village.now_ms += 24 * HOUR_MS
+        assert village.baseline is not None
+        runs = [village.baseline]
+        for what, hours in story:
+            with village.earlier(hours * HOUR_MS):
+                what.act(village, runs)
+            if dice.random() < 0.5:
+                settle(log, seconds=dice.choice([0, 10]))
+            if dice.random() < 0.1:
+                log.trust = dice.choice(TRUSTS)
+            if dice.random() < 0.3:
+                holds(log, folder)
+        settle(log, seconds=10)
+        assert is_settled(log)
+        holds(log, folder)
+
+
+@given(records(), st.randoms(use_true_random=False))
+@settings(max_examples=25, deadline=None)
+def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factory, made, dice: random.Random) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    people = (ROOT, *DEVICES, *WITNESSES)
+    everybody = Trust(participants=frozenset(one.public for one in people))
+    with Log.open(folder / "log.sqlite", SMALL, trust=everybody) as log:
+        for record in dice.sample(made, len(made)):
+            log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10)
+            if dice.random() < 0.4:
+                settle(log, seconds=10)
+        holds(log, folder)
+
+
+def test_a_restart_judges_nothing_again_and_a_new_word_only_what_it_is_about(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        runs = [village.run(1.9 - place / 10, f"run {place}") for place in range(4)]
+        for run in runs:
+            village.confirm(run, 2.0, run.body.value)
+        other = village.run(1.2, "other")
+        assert settle(log, seconds=60) == 0
+        confirmed = rows(log)
+        assert [confirmed[run.id].state for run in runs] == [RunState.CONFIRMED] * 4
+        assert other.id not in confirmed, "nobody measured it"
+        village.evaluate(runs[0], 9.0, DOT, number=1)
+        kept = rows(log)
+        assert runs[0].id not in kept
+        assert kept.keys() >= {run.id for run in runs[1:]}
+        assert settle(log, seconds=60) == 0
+        assert rows(log).keys() >= {run.id for run in runs}
+
+
+def test_another_trust_list_changes_what_those_measured_of_whom_it_speaks(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        first, second = village.run(1.5, "first"), village.run(1.4, "second")
+        village.evaluate(first, 1.5, ANN, BEN, CEM)
+        settle(log, seconds=60)
+        before = rows(log)[first.id]
+        log.trust = SOME  # the number of voters is another one: all that was verified may be judged otherwise
+        assert first.id not in rows(log)
+        assert judgement(log, first.id) == judged(log, first)
+        settle(log, seconds=60)
+        assert rows(log)[first.id].voters == before.voters
+        log.trust = VILLAGERS
+        assert judgement(log, first.id) == before
+        assert second.id not in rows(log)
+
+
+def test_settling_is_cut_into_pieces_and_goes_on(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        for place in range(5):
+            run = village.run(1.9 - place / 10, f"run {place}")
+            village.evaluate(run, run.body.value, ANN)
+        left = [settle(log, seconds=0) for _ in range(8)]
+        assert left == sorted(left, reverse=True)
+        assert left[0] > left[-1] == 0
+
+
+def settled_again(log: Log, folder: Path) -> dict[bytes, Judgement]:
+    """All rows, after a look whether those hold that nothing touched."""
+    holds(log, folder)
+    settle(log, seconds=60)
+    return rows(log)
+
+
+def test_what_is_measured_of_a_run_unsettles_its_parent_and_its_children(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        parent = village.run(1.5, "P")
+        child = village.run(1.4, "C", parent=parent)
+        village.evaluate(parent, 1.5, BEN, CEM, DOT)
+        village.evaluate(child, 1.4, BEN, CEM, DOT)
+        settle(log, seconds=60)
+        states = [verdicts(log)[run.id].state for run in (parent, child)]
+        assert states == [RunState.PROVISIONAL] * 2
+        for who in (BEN, CEM, DOT):  # in other worlds the parent is far worse than it says
+            village.replicate(child, 3.0, 2.0, who)
+            settled_again(log, tmp_path)
+        assert rows(log)[parent.id].state is RunState.DISPUTED, "by what was measured of its child"
+        before = rows(log)[child.id]
+        for who in (BEN, CEM, DOT):  # and so is its number, from then on
+            village.replicate(parent, 4.0, 3.0, who)
+            settled_again(log, tmp_path)
+        assert rows(log)[child.id] != before, "by what was measured of its parent"
+
+
+def test_a_fraud_that_comes_late_unsettles_what_its_author_verified(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        run = village.run(1.5, "P")
+        village.now_ms += HOUR_MS
+        village.evaluate(run, 1.5, BEN, CEM, DOT)
+        settle(log, seconds=60)
+        assert rows(log)[run.id].state is RunState.PROVISIONAL
+        with village.earlier(HOUR_MS // 2):
+            village.run(1.0, "cheated", by=BEN, seed=7)
+        assert settled_again(log, tmp_path)[run.id].state is RunState.REPORTED
+
+
+def test_a_voter_who_comes_late_unsettles_runs_that_it_has_nothing_to_do_with(tmp_path) -> None:
+    trust = Trust(attestors=frozenset({ATTESTORS[0].public}), needed=1)
+    with Log.open(tmp_path / "log.sqlite", YOUNG, trust=trust) as log:
+        village = Village(log)
+        for root in ROOTS[1:3]:
+            Attest(ROOTS[0], root, 9).act(village, [])
+        village.now_ms += 9 * HOUR_MS
+        run = village.run(1.5, "P")
+        village.evaluate(run, 1.5, ANN)
+        settle(log, seconds=60)
+        assert rows(log)[run.id].state is RunState.PROVISIONAL, "two voters: one evaluation is a quorum"
+        with village.earlier(8 * HOUR_MS):
+            for root in ROOTS[3:]:
+                Attest(ROOTS[0], root, 9).act(village, [])
+        assert settled_again(log, tmp_path)[run.id].state is RunState.REPORTED
+
+
+def test_a_run_that_was_dropped_leaves_no_row(tmp_path) -> None:
+    everybody = Trust(participants=frozenset(one.public for one in (ROOT, *DEVICES, *WITNESSES)))
+    with Log.open(tmp_path / "log.sqlite", SMALL, trust=everybody) as log:
+        body = run_body(1.0)
+        twins = sorted(
+            (sealed(DEVICES[0], replace(body, title=f"{n}"), network=SMALL) for n in range(3)), key=lambda run: run.id
+        )
+        log.writer.ingest(pairs(twins[1:]), now_ms=NOW_MS)
+        for run in twins[1:]:
+            check = Verification(run=run.id, stage="evaluate", verdict="pass", value=1.0)
+            log.writer.append(DEVICES[1], "verification", check, now_ms=NOW_MS)
+        settle(log, seconds=60)
+        assert len(rows(log)) == 2
+        log.writer.ingest(pairs(twins[:1]), now_ms=NOW_MS)
+        assert rows(log).keys() == {twins[1].id}, "of one number two are kept"
+        count = log.reader.read("SELECT count(*) FROM standing", ())
+        assert count == [(1,)]
+
+
+def test_a_task_whose_rules_come_late_settles_its_runs_again(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        written = log.records.newest(kind="task")[0]
+        runs = [village.run(1.5, "P")]
+        village.evaluate(runs[0], 1.52, BEN, CEM, DOT)
+        copied = pairs([one for one in log.records.newest(limit=1000) if one.id != written.id])
+    with Log.open(tmp_path / "other.sqlite", NETWORK, trust=VILLAGERS) as other:
+        other.writer.ingest(copied, now_ms=village.now_ms)
+        settle(other, seconds=60)
+        before = rows(other)[runs[0].id]
+        other.writer.ingest(pairs([written]), now_ms=village.now_ms)
+        assert settled_again(other, tmp_path)[runs[0].id] != before
