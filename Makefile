@@ -6,9 +6,9 @@ BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # The demo keeps everything below one folder of the clone; remove the folder and it is gone.
 export AUTORESEARCH_HOME ?= $(CURDIR)/.demo
-# So many tests at a time; the slow ones wait for more than half of their time.
-JOBS ?= 2
-SLOW_JOBS ?= $(shell echo $$(( 2 * $(JOBS) )))
+# So many tests at a time: on two cores a third runs while others wait. The slow ones wait for more than half of their time.
+JOBS ?= 3
+SLOW_JOBS ?= 4
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 

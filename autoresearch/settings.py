@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -180,7 +181,8 @@ class Settings(Section, frozen=True, kw_only=True):
     logging: Logging = Logging()
 
 
-def setting_types() -> dict[str, tuple[Any, str]]:
+@functools.cache
+def setting_types() -> Mapping[str, tuple[Any, str]]:
     """Every key as ``section.name`` with its type and its description."""
     found: dict[str, tuple[Any, str]] = {}
     for section in msgspec.structs.fields(Settings):

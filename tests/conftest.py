@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -31,6 +32,11 @@ settings.load_profile("project")
 # Tests start many processes: all of them load compiled modules, whatever the caller's environment says.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Tests write many small files, each with a wait until it is on the disk: in memory there is nothing to wait for.
+MEMORY, MEMORY_BYTES = Path("/dev/shm"), 2 << 30
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # The files with the tests that take longest, these first: what begins last is not what everybody waits for.
 LONGEST_FIRST = (
@@ -91,6 +97,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for holder, name in holders:
             own = getattr(holder, name, settings())
             setattr(holder, name, settings(own, max_examples=own.max_examples * times, derandomize=False))
+
+
+def pytest_collection_finish() -> None:
+    """Has the garbage collector leave alone what stays until the end: modules and tests, a million objects."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

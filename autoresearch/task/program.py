@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from autoresearch.errors import UsageError
 from autoresearch.task.source import canonical_source
@@ -102,6 +103,7 @@ def split_program(text: str) -> dict[str, str]:
     return {**{name: "".join(f"{line}\n" for line in files[name]) for name in others}, last: "\n".join(files[last])}
 
 
+@lru_cache(maxsize=64)
 def source_digest(text: str) -> bytes:
     """What names a program: formatting does not count. Raises UsageError when a ``.py`` file is not Python.
 

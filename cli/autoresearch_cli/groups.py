@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -49,11 +49,7 @@ class CommandGroup(TyperGroup):
         if path not in COMMANDS:
             return CommandGroup(path) if path in NOUNS else None
         del ctx
-        group = typer.main.get_group(importlib.import_module(f"autoresearch_cli.{COMMANDS[path].module}").app)
-        command = group.commands.get(path, group)  # a module with one group has no other command
-        command.name = cmd_name
-        command.short_help = COMMANDS[path].summary
-        return command
+        return _command(path)
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         """Find the command, or say which one may have been meant. ``run list`` is no folder: that is ``./list``."""
@@ -78,6 +74,16 @@ class CommandGroup(TyperGroup):
         for section, lines in self.sections.items():
             with formatter.section(section):
                 formatter.write_dl([(name.ljust(8), summary) for name, summary in lines.items()])
+
+
+@cache
+def _command(path: str) -> Command:
+    """A command of the catalogue by its words, such as ``task new``."""
+    group = typer.main.get_group(importlib.import_module(f"autoresearch_cli.{COMMANDS[path].module}").app)
+    command: Command = group.commands.get(path, group)  # a module with one group has no other command
+    command.name = path.rpartition(" ")[2]
+    command.short_help = COMMANDS[path].summary
+    return command
 
 
 def _name_help(path: str) -> None:

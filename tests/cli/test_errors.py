@@ -126,7 +126,7 @@ def test_with_json_a_failure_is_one_document(cli: Cli, filled: Filled, code: int
     ],
 )
 @given(text=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_as_an_argument_gives_an_answer_or_a_sentence(
     cli: Cli, filled: Filled, words: tuple[str, ...], text: str
 ) -> None:

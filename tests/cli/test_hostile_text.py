@@ -192,12 +192,12 @@ def test_a_task_folder_that_somebody_made_is_shown_as_text(tmp_path: Path) -> No
     lines = (folder / "task.toml").read_text().splitlines()
     kept = [line for line in lines if not line.startswith("summary")]
     (folder / "task.toml").write_text("\n".join([f'summary = "{nasty}"', *kept]))
-    words = [["task", "show", str(folder)], ["task", "show", str(folder), "--json"], ["run", str(folder) + NASTY]]
+    words = [["task", "show", str(folder)], ["task", "show", str(folder), "--json"], ["run", "./task" + NASTY]]
     for color in ("always", "never"):
         for shown in shown_by(tmp_path, words, color=color).values():
             assert STEERING not in shown
             assert not harms(OWN_STYLE.sub("", shown))
-            assert "[5" in shown or "\ufffd[" in shown, "it is shown, and as text: a long path is shortened there"
+            assert "[5" in shown or "\ufffd[" in shown, "it is shown, and as text"
 
 
 def test_what_is_watched_is_text_too(tmp_path: Path) -> None:

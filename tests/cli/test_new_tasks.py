@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -44,16 +45,17 @@ def test_an_environment_that_has_the_packages_runs_the_program_and_is_written_do
     folder = write_files(tmp_path / "mine", {"train.py": 'import special\nprint("loss:", special.LOSS)\n'})
     told = process("task", "new", str(folder))
     assert (told.returncode, "--venv PATH" in told.stderr) == (2, True), told.stderr
-    venv = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
-    (site,) = venv.glob("lib/python*/site-packages")
-    (site / "special.py").write_text("LOSS = 0.5\n")
-    told = process("task", "new", str(folder), "--venv", str(venv))
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as venv:  # below /dev, where tests may lie, a run sees its own
+        Path(venv).chmod(0o755)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+        (site,) = Path(venv).glob("lib/python*/site-packages")
+        (site / "special.py").write_text("LOSS = 0.5\n")
+        told = process("task", "new", str(folder), "--venv", venv)
     assert told.returncode == 0, told.stderr
     assert "it printed loss: 0.5" in told.stderr
     task = load_task(folder)
     assert task.python
-    assert task.python.venv == str(venv)
+    assert task.python.venv == venv
 
 
 def test_a_venv_that_is_none_is_refused_and_leaves_nothing(process: Process, tmp_path: Path) -> None:

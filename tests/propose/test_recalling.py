@@ -76,7 +76,7 @@ TRUSTS = st.sampled_from([TRUST, TRUST, Trust(), Trust(participants=frozenset(ro
 
 
 @settings(
-    max_examples=12,
+    max_examples=6,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     phases=(Phase.explicit, Phase.reuse, Phase.generate),

@@ -27,7 +27,7 @@ def test_the_first_proposal_is_the_baseline_unchanged() -> None:
     assert proposal.change == {}
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 60), st.randoms(use_true_random=False))
 def test_the_order_of_the_memory_does_not_matter(seed: int, count: int, order: random.Random) -> None:
     runs = memory(seed, count)
@@ -40,7 +40,7 @@ def test_the_order_of_the_memory_does_not_matter(seed: int, count: int, order: r
     assert propose(problem(), runs, claims, worker="w", counter=3) == first
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 80), st.integers(0, 99))
 def test_every_proposal_compiles_passes_the_guard_and_is_new(seed: int, count: int, counter: int) -> None:
     runs = memory(seed, count)

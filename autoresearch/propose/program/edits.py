@@ -10,6 +10,7 @@ import difflib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -66,14 +67,15 @@ def _by_name(files: Mapping[str, str]) -> dict[str, tuple[str, Constant]]:
     return {f"{where}{one.name}": (file, one) for where, file, one in full if len(where + one.name) <= NAME_LENGTH}
 
 
-def _of_file(name: str, content: str) -> list[Constant]:
+@lru_cache(maxsize=64)
+def _of_file(name: str, content: str) -> tuple[Constant, ...]:
     """The constants of one file; a name that is there twice keeps its last place."""
     lines = _lines(content)
     if name.endswith(PYTHON):
         literals = list(_of_python(content, lines))
     else:
         literals = ini_literals(lines) if name.endswith(INI) else line_literals(lines)
-    return list({constant.name: constant for constant in literals}.values())
+    return tuple({constant.name: constant for constant in literals}.values())
 
 
 def _lines(content: str) -> list[bytes]:

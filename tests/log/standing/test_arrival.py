@@ -47,7 +47,7 @@ def job_of(who: KeyPair, log: Log, task: bytes, now_ms: int):
 
 
 @settings(
-    max_examples=15,
+    max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # each example writes logs

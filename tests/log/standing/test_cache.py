@@ -52,7 +52,7 @@ def seen(log: Log):
 
 
 @given(records(), st.integers(0, 1000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
     dice = random.Random(seed)
     mixed = dice.sample(made, len(made))

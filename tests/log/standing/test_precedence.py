@@ -291,7 +291,7 @@ WRITTEN = st.tuples(
 
 
 @settings(
-    max_examples=20,
+    max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # each example writes logs

@@ -100,7 +100,7 @@ def one_by_one(log: Log, task: bytes) -> list[tuple[object, ...]]:
 
 
 @settings(
-    max_examples=15,
+    max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # each example writes logs

@@ -68,7 +68,7 @@ def test_all_seeds_of_a_program_are_known_and_the_base_that_it_changes(village):
 
 
 @settings(
-    max_examples=15,
+    max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
