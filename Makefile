@@ -20,8 +20,9 @@ demo: $(VENV)/installed $(VENV)/installed-network
 test: $(VENV)/installed-test
 	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow"
 
+# On the disk: what sandboxes are shown must not lie below /dev.
 test-slow: $(VENV)/installed-test
-	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(SLOW_JOBS) --dist load --maxschedchunk 1 -m slow
+	@env -u AUTORESEARCH_HOME PYTEST_DEBUG_TEMPROOT=/tmp $(BIN)/python -m pytest -q -n $(SLOW_JOBS) --dist load --maxschedchunk 1 -m slow
 
 # Properties alone, with HUNT times as many examples, other ones each time.
 HUNT ?= 80

@@ -24,7 +24,7 @@ PLAIN = {float: "float", int: "integer", str: "text", bool: "boolean", bytes: "b
 KIND_MEANS = {
     "identity": "A root key names a device key, revokes one, or describes the participant.",
     "attestation": "An attestor saw that the holder of a root key controls a mailbox.",
-    "admission": "A founder counts a participant, or no longer. The latest decides (“Founders and admissions”).",
+    "admission": "A founder counts a participant, or no longer. The last word holds (“Founders and admissions”).",
     "join": "A participant joined with an invite. It asks the founder for an admission.",
     "task": "A fixed question that runs answer.",
     "run": "One execution of a program on a task.",
