@@ -144,7 +144,7 @@ def _settle_task(connection: sqlite3.Connection, task: bytes) -> tuple[set[Progr
 
 # The runs of which verifications say something else since the record ?1: they came, or a commitment of a verifier did,
 # or the run itself came after them, or its parent did.
-_SAID = """
+SAID = """
 SELECT run FROM verification WHERE n > ?1
 UNION SELECT run FROM commitment WHERE n > ?1 AND EXISTS(
     SELECT 1 FROM verification AS said WHERE said.run = commitment.run AND said.author = commitment.author)
@@ -164,7 +164,7 @@ WHERE lineage.parent = ?1 AND EXISTS(SELECT 1 FROM verification WHERE run = chil
 def _unsettle(connection: sqlite3.Connection, touched: Touched) -> None:
     """Note which runs are to be judged again, and whether it changed who is who."""
     if touched.after is not None:
-        touched.said.update(run for (run,) in connection.execute(_SAID, (touched.after,)))
+        touched.said.update(run for (run,) in connection.execute(SAID, (touched.after,)))
     note_unsettled(connection, touched.said)
     if touched.people:
         connection.execute(_PEOPLE)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from autoresearch.errors import AmbiguousId, NotFound
 from autoresearch.log.reader import PAGE, Reader, in_parts, marks
 from autoresearch.log.rows import Said
+from autoresearch.log.settling import SAID
 from autoresearch.log.tables.runs import Runs
 from autoresearch.record.encoding import format_id, prefix_range, short_id
 from autoresearch.record.record import Record, parse_stored
@@ -219,17 +220,6 @@ class Records:
         self._kept[record.id] = record
 
 
-# The runs whose verifications are others, or say something else: they came, or a commitment of a verifier did, or the
-# run itself came after them, or its parent did.
-_SAID = """
-SELECT run FROM verification WHERE n > ?1
-UNION SELECT run FROM commitment WHERE n > ?1 AND EXISTS(
-    SELECT 1 FROM verification AS said WHERE said.run = commitment.run AND said.author = commitment.author)
-UNION SELECT id FROM record WHERE n > ?1 AND EXISTS(SELECT 1 FROM verification WHERE run = record.id)
-UNION SELECT child.id FROM record AS above CROSS JOIN lineage ON lineage.parent = above.id
-CROSS JOIN record AS child ON child.n = lineage.n
-WHERE above.n > ?1 AND EXISTS(SELECT 1 FROM verification WHERE run = child.id)
-"""
 # The tasks on which somebody ran a program again of which it had a measured run.
 _MEASURED_TASKS = """
 SELECT DISTINCT run.task FROM run NOT INDEXED CROSS JOIN entry ON entry.task = run.task
@@ -252,7 +242,7 @@ class Changes:
 
     def said_after(self, row: int) -> Said:
         """The runs of which others' verifications say something else after the record with this number."""
-        runs = {run for (run,) in self._reader.rows(_SAID, row)}
+        runs = {run for (run,) in self._reader.rows(SAID, row)}
         above = "SELECT parent FROM lineage WHERE n = (SELECT n FROM record WHERE id = ?)"
         parents = {child for run in runs for (child,) in self._reader.rows(above, run)}
         children = {child for run in runs for child in self._runs.children(run)}
