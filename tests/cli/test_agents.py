@@ -33,6 +33,7 @@ def brought(cli: Cli, *words: str) -> NextAnswer:
     return strictly(cli("run", "checkout", *words, "--json").stdout, NextAnswer)
 
 
+@pytest.mark.slow
 def test_an_agent_goes_round_the_loop_and_repeats_nothing(process: Process, cli: Cli, toy: Path) -> None:
     """It reads only what the folder and the commands say: the loop of AGENTS.md."""
     assert cli("run", "checkout", str(toy)).exit_code == 0

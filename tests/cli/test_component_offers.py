@@ -95,6 +95,7 @@ def test_another_participants_component_runs_in_the_sandbox_or_by_choice_without
     assert walls(cli) == (0, [])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(best_level() < Level.LANDLOCK, reason="this machine has no sandbox that holds")
 @pytest.mark.usefixtures("other")
 def test_the_settings_bound_what_runs_in_the_sandbox(cli: Cli, project: Path) -> None:

@@ -137,6 +137,7 @@ def test_an_answer_of_somebody_else_or_another_network_is_refused(cli: Cli, path
     assert not (paths.keys / "root.pub").exists()
 
 
+@pytest.mark.slow
 def test_backup_and_restore(cli: Cli, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cli("node", "id", "new", "--no-passphrase")
     first = json.loads(cli("node", "id", "show", "--json").stdout)

@@ -209,6 +209,7 @@ def _answers(address: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_the_settings_of_the_page_start_the_server(toy: Path) -> None:
     """As a client reads them: JSON and TOML, with the command where this Python has it."""
     blocks = re.findall(r"```(json|toml)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)

@@ -31,6 +31,7 @@ def made(write: Callable[[Path], Path], folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_cpp_program_is_built_run_edited_compared_and_taken_back(process: Process, tmp_path: Path) -> None:
     folder = made(cpp_task, tmp_path / "bench")
     baseline = ran(process, folder)

@@ -47,6 +47,7 @@ def published(cli: Cli, *words: str) -> ShowAnswer:
     return msgspec.json.decode(ok(cli, "publish", *words, "--json"), type=ShowAnswer)
 
 
+@pytest.mark.slow
 def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp_path: Path) -> None:
     ok(cli, "train", "200")
     made = published(cli).run
@@ -194,6 +195,7 @@ def test_a_release_shows_the_agents_that_use_it(cli: Cli, place: Path) -> None:
     assert "walker, not trained" in ok(cli, "top", "--task", "corridor", "--component", "policy/walker")
 
 
+@pytest.mark.slow
 def test_agents_of_every_skill_are_on_one_task(cli: Cli, place: Path) -> None:
     ok(cli, "train", "200")
     exact = published(cli).run

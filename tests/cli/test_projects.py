@@ -232,6 +232,7 @@ def test_wrong_words_are_answered_with_a_sentence_and_a_remedy(cli: Cli) -> None
         assert "Traceback" not in result.output
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_learned_and_figures_are_lines_of_json(cli: Cli, place: Path) -> None:
     ok(cli, "init")
     ok(cli, "install policy q_table")

@@ -90,6 +90,7 @@ def serve(*words: str) -> Iterator[Served]:
         process.communicate()
 
 
+@pytest.mark.slow
 def test_an_environment_of_a_project_is_a_gymnasium_environment_elsewhere(cli: Cli, paths: Paths) -> None:
     pytest.importorskip("gymnasium")
     assert "no service runs here" in cli("agent", "services").stderr

@@ -17,6 +17,7 @@ from tests.cli.programs import FIT, evaluated_task
 TRAINS_ON = "import time\nwhile time.process_time() < 1.9:\n    pass\n" + FIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [True, False])
 def test_a_first_run_that_trains_on_is_over_budget(tmp_path: Path, own: bool) -> None:
     task = load_task(evaluated_task(tmp_path / "fit"))

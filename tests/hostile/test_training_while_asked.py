@@ -134,6 +134,7 @@ def test_a_larger_model_with_fewer_steps_is_within_its_budget(task: Task, bench:
 WORKS = "import time\nwhile time.process_time() < 4:\n    pass\n"
 
 
+@pytest.mark.slow
 def test_an_artifact_that_has_its_evaluator_work_is_over_budget(tmp_path: Path) -> None:
     executed = 'import json, os\nexec(json.load(open("model.json")).get("code", ""))\nprint("accuracy: 1.0")\n'
     task = load_task(evaluated_task(tmp_path / "fit", evaluator=executed))
@@ -150,6 +151,7 @@ def test_an_artifact_that_has_its_evaluator_work_is_over_budget(tmp_path: Path) 
     assert (learned.verdict, learned.value) == ("pass", 1.0), learned.reason
 
 
+@pytest.mark.slow
 def test_a_player_that_trains_while_it_is_asked_is_over_budget(tmp_path: Path) -> None:
     task = load_task(asking_task(tmp_path / "game"))
     task = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, unit="work"))

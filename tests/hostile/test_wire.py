@@ -64,6 +64,7 @@ async def test_garbage_instead_of_the_muxer(tmp_path):
         await works(a, tmp_path / "b")
 
 
+@pytest.mark.slow
 @in_trio
 @pytest.mark.parametrize(
     "protocol", [SYNC, BLOB, PEERS, GOSSIP, "/ipfs/ping/1.0.0", "/ipfs/id/1.0.0", "/ipfs/id/push/1.0.0", "/none/1"]

@@ -223,6 +223,7 @@ def listener() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
+@pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("what", CONTAINED)
 def test_what_a_component_tries_is_contained_and_told_in_a_sentence(what: str, tmp_path: Path, listener: int) -> None:

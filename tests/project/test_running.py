@@ -177,6 +177,7 @@ def test_two_commands_do_not_run_one_project(tmp_path: Path) -> None:
         bench(tmp_path, 1)
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_the_project_usable(tmp_path: Path) -> None:
     before = train(learner(tmp_path), 5)
     with training(tmp_path) as process:

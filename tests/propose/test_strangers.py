@@ -115,6 +115,7 @@ def test_an_edit_changes_one_literal_and_nothing_else(stranger: Stranger) -> Non
             assert others == {key: one.value for key, one in constants(source).items()} | {name: value}
 
 
+@pytest.mark.slow
 @ALL
 def test_fifty_proposals_in_a_row_are_different_programs_that_parse(stranger: Stranger) -> None:
     given, noise = stranger.problem, random.Random(1)

@@ -135,6 +135,7 @@ def played(script: list[tuple[Any, ...]]) -> None:
     scene.end()
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(STEPS, max_size=8))
 def test_rows_arrive_once_and_in_order_whatever_breaks(script: list[tuple[Any, ...]]) -> None:

@@ -171,6 +171,7 @@ async def test_peers_are_learnt_from_peers(tmp_path):
         await until(lambda: c.watch.is_connected(a.peer) and c.watch.is_connected(b.peer))
 
 
+@pytest.mark.slow
 @in_trio
 async def test_peers_that_come_at_the_same_time_find_each_other_soon(tmp_path):
     """Asked when it has just begun, the one that all know cannot name the others yet."""
@@ -373,6 +374,7 @@ async def test_peers_on_the_local_network_find_each_other(tmp_path):
         assert longest < 1.5
 
 
+@pytest.mark.slow
 @in_trio
 async def test_a_host_that_nobody_can_call_is_called_through_a_peer(tmp_path):
     async with (

@@ -26,6 +26,7 @@ def failed(said_json: str) -> tuple[str, str, str]:
     return checks[0].name, checks[0].detail, checks[0].fix
 
 
+@pytest.mark.slow
 def test_from_a_missing_package_to_a_run(folder: Path, wheels: Path, cli: Cli, paths: Paths) -> None:
     name, detail, fix = failed(cli("node", "doctor", "task", str(folder), "--json").stdout)
     assert (name, detail) == ("imports", "not installed: tiny_a")
@@ -171,6 +172,7 @@ def test_an_environment_of_this_machine_runs_the_program(folder: Path, wheels: P
     assert json.loads(ran.stdout)["run"]["run"]["value"] == 4.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [False, True])
 def test_the_nodes_own_packages_are_there_with_base_alone(place: Path, wheels: Path, cli: Cli, base: bool) -> None:
     folder = write_folder(place / "numpy-task", "import tiny_b\nimport numpy\nprint(f'score: {tiny_b.VALUE}')\n")

@@ -108,6 +108,7 @@ def test_code_that_a_package_has_python_run_at_its_start_runs_in_the_sandbox_alo
     assert not spy.exists()
 
 
+@pytest.mark.slow
 def test_installing_runs_nothing_and_replaces_nothing(place: Path, wheels: Path, cli: Cli, paths: Paths) -> None:
     spy = place / "seen"
     files = {

@@ -53,6 +53,7 @@ def state(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_a_component_brings_its_packages_and_takes_them_away(
     project: Path, place: Path, cli: Cli, paths: Paths
 ) -> None:
@@ -74,6 +75,7 @@ def test_a_component_brings_its_packages_and_takes_them_away(
     assert not list(project.glob("requirements.*"))
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_an_agent_is_published_with_its_packages_and_another_participant_installs_them(
     project: Path, place: Path, cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
@@ -111,6 +113,7 @@ def test_an_agent_is_published_with_its_packages_and_another_participant_install
     assert strictly(done.stdout.splitlines()[-1], ProjectRunAnswer).run.metrics["mean_reward"] == -9
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(has_packages(["box2d"]), reason="Box2D is here")
 def test_an_environment_of_gymnasium_brings_the_packages_of_its_group(
     project: Path, cli: Cli, paths: Paths, wheels: Path
@@ -132,6 +135,7 @@ def test_an_environment_of_gymnasium_brings_the_packages_of_its_group(
     assert not list(project.glob("requirements.*"))
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_together_is_told_in_the_resolvers_words_and_nothing_is_written(
     project: Path, place: Path, cli: Cli, wheels: Path
 ) -> None:
@@ -180,6 +184,7 @@ class Both(Policy):
 """
 
 
+@pytest.mark.slow
 def test_two_versions_of_a_package_are_side_by_side(project: Path, place: Path, cli: Cli, wheels: Path) -> None:
     write_wheel(wheels, "tiny_b", "0.5", "VALUE = 0\n")
     for kind, name, code, wants in (("policy", "both", BOTH, "tiny_b>1\n"), ("environment", "old", OLD, "tiny_b<1\n")):
@@ -213,6 +218,7 @@ def test_two_versions_of_a_package_are_side_by_side(project: Path, place: Path, 
     assert not list((project / ".autoresearch/isolated").iterdir())
 
 
+@pytest.mark.slow
 def test_isolated_is_for_published_components_that_ask_for_packages(project: Path, place: Path, cli: Cli) -> None:
     before = state(project)
     component(place, cli, "plain", "")
@@ -223,6 +229,7 @@ def test_isolated_is_for_published_components_that_ask_for_packages(project: Pat
     assert state(project) == before
 
 
+@pytest.mark.slow
 def test_lines_of_ones_own_are_locked_by_install(project: Path, cli: Cli) -> None:
     (project / "requirements.in").write_text("# mine\ntiny_b\n")
     stale = cli("run")
@@ -238,6 +245,7 @@ def test_lines_of_ones_own_are_locked_by_install(project: Path, cli: Cli) -> Non
     assert cli("run").exit_code == 2
 
 
+@pytest.mark.slow
 def test_a_list_of_ones_own_is_not_written_over(project: Path, place: Path, cli: Cli) -> None:
     component(place, cli, "needy", "tiny_a>=1\n")
     (project / "requirements.txt").write_text("numpy\n")
@@ -248,6 +256,7 @@ def test_a_list_of_ones_own_is_not_written_over(project: Path, place: Path, cli:
     assert cli("run", "-n", "1").exit_code == 0
 
 
+@pytest.mark.slow
 def test_what_the_nodes_python_has_is_not_installed_again(
     project: Path, place: Path, cli: Cli, paths: Paths, wheels: Path
 ) -> None:
@@ -262,6 +271,7 @@ def test_what_the_nodes_python_has_is_not_installed_again(
     assert not paths.environments.exists()
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_strangers_component_has_its_packages_in_the_sandbox(
     project: Path, place: Path, cli: Cli, paths: Paths
@@ -277,6 +287,7 @@ def test_a_strangers_component_has_its_packages_in_the_sandbox(
     assert cli("list", "--check").exit_code == 0
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_the_packages_of_a_fetched_project_need_a_word(
     project: Path, place: Path, cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
