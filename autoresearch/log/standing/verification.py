@@ -75,6 +75,8 @@ def settle(log: Log, seconds: float) -> int:
     note_whose_word_counts(log)
     end = time.monotonic() + seconds
     while runs := log.standings.unsettled(_PIECE):
+        with log.reader.snapshot():  # what takes long at first is read before writers have to wait
+            judge_soon(log, runs)
         with log.writer.settling():
             heard = verified(log)
             judge_soon(log, runs)
