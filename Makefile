@@ -3,7 +3,16 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off
+INSTALL := $(PIP) --constraint constraints.txt
+# $(call watched,WHAT,COMMAND): runs it, and shows the seconds and the last line that it printed: on a terminal in one
+# line, elsewhere every ten seconds. What it printed stays in install.log.
+watched = @log=$(VENV)/install.log; echo "installing $(1)"; \
+	( s=0; while sleep 1 && kill -0 $$$$ 2>/dev/null; do s=$$((s + 1)); line=`tail -n 1 $$log | cut -c 1-60`; \
+		if [ -t 1 ]; then printf '\r\033[K  %d s  %s' $$s "$$line"; \
+		elif [ $$((s % 10)) = 0 ]; then echo "  $$s s  $$line"; fi; done ) & shown=$$!; \
+	{ $(2); } >$$log 2>&1; code=$$?; kill $$shown; if [ -t 1 ]; then printf '\r\033[K'; fi; \
+	[ $$code = 0 ] || { tail -n 15 $$log; exit $$code; }
 # The demo keeps everything below one folder of the clone; remove the folder and it is gone.
 export AUTORESEARCH_HOME ?= $(CURDIR)/.demo
 # So many tests at a time: on two cores a third runs while others wait. The slow ones wait for more than half of their time.
@@ -54,29 +63,29 @@ $(VENV)/torch: constraints.txt
 	@test -n "$(PYTHON)" || { echo "autoresearch needs Python 3.11 or newer: apt install python3 python3-venv"; exit 1; }
 	@command -v bwrap >/dev/null || echo "note: no bubblewrap here, runs are walled in less well: apt install bubblewrap"
 	$(PYTHON) -m venv $(VENV) || { echo "python3 has no venv module: apt install python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(call watched,torch: 200 MB or with CUDA 3 GB,$(PIP) torch==2.13.0)
 	@touch $@
 
 $(VENV)/installed: $(VENV)/torch pyproject.toml
-	$(INSTALL) --editable .
+	$(call watched,autoresearch,$(INSTALL) --editable .)
 	@touch $@
 
 # One part of the network's library is compiled here. Where that fails the demo has one daemon and says so, and the next
 # demo tries again.
 $(VENV)/installed-network: $(VENV)/installed
-	@$(INSTALL) --editable .[network] >$(VENV)/network.log 2>&1 && touch $@ || true
+	$(call watched,libp2p: a part of it is compiled here,$(INSTALL) --editable .[network] && touch $@ || true)
 
 $(VENV)/installed-test: $(VENV)/installed
-	$(INSTALL) --editable .[test]
+	$(call watched,what the tests need,$(INSTALL) --editable .[test])
 	@test -e $(VENV)/installed-network || $(MAKE) --silent $(VENV)/installed-network
 	@test -e $(VENV)/installed-network || \
 		echo "note: the network's tests are skipped; for them: apt install gcc python3-dev libgmp-dev"
 	@touch $@
 
 $(VENV)/installed-lint: $(VENV)/installed-test
-	$(INSTALL) --editable .[lint]
+	$(call watched,what the linters need,$(INSTALL) --editable .[lint])
 	@touch $@
 
 $(VENV)/installed-benchmarks: $(VENV)/installed
-	$(INSTALL) --editable .[benchmark]
+	$(call watched,what the benchmarks need,$(INSTALL) --editable .[benchmark])
 	@touch $@

@@ -122,14 +122,21 @@ _HEX_SHA256 = re.compile(r"[0-9a-f]{64}")
 _PACKAGE = Path(__file__).parent
 
 
-def shipped_task() -> Task:
-    """The task that comes with the program: the checkout's ``experiments/``, or the copy in the installed package."""
+# The first task of a demo, a folder of the shipped one: a run takes seconds.
+QUICK_TASK = "moons"
+
+
+def shipped_task(name: str = "") -> Task:
+    """The task that comes with the program: the checkout's ``experiments/``, or the copy in the installed package.
+
+    With a ``name`` another one, in a folder of that name there.
+    """
     root = _PACKAGE.parents[1]
     checkout = root / "experiments"
     # an installed package lies beside strangers' packages, and one of those may be called experiments
     if (root / "pyproject.toml").is_file() and (checkout / MANIFEST).is_file():
-        return load_task(checkout)
-    return load_task(_PACKAGE / "shipped")
+        return load_task(checkout / name)
+    return load_task(_PACKAGE / "shipped" / name)
 
 
 def folder_of_task(text: str) -> Path:

@@ -411,7 +411,7 @@ class BundleImportAnswer(Answer, frozen=True, kw_only=True):
 
 
 class DemoAnswer(Answer, frozen=True, kw_only=True):
-    """What a demo reached: runs finished, how many of them failed, and the best value before and after.
+    """What a demo reached: runs finished, how many of them failed, and the best value of a task before and after.
 
     With several daemons it says how many there were and are left, and whether those hold the same records and the same
     best. It counts the runs that repeat what another had measured. At the end it has the home of the first daemon, how
@@ -421,6 +421,7 @@ class DemoAnswer(Answer, frozen=True, kw_only=True):
     schema: str = "autoresearch.demo/1"
     runs: int
     failed: int
+    task: str = ""
     metric: str = ""
     best_before: float | None = None
     best: float | None = None

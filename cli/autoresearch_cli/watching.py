@@ -158,7 +158,8 @@ class Watch:
     standing: Callable[[], str] = str
     runs: int = 0
     failed: int = 0
-    _titles: dict[str, str] = field(default_factory=dict)
+    in_hand: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """The title of each run that goes on, and how far it is, 0..1."""
 
     def take(self, event: Event) -> bool:
         """Show one event. Whether it ended a run, or the attempt at one."""
@@ -167,17 +168,19 @@ class Watch:
             return False
         match event.kind:
             case "run_started" | "check_started":
-                self._titles[key] = event.text
+                self.in_hand[key] = (event.text, 0.0)
                 self.display.progress(key, event.text, 0.0, "")
             case "progress":
-                title = self._titles.get(key) or text_in(event, "title") or "run"
-                self.display.progress(key, title, *progress_in(event), left=time_left(event))
+                title = self.in_hand.get(key, ("", 0.0))[0] or text_in(event, "title") or "run"
+                fraction, note = progress_in(event)
+                self.in_hand[key] = (title, fraction)
+                self.display.progress(key, title, fraction, note, left=time_left(event))
             case "run_finished" | "run_failed":
                 self._ended(event, key)
                 return True
             case "committed" | "verified" | "evidence":
                 self.display.ended(key)
-                self._titles.pop(key, None)
+                self.in_hand.pop(key, None)
             case "confirmed" | "demoted" | "trust":
                 self.display.line(event.text, style="bold")
             case "state" | "worker":
@@ -188,7 +191,7 @@ class Watch:
 
     def _ended(self, event: Event, key: str) -> None:
         self.display.ended(key)
-        self._titles.pop(key, None)
+        self.in_hand.pop(key, None)
         self.runs += 1
         good = text_in(event, "status") == OK
         self.failed += not good

@@ -252,7 +252,7 @@ def test_a_demo_of_two_runs_ends_by_itself_and_leaves_nothing_behind(process: Pr
     lines = [line for line in result.stdout.splitlines() if line[:1] in "★✓✗"]
     assert len(lines) == 2
     assert "2 runs, 0 of them failed" in result.stderr
-    assert "autoresearch best --code" in result.stderr
+    assert "autoresearch best --task toy --code" in result.stderr
     assert not paths.socket.exists()
 
 

@@ -15,10 +15,14 @@ import psutil
 import pytest
 from autoresearch_cli.demo import show
 from autoresearch_cli.demo.display import DemoState, done_twice, holding, row, standing
+from autoresearch_cli.demo.plan import QUICK_RUNS, free_cores, parts_of
 from autoresearch_cli.models import DemoAnswer
 
-from autoresearch.ask.node import Event
+from autoresearch.ask.node import Event, StatusAnswer, TaskStatus
+from autoresearch.ask.requests import WorkRequest
+from autoresearch.log.standing.answers import ProgramView
 from autoresearch.record.encoding import format_id, short_id
+from autoresearch.task.loading import load_task
 from tests.cli.conftest import Cli, Process
 from tests.cli.test_json import strictly
 from tests.daemon.daemons import wait_for
@@ -76,6 +80,54 @@ def test_a_check_that_is_stopped_is_no_failed_run() -> None:
     assert line is not None
     assert line.text == "◇ peer-1  evaluate of b3xk: stopped"
     assert (state.runs, state.failed, state.members["peer-1"].in_hand) == (0, 0, False)
+
+
+def program(mean: float) -> ProgramView:
+    text = {"id": "", "source_digest": "", "title": "", "author": "", "state": "reported"}
+    return ProgramView(position=0, runs=1, mean=mean, score=mean, parent=None, time_ms=0, **text)
+
+
+def test_first_come_runs_of_seconds_and_a_number_of_runs_is_kept() -> None:
+    def runs_of(runs: int | None, *, quick: bool = True) -> list[tuple[str, int | None]]:
+        parts = parts_of(WorkRequest(runs=runs, until_ms=5), quick=quick)
+        assert {part.until_ms for part in parts} == {5}
+        return [(load_task(Path(part.task)).name if part.task else "", part.runs) for part in parts]
+
+    assert runs_of(None) == [("moons", QUICK_RUNS), ("", None)]
+    assert runs_of(3) == [("moons", 3)]
+    assert runs_of(QUICK_RUNS + 2) == [("moons", QUICK_RUNS), ("", 2)]
+    assert runs_of(3, quick=False) == [("", 3)]
+
+
+def test_half_a_free_core_counts_as_one_and_there_is_always_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 3})
+    for busy, free in (([0, 0, 0, 0], 3), ([100, 100, 0, 100], 1), ([50, 90, 0, 0], 2), ([0, 40, 90, 0], 3)):
+        monkeypatch.setattr(psutil, "cpu_percent", lambda *, busy=busy, **_: busy)
+        assert free_cores() == free
+
+
+def test_a_value_is_that_of_the_task_in_work_and_afterwards_of_the_last_that_has_one() -> None:
+    state = DemoState.of(["peer-1", "peer-2"])
+
+    def seen(name: str, task: str, best: float | None) -> None:
+        status = TaskStatus(
+            name=task, digest=task, metric="loss", direction="minimize", best=None if best is None else program(best)
+        )
+        state.see(name, StatusAnswer(state="working", why="", reason="", task=status))
+
+    state.task = "moons"
+    seen("peer-1", "moons", 0.5)
+    seen("peer-2", "grammar", None)
+    assert "best 0.5000" in standing(state)
+    state.task = "grammar"
+    seen("peer-1", "moons", 0.4)
+    assert "best" not in standing(state)
+    seen("peer-1", "grammar", None)
+    assert (task := state.newest_with_value())
+    assert task.name == "moons"
+    seen("peer-1", "grammar", 2.0)
+    assert (task := state.newest_with_value())
+    assert task.name == "grammar"
 
 
 def test_a_lost_daemon_is_told_once_and_the_rest_counts() -> None:
@@ -176,7 +228,7 @@ class Demo:
 @pytest.mark.slow
 @with_network
 def test_three_daemons_share_the_work_and_end_with_one_best(shared: Path, process: Process) -> None:
-    result = process("demo", "--peers", "3", "--runs", "7", "--json")
+    result = process("demo", "--peers", "3", "--runs", "7", "--workers", "1", "--json")
     assert result.returncode == 0, result.stderr
     events = [json.loads(line) for line in result.stdout.splitlines()]
     answer = strictly(result.stdout.splitlines()[-1], DemoAnswer)
@@ -190,7 +242,7 @@ def test_three_daemons_share_the_work_and_end_with_one_best(shared: Path, proces
 @pytest.mark.slow
 @with_network
 def test_when_one_is_killed_the_others_go_on_and_ctrl_c_ends_all(shared: Path) -> None:
-    demo = Demo()
+    demo = Demo("--workers", "1")
     finished: list[object] = []
     killed = family = None
     for line in demo.lines():
@@ -216,7 +268,7 @@ def test_when_one_is_killed_the_others_go_on_and_ctrl_c_ends_all(shared: Path) -
 @pytest.mark.slow
 @with_network
 def test_a_demo_that_is_killed_leaves_no_daemon_behind(shared: Path) -> None:
-    demo = Demo()
+    demo = Demo("--workers", "1")
     next(line for line in demo.lines() if line["kind"] == "run_started")
     family = demo.family()
     assert len(family) >= 6

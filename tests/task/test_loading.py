@@ -10,7 +10,7 @@ import pytest
 
 from autoresearch.errors import UsageError
 from autoresearch.task import loading
-from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.loading import QUICK_TASK, load_task, shipped_task
 
 ROOT = Path(__file__).parents[2]
 
@@ -125,6 +125,8 @@ def test_the_wheel_carries_every_file_of_the_shipped_task() -> None:
 
     for name in ("task.toml", "train.py", "changes.toml", "names.toml", *shipped_task().harness):
         assert wheel["force-include"][f"experiments/{name}"] == f"autoresearch/task/shipped/{name}"
+    quick = shipped_task(QUICK_TASK).folder.relative_to(ROOT)
+    assert wheel["force-include"][str(quick)] == f"autoresearch/task/shipped/{QUICK_TASK}"
 
 
 def test_an_installed_package_falls_back_to_its_own_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

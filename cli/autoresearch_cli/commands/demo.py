@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.ask.client import Client
-from autoresearch.ask.node import Event, StatusAnswer
+from autoresearch.ask.node import Event, StatusAnswer, TaskStatus
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import DaemonNotRunning, install_command
@@ -19,19 +19,19 @@ from autoresearch.text import counted, parse_duration, percent, value
 from autoresearch_cli import here, starting
 from autoresearch_cli.acts import joining
 from autoresearch_cli.catalogue import For, JsonLines, Runs, Workers, command_app, examples
+from autoresearch_cli.demo.plan import parts_of, say_dropped, say_part
 from autoresearch_cli.demo.show import demo_of_many, say_what_next
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import program_value
 from autoresearch_cli.starting import announce_pages
-from autoresearch_cli.watching import Watch, choose_display
+from autoresearch_cli.watching import Watch, choose_display, text_in
 
 STOP_SECONDS = 10.0
 PEERS_MAX = 10
 # Fewer can't confirm each other's runs.
 ATTESTED_PEERS = 3
 IDLE = "idle"
-ENDED = ("runs_done", "time_over")
 app = command_app()
 
 
@@ -71,7 +71,7 @@ def demo(
         how = install_command("network")
         say(f"several daemons need libp2p, which is not installed here ({how}); going on with one")
     with demo_daemon(workers) as owned:
-        answer = _watch(WorkRequest(runs=runs, until_ms=until_ms), json=json)
+        answer = _watch(WorkRequest(runs=runs, until_ms=until_ms), json=json, owned=owned)
         if owned:
             say("stopping the daemon")
     if json:
@@ -112,7 +112,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             process.kill()
 
 
-def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
+def _is_new(before: StatusAnswer) -> bool:
+    """Whether nobody has worked here yet, and nobody else sees what is tried here."""
+    is_usual = not here.settings().work.task and not here.settings().network.enabled
+    return is_usual and (before.task is None or before.task.runs == 0)
+
+
+def _watch(request: WorkRequest, *, json: bool, owned: bool) -> DemoAnswer:
     """Ask for work and show what happens, until it is done or a person has seen enough."""
     seen_enough = False
 
@@ -125,31 +131,47 @@ def _watch(request: WorkRequest, *, json: bool) -> DemoAnswer:
     client = here.client()
     with choose_display(quiet=json) as display:
         before = client.ask(Node.status)
+        parts = parts_of(request, quick=owned and _is_new(before))
         if not json:
             announce_pages(before)
+        tasks: list[TaskStatus] = []
         watch = Watch(display, standing=lambda: _standing(client))
         try:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, end)
             with client.events() as events:
-                client.ask(Node.work, request)
-                if not json:
-                    say("working; Ctrl-C ends it")
+                say("Ctrl-C ends it")
+                _next_part(client, parts)
                 for event in events:
                     if json:
                         print_json(event)
                     watch.take(event)
-                    if seen_enough or _is_over(event):
+                    if seen_enough or _why(event) == "time_over":
                         break
+                    if _why(event) == "runs_done":
+                        tasks += _task_of(client)
+                        if not parts:
+                            break
+                        _next_part(client, parts)
         except KeyboardInterrupt:
             pass
+        tasks += _task_of(client)
         if before.state == IDLE:
             _ask_no_more(client)
-        return _answer(watch, before, _after(client) or before)
+    if owned:
+        say_dropped((f"“{title}”", fraction) for title, fraction in watch.in_hand.values())
+    valued = [task for task in tasks if program_value(task) is not None]
+    return _answer(watch, before, valued[-1] if valued else before.task)
 
 
-def _is_over(event: Event) -> bool:
-    return event.kind == "state" and event.data.get("why") in ENDED
+def _next_part(client: Client, parts: list[WorkRequest]) -> None:
+    """Ask for the next part of the demo, and say what it is about."""
+    say_part(parts[0])
+    client.ask(Node.work, parts.pop(0))
+
+
+def _why(event: Event) -> str:
+    return text_in(event, "why") if event.kind == "state" else ""
 
 
 def _standing(client: Client) -> str:
@@ -168,20 +190,22 @@ def _ask_no_more(client: Client) -> None:
         client.ask(Node.finish)
 
 
-def _after(client: Client) -> StatusAnswer | None:
-    try:
-        return client.ask(Node.status)
-    except DaemonNotRunning:
-        return None
+def _task_of(client: Client) -> list[TaskStatus]:
+    """The task that the daemon works on; none without a daemon."""
+    with suppress(DaemonNotRunning):
+        task = client.ask(Node.status).task
+        return [task] if task else []
+    return []
 
 
-def _answer(watch: Watch, before: StatusAnswer, after: StatusAnswer) -> DemoAnswer:
-    task = after.task
+def _answer(watch: Watch, before: StatusAnswer, task: TaskStatus | None) -> DemoAnswer:
+    is_same = task is not None and before.task is not None and task.digest == before.task.digest
     return DemoAnswer(
         runs=watch.runs,
         failed=watch.failed,
+        task=task.name if task else "",
         metric=task.metric if task else "",
-        best_before=program_value(before.task) if before.task else None,
+        best_before=program_value(before.task) if is_same and before.task else None,
         best=program_value(task) if task else None,
         floor=task.floor if task else None,
     )
@@ -193,6 +217,7 @@ def _sum_up(answer: DemoAnswer, *, owned: bool) -> None:
         floor = f"; a perfect model has {value(answer.floor)}" if answer.floor is not None else ""
         before = f" (before: {value(answer.best_before)})" if answer.best_before is not None else ""
         say(f"best {answer.metric} {value(answer.best)}{before}{floor}")
-    on = ", or to go on in the background: autoresearch up --work" if owned else ""
-    say(f"→ autoresearch best --code, autoresearch top, autoresearch run lineage @{on}")
+        say(f"→ autoresearch best --task {answer.task} --code, or autoresearch top --task {answer.task}")
+    if owned:
+        say("→ to go on in the background: autoresearch up --work")
     say_what_next()

@@ -10,10 +10,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from autoresearch.ask.node import Event, StatusAnswer
+from autoresearch.ask.node import Event, StatusAnswer, TaskStatus
 from autoresearch.face.columns.column import short
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
@@ -64,7 +64,19 @@ class DemoState:
     runs: int = 0
     failed: int = 0
     gave_way: int = 0
-    status: StatusAnswer | None = None
+    task: str = ""
+    statuses: dict[str, StatusAnswer] = field(default_factory=dict)
+
+    @property
+    def status(self) -> StatusAnswer | None:
+        """What was said last of the task that they work on, by its digest ``task``."""
+        return self.statuses.get(self.task)
+
+    def newest_with_value(self) -> TaskStatus | None:
+        """The last task that has a value, or the one in work."""
+        tasks = [status.task for status in self.statuses.values() if status.task]
+        valued = [task for task in tasks if program_value(task) is not None]
+        return valued[-1] if valued else self.status.task if self.status else None
 
     @classmethod
     def of(cls, names: Iterable[str]) -> DemoState:
@@ -126,9 +138,12 @@ class DemoState:
         """Take a member's answer about itself in."""
         member = self.members[name]
         member.connected = status.net.connected if status.net else 0
-        member.best = program_value(status.task) if status.task else None
-        if status.task and (self.status is None or not self.status.task or status.task.runs >= self.status.task.runs):
-            self.status = status
+        is_same = status.task is not None and status.task.digest == self.task
+        member.best = program_value(status.task) if status.task and is_same else None
+        if status.task and is_same:
+            known = self.status.task if self.status else None
+            if known is None or status.task.runs >= known.runs:
+                self.statuses[self.task] = status
 
     def compare(self, held: Mapping[str, frozenset[bytes]]) -> None:
         """Take in which records each member holds; those that are gone are compared with what they held last."""

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+import msgspec
+
 from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
@@ -23,6 +25,7 @@ from autoresearch.words import RunState
 from autoresearch_cli import here
 from autoresearch_cli.demo.attested import ATTESTORS, Daemon, Place, PostOffice, demo_cluster, plain_network, trust_of
 from autoresearch_cli.demo.display import DemoDisplay, DemoState, done_twice
+from autoresearch_cli.demo.plan import free_cores, parts_of, say_dropped, say_part, task_of
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import program_value
@@ -49,11 +52,13 @@ def demo_of_many(
     When they are to be attested two attestors join them, which do nothing else.
     """
     places = [Place(f"peer-{number}", workers) for number in range(1, count + 1)]
-    verify_share = VERIFY_SHARE if attested else None
-    asked = [_share(runs, until_ms, number, count, verify_share) for number in range(count)]
+    # Attested participants verify each other, so each has to train.
+    training = count if attested or workers is not None else min(count, free_cores())
+    whole = WorkRequest(runs=runs, until_ms=until_ms, verify_share=VERIFY_SHARE if attested else None)
+    parts = parts_of(whole, quick=not here.settings().work.task)
     office = PostOffice() if attested else None
     if office:
-        places, asked = [*places, *office.attestors()], [*asked, *[None] * ATTESTORS]
+        places = [*places, *office.attestors()]
     attestors = f", {ATTESTORS} of them attestors, which run nothing" if office else ""
     say(f"starting {len(places)} daemons{attestors}, each with a home of its own, in a network of their own")
     with demo_cluster(places, found=office.found_network if office else plain_network, tell=say) as daemons:
@@ -63,11 +68,21 @@ def demo_of_many(
                     say(office.attest(daemon))
         if not json:
             announce_pages(daemons[0].client().ask(Node.status))
-        state = DemoState.of(daemon.name for daemon in daemons)
-        seen_enough = _follow(daemons, state, asked, json=json)
+        if training < count:
+            say(f"{training} of {count} train, as {counted(training, 'core')} of this machine can be had; "
+                "the rest exchange records")  # fmt: skip
+        state, inbox = DemoState.of(daemon.name for daemon in daemons), _heard(daemons)
+        for part in parts:
+            say_part(part)
+            state.task = task_of(part).digest.hex()
+            asked = [_share(part, number, training) for number in range(len(daemons))]
+            seen_enough = _follow(daemons, state, inbox, asked, json=json)
+            if seen_enough or _is_late(until_ms):
+                break
         if office and runs is not None and not seen_enough:
-            _verify(daemons, count, until_ms, json=json)
+            _verify(daemons, inbox, count, until_ms, json=json)
         answer = _answer(daemons, state)
+        say_dropped((f"{member.name}, “{member.doing}”", member.fraction) for member in state.alive() if member.in_hand)
         say("stopping the daemons")
     if json:
         print_json(answer)
@@ -75,22 +90,27 @@ def demo_of_many(
         sum_up(answer)
 
 
-def _share(
-    runs: int | None, until_ms: int | None, number: int, count: int, verify_share: float | None
-) -> WorkRequest | None:
-    """What one of them is asked for: its part of the runs, or nothing when there are fewer runs than daemons."""
-    part = None if runs is None else runs // count + (number < runs % count)
-    return None if part == 0 else WorkRequest(runs=part, until_ms=until_ms, verify_share=verify_share)
+def _share(request: WorkRequest, number: int, count: int) -> WorkRequest | None:
+    """What one of ``count`` is asked for: its part of the runs; nothing where there are fewer runs, or it is none."""
+    if request.runs is None:
+        return request if number < count else None
+    runs = request.runs // count + (number < request.runs % count) if number < count else 0
+    return msgspec.structs.replace(request, runs=runs) if runs else None
 
 
-def _verify(daemons: list[Daemon], count: int, until_ms: int | None, *, json: bool) -> None:
+def _is_late(until_ms: int | None) -> bool:
+    return until_ms is not None and here.now_ms() >= until_ms
+
+
+def _verify(daemons: list[Daemon], inbox: Inbox, count: int, until_ms: int | None, *, json: bool) -> None:
     """Have the participants verify each other's runs until one is confirmed, or for some minutes."""
     say("the runs are done; now the daemons verify each other's runs")
     latest_ms = here.now_ms() + VERIFY_SECONDS * 1000
     request = WorkRequest(verify_share=1, until_ms=min(until_ms or latest_ms, latest_ms))
     asked = [request if number < count else None for number in range(len(daemons))]
     state = DemoState.of(daemon.name for daemon in daemons)
-    _follow(daemons, state, asked, json=json, is_enough=lambda: _states(daemons[0])[RunState.CONFIRMED] > 0)
+    state.task = task_of(request).digest.hex()
+    _follow(daemons, state, inbox, asked, json=json, is_enough=lambda: _states(daemons[0])[RunState.CONFIRMED] > 0)
 
 
 def _states(daemon: Daemon) -> Counter[str]:
@@ -102,17 +122,15 @@ def _states(daemon: Daemon) -> Counter[str]:
 def _follow(
     daemons: list[Daemon],
     state: DemoState,
+    inbox: Inbox,
     asked: list[WorkRequest | None],
     *,
     json: bool,
     is_enough: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Show what they do until they have done it; whether a person ended it before."""
-    inbox: Inbox = queue.SimpleQueue()
-    display = DemoDisplay(state, quiet=json)
+    display, runs_before = DemoDisplay(state, quiet=json), state.runs
     with interruptible() as interrupted, suppress(KeyboardInterrupt), display.live():
-        for daemon in daemons:
-            threading.Thread(target=_listen, args=(daemon, inbox), daemon=True).start()
         waiting = list(zip(daemons, asked, strict=True))
         _ask(state, *waiting.pop(0))
         began, ended = time.monotonic(), 0.0
@@ -120,7 +138,7 @@ def _follow(
             _take_in(inbox, state, display, json=json)
             _look(daemons, state, display)
             now = time.monotonic()
-            if waiting and (state.runs or _has_begun(state) or now - began > FIRST_SECONDS):
+            if waiting and (state.runs > runs_before or _has_begun(state) or now - began > FIRST_SECONDS):
                 while waiting:
                     _ask(state, *waiting.pop(0))
             if interrupted.is_set() or is_enough():
@@ -163,8 +181,17 @@ def _ask(state: DemoState, daemon: Daemon, request: WorkRequest | None) -> None:
         member = state.members[daemon.name]
         member.done, member.doing = True, IDLE
         return
+    state.members[daemon.name].done = False
     with suppress(AutoresearchError):
         daemon.client().ask(Node.work, request)
+
+
+def _heard(daemons: list[Daemon]) -> Inbox:
+    """Where the events of all daemons arrive."""
+    inbox: Inbox = queue.SimpleQueue()
+    for daemon in daemons:
+        threading.Thread(target=_listen, args=(daemon, inbox), daemon=True).start()
+    return inbox
 
 
 def _listen(daemon: Daemon, inbox: Inbox) -> None:
@@ -217,7 +244,7 @@ def _how_it_ended(daemon: Daemon) -> str:
 
 
 def _answer(daemons: list[Daemon], state: DemoState) -> DemoAnswer:
-    task = state.status.task if state.status else None
+    task = state.newest_with_value()
     alive = {member.name for member in state.alive()}
     records: list[Record] = []
     voters, states = 0, Counter[str]()
@@ -229,13 +256,14 @@ def _answer(daemons: list[Daemon], state: DemoState) -> DemoAnswer:
     return DemoAnswer(
         runs=state.runs,
         failed=state.failed,
+        task=task.name if task else "",
         metric=task.metric if task else "",
         best_before=task.baseline if task else None,
         best=program_value(task) if task else None,
         floor=task.floor if task else None,
         peers=len(daemons),
         peers_left=len(alive),
-        equal=state.is_equal() and len({member.best for member in state.alive()}) == 1,
+        equal=state.is_equal() and len({member.best for member in state.alive()} - {None}) <= 1,
         done_twice=done_twice(records),
         attested=voters,
         states=dict(states),
@@ -258,7 +286,9 @@ def sum_up(answer: DemoAnswer) -> None:
     who = "all" if not lost else "those that are left"
     same = "the same records and the same best" if answer.runs > answer.failed else "the same records"
     say(f"{who} hold {same}" if answer.equal else f"stopped before {who} had everything")
-    say(f"→ AUTORESEARCH_HOME={answer.home} autoresearch run lineage @, or best --code; the next demo begins anew")
+    if answer.best is not None:
+        home = f"AUTORESEARCH_HOME={answer.home} autoresearch"
+        say(f"→ {home} best --task {answer.task} --code, or top --task {answer.task}; the next demo begins anew")
     say_what_next()
 
 

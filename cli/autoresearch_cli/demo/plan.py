@@ -1,0 +1,62 @@
+"""What a demo asks of its daemons: first runs of seconds, so that a gain is soon on the screen, then the usual task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from autoresearch.ask.requests import WorkRequest
+from autoresearch.task.loading import QUICK_TASK, load_task, shipped_task
+from autoresearch.task.model import Task
+from autoresearch.text import percent
+from autoresearch_cli import here
+from autoresearch_cli.rendering.output import say
+
+# The search finds a gain within the first few of them.
+QUICK_RUNS = 8
+# So long the processors are watched for how busy they are.
+LOOK_SECONDS = 0.5
+
+
+def free_cores() -> int:
+    """How many of the cores that this process may use are free now, at least one: half a free core counts as one."""
+    import psutil
+
+    allowed = os.sched_getaffinity(0)
+    busy = psutil.cpu_percent(interval=LOOK_SECONDS, percpu=True)
+    return max(1, round(sum(1 - share / 100 for core, share in enumerate(busy) if core in allowed)))
+
+
+def parts_of(request: WorkRequest, *, quick: bool) -> list[WorkRequest]:
+    """The requests that follow one another: with ``quick`` the first runs are on the task of seconds.
+
+    A number of runs is kept: of three all are on it.
+    """
+    if not quick:
+        return [request]
+    runs = QUICK_RUNS if request.runs is None else min(QUICK_RUNS, request.runs)
+    first = msgspec.structs.replace(request, task=str(shipped_task(QUICK_TASK).folder), runs=runs)
+    if request.runs is None:
+        return [first, request]
+    left = request.runs - runs
+    return [first, msgspec.structs.replace(request, runs=left)] if left else [first]
+
+
+def task_of(request: WorkRequest) -> Task:
+    """The task that a part of the demo is on."""
+    return load_task(Path(request.task) if request.task else here.task_folder(""))
+
+
+def say_part(request: WorkRequest) -> None:
+    """Say which task a part of the demo is on."""
+    task = task_of(request)
+    say(f"task {task.name}: {task.summary}" if task.summary else f"task {task.name}")
+
+
+def say_dropped(in_hand: Iterable[tuple[str, float]]) -> None:
+    """Name the runs that end with a demo, unfinished: what is run, and its share of the way."""
+    for run, fraction in in_hand:
+        say(f"stopped at {percent(fraction)}, unfinished: {run}")
