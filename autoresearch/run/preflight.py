@@ -23,7 +23,7 @@ from autoresearch.run.evaluating import evaluate
 from autoresearch.run.experiment import plan_as_it_stands, trained
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Outcome
+from autoresearch.run.sandbox.job import Job, Level, Outcome
 from autoresearch.task.model import Task
 from autoresearch.words import STARTED, RunStatus
 
@@ -79,8 +79,16 @@ LONG_ENOUGH_SECONDS = 30
 HOLDS_SECONDS = 24 * 3600
 
 
-def preflight(task: Task, bench: Bench, cancelled: Callable[[], bool] | None = None) -> None:
-    """Run the baseline until its first step, unless it ran here within a day.
+def preflight(
+    task: Task,
+    bench: Bench,
+    cancelled: Callable[[], bool] | None = None,
+    *,
+    seconds: float = LONG_ENOUGH_SECONDS,
+) -> Outcome | None:
+    """Run the baseline until its first step, or for so many seconds, unless it ran here within a day.
+
+    Returns the outcome where it came so far without a step that was reported, as a program does that only prints.
 
     Raises:
         CannotRunHere: it does not run on this machine; the error says why.
@@ -96,7 +104,7 @@ def preflight(task: Task, bench: Bench, cancelled: Callable[[], bool] | None = N
             f"{name} is not on this machine", hint=f"install {name}, then: autoresearch node doctor task"
         )
     if _is_known(task, bench):
-        return
+        return None
     began = False
 
     def on_progress(_: Progress) -> None:
@@ -107,7 +115,7 @@ def preflight(task: Task, bench: Bench, cancelled: Callable[[], bool] | None = N
         return began or (cancelled is not None and cancelled())
 
     limits = job_limits(task, bench.ceiling)
-    limits = replace(limits, seconds=min(limits.seconds, LONG_ENOUGH_SECONDS))
+    limits = replace(limits, seconds=min(limits.seconds, seconds))
     plan = plan_as_it_stands(task, task.baseline.decode())
     outcome = trained(task, plan, bench.beside("preflight"), limits, None, on_progress, stopped)
     if task.evaluator is not None and outcome.status is RunStatus.OK and outcome.checkpoint is not None:
@@ -116,7 +124,8 @@ def preflight(task: Task, bench: Bench, cancelled: Callable[[], bool] | None = N
         remember_run(task, bench)
     elif outcome.status is not RunStatus.CANCELLED:
         sentence = f"the baseline of {task.name} does not run on this machine: {outcome.reason}"
-        raise CannotRunHere(sentence, hint=_way(task, outcome))
+        raise CannotRunHere(sentence, hint=_way(task, outcome, bench.level))
+    return None if began else outcome
 
 
 def remember_run(task: Task, bench: Bench) -> None:
@@ -155,10 +164,12 @@ def _has_device(device: str) -> bool:
     return not device.startswith("cuda") or Path(f"/dev/nvidia{number}").exists()
 
 
-def _way(task: Task, outcome: Outcome) -> str:
+def _way(task: Task, outcome: Outcome, level: Level) -> str:
     """What to do about a cause that is recognised."""
     if missing := re.search(r"No module named '([^'.]+)", outcome.reason):
         return way_to_packages(task, missing[1])
+    if level is Level.LANDLOCK and "Permission denied" in outcome.reason:
+        return "a run can't start what it compiled itself without bubblewrap: apt install bubblewrap, or program.build"
     if "CUDA" in outcome.reason or "NVIDIA" in outcome.reason:
         return "nvidia-smi shows whether the card works; or: autoresearch node config set work.device cpu"
     return "mend it, then: autoresearch node doctor task"

@@ -155,8 +155,8 @@ def _imported(source: str) -> Iterable[str]:
             yield f"{node.module.split('.')[0]}.py"
 
 
-MEMORY_MIB = 32_768
-CACHE_FOLDER = "~/.cache/autoresearch"
+# What a run may use of a program that nobody measured.
+MEMORY_MIB = 8192
 
 _TEMPLATE = """\
 # A task: {files} may change, the files under [harness] may not. A change here makes another task of it.
@@ -188,13 +188,12 @@ output_kib = 4096
 _UNKNOWN_NOISE = "# noise = 0.0               # standard deviation over seeds, if it is known"
 _TWO_RUNS = "# by two runs: correct it when you know more"
 _NO_SEED = "# two seeds gave the same: remove this line if a seed changes the number"
-_MOUNTS = f"""
+_MOUNTS = """
 [mounts]                    # folders of this machine that a run may read
-cache = "{CACHE_FOLDER}"
 """
 
 
-def write_task(
+def write_task(  # noqa: PLR0913 - what a task.toml says
     folder: Path,
     *,
     recipe: Recipe = USUAL,
@@ -204,19 +203,19 @@ def write_task(
     most_memory_mib: int = MEMORY_MIB,
     noise: float | None = None,
     venv: str = "",
+    mounts: Sequence[str] = (),
 ) -> Path:
     """Write ``task.toml`` for the program in ``folder``, which prints its ``metric``; return its path.
 
     Pins what the program needs from beside it. A run may take ``seconds``, and three times as long with start-up and
-    evaluation. It may use 32 GiB of memory, or ``most_memory_mib`` where that is less. ``venv`` is the absolute path of
-    an environment of this machine that runs it, where that is not the node's own. Raises Refused when
-    ``task.toml`` exists, UsageError when a file is missing, or a ``.py`` file is not Python.
+    evaluation. It may use ``most_memory_mib``. ``venv`` is the absolute path of an environment of this machine that
+    runs it, where that is not the node's own; ``mounts`` are folders that runs may read, such as ``~/.cache/name``.
+    Raises Refused when ``task.toml`` exists, UsageError when a file is missing, or a ``.py`` file is not Python.
     """
     path = folder / MANIFEST
     if path.exists():
         raise Refused(f"{path} exists already", hint="edit it, or move it away first")
     baseline, harness = program_in(folder, recipe), fixed_files(folder, recipe.edit)
-    mounted = re.search(r"\.cache\W+autoresearch", harness.get(PREPARE, b"").decode("utf-8", "replace"))
     text = _TEMPLATE.format(
         files=" and ".join(recipe.edit),
         metric=metric,
@@ -225,19 +224,29 @@ def write_task(
         most_seconds=3 * seconds,
         baseline=source_digest(baseline.decode()).hex(),
         name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:64] or "task",
-        memory_mib=min(MEMORY_MIB, most_memory_mib),
+        memory_mib=most_memory_mib,
         noise=_UNKNOWN_NOISE
         if noise is None
         else f"noise = {noise:.2g}".ljust(28) + (_TWO_RUNS if noise else _NO_SEED),
         program=_program_table(recipe),
         harness="\n".join(f'"{name}" = "{hashlib.sha256(source).hexdigest()}"' for name, source in harness.items()),
-        mounts=_MOUNTS if mounted else "",
+        mounts=_mounts_table(mounts),
         python=f"\n[python]\nvenv = {json.dumps(venv, ensure_ascii=False)}\n" if venv else "",
     )
     keep_baseline(folder, baseline)
     _create(path, text)
     load_task(folder)
     return path
+
+
+def _mounts_table(mounts: Sequence[str]) -> str:
+    """The table [mounts]: each folder by its own name."""
+    names: dict[str, str] = {}
+    for folder in mounts:
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(folder).name).strip("-")[:48] or "folder"
+        names[f"{name}-{len(names) + 1}" if name in names else name] = folder
+    lines = [f"{name} = {json.dumps(folder, ensure_ascii=False)}\n" for name, folder in names.items()]
+    return _MOUNTS + "".join(lines) if lines else ""
 
 
 def _program_table(recipe: Recipe) -> str:

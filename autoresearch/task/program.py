@@ -141,6 +141,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]{0,63}")
 _KEY = r"(?P<key>[A-Za-z_][A-Za-z0-9_./ -]{0,63}?)"
 _NUMBER = r"(?P<number>[-+]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*|(?=\.\d))(?:\.\d*)?(?:[eE][-+]?\d+)?)"
 _UNIT = r"(?:[A-Za-z%][A-Za-z0-9%/^*.-]*)?"
+_NO_NUMBER = re.compile(rf"\s*{_KEY}\s*[:=]\s*[-+]?(?:nan|inf|infinity)\s*", re.IGNORECASE)
 _LINE = re.compile(rf"\s*{_KEY}\s*[:=]\s*{_NUMBER}\s*{_UNIT}\s*")
 
 
@@ -166,6 +167,12 @@ def guess_metric(text: str) -> tuple[str, float] | None:
             if result in key.lower():
                 return key, values[key]
     return next(reversed(values.items()), None)
+
+
+def printed_no_number(text: str) -> str:
+    """The last line that names a result which is no number, such as ``loss: nan``; empty where there is none."""
+    lines = [line.strip() for line in text.splitlines() if _NO_NUMBER.fullmatch(line)]
+    return lines[-1] if lines else ""
 
 
 def guess_direction(metric_name: str) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from autoresearch.run.sandbox.filters import LEAST_LANDLOCK, landlock_version
 from autoresearch.task.loading import load_task
 from tests.cli.conftest import Process
 from tests.cli.programs import CLASSIFIER, CPP, MODEL, POINTS, write_files
@@ -104,6 +107,111 @@ def test_what_can_be_no_task_is_refused_and_leaves_nothing(
     told = process("task", "new", str(folder), *words)
     assert (told.returncode, said in told.stderr, "Traceback" in told.stderr) == (2, True, False), told.stderr
     assert [path.name for path in folder.iterdir()] == ["a.sh"]
+
+
+KARPATHY = {
+    "prepare.py": """\
+import os
+CACHE_DIR = os.path.join(os.path.expanduser("~"), ".cache", "tiny")
+TIME_BUDGET = BUDGET
+def load():
+    path = os.path.join(CACHE_DIR, "data.txt")
+    assert os.path.exists(path), "No data. Run prepare.py first"
+    return open(path).read()
+""",
+    "train.py": 'import time, prepare\nprepare.load()\nprint("start")\ntime.sleep(WAIT)\nprint("val_bpb: 2.5")\n',
+}
+
+
+def karpathy(folder: Path, *, budget: float, wait: float) -> Path:
+    values = {"BUDGET": f"{budget:g}", "WAIT": f"{wait:g}"}
+    files = {name: re.sub("BUDGET$|WAIT", lambda found: values[found[0]], text, flags=re.MULTILINE)
+             for name, text in KARPATHY.items()}  # fmt: skip
+    return write_files(folder, files)
+
+
+@pytest.fixture
+def data_in_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as home:  # below /dev, where tests may lie, a run sees its own
+        Path(home).chmod(0o755)
+        (Path(home) / ".cache" / "tiny").mkdir(parents=True)
+        (Path(home) / ".cache" / "tiny" / "data.txt").write_text("words")
+        monkeypatch.setenv("HOME", home)
+        yield Path(home)
+
+
+def test_a_cache_that_the_source_names_is_mounted_and_the_baseline_runs_to_its_number(
+    process: Process, tmp_path: Path, data_in_home: Path
+) -> None:
+    folder = karpathy(tmp_path / "gpt", budget=1, wait=0)
+    told = process("task", "new", str(folder))
+    assert told.returncode == 0, told.stderr
+    assert "its runs may read ~/.cache/tiny" in told.stderr
+    task = load_task(folder)
+    assert (dict(task.mounts), task.metric.name) == ({"tiny": "~/.cache/tiny"}, "val_bpb")
+    assert task.limits.memory_mib == 1024
+    checked = process("node", "doctor", "task", str(folder))
+    assert (checked.returncode, "val_bpb 2.5" in checked.stdout) == (0, True), checked.stdout
+
+
+def test_of_a_program_that_takes_minutes_a_first_part_is_run(
+    process: Process, tmp_path: Path, data_in_home: Path
+) -> None:
+    folder = karpathy(tmp_path / "gpt", budget=300, wait=0)
+    told = process("task", "new", str(folder))
+    assert told.returncode == 0, told.stderr
+    assert "of the 300 s that a run takes" in told.stderr
+    assert load_task(folder).limits.memory_mib == 1024
+    (folder / "task.toml").unlink()
+    (data_in_home / ".cache" / "tiny" / "data.txt").unlink()
+    told = process("task", "new", str(folder))
+    assert (told.returncode, "No data. Run prepare.py first" in told.stderr) == (2, True), told.stderr
+    assert not (folder / "task.toml").exists()
+
+
+def test_a_folder_that_is_no_cache_is_mounted_when_it_is_named(
+    process: Process, tmp_path: Path, data_in_home: Path
+) -> None:
+    (data_in_home / "sets").mkdir()
+    (data_in_home / "sets" / "a.txt").write_text("0.5")
+    program = 'import os\nprint("loss:", float(open(os.path.expanduser("~/sets/a.txt")).read()))\n'
+    folder = write_files(tmp_path / "mine", {"train.py": program})
+    told = process("task", "new", str(folder))
+    assert (told.returncode, "--mount ~/sets" in told.stderr) == (2, True), told.stderr
+    told = process("task", "new", str(folder), "--mount", str(data_in_home / "sets"))
+    assert told.returncode == 0, told.stderr
+    assert dict(load_task(folder).mounts) == {"sets": "~/sets"}
+    (folder / "task.toml").unlink()
+    told = process("task", "new", str(folder), "--mount", str(data_in_home))
+    assert (told.returncode, "your whole home folder" in told.stderr) == (2, True), told.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ('print("loss: 1.5")\nraise SystemExit(3)\n', "ended with status 3"),
+        ('print("loss: nan")\n', "printed “loss: nan”, which is no finite number"),
+    ],
+)
+def test_a_program_that_fails_is_refused_even_with_a_number(
+    process: Process, tmp_path: Path, program: str, said: str
+) -> None:
+    folder = write_files(tmp_path / "mine", {"train.py": program})
+    told = process("task", "new", str(folder))
+    assert (told.returncode, said in told.stderr) == (2, True), told.stderr
+    assert not (folder / "task.toml").exists()
+
+
+@pytest.mark.skipif(landlock_version() < LEAST_LANDLOCK, reason="needs landlock")
+def test_without_bubblewrap_it_says_why_a_compiled_program_does_not_start(
+    process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    script = "printf '#!/bin/sh\\necho loss: 1\\n' > made\nchmod +x made\n./made\n"
+    told = process(
+        "task", "new", str(write_files(tmp_path / "mine", {"run.sh": script})), "--command", "/bin/sh run.sh"
+    )
+    assert (told.returncode, "apt install bubblewrap" in told.stderr) == (2, True), told.stderr
 
 
 def test_a_program_for_a_folder_that_is_not_there_is_refused(process: Process, tmp_path: Path) -> None:

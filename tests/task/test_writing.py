@@ -31,14 +31,14 @@ def bare(tmp_path: Path) -> Path:
 
 
 def test_the_new_task_loads(bare: Path) -> None:
-    assert write_task(bare) == bare / "task.toml"
+    assert write_task(bare, mounts=["~/.cache/autoresearch", "/data/autoresearch"]) == bare / "task.toml"
 
     task = load_task(bare)
     assert task.name == "my-model-v2"
     assert (task.metric.name, task.metric.direction, task.metric.source) == ("val_bpb", "minimize", "stdout")
     assert (task.budget.unit, task.budget.amount) == ("seconds", 300.0)
     assert set(task.harness) == {"helper.py", "prepare.py"}
-    assert dict(task.mounts) == {"cache": "~/.cache/autoresearch"}
+    assert dict(task.mounts) == {"autoresearch": "~/.cache/autoresearch", "autoresearch-2": "/data/autoresearch"}
     assert dict(task.data) == {}
     pin = hashlib.sha256(PREPARE.encode()).hexdigest()
     assert f'"prepare.py" = "{pin}"' in (bare / "task.toml").read_text()
@@ -47,9 +47,7 @@ def test_the_new_task_loads(bare: Path) -> None:
     ]  # fmt: skip
 
 
-def test_without_a_cache_nothing_is_mounted(bare: Path) -> None:
-    (bare / "prepare.py").write_text("TIME_BUDGET = 300\n")
-
+def test_nothing_is_mounted_that_was_not_asked_for(bare: Path) -> None:
     write_task(bare)
 
     assert dict(load_task(bare).mounts) == {}

@@ -30,13 +30,16 @@ from autoresearch.run.sandbox.probes import ProbeResult, detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
-from autoresearch.text import counted, duration, size
+from autoresearch.text import counted, duration, size, value
 from autoresearch.trust.identity import load_identity
+from autoresearch.words import RunStatus
 from autoresearch_cli import here, starting
 from autoresearch_cli.models import Check
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
 OLDEST_PYTHON = (3, 11)
+# So long the baseline is run for its first number; a daemon that begins waits less.
+FIRST_NUMBER_SECONDS = 120
 
 
 def all_checks() -> Iterator[Check]:
@@ -303,7 +306,14 @@ def _data(task: Task, bench: Bench) -> Check:
 def _baseline(task: Task, bench: Bench) -> Check:
     forget_runs(task, bench)
     try:
-        preflight(task, bench)
+        outcome = preflight(task, bench, seconds=FIRST_NUMBER_SECONDS)
     except AutoresearchError as error:
         return Check(name="baseline", result=FAILED, detail=str(error), fix=error.hint)
-    return Check(name="baseline", result=OK, detail=f"it imports and takes its first step on {bench.device}")
+    if outcome is None or outcome.status is RunStatus.CANCELLED:
+        detail = f"it imports and takes its first step on {bench.device}"
+    elif outcome.status is RunStatus.TIMED_OUT:
+        detail = f"it runs without an error on {bench.device}; it printed no result in {FIRST_NUMBER_SECONDS} s"
+    else:
+        number = "" if outcome.value is None else f": {task.metric.name} {value(outcome.value)}"
+        detail = f"it ran to its end on {bench.device}{number}"
+    return Check(name="baseline", result=OK, detail=detail)

@@ -25,7 +25,8 @@ from autoresearch.text import duration, value
 from autoresearch.words import MEASURED_BY
 from autoresearch_cli import here
 from autoresearch_cli.acts import packages
-from autoresearch_cli.acts.task_folders import Given, asks, copy_task, describe_program, get_task
+from autoresearch_cli.acts.new_tasks import Given, asks, describe_program, mount_of
+from autoresearch_cli.acts.task_folders import copy_task, get_task
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_archived, complete_task, examples
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
@@ -111,6 +112,10 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     venv: Annotated[
         str, typer.Option("--venv", metavar="PATH", help="A Python environment that runs it. Left out: the node's own.")
     ] = "",
+    mount: Annotated[
+        list[str],
+        typer.Option("--mount", metavar="DIR", help="A folder that runs may read, as ~/data; repeatable."),
+    ] = [],  # noqa: B006 - as above
     once: Annotated[bool, typer.Option("--once", help="Run the program once, so no noise is measured.")] = False,
     json: Json = False,
 ) -> None:
@@ -122,7 +127,17 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         raise Refused(f"{place / MANIFEST} exists already", hint="edit it, or move it away first")
     if place.exists() and any(place.iterdir()):
         environment = str(typed_path(venv).absolute()) if venv else ""
-        given = Given(metric, direction, seconds, command, build, tuple(edit), once, environment)
+        given = Given(
+            metric,
+            direction,
+            seconds,
+            command,
+            build,
+            tuple(edit),
+            once,
+            environment,
+            [mount_of(name) for name in mount],
+        )
         describe_program(place, given, ask=asks(json=json))
     elif command or build or edit:
         raise UsageError(f"{place} has no program that {command or build or edit[0]} could be", hint="give its folder")

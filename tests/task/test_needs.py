@@ -1,0 +1,90 @@
+"""What a program's source says of its needs: folders of the home, a budget of time."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autoresearch.task.needs import folders_to_mount, named_in_home, printed_in_home, stated_seconds
+
+PYTHON = {
+    'CACHE = os.path.join(os.path.expanduser("~"), ".cache", "tiny")\nDATA = os.path.join(CACHE, "data")': {
+        ".cache/tiny",
+        ".cache/tiny/data",
+    },
+    'P = Path.home() / "sets" / "a.csv"': {"sets", "sets/a.csv"},
+    'P = Path("~/other").expanduser()': {"other"},
+    'P = os.environ.get("PLACE", os.path.expanduser("~/usual"))': {"usual"},
+    'P = os.environ["HOME"] + "/plus"': {"plus"},
+    'P = f"{Path.home()}/text"': {"text"},
+    'P = Path(os.getenv("HOME")).joinpath("a", "b")': {"a/b"},
+    'P = Path.home() / name / "x"': set(),
+    'print(", ".join(["~", "x"]))': set(),
+    'P = Path("/data") / "x"': set(),
+}
+
+
+@pytest.mark.parametrize(("source", "paths"), PYTHON.items())
+def test_paths_below_the_home_are_read_from_the_source(source: str, paths: set[str]) -> None:
+    assert named_in_home("train.py", source) == paths
+
+
+def test_of_other_files_the_words_are_read() -> None:
+    assert named_in_home("run.sh", "cat ~/a/b.csv $HOME/c ${HOME}/d /etc/passwd") == {"a/b.csv", "c", "d"}
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("TIME_BUDGET = 300        # seconds", 300),
+        ("x = 1\nTIME_BUDGET: int = 5 * 60\n", 300),
+        ("MAX_SECONDS = 1_000", 1000),
+        ("TIME_LIMIT_S = 0.5", 0.5),
+        ("TIME_BUDGET = other", None),
+        ("    TIME_BUDGET = 3", None),
+        ("TIME_BUDGET = 1.2.3", None),
+    ],
+)
+def test_a_budget_of_time_is_read_from_the_source(text: str, seconds: float | None) -> None:
+    assert stated_seconds(["", text]) == seconds
+
+
+def test_what_a_run_did_not_find_is_below_its_home_or_the_real_one() -> None:
+    text = "No such file or directory: '/tmp/sets/a.bin'\nopen /home/me/b/c.txt: not found; /etc/x; ratio 1/2"
+    assert printed_in_home(text, [Path("/home/me"), Path("/tmp")]) == {"sets/a.bin", "b/c.txt"}
+
+
+def test_a_folder_that_is_shared_secret_or_outside_is_never_offered(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for folder in ("sets/deep", ".cache/tiny", ".ssh", ".config/autoresearch", "loose"):
+        (home / folder).mkdir(parents=True)
+    for file in ("sets/a.csv", "sets/deep/b.csv", ".ssh/key", ".cache/c", "d"):
+        (home / file).write_text("")
+    (tmp_path / "beside").mkdir()
+    for path, offered in (
+        ("sets/deep/b.csv", ["~/sets/deep"]),
+        (".cache/tiny", ["~/.cache/tiny"]),
+        (".cache/c", []),
+        (".cache", []),
+        (".ssh/key", []),
+        (".config/autoresearch", []),
+        ("d", []),
+        (".", []),
+        ("../beside", []),
+        ("loose/../..", []),
+        ("not/there", []),
+    ):
+        assert folders_to_mount([path], home) == offered, path
+    assert folders_to_mount(["sets/deep/b.csv", "sets/a.csv", "loose"], home) == ["~/loose", "~/sets"]
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "..", ".", ".ssh", ".cache", "f"]), max_size=4), max_size=6))
+def test_no_folder_that_is_offered_lies_in_another_or_outside(paths: list[list[str]]) -> None:
+    home = Path(__file__).parents[2]
+    offered = folders_to_mount(["/".join(["tests", *path]) for path in paths], home)
+    folders = [PurePosixPath(folder) for folder in offered]
+    assert all((home / folder.relative_to("~")).is_dir() for folder in folders)
+    assert not any(one != other and one.is_relative_to(other) for one in folders for other in folders)
