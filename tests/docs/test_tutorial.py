@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 from tests.daemon.toy import write_toy_task
 
 ROOT = Path(__file__).parents[2]
-FILE = r"<!-- file: (?P<file>[\w./-]+) -->\n```(?:python|yaml)\n(?P<text>.*?)^```$"
+FILE = r"<!-- file: (?P<file>[\w./-]+) -->\n```(?:python|yaml|cpp|text)\n(?P<text>.*?)^```$"
 CONSOLE = r"(?P<skip><!-- not run by the test: [^\n]+ -->\n)?```console\n(?P<console>.*?)^```$"
 
 
@@ -22,6 +23,8 @@ def steps(text: str) -> Iterator[str]:
     """A page as a shell program, a command or file at a time; blocks behind a marker with a reason are left out."""
     for block in re.finditer(f"{FILE}|{CONSOLE}", text, re.DOTALL | re.MULTILINE):
         if block["file"]:
+            if (folder := Path(block["file"]).parent) != Path():
+                yield f"mkdir -p {folder}"
             yield f"cat > {block['file']} <<'END'\n{block['text']}END"
         elif not block["skip"]:
             for line in block["console"].splitlines():
@@ -109,6 +112,18 @@ def test_the_tutorial_about_projects_can_be_followed(tmp_path: Path) -> None:
     assert len(program) > 50
 
     assert played(program, tmp_path) == program
+
+
+@pytest.mark.slow
+def test_three_programs_become_tasks_as_the_page_says(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    program = list(steps((ROOT / "docs/how-to/three-programs.md").read_text()))
+    assert len(program) == 18
+
+    assert played(program, tmp_path) == program
+    assert 'tiny = "~/.cache/tiny"' in (tmp_path / "gpt" / "task.toml").read_text()
 
 
 @pytest.mark.slow

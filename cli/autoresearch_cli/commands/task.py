@@ -80,7 +80,7 @@ NOTHING_TO_CHANGE = "the search finds no number to change; write a range behind 
     "task new",
     epilog=examples(
         ("autoresearch task new ~/my-task", "copy the shipped task into a new folder"),
-        ("autoresearch task new .", "write task.toml for the program here: run it twice and find its number"),
+        ("autoresearch task new .", "write task.toml for the program here: run it and find its number"),
         ("autoresearch task new . --command 'bash run.sh' --edit bench.cpp", "name what runs it, and what may change"),
         see="task show, run, work",
     ),
