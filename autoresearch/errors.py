@@ -65,7 +65,8 @@ class NoTaskYet(NotFound):
     """The log has no task, so there is nothing to rank."""
 
     def __init__(self) -> None:
-        super().__init__("There is no task in this log yet.", hint="autoresearch up --work")
+        hint = "autoresearch up --work; then the first run takes minutes: autoresearch status"
+        super().__init__("There is no run in this log yet, and no task.", hint=hint)
 
 
 class AmbiguousId(AutoresearchError):
@@ -73,8 +74,8 @@ class AmbiguousId(AutoresearchError):
 
     exit_status = 5
 
-    def __init__(self, sentence: str, candidates: list[str]) -> None:
-        super().__init__(sentence, hint="type more characters: " + ", ".join(candidates))
+    def __init__(self, sentence: str, candidates: list[str], *, hint: str = "") -> None:
+        super().__init__(sentence, hint=hint or "type more characters: " + ", ".join(candidates))
         self.candidates = candidates
 
 

@@ -23,7 +23,7 @@ from autoresearch.log.standing.participants import TrackRecord, mark_view
 from autoresearch.log.standing.queries import banned_until, records_behind
 from autoresearch.record.kinds import Run, Task
 from autoresearch.services import running_services
-from autoresearch.text import one_line, plain_name
+from autoresearch.text import counted, moment, one_line, plain_name
 
 # As many recent runs as are looked at for one on a task that this log knows.
 RECENT_RUNS = 50
@@ -70,8 +70,14 @@ def find_task(
         names = ", ".join(sorted({row.name for row in published})[:5])
         raise NotFound(f"There is no task {reference[:80]} here.", hint=f"known tasks: {names}" if names else "")
     if len(named) > 1:
-        digests = sorted(task.digest.hex()[:12] for task in named)[:10]
-        raise AmbiguousId(f"{reference} can mean several tasks.", digests)
+        newest = sorted(named, key=lambda task: -known[task.digest].time)[:10]
+        digests = [task.digest.hex()[:12] for task in newest]
+        runs = {task.digest: sum(count for _, count, *_ in log.runs.by_author(task.digest)) for task in newest}
+        about = [
+            f"{digest} of {moment(known[task.digest].time)}, {counted(runs[task.digest], 'run')}"
+            for digest, task in zip(digests, newest, strict=True)
+        ]
+        raise AmbiguousId(f"{reference} can mean several tasks.", digests, hint="name one: " + "; ".join(about))
     return named[0]
 
 

@@ -94,7 +94,7 @@ def preflight(
         CannotRunHere: it does not run on this machine; the error says why.
         Refused: the task asks for more than this machine allows.
     """
-    if not _has_device(bench.device):
+    if not has_device(bench.device):
         raise CannotRunHere(
             f"there is no {bench.device} on this machine", hint="autoresearch node config set work.device auto"
         )
@@ -159,7 +159,8 @@ def _file(task: Task, bench: Bench) -> Path:
     return bench.data_cache / "preflight" / f"{task.digest.hex()}-{digest[:16]}"
 
 
-def _has_device(device: str) -> bool:
+def has_device(device: str) -> bool:
+    """Whether this machine has the device: the processor, or the card of that number."""
     number = device.partition(":")[2] or "0"
     return not device.startswith("cuda") or Path(f"/dev/nvidia{number}").exists()
 

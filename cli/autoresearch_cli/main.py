@@ -114,15 +114,30 @@ def convert_no_text() -> None:
         setattr(typer.core, name, lambda kind: _AsItIs if kind.annotation in (str, bool) else convert(kind))
 
 
+WELCOME = """\
+autoresearch: improve a program together with other machines
+
+Three ways in:
+  watch a demo               autoresearch demo
+  join friends               autoresearch network join INVITE
+  research your own program  autoresearch task new DIR, then autoresearch work DIR
+
+All commands: autoresearch --help"""
+
+
 class RootGroup(CommandGroup):
     """The group of all commands, and where their errors become sentences."""
 
     def invoke(self, ctx: Context) -> Any:  # noqa: ANN401 - as the base class has it
-        """Run the command; without one, show the help."""
+        """Run the command; without one, show the ways in to somebody new here, and to others what the node does."""
         asked_for_more = ctx._protected_args or ctx.params.get("version")  # noqa: SLF001 - click has no public name
         if not asked_for_more:
-            typer.echo(ctx.get_help())
-            return None
+            from autoresearch_cli import here
+
+            if here.is_new():
+                typer.echo(WELCOME)
+                return None
+            ctx._protected_args = ["status"]  # noqa: SLF001
         try:
             return super().invoke(ctx)
         except BrokenPipeError:  # click would end with 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from autoresearch_cli.catalogue import COMMANDS, NOUNS, SECTIONS
 
+from autoresearch.paths import Paths
 from tests.cli.conftest import Cli, Process
 from tests.cli.filling import Filled
 
@@ -101,7 +102,16 @@ def test_the_root_help_lists_every_command_with_its_line(cli: Cli) -> None:
     shown = cli("--help").stdout
     for name, entry in [*((name, entry) for part in SECTIONS.values() for name, entry in part.items()), *NOUNS.items()]:
         assert re.search(rf"^  {name} +{re.escape(entry.summary)}$", shown, re.M), name
-    assert cli().stdout == shown
+
+
+def test_without_a_command_a_new_home_has_three_ways_in_and_any_other_its_status(cli: Cli, paths: Paths) -> None:
+    shown = cli()
+    assert shown.exit_code == 0
+    for command in ("autoresearch demo", "autoresearch network join INVITE", "autoresearch task new DIR"):
+        assert command in shown.stdout
+        assert " ".join(command.split()[1:3]).removesuffix(" INVITE") in {*COMMANDS, *NOUNS}
+    paths.create()
+    assert cli().stdout == cli("status").stdout
 
 
 def test_groups_without_a_command_show_their_help(cli: Cli) -> None:

@@ -63,6 +63,15 @@ def file_names(task: Task) -> str:
     return " and ".join(task.recipe.edit)
 
 
+def _noise(known: Known) -> str:
+    if known.noise == 0:
+        return "no program was measured with two seeds that differ, so nobody knows how far chance moves a value."
+    return (
+        f"values of one program differ between seeds with a standard deviation of {known.noise:.3g}. "
+        "A smaller difference of two runs says little."
+    )
+
+
 def brief(known: Known, task: Task) -> str:
     """What is asked, what a run may use, how sure values are, what is forbidden."""
     metric, better = task.metric, "larger" if task.metric.direction == MAXIMIZE else "smaller"
@@ -73,8 +82,7 @@ def brief(known: Known, task: Task) -> str:
         "",
         f"- {metric.name}: {better} is better; {_MEASURED_BY[metric.source]}.",
         f"- {_standing(known, task)}",
-        f"- Noise: values of one program differ between seeds with a standard deviation of {known.noise:.3g}. "
-        "A smaller difference of two runs says little.",
+        f"- Noise: {_noise(known)}",
         f"- A run may use {_budget(task)}; at most {task.limits.memory_mib} MiB of memory and "
         f"{task.limits.seconds:g} s in all. {names} may have {task.limits.program_kib} KiB.",
         *_forbidden(known, task),

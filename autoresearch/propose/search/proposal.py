@@ -85,12 +85,16 @@ def _evidence(
         patch = patches.find(name[1:])
         having = f"{_count(good, name)} of the best {len(good)} runs have it"
         others = f", {_count(rest, name)} of the other {len(rest)}" if rest else ""
+        if len(good) == 1:
+            having = f"the best run {'has it' if _count(good, name) else 'has it not'}"
         verb = "With" if new else "Without"
         reason = f" ({patch.rationale.rstrip('.')})" if patch and new else ""
         return f"{verb} {patches.label(name[1:])}{reason}: {having}{others}."
     middle = _middle([run[name] for run in good])
-    others = f", in the other {len(rest)} {_short(_middle([run[name] for run in rest]))}" if rest else ""
-    return f"{name} {_short(new)}: the median of the best {len(good)} runs is {_short(middle)}{others}."
+    among = "the other run" if len(rest) == 1 else f"the median of the other {len(rest)}"
+    others = f", {among} {_short(_middle([run[name] for run in rest]))}" if rest else ""
+    best = "the best run has" if len(good) == 1 else f"the median of the best {len(good)} runs is"
+    return f"{name} {_short(new)}: {best} {_short(middle)}{others}."
 
 
 def _count(runs: Sequence[Mapping[str, Value]], name: str) -> int:

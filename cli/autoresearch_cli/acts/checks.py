@@ -23,11 +23,12 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.run.bench import Bench, Ceiling, device_name, task_data
 from autoresearch.run.packages import is_installed, task_python
-from autoresearch.run.preflight import forget_runs, missing_imports, preflight, way_to_packages
+from autoresearch.run.preflight import forget_runs, has_device, missing_imports, preflight, way_to_packages
 from autoresearch.run.sandbox import groups
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder
+from autoresearch.settings import named_devices
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.text import counted, duration, size, value
@@ -75,10 +76,19 @@ def check_torch() -> Check:
 
 
 def check_settings() -> Check:
-    """Whether the settings can be read."""
+    """Whether the settings can be read, and the devices that they name are here."""
     settings = here.settings()
     detail = f"{counted(settings.work.workers, 'worker')} on {settings.work.device}, from {here.paths().settings}"
+    if missing := missing_devices(settings.work.device):
+        fix = "autoresearch node config set work.device auto"
+        return Check(name="settings", result=FAILED, detail=f"there is no {missing[0]} on this machine", fix=fix)
     return Check(name="settings", result=OK, detail=detail)
+
+
+def check_home() -> Check:
+    """Whether the folders of this node can be read, or made."""
+    here.check_home()
+    return Check(name="home", result=OK, detail=str(here.paths().data))
 
 
 def check_task() -> Check:
@@ -187,6 +197,11 @@ def check_sandbox() -> tuple[Check, tuple[ProbeResult, ...]]:
     return Check(name="sandbox", result=result, detail=detail, fix=fix), probes
 
 
+def missing_devices(device: str) -> list[str]:
+    """The devices of a setting ``work.device`` that this machine lacks."""
+    return [name for name in named_devices(device) if not has_device(name)]
+
+
 def existing_parent(path: Path) -> Path:
     """The nearest folder above that exists."""
     while not path.exists() and path != path.parent:
@@ -197,6 +212,7 @@ def existing_parent(path: Path) -> Path:
 CHECKS: dict[str, Callable[[], Check]] = {
     "python": check_python,
     "torch": check_torch,
+    "home": check_home,
     "settings": check_settings,
     "task": check_task,
     "disk": check_disk,

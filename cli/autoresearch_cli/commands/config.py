@@ -21,6 +21,7 @@ from autoresearch.settings import (
     write_setting,
 )
 from autoresearch_cli import here
+from autoresearch_cli.acts.checks import missing_devices
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.models import ConfigAnswer, Setting
 from autoresearch_cli.rendering.lists import setting_columns, setting_text
@@ -166,6 +167,8 @@ def set_value(
         print_json(ConfigAnswer(file=answer.file, settings=changed))
         return
     say(f"{name} = {setting_text(changed[0].value)}")
+    if name == "work.device" and (missing := missing_devices(value)):
+        say(f"this machine has no {', '.join(missing)}: no run starts there")
     if changed[0].origin == "environment":
         say(f"→ {changed[0].variable} is set and wins over the file")
     elif here.paths().socket.exists():

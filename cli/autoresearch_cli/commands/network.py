@@ -100,6 +100,9 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     if not json:
         if kind:
             say(f"for {kind}: {preset.who_counts}; a run can be confirmed from {preset.confirmed_from} participants on")
+        if not manifest.trust.names_anybody:
+            say("no participant counts in this network, so no run can be confirmed: it has no attestor and no founder")
+            say("→ begin again with --for lab, --for friends, or --attestor KEY")
         say(f"→ autoresearch network join {path}, then autoresearch up, then autoresearch network invite for others")
 
 

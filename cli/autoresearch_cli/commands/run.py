@@ -21,6 +21,7 @@ from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import CLAIM_COLUMNS
 from autoresearch.face.columns.runs import run_columns
+from autoresearch.record.encoding import format_id
 from autoresearch.text import counted
 from autoresearch.words import HELD
 from autoresearch_cli import here
@@ -202,6 +203,8 @@ def runs(  # noqa: PLR0913 - one for each way to choose
         task=task or None, state=state, by=by, has=has, q=find, hardware=hardware, sort=sort, page=page, size=limit
     )
     answer = here.ask(questions.runs, request)
+    if page > answer.pages:
+        raise UsageError(f"there is no page {page}", hint=f"the last one is --page {answer.pages}")
     if json:
         print_json(answer)
         return
@@ -293,13 +296,15 @@ def claims(*, task: Task = "", json: Json = False) -> None:
 def withdraw(
     reference: Reference,
     *,
+    task: Task = "",
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
     json: Json = False,
 ) -> None:
     """Withdraw a run or a note of this machine. It stays in every log and does not rank; this can't be undone."""
     with open_desk() as desk:
-        record = own_record(desk.log, reference, desk.me, archived=desk.archived())
+        meant = format_id(desk.record(reference, task)) if task else reference
+        record = own_record(desk.log, meant, desk.me, archived=desk.archived())
         view = record_view(desk.log, record)
     if not yes and sys.stdin.isatty():
         confirm(f"Withdraw the {view.kind} {short(view.id)} “{view.summary}” for good?")

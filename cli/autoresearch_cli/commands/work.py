@@ -58,9 +58,11 @@ def status(*, task: Task = "", json: Json = False) -> None:
 
 
 def stopped() -> StatusAnswer:
-    """The state of a node without a running daemon."""
+    """The state of a node without a running daemon. Raises Refused or UsageError where none could run here."""
     from autoresearch.record.record import DEFAULT_NETWORK
 
+    here.check_home()
+    here.settings()  # raises where they can't be read
     answer = StatusAnswer(
         running=False,
         state="stopped",

@@ -80,7 +80,7 @@ class NetworkClient:
         limits: Limits | None = None,
         command: tuple[str, ...] = (sys.executable, "-P", "-m", MODULE),
     ) -> None:
-        self._handlers = handlers
+        self._handlers, self._network_id = handlers, options.network.id
         self._supervisor = Supervisor(
             options, socket, limits or Limits(), on_message=self._hear, on_lost=self._lost, command=command
         )
@@ -179,7 +179,7 @@ class NetworkClient:
             reason=supervisor.reason,
             peer=self._ready.peer,
             addresses=self._ready.addresses if supervisor.state == NetworkState.RUNNING else (),
-            connected=sum(peer.connected for peer in self._beat.peers),
+            connected=sum(peer.connected and peer.network in (b"", self._network_id) for peer in self._beat.peers),
             restarts=supervisor.restarts,
             figures=figures,
             bytes_today=figures.day_bytes_in + figures.day_bytes_out,
