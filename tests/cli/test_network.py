@@ -29,6 +29,13 @@ def tea(tmp_path: Path) -> Path:
     return tmp_path / "tea.toml"
 
 
+def test_a_network_in_which_nobody_can_count_says_so(cli: Cli, tmp_path: Path) -> None:
+    file = str(tmp_path / "a.toml")
+    assert "no participant counts in this network" in cli("network", "new", "a", "-o", file).stderr
+    file = str(tmp_path / "b.toml")
+    assert "no participant counts" not in cli("network", "new", "b", "-o", file, "--attestor", KEY).stderr
+
+
 def test_a_new_network_is_a_file_and_nothing_else(cli: Cli, tmp_path: Path, home: Path) -> None:
     file = tmp_path / "lab.toml"
     words = ("network", "new", "lab", "-o", str(file), "--attestor", KEY, "--needed", "1", "--participant", "cd" * 32)

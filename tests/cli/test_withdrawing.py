@@ -41,6 +41,17 @@ def test_a_withdrawn_run_ranks_nowhere_and_says_why(cli: Cli, filled: Filled) ->
     assert json.loads(cli("show", answer["withdrawal"], "--json").stdout)["links"] == [filled.best]
 
 
+def test_at_may_be_of_a_named_task(cli: Cli, filled: Filled) -> None:
+    assert cli("run", "withdraw", "@", "--task", "no-such-task", "--yes").exit_code == 4
+    told = cli("run", "withdraw", "@", "--task", filled.task.name, "--yes", "--json")
+    assert json.loads(told.stdout)["id"] == filled.best
+
+
+def test_a_page_that_is_not_there_is_no_page(cli: Cli, filled: Filled) -> None:
+    told = cli("run", "list", "--page", "9999")
+    assert (told.exit_code, "there is no page 9999" in told.stderr) == (2, True)
+
+
 def test_only_own_runs_and_notes_can_be_withdrawn_once(cli: Cli, filled: Filled, paths: Paths) -> None:
     with Notebook(paths) as notebook:
         note = notebook.publish_note(Note(topic="insight", text="lower is better"), START_MS + 700_000)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.propose.search.moves import Settings
-from autoresearch.propose.search.proposal import TITLE_LENGTH, title
+from autoresearch.propose.search.proposal import TITLE_LENGTH, hypothesis, title
 from autoresearch.propose.search.search import propose
 from tests.propose.conftest import PATCHES, memory, past, problem
 
@@ -75,3 +75,16 @@ def test_a_proposal_names_first_what_pairs_of_runs_have_shown() -> None:
 
     assert both
     assert all(proposal.title.startswith("weight averaging, ") for proposal in both)
+
+
+def test_one_run_has_a_value_and_no_median() -> None:
+    def told(good: list[dict[str, object]], rest: list[dict[str, object]], change: dict[str, object]) -> str:
+        return hypothesis(change, {}, good, rest, "End.", PATCHES)
+
+    rate = {"RATE": (1, 2)}
+    assert told([{"RATE": 3}], [{"RATE": 5}], rate) == "RATE 2: the best run has 3, the other run 5. End."
+    assert told([{"RATE": 3}] * 3, [{"RATE": 5}] * 2, rate) == (
+        "RATE 2: the median of the best 3 runs is 3, the median of the other 2 5. End."
+    )
+    assert told([{"+a": True}], [], {"+a": (False, True)}).endswith("the best run has it. End.")
+    assert told([{"+a": False}], [], {"+a": (False, True)}).endswith("the best run has it not. End.")

@@ -51,6 +51,14 @@ def test_history_is_the_same_without_program_and_answer(story: Story) -> None:
     assert "import prepare" not in history
 
 
+def test_a_noise_that_nobody_knows_is_not_said_to_be_none(story: Story) -> None:
+    known = story.tell().known()
+    assert "deviation of 0.125." in history_text(replace(known, noise=0.125), story.task, 32_000)
+    unknown = history_text(replace(known, noise=0.0), story.task, 32_000)
+    assert "nobody knows how far chance moves a value" in unknown
+    assert "deviation of" not in unknown
+
+
 @settings(max_examples=8)
 @given(st.randoms(use_true_random=False))
 def test_the_order_in_which_records_came_is_no_matter(random: object) -> None:
