@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 from autoresearch.judging.states import Judgement, Report
 from autoresearch.log.rows import Alike, CountedVerification, FraudRow, Revision, Said
 from autoresearch.log.settling import ABOUT_PEOPLE
-from autoresearch.log.tables.entries import FirstEntries
 from autoresearch.record.record import Record
 from autoresearch.trust.roster import Roster, Trust
 
@@ -96,7 +95,6 @@ class Cache:
     chains: dict[bytes, Chain] = field(default_factory=dict)
     heard: set[bytes] | None = None
     devices: set[bytes] | None = None
-    first_entries: dict[bytes, FirstEntries] = field(default_factory=dict)
     newest: dict[bytes, tuple[int, list[tuple[int, bytes, bytes]]]] = field(default_factory=dict)
     ledger: object = None
     unentered: set[bytes] = field(default_factory=set)
@@ -140,7 +138,6 @@ class Cache:
         """Forget all results by what they were computed from."""
         self.kept.clear()
         self.users.clear()
-        self.first_entries.clear()
         self.grown.clear()
 
 
@@ -329,8 +326,6 @@ def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
         ran, claimed = log.changes.programs_after(before)
         named = set[Hashable]().union(*said, log.changes.named_after(before), ran)
         cache.drop(named | {("claim", digest) for digest in claimed})
-        for known in cache.first_entries.values():
-            known.forget([device for device, _ in places], ran)
     late = [device for device, seq in places if device in cache.chains and seq <= cache.chains[device].seq]
     for device in late:
         del cache.chains[device]

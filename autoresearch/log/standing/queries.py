@@ -27,7 +27,7 @@ from autoresearch.log.standing.answers import (
     RunView,
     TaskStatistics,
 )
-from autoresearch.log.standing.bases import Placed, backed, judged_rows, place
+from autoresearch.log.standing.bases import Placed, in_state, judged_rows, place, verified_programs
 from autoresearch.log.standing.cache import endings_of, in_snapshot, kept, roster_of, verified
 from autoresearch.log.standing.context import TrustContext, comparing, participant_of, trust_context
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
@@ -304,8 +304,9 @@ def board(log: Log, task: bytes, here: TrustContext, *, limit: int) -> list[Prog
 
 
 def _sections(log: Log, task: bytes, here: TrustContext, limit: int) -> dict[BoardSection, Sequence[Placed]]:
-    confirmed = backed(log, task, here, RunState.CONFIRMED)[:limit]
-    waiting = backed(log, task, here, RunState.PROVISIONAL)[:limit] if here.verifying else []
+    found = verified_programs(log, task, here)
+    confirmed = in_state(log, task, found, RunState.CONFIRMED)[:limit]
+    waiting = in_state(log, task, found, RunState.PROVISIONAL)[:limit] if here.verifying else []
     failed: list[Placed] = []
     seen = {(placed.row.source_digest, placed.row.budget) for placed in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more

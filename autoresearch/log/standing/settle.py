@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from autoresearch.log.rows import RunFacts
+from autoresearch.log.rows import Device, RunFacts
 from autoresearch.log.standing.cache import roster_of, verified
+from autoresearch.log.standing.placing import add_new, place
 from autoresearch.log.standing.precedence import copied_models
 from autoresearch.log.standing.settled import is_trusted, is_weighed, weigh
-from autoresearch.log.standing.verification import counted_verifications, judge_soon, judged, judging
+from autoresearch.log.standing.verification import checkers_of, counted_verifications, judge_soon, judged, judging
 from autoresearch.log.tables.standings import Settled
 from autoresearch.words import UPHELD
 
@@ -30,6 +31,8 @@ AT_ONCE = 50
 _PEOPLE = 100
 # So many runs are settled in one transaction, and of those that somebody verified so many, unless time is over before.
 _PIECE, _JUDGED = 500, 64
+# And so many programs by devices are ranked in one.
+_PLACED = 100
 
 
 def settle_stored(log: Log, after: int) -> None:
@@ -40,11 +43,16 @@ def settle_stored(log: Log, after: int) -> None:
                 log.standings.put_off(after)
                 return
             weigh(log)
-        log.standings.write(list(_settled(log, log.standings.new_runs(after), heard=False)))
+        new = log.standings.new_runs(after)
+        rows = list(_settled(log, new, heard=False))
+        log.standings.write(rows)
+        devices = add_new(log, new, rows)
         if len(runs := log.standings.unsettled(AT_ONCE + 1)) > AT_ONCE:
             log.standings.hold_places(after)
         else:
-            _settle(log, runs, math.inf)
+            devices += _settle(log, runs, math.inf)
+        devices += log.entries.unranked(AT_ONCE)
+        place(log, dict.fromkeys(devices))
 
 
 def settle(log: Log, seconds: float) -> int:
@@ -61,17 +69,26 @@ def settle(log: Log, seconds: float) -> int:
             heard = verified(log)
             judge_soon(log, [run for run in runs if run in heard][:_JUDGED])
         with log.writer.settling():
-            _settle(log, runs, end)
+            place(log, dict.fromkeys(_settle(log, runs, end)))
         if time.monotonic() > end:
             break
-    return log.standings.count_unsettled()
+    while devices := log.entries.unranked(_PLACED):
+        if time.monotonic() > end:
+            break
+        with log.writer.settling():
+            place(log, devices)
+    return log.standings.count_unsettled() + log.entries.count_unranked()
 
 
-def _settle(log: Log, runs: Sequence[bytes], end: float) -> None:
-    """Settle runs: all that nobody verified, of the others a part, unless time is over before; at least one."""
+def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
+    """Settle runs: all that nobody verified, of the others a part, unless time is over before; at least one.
+
+    Returns the programs by devices that this changes.
+    """
     heard, facts = verified(log), log.standings.facts(runs)
     log.standings.forget(set(runs) - {run.id for run in facts})
-    log.standings.write(list(_settled(log, [run for run in facts if run.id not in heard], heard=False)))
+    unheard = [run for run in facts if run.id not in heard]
+    log.standings.write(list(_settled(log, unheard, heard=False)))
     some = [run for run in facts if run.id in heard][:_JUDGED]
     judge_soon(log, [run.id for run in some])
     done = []
@@ -80,6 +97,8 @@ def _settle(log: Log, runs: Sequence[bytes], end: float) -> None:
         if time.monotonic() > end:
             break
     log.standings.write(done)
+    shown = [run for run in (*unheard, *some[: len(done)]) if run.valued]
+    return [Device(run.task, run.source_digest, run.budget, run.author) for run in shown]
 
 
 def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Settled]:
@@ -99,4 +118,6 @@ def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Set
             and (run.checkpoint is None or run.id not in copied(run.task, run.checkpoint))
         )
         attested = voter(run.author, run.time).attested if named else True
-        yield Settled(run.n, found, counted_verifications(log, record) if record else (), attested, compared)
+        counted = counted_verifications(log, record) if record else ()
+        checkers = len(checkers_of(log, run.id)) if record else 0
+        yield Settled(run.n, found, counted, checkers, attested, compared)

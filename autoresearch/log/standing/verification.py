@@ -209,6 +209,12 @@ def _as_parent(log: Log, run: Record) -> list[float]:
     return [median(values) for values in found.values()]
 
 
+def checkers_of(log: Log, run_id: bytes) -> set[bytes]:
+    """The attested participants that published a measurement of a run, whether or not it counts."""
+    spoken = (roster_of(log).voter(check.author, check.time) for check in log.verifications.of(run_id))
+    return {voter.voter for voter in spoken if voter.attested}
+
+
 def state_of(log: Log, run_id: bytes) -> str:
     """The state of a run, or of the program that is judged by it, as a word. The only place that computes it."""
     return judgement(log, run_id).state.value

@@ -17,14 +17,16 @@ _READ = """
 SELECT record.id, {columns} FROM record CROSS JOIN standing ON standing.n = record.n WHERE record.id IN ({ids})
 AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
 """
-_WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, attested, compared) VALUES({values})"
+_WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, checkers, attested, compared) VALUES({values})"
 _FACTS = f"""
-SELECT record.n, record.id, record.author, record.seq, record.time, record.task, coalesce(run.budget, 0),
-    run.n IS NOT NULL AND {COUNTS}, run.checkpoint, suspect.author IS NOT NULL
+SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget, run.source_digest,
+    run.value, run.replicate, run.device, run.n IS NOT NULL AND {COUNTS}, run.checkpoint, suspect.author IS NOT NULL
 FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.kind = 'run' AND record.id IN ({{}})
 """  # noqa: S608
+# Without its checkpoint: of those who share one with others all are noted as unsettled.
 _NEW = f"""
-SELECT n, id, run.author, run.seq, time, task, budget, {COUNTS}, checkpoint, suspect.author IS NOT NULL
+SELECT n, id, run.author, run.seq, time, task, budget, source_digest, value, replicate, device, {COUNTS}, NULL,
+    suspect.author IS NOT NULL
 FROM run {SUSPECT} WHERE n > ? AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = run.n)
 """  # noqa: S608
 _COUNTED = """
@@ -49,12 +51,14 @@ EVERYBODY = b""
 class Settled(NamedTuple):
     """What is judged of the run in record ``n``, with the verifications that count.
 
-    ``attested``: its author was when it signed. ``compared``: its value may be compared with others.
+    ``checkers`` attested participants published a measurement of it. ``attested``: its author was when it signed.
+    ``compared``: its value may be compared with others.
     """
 
     n: int
     found: Judgement
     counted: Sequence[CountedVerification]
+    checkers: int
     attested: bool
     compared: bool
 
@@ -101,8 +105,8 @@ class Standings:
     def write(self, rows: Sequence[Settled]) -> None:
         """Settle runs."""
         connection = self._reader.connection
-        statement = _WRITE.format(columns=", ".join(_COLUMNS), values=", ".join("?" * (len(_COLUMNS) + 3)))
-        values = [(n, *found[:-1], *found.evidence, attested, compared) for n, found, _, attested, compared in rows]
+        statement = _WRITE.format(columns=", ".join(_COLUMNS), values=", ".join("?" * (len(_COLUMNS) + 4)))
+        values = [(n, *found[:-1], *found.evidence, *flags) for n, found, _, *flags in rows]
         connection.executemany(statement, values)
         numbers = [row[:1] for row in rows]
         connection.executemany("DELETE FROM counted WHERE n = ?", numbers)
