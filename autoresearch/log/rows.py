@@ -326,11 +326,13 @@ class YankRow(NamedTuple):
 class Revision(NamedTuple):
     """How far a log has come: the record stored last, and how often something was taken out for the quota.
 
-    ``failures`` counts the transactions of this connection that were undone.
+    ``settled`` counts how often something was settled without a record, ``failures`` the transactions of this
+    connection that were undone.
     """
 
     row: int
     drops: int
+    settled: int = 0
     failures: int = 0
 
 

@@ -32,7 +32,8 @@ CREATE TABLE IF NOT EXISTS bucket(
     PRIMARY KEY(author, day)
 ) WITHOUT ROWID;
 
--- network: the id of the log's network. drops: how often stored records went.
+-- network: the id of the log's network. drops: how often stored records went. settled: how often something was settled
+-- without a record.
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 -- What a withdrawal by its author takes away: one row for a record.

@@ -261,7 +261,7 @@ def rules_in(row: tuple[str, float, float, int, int]) -> TaskRules:
 
 _BATCH = 1000
 _COUNTED_IN_META = "INSERT INTO meta VALUES('{}', 1) ON CONFLICT DO UPDATE SET value = value + 1"
-_DROPS, _PEOPLE = _COUNTED_IN_META.format("drops"), _COUNTED_IN_META.format("people")
+_DROPS, _PEOPLE, _SETTLED = (_COUNTED_IN_META.format(name) for name in ("drops", "people", "settled"))
 # Kinds of records that say who is who. A withdrawal may take one of them back.
 ABOUT_PEOPLE = ("identity", "attestation", "admission", "withdrawal")
 
@@ -309,6 +309,11 @@ def discard(connection: sqlite3.Connection, over: list[Stored], last: int) -> No
     settle(connection, touched)
     if any(stored[0] <= last for stored in over):
         connection.execute(_DROPS)
+
+
+def note_settling(connection: sqlite3.Connection) -> None:
+    """Note that answers may change although no record came."""
+    connection.execute(_SETTLED)
 
 
 def _touched_by(records: Iterable[Stored]) -> Touched:

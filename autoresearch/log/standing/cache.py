@@ -278,7 +278,7 @@ def verified(log: Log) -> Collection[bytes]:
 
 def _is_another(before: Revision, now: Revision) -> bool:
     """Whether records were removed since then, or undone, and not only added."""
-    return before[1:] != now[1:] or before.row > now.row
+    return (before.drops, before.failures) != (now.drops, now.failures) or before.row > now.row
 
 
 def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:

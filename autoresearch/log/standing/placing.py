@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
 from autoresearch.log.rows import Device, DeviceRun, Entry, EntryRow, Place, Program, RunFacts
 from autoresearch.log.standing.precedence import copied_models, first_of
+from autoresearch.log.tables.entries import RIVALS
 from autoresearch.log.tables.standings import Settled
 from autoresearch.words import UPHELD, RunState
 
@@ -62,7 +63,7 @@ def place(log: Log, devices: Collection[Device]) -> None:
     """Compute anew the entries of programs by devices, and which of each program is the first."""
     log.entries.replace(devices, [entry for device in devices for entry in _entries(log, device)])
     for program in dict.fromkeys(device[:3] for device in devices):
-        log.entries.set_places(program, list(_places(log, program)))
+        log.entries.set_places(program, _places(log, program))
 
 
 def _entries(log: Log, device: Device) -> Iterator[Entry]:
@@ -104,22 +105,20 @@ def _rank(mean: float, runs: int, rules: TaskRules | None, budget: float) -> flo
 
 
 def _places(log: Log, program: Program) -> Iterator[Place]:
-    """The entries of a program that are the first of something."""
-    places: defaultdict[EntryRow, int] = defaultdict(int)
-    counted = log.entries.rivals(program, [ATTESTED])
-    doubted = log.entries.rivals(program, [DOUBTED])
-    others = [] if counted else log.entries.rivals(program, [OTHERS])
+    """The entries of a program whose places have changed."""
+    rows, places = log.entries.rivals(program), defaultdict[EntryRow, int](int)
+    counted, doubted, others = ([row for row in rows if row.vouch == vouch] for vouch in (ATTESTED, DOUBTED, OTHERS))
     # Where a device has runs after a fork, that entry has its other runs too.
     with_doubted = [*doubted, *(row for row in counted if row.author not in {one.author for one in doubted})]
-    for rows, what in ((counted, COUNTED), (with_doubted, WITH_DOUBTED), (others, UNVOUCHED)):
-        if rows:
-            places[_first(log, rows)] += what
-    return (Place(row.author, row.vouch, row.hardware, number) for row, number in places.items())
+    for some, what in ((counted, COUNTED), (with_doubted, WITH_DOUBTED), ([] if counted else others, UNVOUCHED)):
+        if some:
+            places[_first(log, some)] += what
+    return (Place(*row[:3], places[row]) for row in rows if places[row] != row.place)
 
 
 def _first(log: Log, rows: Sequence[EntryRow]) -> EntryRow:
-    """The entry of the device that published a program first."""
+    """The entry of the device that published a program first, of those with the earliest runs."""
     by_device: dict[bytes, EntryRow] = {}
-    for row in sorted(rows, key=lambda row: (row.time, row.id)):
+    for row in sorted(rows, key=lambda row: (row.time, row.id))[:RIVALS]:
         by_device.setdefault(row.author, row)
     return first_of(log, by_device.values())

@@ -30,9 +30,9 @@ AT_ONCE = 50
 # Of so few people it is found in the transaction of a record about one of them what that changes.
 _PEOPLE = 100
 # So many runs are settled in one transaction, and of those that somebody verified so many, unless time is over before.
-_PIECE, _JUDGED = 500, 64
+_PIECE, _JUDGED = 100, 50
 # And so many programs by devices are ranked in one.
-_PLACED = 100
+_PLACED = 50
 
 
 def settle_stored(log: Log, after: int) -> None:

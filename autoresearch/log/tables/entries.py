@@ -15,7 +15,7 @@ _MEASURED_MOST = 500
 # So many of a task's newest runs are looked through, whoever wrote them.
 _RECENT, _NEWEST_PAGE = 2_000, 8
 # Which of several devices published a program first is found among so many of its oldest entries.
-_RIVALS = 50
+RIVALS = 50
 
 _COLUMNS = ", ".join(Entry._fields)
 _ROW = """
@@ -53,6 +53,7 @@ FROM run CROSS JOIN standing ON standing.n = run.n {SUSPECT}
 WHERE run.task = ? AND run.source_digest = ? AND run.budget = ? AND run.author = ? AND {COUNTS}
 """  # noqa: S608
 _OF = "task = ? AND source_digest = ? AND budget = ?"
+_RIVAL = f"SELECT author, vouch, hardware, time, first, place FROM entry WHERE {_OF}"  # noqa: S608
 _NEWEST = """
 SELECT record.time, record.id, record.author FROM record CROSS JOIN run ON run.n = record.n
 WHERE record.author = ? AND (record.time, record.id) < (?, ?)
@@ -88,12 +89,12 @@ class Entries:
         Each as its program, by its device, the best of these first.
         """
         query = _MEASURED.format(", ".join("?" * len(own)))
-        return [ProgramRow(*row) for row in self._reader.read(query, (task, hardware, voters, *own, voters))]
+        return [ProgramRow(*row) for row in self._reader.rows(query, task, hardware, voters, *own, voters)]
 
     def first(self, program: Program) -> ProgramRow | None:
         """A program by the runs of the attested participant that published it first, or None."""
         query = f"{_ROW.format('entry', 'entry')} WHERE entry.task = ? AND entry.source_digest = ?"
-        rows = self._reader.read(f"{query} AND entry.budget = ? AND entry.place IN (1, 3)", program)
+        rows = self._reader.rows(f"{query} AND entry.budget = ? AND entry.place IN (1, 3)", *program)
         return ProgramRow(*rows[0]) if rows else None
 
     def has(self, program: Program, device: bytes, *, vouch: int) -> bool:
@@ -107,7 +108,7 @@ class Entries:
         query = f"{_ROW.format('entry', f'({query})')} {_IN_ORDER} LIMIT ?"
         while True:
             values = [value for place in places for value in (*place, *after, size)]
-            page = [ProgramRow(*row) for row in self._reader.read(query, (*values, size))]
+            page = [ProgramRow(*row) for row in self._reader.rows(query, *values, size)]
             yield from page
             if len(page) < size:
                 return
@@ -119,13 +120,14 @@ class Entries:
         """The runs of a program by one device that have a value."""
         return [DeviceRun(*row) for row in self._reader.read(_RUNS, device)]
 
-    def rivals(self, program: Program, vouches: Collection[int]) -> list[EntryRow]:
-        """The oldest entries of a program by runs of these kinds."""
-        query = f"""
-        SELECT author, vouch, hardware, time, first, place FROM entry WHERE {_OF}
-        AND vouch IN ({", ".join(map(str, vouches))}) ORDER BY time, first LIMIT {_RIVALS}
-        """  # noqa: S608
-        return [EntryRow(*row) for row in self._reader.read(query, program)]
+    def rivals(self, program: Program) -> list[EntryRow]:
+        """The entries of a program; of many the oldest of each kind of runs, and those that have a place."""
+        rows = self._reader.read(f"{_RIVAL} LIMIT {RIVALS + 1}", program)
+        if len(rows) > RIVALS:
+            rows = self._reader.read(f"{_RIVAL} AND place > 0", program)
+            for vouch in (0, 1, 2):
+                rows += self._reader.read(f"{_RIVAL} AND vouch = {vouch} ORDER BY time, first LIMIT {RIVALS}", program)
+        return [EntryRow(*row) for row in dict.fromkeys(rows)]
 
     def is_new(self, program: Program) -> bool:
         """Whether nothing but one run is known of a program, and no entry yet."""
@@ -147,17 +149,11 @@ class Entries:
         statement = f"INSERT INTO entry({_COLUMNS}) VALUES({', '.join('?' * len(Entry._fields))})"
         self._reader.connection.executemany(statement, entries)
 
-    def set_places(self, program: Program, places: Collection[Place]) -> None:
-        """Note which entries of a program are the first of it; all others are not."""
-        connection = self._reader.connection
-        query = f"SELECT author, vouch, hardware, place FROM entry WHERE {_OF} AND place > 0"  # noqa: S608
-        before = {Place(*row) for row in self._reader.read(query, program)}
-        wanted = {place[:3] for place in places}
-        changed = [place for place in places if place not in before]
-        gone = [place._replace(place=0) for place in before if place[:3] not in wanted]
-        connection.executemany(
+    def set_places(self, program: Program, places: Iterable[Place]) -> None:
+        """Note which entries of a program are the first of it, and which are not."""
+        self._reader.connection.executemany(
             f"UPDATE entry SET place = ? WHERE {_OF} AND author = ? AND vouch = ? AND hardware = ?",  # noqa: S608
-            [(place.place, *program, *place[:3]) for place in [*gone, *changed]],
+            [(place.place, *program, *place[:3]) for place in places],
         )
 
     def unranked(self, limit: int) -> list[Device]:

@@ -21,7 +21,7 @@ _WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, checkers, attested, comp
 _FACTS = f"""
 SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget, run.source_digest,
     run.value, run.replicate, run.device, run.n IS NOT NULL AND {COUNTS}, run.checkpoint, suspect.author IS NOT NULL
-FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.kind = 'run' AND record.id IN ({{}})
+FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.id IN ({{}}) AND +record.kind = 'run'
 """  # noqa: S608
 # Without its checkpoint: of those who share one with others all are noted as unsettled.
 _NEW = f"""
