@@ -13,14 +13,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from autoresearch.judging.states import Judgement
 from autoresearch.log.rows import Device, RunFacts
-from autoresearch.log.standing.cache import roster_of, verified
+from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.placing import add_new, place
-from autoresearch.log.standing.precedence import copied_models
+from autoresearch.log.standing.precedence import bans, copied_models
 from autoresearch.log.standing.settled import is_trusted, is_weighed, weigh
-from autoresearch.log.standing.verification import checkers_of, counted_verifications, judge_soon, judged, judging
+from autoresearch.log.standing.verification import checkers_of, count_verifications, judge_now
 from autoresearch.log.tables.standings import Settled
-from autoresearch.words import UPHELD
+from autoresearch.words import UPHELD, RunState
 
 if TYPE_CHECKING:
     from autoresearch.log.log import Log
@@ -66,8 +67,8 @@ def settle(log: Log, seconds: float) -> int:
     end = time.monotonic() + seconds
     while runs := log.standings.unsettled(_PIECE):
         with log.reader.snapshot():  # what takes long at first is read before writers have to wait
-            heard = verified(log)
-            judge_soon(log, [run for run in runs if run in heard][:_JUDGED])
+            heard = log.standings.heard(runs)
+            log.verifications.read_ahead([run for run in runs if run in heard][:_JUDGED])
         with log.writer.settling():
             place(log, dict.fromkeys(_settle(log, runs, end)))
         if time.monotonic() > end:
@@ -85,12 +86,12 @@ def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
 
     Returns the programs by devices that this changes.
     """
-    heard, facts = verified(log), log.standings.facts(runs)
+    heard, facts = log.standings.heard(runs), log.standings.facts(runs)
     log.standings.forget(set(runs) - {run.id for run in facts})
     unheard = [run for run in facts if run.id not in heard]
     log.standings.write(list(_settled(log, unheard, heard=False)))
     some = [run for run in facts if run.id in heard][:_JUDGED]
-    judge_soon(log, [run.id for run in some])
+    log.verifications.read_ahead([run.id for run in some])
     done = []
     for row in _settled(log, some, heard=True):
         done.append(row)
@@ -103,13 +104,12 @@ def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
 
 def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Settled]:
     """Rows of runs that somebody verified, or of runs that nobody did."""
-    judge, voter, named = judging(log), roster_of(log).voter, log.trust.names_anybody
+    voter, named = roster_of(log).voter, log.trust.names_anybody
     rules = cache(log.tasks.rules)
     copied = cache(lambda task, checkpoint: copied_models(log, task, checkpoint))
     for run in runs:
         record = log.records.get(run.id) if heard else None
-        found = judged(log, record) if record else judge(run.id, run.author, run.time, run.seq)
-        ruling = rules(run.task)
+        found, ruling = judge_now(log, record) if record else _unheard(log, run), rules(run.task)
         compared = bool(
             run.valued
             and ruling is not None
@@ -118,6 +118,18 @@ def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Set
             and (run.checkpoint is None or run.id not in copied(run.task, run.checkpoint))
         )
         attested = voter(run.author, run.time).attested if named else True
-        counted = counted_verifications(log, record) if record else ()
+        counted = list(count_verifications(log, record, found.state)) if record else ()
         checkers = len(checkers_of(log, run.id)) if record else 0
         yield Settled(run.n, found, counted, checkers, attested, compared)
+
+
+def _unheard(log: Log, run: RunFacts) -> Judgement:
+    """What is judged of a run that nobody verified."""
+    banned, state = bans(log), RunState.REPORTED
+    if run.id in banned.frauds:
+        state = RunState.FRAUD
+    elif banned.by_key and banned.cover(
+        roster_of(log).voter(run.author, run.time).voter, run.time, device=run.author, seq=run.seq
+    ):
+        state = RunState.BANNED
+    return Judgement(state, None, None, 0, 0)

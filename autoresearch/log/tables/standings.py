@@ -15,7 +15,6 @@ _COLUMNS = (*Judgement._fields[:-1], *Evidence._fields)
 _NUMBERS = len(Judgement._fields) - 2
 _READ = """
 SELECT record.id, {columns} FROM record CROSS JOIN standing ON standing.n = record.n WHERE record.id IN ({ids})
-AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
 """
 _WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, checkers, attested, compared) VALUES({values})"
 _FACTS = f"""
@@ -33,9 +32,14 @@ _COUNTED = """
 SELECT record.id, said.time, said.id, said.author, counted.voter, counted.stage,
     counted.passed, counted.decides, counted.spent_ms FROM record
 CROSS JOIN counted ON counted.n = record.n CROSS JOIN record AS said ON said.n = counted.verification
-WHERE record.id IN ({}) AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
+WHERE record.id IN ({})
 """
 _COUNT = "INSERT INTO counted SELECT ?2, n, ?3, ?4, ?5, ?6, ?7 FROM record WHERE id = ?1"
+_HEARD = """
+SELECT run FROM verification WHERE run IN ({0}) UNION SELECT lineage.parent FROM lineage
+CROSS JOIN record AS child ON child.n = lineage.n CROSS JOIN verification ON verification.run = child.id
+WHERE lineage.parent IN ({0})
+"""
 _UNSETTLED = """
 SELECT record.id FROM unsettled CROSS JOIN record ON record.n = unsettled.n ORDER BY unsettled.n DESC LIMIT ?
 """
@@ -80,7 +84,7 @@ class Standings:
         self._reader = reader
 
     def of(self, runs: Collection[bytes]) -> Iterator[tuple[bytes, Judgement]]:
-        """What is judged of those of these runs that are settled."""
+        """What is judged of those of these that are runs."""
         columns = ", ".join(f"standing.{column}" for column in _COLUMNS)
         for part in in_parts(runs):
             for run, state, *values in self._reader.read(_READ.format(columns=columns, ids=marks(part)), part):
@@ -88,7 +92,7 @@ class Standings:
                 yield run, Judgement._make((RunState(state), *values[:_NUMBERS], evidence))
 
     def verifications_of(self, runs: Collection[bytes]) -> Iterator[tuple[bytes, CountedVerification]]:
-        """The verifications that count of those of these runs that are settled, in no order."""
+        """The verifications of these runs that count, in no order."""
         for part in in_parts(runs):
             for run, *row, passed, decides, spent_ms in self._reader.read(_COUNTED.format(marks(part)), part):
                 yield run, CountedVerification._make((*row, bool(passed), bool(decides), spent_ms))
@@ -112,6 +116,10 @@ class Standings:
         connection.executemany("DELETE FROM counted WHERE n = ?", numbers)
         connection.executemany(_COUNT, [(one.id, row.n, *one[3:]) for row in rows for one in row.counted])
         connection.executemany("DELETE FROM unsettled WHERE n = ?", numbers)
+
+    def heard(self, runs: Collection[bytes]) -> set[bytes]:
+        """Those of these runs that somebody verified, or a run that names one as its parent."""
+        return {run for part in in_parts(runs) for (run,) in self._reader.read(_HEARD.format(marks(part)), part)}
 
     def put_off(self, after: int) -> None:
         """Note that all runs after the record with a number are to be judged."""
