@@ -214,6 +214,15 @@ CREATE TABLE suspect(author BLOB PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWI
 CREATE TABLE stray(n INTEGER PRIMARY KEY, parent BLOB NOT NULL);
 CREATE INDEX stray_parent ON stray(parent);
 
+-- How the runs on a task ended, by device.
+CREATE TABLE ending(
+    task BLOB NOT NULL,
+    author BLOB NOT NULL,
+    status TEXT NOT NULL,
+    runs INTEGER NOT NULL,
+    PRIMARY KEY(task, author, status)
+) WITHOUT ROWID;
+
 -- Tasks of which the rules are known, or the definition.
 CREATE TABLE ruled(
     task BLOB PRIMARY KEY,

@@ -8,6 +8,7 @@ the way they came in.
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -418,6 +419,9 @@ def _tables(numbered: Iterable[tuple[int, Record]]) -> dict[str, list[Row]]:
     return tables
 
 
+_ENDED = "INSERT INTO ending VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs"
+
+
 def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched: Touched) -> None:
     """Insert those rows that a withdrawal takes away, unless one has done so already."""
     withdrawals = connection.execute("SELECT EXISTS(SELECT 1 FROM withdrawal)").fetchone()[0]
@@ -433,6 +437,8 @@ def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched:
             connection.executemany(INSERTS[table], shown)
         if table == "run":
             touched.programs.update((row[2], row[7], row[6]) for row in shown)  # type: ignore[misc]
+            ended = Counter((row[2], row[11], row[4]) for row in shown)
+            connection.executemany(_ENDED, [(*how, count) for how, count in ended.items()])
 
 
 def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None:
@@ -443,6 +449,9 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
     _note_like(connection, "SELECT ?1 AS n", (n,))
     insert = "INSERT OR IGNORE INTO unranked SELECT task, source_digest, budget, author FROM run WHERE n = ?"
     connection.execute(insert, (n,))
+    for how in connection.execute("SELECT task, author, status FROM run WHERE n = ?", (n,)).fetchall():
+        connection.execute(_ENDED, (*how, -1))
+        connection.execute("DELETE FROM ending WHERE task = ? AND author = ? AND status = ? AND runs = 0", how)
     touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
     for table in WITHDRAWABLE:
         connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (n,))  # noqa: S608

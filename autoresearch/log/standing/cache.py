@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import wraps
@@ -41,15 +40,6 @@ class Known(NamedTuple):
 
 
 @dataclass(slots=True)
-class Endings:
-    """How the runs on a task ended, up to the record ``row``: the count of each status, and the devices."""
-
-    row: int = 0
-    statuses: Counter[str] = field(default_factory=Counter)
-    authors: set[bytes] = field(default_factory=set)
-
-
-@dataclass(slots=True)
 class Chain:
     """The times of a device's records up to the number ``seq``.
 
@@ -74,9 +64,9 @@ class Cache:
     """Results for a log at ``revision``, under ``trust``; ``known`` by name, ``answers`` by question.
 
     ``kept`` are those that only some records change, by name; ``users`` has the names by what they were computed from.
-    ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task, ``chains`` by device. ``newest``
-    has the newest runs by task, up to a record. ``ledger`` is what participants were right and wrong about;
-    ``unentered`` are the runs that it lacks. ``grown`` are results that records only add to, up to a record.
+    ``discoveries`` are those up to the record ``discovered``; ``chains`` are by device. ``ledger`` is what participants
+    were right and wrong about; ``unentered`` are the runs that it lacks. ``grown`` are results that records only add
+    to, up to a record.
     """
 
     roster: Roster
@@ -89,11 +79,9 @@ class Cache:
     checkpoints: Alike = field(default_factory=dict)
     discoveries: Alike = field(default_factory=dict)
     discovered: int = 0
-    endings: dict[bytes, Endings] = field(default_factory=dict)
     chains: dict[bytes, Chain] = field(default_factory=dict)
     heard: set[bytes] | None = None
     devices: set[bytes] | None = None
-    newest: dict[bytes, tuple[int, list[tuple[int, bytes, bytes]]]] = field(default_factory=dict)
     ledger: object = None
     unentered: set[bytes] = field(default_factory=set)
     known: dict[str, Known] = field(default_factory=dict)
@@ -111,7 +99,6 @@ class Cache:
         runs = said.runs | said.parents | said.children if said else set()
         if said is None:
             self.heard = self.ledger = None
-            self.newest.clear()
             self.drop_all()
         elif self.heard is not None:
             self.heard |= said.runs | said.parents
@@ -279,20 +266,6 @@ def _is_another(before: Revision, now: Revision) -> bool:
     return (before.drops, before.failures) != (now.drops, now.failures) or before.row > now.row
 
 
-def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:
-    """The count of runs on a task by status, and the number of devices that published them."""
-    with log.reader.snapshot():
-        cache = cache_of(log)
-        known = cache.endings.setdefault(task, Endings())
-        row = cache.revision.row
-        if known.row < row:
-            for status, author, count in log.runs.endings(task, known.row, row):
-                known.statuses[status] += count
-                known.authors.add(author)
-            known.row = row
-        return dict(known.statuses), len(known.authors)
-
-
 def signed_ms(log: Log, device: bytes, seq: int, time_ms: int) -> int:
     """The earliest time at which a device can have signed a record: a record before it may name a later time."""
     with log.reader.snapshot():
@@ -309,7 +282,6 @@ def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
     frauds = len(cache.frauds)
     if "withdrawal" in kinds:
         cache.frauds, cache.checkpoints, cache.discoveries, cache.discovered = [], {}, {}, 0
-        cache.endings = {}
         _gather(log, cache, 0)
     else:  # any new record may be the parent that a run names
         _gather(log, cache, before)
