@@ -18,8 +18,8 @@ from autoresearch.log.rows import Device, RunFacts
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.placing import add_new, place
 from autoresearch.log.standing.precedence import bans, copied_models
-from autoresearch.log.standing.settled import is_trusted, is_weighed, weigh
 from autoresearch.log.standing.verification import checkers_of, count_verifications, judge_now
+from autoresearch.log.standing.weighing import is_trusted, is_weighed, weigh
 from autoresearch.log.tables.standings import Settled
 from autoresearch.words import UPHELD, RunState
 
