@@ -22,8 +22,9 @@ from autoresearch.record.record import Record
 from autoresearch.words import UPHELD
 from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK, Publish
 from tests.log.standing.test_settled import OF_PEOPLE, TRUSTS, YOUNG
-from tests.log.standing.village import PEOPLE, STRANGER, Village
-from tests.record.making import NOW_MS, pairs
+from tests.log.standing.village import ANN, BEN, CEM, DOT, PEOPLE, STRANGER, Village
+from tests.log.standing.village import TRUST as VILLAGERS
+from tests.record.making import NETWORK, NOW_MS, pairs
 
 # What identifies a row of a board, and orders it.
 Row = tuple[float, int, bytes, int, float, bytes]
@@ -167,3 +168,18 @@ def test_boards_are_what_the_records_say(tmp_path_factory, story, dice: random.R
                 settle(other, seconds=10)
         settle(other, seconds=10)
         assert entries(other) == rows
+
+
+def test_a_program_is_anothers_once_it_is_known_who_saw_which_run_first(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        village.now_ms += HOUR_MS
+        later = village.run(1.5, "P", by=ANN)
+        with village.earlier(HOUR_MS // 2):
+            earlier = village.run(1.4, "P", by=BEN)
+        here = trust_context(log)
+        firsts = [next(vouched(log, village.task, here)).first]
+        for number, who in enumerate((CEM, DOT)):
+            village.run(1.9, f"by another {number}", by=who, links=[later])
+            firsts.append(next(vouched(log, village.task, here)).first)
+        assert firsts == [earlier.id, earlier.id, later.id]
