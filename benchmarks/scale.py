@@ -6,7 +6,8 @@ ten runs two have exactly the best value, three repeat one of fifty popular prog
 (``mixed``: one of fifty).
 
 A process of its own opens each log and asks. ``first_ms`` is the slowest question to a log just opened. The other
-questions are asked again, and the fastest of three counts. ``settle_us`` is what judging a verified run takes once.
+questions are asked again, and the fastest of three counts. ``settle_us`` is what a
+run takes that was not settled when it was stored.
 ``after_record_ms`` is the slowest of what a daemon asks after one more record; ``proposal_ms`` a worker's, which opens
 the log for each. All are processor time.
 
@@ -45,7 +46,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import backed, contenders
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.jobs import next_job
-from autoresearch.log.standing.verification import settle
+from autoresearch.log.standing.settle import settle
 from autoresearch.propose.mind.recall import recall
 from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Draws
@@ -251,7 +252,7 @@ def _digest(definition: dict[str, object]) -> bytes:
 
 
 def _made(folder: Path, size: int, shape: str) -> tuple[Path, dict[str, float]]:
-    """The log of a size and shape, made unless it is there; records a second taken in, microseconds to judge a run."""
+    """The log of a size and shape, made unless it is there; records a second taken in, microseconds to settle a run."""
     place = folder / f"{shape}-{size}"
     said = place / "ingest.json"
     if not said.exists():
@@ -275,11 +276,11 @@ def _made(folder: Path, size: int, shape: str) -> tuple[Path, dict[str, float]]:
                     take()
             take()
             kept = log.records.count()
-            verified, began = log.standings.count_unsettled(), time.process_time()
+            left, began = log.standings.count_unsettled(), time.process_time()
             settle(log, seconds=math.inf)
             settled = time.process_time() - began
         assert kept == count, f"{count - kept} of {count} records were not kept"
-        rates = {"ingest_per_s": count / spent, "settle_us": 1e6 * settled / max(verified, 1)}
+        rates = {"ingest_per_s": count / spent, "settle_us": 1e6 * settled / max(left, 1)}
         said.write_text(json.dumps(rates | {"end_ms": generator.now_ms}))
     told = json.loads(said.read_text())
     return place, {name: float(told[name]) for name in ("ingest_per_s", "settle_us")}

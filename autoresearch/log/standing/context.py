@@ -16,11 +16,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import commitment_digest
-from autoresearch.log.log import Log
 from autoresearch.log.rows import CommitmentRow, ProgramRow
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.cache import cache_of, cached, devices_of, roster_of
@@ -32,6 +31,9 @@ from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.text import plain_name
 from autoresearch.trust.roster import Roster
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ def _is_others_run(log: Log, source: str, own: frozenset[bytes]) -> bool:
     digest = source_digest(source)
     tasks = {(row.digest, row.budget) for row in log.tasks.all() if row.budget is not None}
     return any(
-        log.programs.find(task, digest, budget) is not None and not log.entries.entrants(task, digest, budget, own)
+        log.programs.find(task, digest, budget) is not None and not log.programs.is_of(task, digest, budget, own)
         for task, budget in tasks
     )
 

@@ -45,10 +45,6 @@ class Verifications:
         """The runs that name a run as their parent and that somebody replicated, in the order in which they came."""
         return [found for (found,) in self._reader.rows(_PAIRED, run)]
 
-    def read_rows_ahead(self, runs: Collection[bytes]) -> None:
-        """Read at once, in this snapshot, the measurements of these runs."""
-        self._reader.read_ahead(_VERIFICATIONS, _VERIFICATIONS_WIDE, runs)
-
     def read_ahead(self, runs: Collection[bytes]) -> None:
         """Read at once what it takes to judge these runs in this snapshot: what is said of them and of their kin."""
         if not self._reader.pinned:
@@ -162,6 +158,11 @@ class Evidence:
             what, shared, condition = "source_digest", row.source_digest, _DISCOVERY
         rows = self._reader.rows(_LIKE.format(what, condition.format("run")), row.task, shared)
         return [LikeRow(*one) for one in rows]
+
+    def with_checkpoint(self, task: bytes, checkpoint: bytes) -> list[LikeRow]:
+        """The runs on a task that left a checkpoint, in no order."""
+        query = _LIKE.format("checkpoint", _CHECKPOINT.format("run"))
+        return [LikeRow(*row) for row in self._reader.read(query, (task, checkpoint))]
 
     def taken_back(self) -> list[tuple[bytes, bytes, int, int]]:
         """The runs that were withdrawn with each commitment to measure them: run; its author, time and number."""
