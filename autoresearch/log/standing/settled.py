@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import Judgement
 from autoresearch.log.log import Log
-from autoresearch.log.rows import CountedVerification
 from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.precedence import bans
 from autoresearch.log.tables.standings import Weights
@@ -28,15 +27,6 @@ def settled(log: Log, runs: Iterable[bytes]) -> dict[bytes, Judgement]:
             return {}
         changed = cached(log, "outweighed", lambda: _outweighed(log), by=())
         return dict(log.standings.of([run for run in runs if run not in changed]))
-
-
-def settled_verifications(log: Log, runs: Iterable[bytes]) -> dict[bytes, list[CountedVerification]]:
-    """The verifications that count of those of these runs whose rows hold."""
-    with log.reader.snapshot():
-        found: dict[bytes, list[CountedVerification]] = {run: [] for run in settled(log, runs)}
-        for run, one in log.standings.verifications_of(list(found)):
-            found[run].append(one)
-        return found
 
 
 def _outweighed(log: Log) -> set[bytes]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from autoresearch.judging.states import Evidence, Judgement
 from autoresearch.log.reader import Reader, in_parts, marks
-from autoresearch.log.rows import CountedVerification
 from autoresearch.log.settling import kin_of, note_unsettled
 from autoresearch.words import RunState
 
@@ -18,16 +17,6 @@ SELECT record.id, {columns} FROM record CROSS JOIN standing ON standing.n = reco
 AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
 """
 _WRITE = "INSERT OR REPLACE INTO standing(n, {columns}) SELECT n, {values} FROM record WHERE id = ?"
-_COUNTED = """
-SELECT record.id, said.time, said.id, said.author, counted.voter, counted.stage,
-    counted.passed, counted.decides, counted.spent_ms FROM record
-CROSS JOIN counted ON counted.n = record.n CROSS JOIN record AS said ON said.n = counted.verification
-WHERE record.id IN ({}) AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
-"""
-_COUNT = """
-INSERT INTO counted SELECT run.n, said.n, ?3, ?4, ?5, ?6, ?7 FROM record AS run, record AS said
-WHERE run.id = ?1 AND said.id = ?2
-"""
 _UNSETTLED = """
 SELECT record.id FROM unsettled CROSS JOIN record ON record.n = unsettled.n ORDER BY unsettled.n DESC LIMIT ?
 """
@@ -60,22 +49,11 @@ class Standings:
                 evidence = Evidence._make(values[_NUMBERS:])
                 yield run, Judgement._make((RunState(state), *values[:_NUMBERS], evidence))
 
-    def verifications_of(self, runs: Collection[bytes]) -> Iterator[tuple[bytes, CountedVerification]]:
-        """The verifications that count of those of these runs that are settled, in no order."""
-        for part in in_parts(runs):
-            for run, *row, passed, decides, spent_ms in self._reader.read(_COUNTED.format(marks(part)), part):
-                yield run, CountedVerification._make((*row, bool(passed), bool(decides), spent_ms))
-
-    def write(self, judged: Mapping[bytes, tuple[Judgement, Sequence[CountedVerification]]]) -> None:
+    def write(self, judged: Mapping[bytes, Judgement]) -> None:
         """Settle runs."""
-        connection = self._reader.connection
-        rows = [(found.state.value, *found[1:-1], *found.evidence, run) for run, (found, _) in judged.items()]
+        rows = [(found.state.value, *found[1:-1], *found.evidence, run) for run, found in judged.items()]
         statement = _WRITE.format(columns=", ".join(_COLUMNS), values=", ".join("?" * len(_COLUMNS)))
-        connection.executemany(statement, rows)
-        delete = "DELETE FROM counted WHERE n = (SELECT n FROM record WHERE id = ?)"
-        connection.executemany(delete, [(run,) for run in judged])
-        counted = ((run, one.id, *one[3:]) for run, (_, counting) in judged.items() for one in counting)
-        connection.executemany(_COUNT, counted)
+        self._reader.connection.executemany(statement, rows)
         self.forget(judged)
 
     def forget(self, runs: Iterable[bytes]) -> None:

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from autoresearch.judging.states import Judgement
 from autoresearch.log.log import Log
-from autoresearch.log.rows import CountedVerification
-from autoresearch.log.standing.settled import is_settled, settled, settled_verifications
-from autoresearch.log.standing.verification import counted_verifications, judged, judgement, settle
+from autoresearch.log.standing.settled import is_settled, settled
+from autoresearch.log.standing.verification import judged, judgement, settle
 from autoresearch.record.kinds import Attestation, Identity, Run, Verification
 from autoresearch.record.record import Network, Record
 from autoresearch.trust.keys import KeyPair
@@ -84,7 +83,7 @@ OF_PEOPLE = st.one_of(
 )
 
 
-def read_anew(log: Log, folder: Path) -> dict[bytes, tuple[Judgement, list[CountedVerification]]]:
+def read_anew(log: Log, folder: Path) -> dict[bytes, Judgement]:
     """What is judged of all runs from the records alone."""
     path = folder / f"{random.randbytes(8).hex()}.sqlite"
     log.reader.connection.execute("VACUUM INTO ?", (str(path),))
@@ -92,7 +91,7 @@ def read_anew(log: Log, folder: Path) -> dict[bytes, tuple[Judgement, list[Count
         connection.execute("DELETE FROM standing")
     connection.close()
     with Log.open(path, log.network, read_only=True, trust=log.trust) as other:
-        return whole(other)
+        return verdicts(other)
 
 
 def verdicts(log: Log) -> dict[bytes, Judgement]:
@@ -103,11 +102,6 @@ def runs_of(log: Log) -> list[Record]:
     return [record for record in log.records.newest(limit=1000) if isinstance(record.body, Run)]
 
 
-def whole(log: Log) -> dict[bytes, tuple[Judgement, list[CountedVerification]]]:
-    """The verdicts with the verifications that count."""
-    return {run.id: (judgement(log, run.id), sorted(counted_verifications(log, run))) for run in runs_of(log)}
-
-
 def rows(log: Log) -> dict[bytes, Judgement]:
     """What a reader finds settled that has just come."""
     with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
@@ -116,13 +110,11 @@ def rows(log: Log) -> dict[bytes, Judgement]:
 
 def holds(log: Log, folder: Path) -> None:
     truth = read_anew(log, folder)
-    assert whole(log) == truth
+    assert verdicts(log) == truth
     with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
         ids = [run.id for run in runs_of(reader)]
-        counted = settled_verifications(reader, ids)
-        found = {run: (judged, sorted(counted[run])) for run, judged in settled(reader, ids).items()}
-        assert all(truth[run] == one for run, one in found.items())
-        assert whole(reader) == truth
+        assert all(truth[run] == one for run, one in settled(reader, ids).items())
+        assert verdicts(reader) == truth
 
 
 STORY = st.lists(st.tuples(st.one_of(ACTS, ACTS, OF_PEOPLE), HOURS_BACK), min_size=4, max_size=14)
