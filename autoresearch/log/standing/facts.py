@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from autoresearch.judging.states import REPLICATE, Judgement
-from autoresearch.log.log import Log
 from autoresearch.log.rows import CountedVerification, FactRow
 from autoresearch.log.standing.cache import cached, roster_of
+from autoresearch.log.standing.verification import is_state_only
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD, RunState, VerificationKind
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
 
 # The states that say something of a run's author.
 _TELLING = UPHELD | {RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD}
@@ -30,13 +33,10 @@ class Spent(NamedTuple):
     work: float
 
 
-def facts_of(
-    log: Log, run: Record, found: Judgement, counted: Sequence[CountedVerification], *, state_only: bool
-) -> list[FactRow]:
-    """What a run that somebody verified says, by its judgement and the verifications that count.
-
-    ``state_only``: what its author learned is its result, and none of its work counts.
-    """
+def facts_of(log: Log, run: Record, found: Judgement, counted: Sequence[CountedVerification]) -> list[FactRow]:
+    """What a run says, by its judgement and the verifications that count; nothing where nobody verified it."""
+    if not log.verifications.of(run.id):
+        return []
     body, voter = run.body, roster_of(log).voter
     assert isinstance(body, Run)
     facts = [
@@ -54,7 +54,7 @@ def facts_of(
     ]
     if found.state in _TELLING:
         author = voter(run.author, run.time)
-        used = spent(log, body, state_only=state_only) if found.state in UPHELD else Spent(0, 0.0)
+        used = spent(log, body) if found.state in UPHELD else Spent(0, 0.0)
         own = FactRow(run.id, author.root, author.voter, body.task, found.state.value, run.time)
         own = own._replace(outcome=_OUTCOMES.get(found.state, 0), implausible=used is None)
         own = own._replace(gain=found.improvement if found.state is RunState.CONFIRMED else None)
@@ -70,7 +70,7 @@ def _kind(one: CountedVerification, state: RunState) -> VerificationKind:
     return VerificationKind.PASSED if one.passed else VerificationKind.FAILED
 
 
-def spent(log: Log, run: Run, *, state_only: bool) -> Spent | None:
+def spent(log: Log, run: Run) -> Spent | None:
     """What a run spent; None where it cannot have spent what it states. Nothing of it counts then.
 
     Processor time is at most that of 1,024 processors in the run's time. Work is the budget of an experiment, which
@@ -81,7 +81,7 @@ def spent(log: Log, run: Run, *, state_only: bool) -> Spent | None:
     limit_ms = cached(log, f"limit {run.task.hex()}", lambda: _limit_ms(log, run.task), by=())
     if run.cpu_ms > _PROCESSORS * run.duration_ms or (limit_ms is not None and run.duration_ms > limit_ms):
         return None
-    if rules is None or rules.clocked or state_only:
+    if rules is None or rules.clocked or is_state_only(run):
         return Spent(run.cpu_ms, 0.0)
     return Spent(run.cpu_ms, min(max(run.budget, 0.0), rules.budget) / rules.budget)
 

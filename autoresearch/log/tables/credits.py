@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from autoresearch.log.reader import Reader, in_parts, marks
 from autoresearch.log.rows import CreditRow, FactRow
+from autoresearch.log.tables.standings import Settled
 
 # A run with the task's whole budget has so many.
 WORK_UNITS = 2**30
@@ -17,8 +18,7 @@ _GAIN_BITS, _SCALE_BITS = 44, 16
 _MOST_MS = 2**40
 
 _INSERT = """
-INSERT INTO fact SELECT run.n, said.n, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13 FROM record AS run, record AS said
-WHERE run.id = ?1 AND said.id = ?2
+INSERT INTO fact SELECT ?1, n, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13 FROM record WHERE id = ?2
 """
 _SUMS = "SELECT voter, root, task, what, scale, facts, ms, implausible, work, gain, gains FROM credit"
 _NEWEST = """
@@ -73,12 +73,11 @@ class Credits:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def write(self, facts: Mapping[bytes, Sequence[FactRow]]) -> None:
-        """Note the facts of runs, in place of those that they had."""
+    def write(self, settled: Sequence[Settled]) -> None:
+        """Note what runs say, in place of what they said before."""
         connection = self._reader.connection
-        delete = "DELETE FROM fact WHERE n = (SELECT n FROM record WHERE id = ?)"
-        connection.executemany(delete, [(run,) for run in facts])
-        connection.executemany(_INSERT, [(run, *_stored(row)) for run, rows in facts.items() for row in rows])
+        connection.executemany("DELETE FROM fact WHERE n = ?", [(run.n,) for run in settled])
+        connection.executemany(_INSERT, [(run.n, *_stored(row)) for run in settled for row in run.facts])
 
     def sums(self, task: bytes | None = None) -> Iterator[CreditRow]:
         """The sums of the facts of all participants, on one task or on all, always in the same order."""

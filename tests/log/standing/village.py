@@ -10,7 +10,7 @@ from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.log.log import Log
-from autoresearch.log.standing.verification import settle
+from autoresearch.log.standing.settle import settle
 from autoresearch.record.kinds import Identity, Merge, Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
