@@ -14,6 +14,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Base of all answers."""
 
 
+class Judged(Answer, frozen=True, kw_only=True):
+    """Base of answers that follow from what is judged of runs.
+
+    ``unsettled``: so many runs are still to be judged, or to be judged again. Until then the answer is as before.
+    """
+
+    unsettled: int = 0
+
+
 class Failure(Answer, frozen=True, kw_only=True):
     """An error: the sentence, what to do next, and the exit status that the command line would have."""
 
@@ -226,7 +235,7 @@ class TaskCredit(Answer, frozen=True, kw_only=True):
     direction: str
 
 
-class CreditAnswer(Answer, frozen=True, kw_only=True):
+class CreditAnswer(Judged, frozen=True, kw_only=True):
     """What participants have done that others can count. ``trust``: the network attests participants."""
 
     schema: str = "autoresearch.credit/1"
