@@ -83,8 +83,8 @@ class Credits:
         """The sums of the facts of all participants, on one task or on all, always in the same order."""
         rows = self._reader.read(f"{_SUMS} WHERE ?1 IS NULL OR task = ?1", (task,))
         for voter, root, on, what, scale, facts, ms, implausible, work, gain, gains in rows:
-            whole = math.ldexp(gain, _SCALE_BITS * scale - _GAIN_BITS)
-            yield CreditRow(voter, root, on, what, facts, ms, implausible, work / WORK_UNITS, whole, gains)
+            share, summed = work / WORK_UNITS, plain_number(gain, scale)
+            yield CreditRow(voter, root, on, what, facts, ms, implausible, share, summed, gains)
 
     def of_voters(self, voters: Collection[bytes] | None = None) -> Iterator[VoterSum]:
         """The facts of some voters or of all, by voter and kind."""
@@ -147,6 +147,11 @@ def fixed_point(value: float) -> tuple[int, int]:
     """
     scale = -(-math.frexp(value)[1] // _SCALE_BITS)
     return round(math.ldexp(value, _GAIN_BITS - _SCALE_BITS * scale)), scale
+
+
+def plain_number(whole: int, scale: int) -> float:
+    """The number that :func:`fixed_point` made a whole one, or the sum of several of one scale."""
+    return math.ldexp(whole, _SCALE_BITS * scale - _GAIN_BITS)
 
 
 def _stored(row: FactRow) -> tuple[object, ...]:

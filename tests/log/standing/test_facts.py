@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import sqlite3
 from collections import defaultdict
@@ -20,15 +21,18 @@ from autoresearch.log.standing.credit import all_evidence, credit
 from autoresearch.log.standing.participants import TrackRecord, track_records
 from autoresearch.log.standing.precedence import bans, copies
 from autoresearch.log.standing.verification import counted_verifications, judged
+from autoresearch.log.tables.credits import fixed_point, plain_number
 from autoresearch.record.encoding import format_id
-from autoresearch.record.kinds import Run
+from autoresearch.record.kinds import Attestation, Note, Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
+from autoresearch.trust.roster import Trust
 from autoresearch.words import UPHELD, EvidenceKind, Mark, RunState
 from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK, PERSON, PLACE
 from tests.log.standing.test_settled import OF_PEOPLE, TRUSTS, YOUNG, runs_of
-from tests.log.standing.village import Village, settled
-from tests.record.making import pairs
+from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, Village, settled
+from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
+from tests.record.making import NOW_MS, pairs, run_body, sealed
 
 FULL = 1e12
 # Each example writes logs.
@@ -223,7 +227,7 @@ def holds(log: Log, folder: Path) -> None:
 
 
 @given(STORY, st.randoms(use_true_random=False))
-@settings(max_examples=25, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=12, deadline=None, phases=UNSHRUNK)
 def test_the_sums_are_what_the_records_say(tmp_path_factory, story, dice: random.Random) -> None:
     folder = tmp_path_factory.mktemp("log")
     with Log.open(folder / "log.sqlite", YOUNG, trust=dice.choice(TRUSTS)) as log:
@@ -253,3 +257,136 @@ def test_the_sums_are_what_the_records_say(tmp_path_factory, story, dice: random
             if dice.random() < 0.2:
                 settled(other)
         assert tables(settled(other)) == before
+
+
+@given(records(), st.randoms(use_true_random=False))
+@settings(max_examples=8, deadline=None, phases=UNSHRUNK)
+def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factory, made, dice: random.Random) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    everybody = Trust(participants=frozenset(one.public for one in (ROOT, *DEVICES, *WITNESSES)))
+    with Log.open(folder / "log.sqlite", SMALL, trust=everybody) as log:
+        for record in dice.sample(made, len(made)):
+            log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10)
+            if dice.random() < 0.3:
+                settled(log)
+        holds(log, folder)
+        before = tables(log)
+        log.writer.rebuild()
+        assert tables(settled(log)) == before
+
+
+def test_a_run_that_lost_its_verifications_says_nothing_any_more(tmp_path) -> None:
+    everybody = Trust(participants=frozenset(one.public for one in (ROOT, *DEVICES, *WITNESSES)))
+    with Log.open(tmp_path / "log.sqlite", SMALL, trust=everybody) as log:
+        run = log.writer.append(DEVICES[0], "run", run_body(1.0, seed=7), now_ms=NOW_MS)  # a seed of its own choice
+        check = Verification(run=run.id, stage="evaluate", verdict="pass", value=1.0)
+        one = log.writer.append(DEVICES[1], "verification", check, now_ms=NOW_MS)
+        (author,) = credit(settled(log), roots=[DEVICES[0].public])
+        assert author.refuted.count == 1
+        twins = [
+            sealed(DEVICES[1], Note(topic="insight", text=f"{n}"), kind="note", seq=one.seq, network=SMALL)
+            for n in range(60)
+        ]
+        log.writer.ingest(pairs([twin for twin in twins if twin.id < one.id][:2]), now_ms=NOW_MS)
+        assert not log.records.has([one.id]), "of one number the two with the smallest ids are kept"
+        (author,) = credit(settled(log), roots=[DEVICES[0].public])
+        assert (author.runs, author.refuted.count) == (1, 0)
+
+
+def test_of_one_participant_the_newest_records_are_named(village: Village, monkeypatch) -> None:
+    runs = [village.run(1.9 - place / 10, f"{place}", by=ANN) for place in range(3)]
+    for run in runs:
+        village.evaluate(run, run.body.value, BEN, CEM, EVE)
+    monkeypatch.setattr("autoresearch.log.standing.credit.NEWEST_MAX", 2)
+    (row,) = credit(settled(village.log), roots=[ROOTS[PEOPLE.index(ANN)].public])
+    assert (row.provisional.count, row.provisional.newest) == (3, [format_id(run.id) for run in reversed(runs[1:])])
+
+
+def test_of_the_marks_of_one_participant_the_newest_are_told(village: Village, monkeypatch) -> None:
+    runs = [village.run(1.9 - place / 10, f"{place}", by=ANN) for place in range(3)]
+    for run in runs:
+        village.refute(run, 9.0)
+    monkeypatch.setattr("autoresearch.log.standing.participants.MARKS_MAX", 2)
+    found = track_records(settled(village.log))[ROOTS[PEOPLE.index(ANN)].public]
+    assert found.refuted == 3
+    assert [mark.record for mark in found.marks] == [run.id for run in runs[1:]]
+
+
+@given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=30))
+def test_numbers_of_one_scale_are_summed_without_an_error(numbers: list[float]) -> None:
+    sums: defaultdict[int, int] = defaultdict(int)
+    for number in numbers:
+        whole, scale = fixed_point(number)
+        assert abs(whole) <= 2**44
+        assert plain_number(whole, scale) == pytest.approx(number, rel=2**-28)
+        sums[scale] += whole
+    total = sum(plain_number(whole, scale) for scale, whole in sums.items())
+    assert total == pytest.approx(math.fsum(numbers), rel=1e-9, abs=1e-8 * max(map(abs, numbers)))
+
+
+def test_a_verdict_that_changes_takes_back_what_it_said(village: Village, tmp_path: Path) -> None:
+    run = village.run(1.2, "good", by=ANN)
+    village.confirm(run, 2.0, 1.2)
+    holds(village.log, tmp_path)
+    for more in (
+        lambda: village.replicate(run, 2.0, 1.6, CEM, EVE),  # it gained less than that
+        lambda: village.evaluate(run, 9.0, EVE),
+        lambda: village.evaluate(run, 9.0, CEM, EVE, DOT, AUTHOR, number=1),
+    ):
+        more()
+        holds(village.log, tmp_path)
+
+
+def test_who_was_wrong_begins_anew(village: Village) -> None:
+    runs = [village.run(1.9 - place / 10, f"{place}", by=ANN) for place in range(3)]
+    for run in runs:
+        village.evaluate(run, run.body.value, BEN)
+        if run is runs[1]:
+            village.evaluate(run, 9.0, CEM)
+            village.evaluate(run, 9.0, CEM, EVE, DOT, AUTHOR, number=1)
+        else:
+            village.evaluate(run, run.body.value, CEM, EVE)
+    found = track_records(settled(village.log))[ROOTS[PEOPLE.index(BEN)].public]
+    assert (found.consecutive_valid, found.upheld, found.overruled) == (1, 2, 1)
+    assert [(mark.mark, mark.evidence) for mark in found.marks] == [(Mark.RUBBER_STAMP, (runs[1].id,))]
+
+
+def test_a_run_that_was_dropped_says_nothing_any_more(tmp_path: Path) -> None:
+    everybody = Trust(participants=frozenset(one.public for one in (ROOT, *DEVICES, *WITNESSES)))
+    with Log.open(tmp_path / "log.sqlite", SMALL, trust=everybody) as log:
+        run = log.writer.append(DEVICES[0], "run", run_body(1.0, seed=7), now_ms=NOW_MS)
+        check = Verification(run=run.id, stage="evaluate", verdict="pass", value=1.0)
+        log.writer.append(DEVICES[1], "verification", check, now_ms=NOW_MS)
+        assert credit(settled(log), roots=[DEVICES[0].public])[0].refuted.count == 1
+        twins = [sealed(DEVICES[0], run_body(2.0, title=f"{n}"), network=SMALL) for n in range(60)]
+        log.writer.ingest(pairs([twin for twin in twins if twin.id < run.id][:2]), now_ms=NOW_MS)
+        assert not log.records.has([run.id])
+        (author,) = credit(settled(log), roots=[DEVICES[0].public])
+        assert (author.runs, author.refuted.count) == (2, 0)
+
+
+def test_a_fraud_that_nobody_measured_is_not_among_the_refuted_runs(village: Village) -> None:
+    lucky = village.run(1.5, "lucky", by=ANN, seed=7)
+    child = village.run(1.4, "child", parent=lucky)
+    village.evaluate(child, 1.4, BEN, CEM, EVE)
+    (author,) = credit(settled(village.log), roots=[ROOTS[PEOPLE.index(ANN)].public])
+    assert author.refuted.count == 0
+    village.evaluate(lucky, 1.5, BEN)
+    (author,) = credit(settled(village.log), roots=[ROOTS[PEOPLE.index(ANN)].public])
+    assert author.refuted.newest == [format_id(lucky.id)]
+
+
+def test_root_keys_with_one_mailbox_are_one_participant(tmp_path: Path) -> None:
+    village = Village.at(tmp_path, Trust(attestors=frozenset({ROOTS[0].public}), needed=1))
+    for root in ROOTS[1:3]:
+        issued = village.now_ms
+        body = Attestation(
+            subject=root.public, tag=b"t" * 32, method="code", domain="small", issued=issued, expires=issued + 10**9
+        )
+        village.append(ROOTS[0], "attestation", body)
+    village.run(1.5, "one", by=PEOPLE[1])
+    village.run(1.4, "other", by=PEOPLE[2])
+    with village.log as log:
+        (row,) = credit(settled(log), roots=[ROOTS[1].public])
+        assert (row.participant, row.runs) == ((b"t" * 32).hex(), 2)
+        assert row.keys == sorted(root.public.hex() for root in ROOTS[1:3])
