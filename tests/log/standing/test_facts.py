@@ -29,6 +29,7 @@ from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.roster import Trust
 from autoresearch.words import UPHELD, EvidenceKind, Mark, RunState
 from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK, PERSON, PLACE
+from tests.log.standing.test_credit import COST
 from tests.log.standing.test_settled import OF_PEOPLE, TRUSTS, YOUNG, runs_of
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, Village, settled
 from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
@@ -325,7 +326,8 @@ def test_numbers_of_one_scale_are_summed_without_an_error(numbers: list[float]) 
 
 
 def test_a_verdict_that_changes_takes_back_what_it_said(village: Village, tmp_path: Path) -> None:
-    run = village.run(1.2, "good", by=ANN)
+    other, run = village.run(1.3, "also good", by=ANN, **COST), village.run(1.2, "good", by=ANN, **COST)
+    village.confirm(other, 2.0, 1.3)
     village.confirm(run, 2.0, 1.2)
     holds(village.log, tmp_path)
     for more in (
@@ -346,7 +348,9 @@ def test_who_was_wrong_begins_anew(village: Village) -> None:
             village.evaluate(run, 9.0, CEM, EVE, DOT, AUTHOR, number=1)
         else:
             village.evaluate(run, run.body.value, CEM, EVE)
-    found = track_records(settled(village.log))[ROOTS[PEOPLE.index(BEN)].public]
+    ben = ROOTS[PEOPLE.index(BEN)].public
+    assert credit(settled(village.log), roots=[ben])[0].keys == [ben.hex()]
+    found = track_records(village.log)[ben]
     assert (found.consecutive_valid, found.upheld, found.overruled) == (1, 2, 1)
     assert [(mark.mark, mark.evidence) for mark in found.marks] == [(Mark.RUBBER_STAMP, (runs[1].id,))]
 
