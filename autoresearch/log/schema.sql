@@ -32,7 +32,8 @@ CREATE TABLE IF NOT EXISTS bucket(
     PRIMARY KEY(author, day)
 ) WITHOUT ROWID;
 
--- network: the id of the log's network. drops: how often stored records went.
+-- network: the id of the log's network. drops: how often stored records went. settled: how often something was settled
+-- without a record.
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 -- What a withdrawal by its author takes away: one row for a record.
@@ -63,18 +64,6 @@ CREATE INDEX run_program ON run(task, source_digest, budget, author);
 CREATE INDEX run_task_time ON run(task, time);
 CREATE INDEX run_author_seq ON run(author, seq);
 CREATE INDEX run_checkpoint ON run(task, checkpoint) WHERE checkpoint IS NOT NULL;
--- How many of these runs each device has on a task, by their status.
-CREATE TABLE run_count(
-    author BLOB NOT NULL,
-    task BLOB NOT NULL,
-    status TEXT NOT NULL,
-    runs INTEGER NOT NULL,
-    PRIMARY KEY(author, task, status)
-) WITHOUT ROWID;
-CREATE TRIGGER run_comes AFTER INSERT ON run BEGIN
-    INSERT INTO run_count VALUES(new.author, new.task, new.status, 1) ON CONFLICT DO UPDATE SET runs = runs + 1; END;
-CREATE TRIGGER run_goes AFTER DELETE ON run BEGIN
-    UPDATE run_count SET runs = runs - 1 WHERE author = old.author AND task = old.task AND status = old.status; DELETE FROM run_count WHERE author = old.author AND task = old.task AND status = old.status AND runs = 0; END;
 
 CREATE TABLE task(
     n INTEGER PRIMARY KEY,
@@ -225,6 +214,15 @@ CREATE TABLE suspect(author BLOB PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWI
 CREATE TABLE stray(n INTEGER PRIMARY KEY, parent BLOB NOT NULL);
 CREATE INDEX stray_parent ON stray(parent);
 
+-- How the runs on a task ended, by device.
+CREATE TABLE ending(
+    task BLOB NOT NULL,
+    author BLOB NOT NULL,
+    status TEXT NOT NULL,
+    runs INTEGER NOT NULL,
+    PRIMARY KEY(task, author, status)
+) WITHOUT ROWID;
+
 -- Tasks of which the rules are known, or the definition.
 CREATE TABLE ruled(
     task BLOB PRIMARY KEY,
@@ -246,20 +244,40 @@ CREATE TABLE program(
 ) WITHOUT ROWID;
 CREATE INDEX program_rank ON program(task, rank, first_time, first) WHERE rank IS NOT NULL;
 
--- A program at a budget by one device, with all that orders it: of many with one value only the first are read.
+-- A program at a budget by one device, on one hardware where the budget is time, under the trust list of the standings.
 CREATE TABLE entry(
     task BLOB NOT NULL,
     source_digest BLOB NOT NULL,
     budget REAL NOT NULL,
     author BLOB NOT NULL,
-    bound REAL,                -- none of its ranks is below
+    vouch INTEGER NOT NULL,    -- 1: by runs that it signed while it was attested, 0: by others, 2: by the former and those
+                               -- after a fork that nobody verified, where there are any
+    hardware TEXT NOT NULL,
+    n INTEGER NOT NULL,        -- of the first of these runs
     time INTEGER NOT NULL,
     first BLOB NOT NULL,
-    measured INTEGER NOT NULL, -- how many devices measured one of its runs
+    runs INTEGER NOT NULL,
+    mean REAL NOT NULL,
+    rank REAL,
+    copy INTEGER NOT NULL,     -- another participant published the model of the first before
+    measured INTEGER NOT NULL, -- how many attested participants measured one of its runs
+    place INTEGER NOT NULL,    -- a sum. 1: it published the program first, by what counts, 2: with unverified runs after a
+                               -- fork, 4: it did, and no attested participant did
+    PRIMARY KEY(task, source_digest, budget, author, vouch, hardware)
+) WITHOUT ROWID;
+CREATE INDEX entry_place ON entry(task, hardware, place, rank, time, first)
+    WHERE place > 0 AND rank IS NOT NULL AND copy = 0;
+CREATE INDEX entry_author ON entry(task, author, rank, time, first) WHERE rank IS NOT NULL AND copy = 0;
+CREATE INDEX entry_measured ON entry(task, hardware, rank, time, first)
+    WHERE measured > 0 AND rank IS NOT NULL AND copy = 0;
+-- Entries that are to be computed again, and which of a program is the first.
+CREATE TABLE unranked(
+    task BLOB NOT NULL,
+    source_digest BLOB NOT NULL,
+    budget REAL NOT NULL,
+    author BLOB NOT NULL,
     PRIMARY KEY(task, source_digest, budget, author)
 ) WITHOUT ROWID;
-CREATE INDEX entry_bound ON entry(task, author, bound, time, first) WHERE bound IS NOT NULL;
-CREATE INDEX entry_measured ON entry(task, bound, time, first) WHERE bound IS NOT NULL AND measured > 0;
 
 -- What is judged of each run, one that was withdrawn too; n is that of its record. While n is in unsettled it is as before.
 CREATE TABLE standing(
@@ -278,6 +296,7 @@ CREATE TABLE standing(
     failed INTEGER NOT NULL DEFAULT 0,
     behind INTEGER NOT NULL DEFAULT 0,
     uncounted INTEGER NOT NULL DEFAULT 0,
+    checkers INTEGER NOT NULL DEFAULT 0, -- attested participants that published a measurement, whether or not it counts
     attested INTEGER NOT NULL DEFAULT 0, -- its author was when it signed; where trust names nobody all are
     compared INTEGER NOT NULL DEFAULT 0  -- its value may be with others: its budget ranks, it is no copy, nor unverified
                                          -- after a fork; on which hardware it ran is another question

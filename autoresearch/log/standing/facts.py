@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from autoresearch.judging.states import REPLICATE, Judgement
 from autoresearch.log.rows import CountedVerification, FactRow
 from autoresearch.log.standing.cache import cached, roster_of
-from autoresearch.log.standing.verification import is_state_only
+from autoresearch.log.standing.verification import count_verifications, is_state_only
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD, RunState, VerificationKind
@@ -33,7 +33,7 @@ class Spent(NamedTuple):
     work: float
 
 
-def facts_of(log: Log, run: Record, found: Judgement, counted: Sequence[CountedVerification]) -> list[FactRow]:
+def facts_of(log: Log, run: Record, found: Judgement) -> list[FactRow]:
     """What a run says, by its judgement and the verifications that count; nothing where nobody verified it."""
     if not log.verifications.of(run.id):
         return []
@@ -50,7 +50,7 @@ def facts_of(log: Log, run: Record, found: Judgement, counted: Sequence[CountedV
             outcome=(1 if one.passed == (found.state in UPHELD) else -1) if one.decides else 0,
             ms=one.spent_ms,
         )
-        for one in counted
+        for one in count_verifications(log, run, found.state)
     ]
     if found.state in _TELLING:
         author = voter(run.author, run.time)

@@ -75,9 +75,12 @@ class Credits:
 
     def write(self, settled: Sequence[Settled]) -> None:
         """Note what runs say, in place of what they said before."""
-        connection = self._reader.connection
-        connection.executemany("DELETE FROM fact WHERE n = ?", [(run.n,) for run in settled])
-        connection.executemany(_INSERT, [(run.n, *_stored(row)) for run in settled for row in run.facts])
+        self.forget([run.n for run in settled])
+        self._reader.connection.executemany(_INSERT, [(run.n, *_stored(row)) for run in settled for row in run.facts])
+
+    def forget(self, runs: Sequence[int]) -> None:
+        """These runs, by the numbers of their records, say nothing any more."""
+        self._reader.connection.executemany("DELETE FROM fact WHERE n = ?", [(n,) for n in runs])
 
     def sums(self, task: bytes | None = None) -> Iterator[CreditRow]:
         """The sums of the facts of all participants, on one task or on all, always in the same order."""
@@ -133,8 +136,8 @@ class Credits:
         """All devices with runs (on one task): the device, how many runs, how many ended well, the time of the last."""
         query = """
         SELECT author, sum(runs), sum(CASE status WHEN 'ok' THEN runs ELSE 0 END),
-            (SELECT time FROM run WHERE run.author = run_count.author ORDER BY seq DESC LIMIT 1)
-        FROM run_count WHERE ?1 IS NULL OR task = ?1 GROUP BY author
+            (SELECT time FROM run WHERE run.author = ending.author ORDER BY seq DESC LIMIT 1)
+        FROM ending WHERE ?1 IS NULL OR task = ?1 GROUP BY author
         """
         return self._reader.read(query, (task,))
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +18,7 @@ from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.credit import all_evidence, credit
 from autoresearch.log.standing.participants import TrackRecord, track_records
 from autoresearch.log.standing.precedence import bans, copies
-from autoresearch.log.standing.verification import counted_verifications, judged
+from autoresearch.log.standing.verification import count_verifications, judge_now
 from autoresearch.log.tables.credits import fixed_point, plain_number
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Attestation, Note, Run, Verification
@@ -83,7 +81,7 @@ def facts(log: Log) -> Iterator[Fact]:
     """Everything that verifications say, by the judgement of each run."""
     voter = roster_of(log).voter
     for run in runs_of(log):
-        body, found = run.body, judged(log, run)
+        body, found = run.body, judge_now(log, run)
         assert isinstance(body, Run)
         if not log.verifications.of(run.id):
             continue
@@ -97,7 +95,7 @@ def facts(log: Log) -> Iterator[Fact]:
         if state is RunState.CONFIRMED:
             own = own._replace(right=True, gain=found.improvement)
         yield own._replace(right=False, marked=True) if state is RunState.REFUTED else own
-        for one in counted_verifications(log, run):
+        for one in count_verifications(log, run, state):
             said = voter(one.author, one.time)
             right = one.passed == (state in UPHELD) if one.decides else None
             stamp = one.stage == "evaluate" and one.passed and state is RunState.REFUTED
@@ -192,38 +190,23 @@ def records_of(log: Log) -> dict[bytes, TrackRecord]:
     return found
 
 
-@contextmanager
-def judged_anew(log: Log, folder: Path) -> Iterator[Log]:
-    """The same records without anything that was settled."""
-    path = folder / f"{random.randbytes(8).hex()}.sqlite"
-    log.reader.connection.execute("VACUUM INTO ?", (str(path),))
-    with sqlite3.connect(path) as connection:
-        connection.execute("DELETE FROM standing")
-    connection.close()
-    with Log.open(path, log.network, read_only=True, trust=log.trust) as other:
-        yield other
-
-
 def tables(log: Log) -> tuple[list[object], ...]:
     """The rows, without the numbers of records."""
     query = """
     SELECT run.id, said.id, fact.* FROM fact JOIN record AS run ON run.n = fact.n JOIN record AS said ON said.n = said
     """
     rows = [(*row[:2], *row[4:]) for row in log.reader.read(query, ())]
-    return sorted(rows), log.reader.read("SELECT * FROM credit", ()), log.reader.read("SELECT * FROM run_count", ())
+    return sorted(rows), log.reader.read("SELECT * FROM credit", ()), log.reader.read("SELECT * FROM ending", ())
 
 
-def holds(log: Log, folder: Path) -> None:
-    with judged_anew(settled(log), folder) as other:
-        expected, track = accounts(other), records_of(other)
-        marked = {fact.id for fact in facts(other) if fact.marked}
-        doubted = {one.id for one in runs_of(other) if judged(other, one).state in ("disputed", "refuted")}
-        doubted = {run for run in doubted if other.verifications.of(run)}
-    assert shown(log) == expected
+def holds(log: Log) -> None:
+    assert shown(settled(log)) == accounts(log)
     told = track_records(log)
-    assert {who: one._replace(marks=()) for who, one in told.items()} == track
+    assert {who: one._replace(marks=()) for who, one in told.items()} == records_of(log)
     marks = {mark.record for one in told.values() for mark in one.marks if mark.mark not in (Mark.FRAUD, Mark.COPIER)}
-    assert marks == marked
+    assert marks == {fact.id for fact in facts(log) if fact.marked}
+    doubted = {one.id for one in runs_of(log) if judge_now(log, one).state in ("disputed", "refuted")}
+    doubted = {run for run in doubted if log.verifications.of(run)}
     assert {one.records[0] for one in all_evidence(log) if one.kind is EvidenceKind.VALUE} == doubted
 
 
@@ -244,8 +227,8 @@ def test_the_sums_are_what_the_records_say(tmp_path_factory, story, dice: random
             if dice.random() < 0.4:
                 settled(log)
             if dice.random() < 0.2:
-                holds(log, folder)
-        holds(log, folder)
+                holds(log)
+        holds(log)
         before = tables(log)
         log.writer.rebuild()
         assert tables(settled(log)) == before
@@ -270,7 +253,7 @@ def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factor
             log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10)
             if dice.random() < 0.3:
                 settled(log)
-        holds(log, folder)
+        holds(log)
         before = tables(log)
         log.writer.rebuild()
         assert tables(settled(log)) == before
@@ -329,14 +312,14 @@ def test_a_verdict_that_changes_takes_back_what_it_said(village: Village, tmp_pa
     other, run = village.run(1.3, "also good", by=ANN, **COST), village.run(1.2, "good", by=ANN, **COST)
     village.confirm(other, 2.0, 1.3)
     village.confirm(run, 2.0, 1.2)
-    holds(village.log, tmp_path)
+    holds(village.log)
     for more in (
         lambda: village.replicate(run, 2.0, 1.6, CEM, EVE),  # it gained less than that
         lambda: village.evaluate(run, 9.0, EVE),
         lambda: village.evaluate(run, 9.0, CEM, EVE, DOT, AUTHOR, number=1),
     ):
         more()
-        holds(village.log, tmp_path)
+        holds(village.log)
 
 
 def test_who_was_wrong_begins_anew(village: Village) -> None:
