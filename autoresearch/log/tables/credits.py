@@ -121,7 +121,8 @@ class Credits:
 
     def doubted(self, run: bytes | None = None) -> list[AgainstRow]:
         """The disputed and the refuted runs, or this one, if it is one."""
-        query = f"{_AGAINST} AND fact.said = fact.n AND (?1 IS NULL OR run.id = ?1)"
+        which = "?1 IS NULL" if run is None else "fact.n = (SELECT n FROM record WHERE id = ?1)"
+        query = f"{_AGAINST} AND fact.said = fact.n AND {which}"
         return [AgainstRow(*row) for row in self._reader.read(query, (run,))]
 
     def evaluations_against(self, n: int) -> list[tuple[int, bytes]]:
