@@ -86,4 +86,4 @@ def weigh(log: Log) -> None:
 
 def is_settled(log: Log) -> bool:
     """Whether nothing is to be judged again."""
-    return is_weighed(log) and not (log.standings.count_unsettled() or log.entries.count_unranked())
+    return is_weighed(log) and not log.standings.count_unsettled()

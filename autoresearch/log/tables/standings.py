@@ -124,8 +124,9 @@ class Standings:
         return [run for (run,) in self._reader.read(_UNSETTLED, (limit,))]
 
     def count_unsettled(self) -> int:
-        """How many runs are to be judged again."""
-        return int(self._reader.read("SELECT count(*) FROM unsettled", ())[0][0])
+        """How many runs are to be judged again, and programs of devices to be ranked again."""
+        query = "SELECT (SELECT count(*) FROM unsettled) + (SELECT count(*) FROM unranked)"
+        return int(self._reader.read(query, ())[0][0])
 
     def weighed_by(self) -> tuple[bytes | None, bool]:
         """The digest of the trust list that the runs were judged by, and whether who is who is as it was then.
