@@ -170,6 +170,11 @@ def counted(number: int, thing: str, things: str = "") -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {things or f'{thing}s'}"
 
 
+def unsettled(number: int) -> str:
+    """That runs are still to be judged, so that numbers may change; empty where none is."""
+    return f"{number:,} {'run is' if number == 1 else 'runs are'} still being judged" if number else ""
+
+
 def percent(share: float | None) -> str:
     """A share of 0..1."""
     return "–" if share is None else f"{share:.0%}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autoresearch.log.standing.answers import (
     NOBODY,
     Answer,
+    Judged,
     MarkView,
     ParticipantView,
     ProgramView,
@@ -249,7 +250,7 @@ class LimitView(Answer, frozen=True, kw_only=True):
     setting: str
 
 
-class StatusAnswer(Answer, frozen=True, kw_only=True):
+class StatusAnswer(Judged, frozen=True, kw_only=True):
     """What the node does, and why.
 
     ``participant`` is the node's as others see it, ``attested`` whether its word counts: null where nobody's does.

@@ -10,14 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from autoresearch.ask.requests import EventsSince, Nothing, Parameters
+from autoresearch.log.standing.answers import Judged
 
 if TYPE_CHECKING:
+    from autoresearch.ask.desk import Desk
     from autoresearch.log.standing.answers import Answer
 
 JSON = "application/json"
@@ -114,10 +117,22 @@ def operation(address: str, *, media: str = JSON, seconds: float = USUAL_SECONDS
         takes = kinds[names.popitem()[1]] if names else Nothing
         summary = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
         declared = Operation(function.__name__, address, takes, answers, summary, media, seconds, reads, writes)
-        function.operation = declared  # type: ignore[attr-defined]  # read by operation_of alone
-        return function
+        made = _with_unsettled(function) if reads and issubclass(answers, Judged) else function
+        made.operation = declared  # type: ignore[attr-defined]  # read by operation_of alone
+        return made
 
     return declare
+
+
+def _with_unsettled(question: F) -> F:
+    """The same question, whose answer says how many runs are still to be judged."""
+
+    @wraps(question)
+    def ask(desk: Desk, *request: msgspec.Struct) -> Judged:
+        answer = cast("Judged", question(desk, *request))
+        return msgspec.structs.replace(answer, unsettled=desk.log.standings.count_unsettled())
+
+    return cast("F", ask)
 
 
 def operation_of(question: Callable[..., object]) -> Operation:

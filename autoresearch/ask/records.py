@@ -5,7 +5,7 @@ from __future__ import annotations
 from autoresearch.ask.ideas import NoteView
 from autoresearch.ask.registry.components import ReleaseView
 from autoresearch.ask.runs.answers import ChangeView
-from autoresearch.log.standing.answers import NOBODY, Answer, MarkView, ParticipantView, ProgramView, RunView
+from autoresearch.log.standing.answers import NOBODY, Answer, Judged, MarkView, ParticipantView, ProgramView, RunView
 
 
 class RecordView(Answer, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ class VerificationStateView(Answer, frozen=True, kw_only=True):
     noise: str = ""
 
 
-class ShowAnswer(Answer, frozen=True, kw_only=True):
+class ShowAnswer(Judged, frozen=True, kw_only=True):
     """One record, whole. ``run`` and ``verification`` are there when it is a run, else ``body``.
 
     ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none. ``measured_by`` is what gives the

@@ -21,6 +21,7 @@ from autoresearch.log.rows import Head, State, Verdict
 from autoresearch.log.schema import open_database
 from autoresearch.log.settling import discard, note_settling, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
+from autoresearch.log.tables.credits import Credits
 from autoresearch.log.tables.devices import Claims, Devices
 from autoresearch.log.tables.entries import Entries
 from autoresearch.log.tables.records import Changes, Records
@@ -281,6 +282,7 @@ class Log:
         self.entries = Entries(self.reader)
         self.verifications = Verifications(self.reader, self.records)
         self.standings = Standings(self.reader)
+        self.credits = Credits(self.reader)
         self.mentions = Mentions(self.reader)
         self.texts = Texts(self.reader)
         self.releases = Releases(self.reader)

@@ -120,6 +120,7 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
             network=desk.log.network.name,
             network_id=desk.log.network.id.hex(),
             records=desk.log.records.count(),
+            unsettled=desk.log.standings.count_unsettled(),
             mine=desk.log.records.count(author=me) if me else 0,
             task=task,
             verifying=_verifying(desk.log, me) if me else None,

@@ -10,7 +10,7 @@ from autoresearch.ask.show import show_answer
 from autoresearch.record.encoding import format_id
 from autoresearch.words import Mark
 from tests.log.standing.test_evidence import fork
-from tests.log.standing.village import ANN, BEN, CEM, DOT, EVE, STRANGER
+from tests.log.standing.village import ANN, BEN, CEM, DOT, EVE
 from tests.record.making import NETWORK, pairs, run_body, sealed
 
 numbers = st.floats(-1e6, 1e6)
@@ -139,16 +139,6 @@ def test_a_board_of_nothing_has_no_marks(notebook):
     notebook.task()
     answer = top_answer(notebook.log, find_task(notebook.log))
     assert (answer.programs, answer.task.best) == ([], None)
-
-
-def test_whoever_names_more_devices_than_a_query_takes_is_found_all_the_same(village, monkeypatch):
-    false = village.run(0.9, "false", by=DOT)
-    village.refute(false, 1.9)
-    task = find_task(village.log)
-    before = top_answer(village.log, task)
-    monkeypatch.setattr("autoresearch.log.standing.queries._DEVICES_MAX", 0)
-    village.run(3.0, "another", by=STRANGER)  # what was kept is forgotten
-    assert [row for row in top_answer(village.log, task).programs if row.title != "another"] == before.programs
 
 
 def test_a_proven_cheat_hides_no_reported_run_however_much_it_writes(village):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 from autoresearch_cli.here import now_ms
 from autoresearch_cli.rendering.status import print_peers, status_lines
@@ -251,6 +252,14 @@ def test_trust_counts_at_once_without_a_daemon(cli: Cli, village: Village, paths
     for root in ROOTS[:3]:
         cli("network", "trust", root.public.hex(), "--participant")
     assert "confirmed" in dict(row[:2] for row in rows(cli("best").stdout))
+
+
+def test_status_says_how_many_runs_are_still_to_be_judged() -> None:
+    status = StatusAnswer(state="idle", why="", reason="")
+    assert "judged" not in dict(status_lines(status, 0))["log"]
+    for number, sentence in ((1, "1 run is still being judged"), (1234, "1,234 runs are still being judged")):
+        lines = status_lines(msgspec.structs.replace(status, unsettled=number), 0)
+        assert ("log", f"0 records · {sentence}") in lines
 
 
 def test_status_says_what_is_checked_for_whom_why_and_what_is_not_told_yet() -> None:

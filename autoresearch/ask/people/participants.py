@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from autoresearch.log.standing.answers import NOBODY, Answer, ParticipantView
+from autoresearch.log.standing.answers import NOBODY, Answer, Judged, ParticipantView
 from autoresearch.text import ADDRESS_MAX, PROOF_BYTES_MAX
 
 
@@ -29,7 +29,7 @@ class EvidenceView(Answer, frozen=True, kw_only=True):
     until_ms: int | None = None
 
 
-class EvidenceListAnswer(Answer, frozen=True, kw_only=True):
+class EvidenceListAnswer(Judged, frozen=True, kw_only=True):
     """What records prove against who signed them, the newest first."""
 
     schema: str = "autoresearch.evidence_list/1"
@@ -110,7 +110,7 @@ class VerifiedView(Answer, frozen=True, kw_only=True):
     device: str = ""
 
 
-class VerificationsAnswer(Answer, frozen=True, kw_only=True):
+class VerificationsAnswer(Judged, frozen=True, kw_only=True):
     """The runs of a task that wait for verifiers, the most urgent first, and its newest verifications.
 
     ``task`` is its name. ``note`` says why nothing can be verified now, or what keeps this node from it.

@@ -8,6 +8,7 @@ from autoresearch.ask.node import TaskStatus
 from autoresearch.log.standing.answers import (
     NOBODY,
     Answer,
+    Judged,
     LineageStep,
     ParticipantView,
     ProgramView,
@@ -64,7 +65,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str = ""
 
 
-class RunsAnswer(Answer, frozen=True, kw_only=True):
+class RunsAnswer(Judged, frozen=True, kw_only=True):
     """One page of the runs of a task that a filter finds.
 
     ``total`` are all that it finds, ``pages`` the number of pages of ``size`` rows. ``counts`` are runs by mark without
@@ -115,7 +116,7 @@ class ProgressDots(msgspec.Struct, frozen=True, kw_only=True):
     count: list[int] = []
 
 
-class ProgressAnswer(Answer, frozen=True, kw_only=True):
+class ProgressAnswer(Judged, frozen=True, kw_only=True):
     """The chart of a task: steps and marks, dots, failures. ``binned``: there were too many dots to send each.
 
     ``found`` are the runs that the filter finds, of ``total``.
@@ -204,14 +205,14 @@ class DiffAnswer(Answer, frozen=True, kw_only=True):
     diff: str = ""
 
 
-class TasksAnswer(Answer, frozen=True, kw_only=True):
+class TasksAnswer(Judged, frozen=True, kw_only=True):
     """The published tasks that are not archived here, or all."""
 
     schema: str = "autoresearch.tasks/1"
     tasks: list[TaskStatus]
 
 
-class BestAnswer(Answer, frozen=True, kw_only=True):
+class BestAnswer(Judged, frozen=True, kw_only=True):
     """The best confirmed program of a task, and beside it the best provisional and the best reported one.
 
     ``run`` is the one to build upon, ``@``: the first of these, but one's own before others' where nothing is checked.
@@ -230,7 +231,7 @@ class BestAnswer(Answer, frozen=True, kw_only=True):
     other_tasks: list[str] = []
 
 
-class TopAnswer(Answer, frozen=True, kw_only=True):
+class TopAnswer(Judged, frozen=True, kw_only=True):
     """The leaderboard of a task, section by section. ``other_tasks`` are the names of the other tasks.
 
     ``hardware`` is the kind whose numbers are compared where the budget is wall-clock time; empty where all are.
@@ -244,7 +245,7 @@ class TopAnswer(Answer, frozen=True, kw_only=True):
     hardware: str = ""
 
 
-class LineageAnswer(Answer, frozen=True, kw_only=True):
+class LineageAnswer(Judged, frozen=True, kw_only=True):
     """The path from the baseline to a run."""
 
     schema: str = "autoresearch.lineage/1"
@@ -285,7 +286,7 @@ class EffectView(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
 
 
-class EffectsAnswer(Answer, frozen=True, kw_only=True):
+class EffectsAnswer(Judged, frozen=True, kw_only=True):
     """What each setting of a task did to its ``metric``, the surest improvement first. ``task`` is its name."""
 
     schema: str = "autoresearch.effects/1"

@@ -39,6 +39,7 @@ from autoresearch.text import (
     plain_name,
     sanitised,
     size,
+    unsettled,
     value,
 )
 
@@ -209,6 +210,7 @@ def _templates() -> Environment:
         "lines": partial(sanitised, lines=True),
         "name": plain_name,
         "counted": counted,
+        "unsettled": unsettled,
         "json": script_json,
         "slug": lambda text: str(text).replace(" ", "-"),
         "heading": heading,

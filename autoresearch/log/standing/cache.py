@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar, c
 from weakref import WeakKeyDictionary
 
 from autoresearch.judging.states import Judgement, Report
-from autoresearch.log.rows import Alike, CountedVerification, FraudRow, Revision, Said
+from autoresearch.log.rows import Alike, FraudRow, Revision, Said
 from autoresearch.log.settling import ABOUT_PEOPLE
 from autoresearch.record.record import Record
 from autoresearch.trust.roster import Roster, Trust
@@ -64,9 +64,8 @@ class Cache:
     """Results for a log at ``revision``, under ``trust``; ``known`` by name, ``answers`` by question.
 
     ``kept`` are those that only some records change, by name; ``users`` has the names by what they were computed from.
-    ``discoveries`` are those up to the record ``discovered``; ``chains`` are by device. ``ledger`` is what participants
-    were right and wrong about; ``unentered`` are the runs that it lacks. ``grown`` are results that records only add
-    to, up to a record.
+    ``discoveries`` are those up to the record ``discovered``; ``chains`` are by device. ``grown`` are results that
+    records only add to, up to a record.
     """
 
     roster: Roster
@@ -74,7 +73,6 @@ class Cache:
     revision: Revision
     reports: dict[bytes, list[tuple[Record, Report]]] = field(default_factory=dict)
     judgements: dict[bytes, Judgement] = field(default_factory=dict)
-    counted: dict[bytes, list[CountedVerification]] = field(default_factory=dict)
     frauds: list[FraudRow] = field(default_factory=list)
     checkpoints: Alike = field(default_factory=dict)
     discoveries: Alike = field(default_factory=dict)
@@ -82,8 +80,6 @@ class Cache:
     chains: dict[bytes, Chain] = field(default_factory=dict)
     heard: set[bytes] | None = None
     devices: set[bytes] | None = None
-    ledger: object = None
-    unentered: set[bytes] = field(default_factory=set)
     known: dict[str, Known] = field(default_factory=dict)
     kept: dict[Hashable, object] = field(default_factory=dict)
     users: dict[Hashable, set[Hashable]] = field(default_factory=dict)
@@ -98,13 +94,11 @@ class Cache:
         self.known = {} if said is None else {name: one for name, one in self.known.items() if one.outlasts(kinds)}
         runs = said.runs | said.parents | said.children if said else set()
         if said is None:
-            self.heard = self.ledger = None
+            self.heard = None
             self.drop_all()
         elif self.heard is not None:
             self.heard |= said.runs | said.parents
-        self.unentered |= runs
         self.judgements.clear()
-        self.counted.clear()
         if said is None or len(self.reports) > CACHED_MAX:
             self.reports.clear()
         for run in runs:

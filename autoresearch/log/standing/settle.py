@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from autoresearch.judging.states import Judgement
 from autoresearch.log.rows import Device, RunFacts
 from autoresearch.log.standing.cache import roster_of
+from autoresearch.log.standing.facts import facts_of
 from autoresearch.log.standing.placing import add_new, place
 from autoresearch.log.standing.precedence import bans, copied_models
-from autoresearch.log.standing.verification import checkers_of, count_verifications, judge_now
+from autoresearch.log.standing.verification import checkers_of, judge_now
 from autoresearch.log.standing.weighing import is_trusted, is_weighed, weigh
 from autoresearch.log.tables.standings import Settled
 from autoresearch.words import UPHELD, RunState
@@ -97,6 +98,8 @@ def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
         if time.monotonic() > end:
             break
     log.standings.write(done)
+    log.credits.forget([run.n for run in unheard])  # they may have lost their verifications
+    log.credits.write(done)
     return devices
 
 
@@ -123,9 +126,9 @@ def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Set
             and (run.checkpoint is None or run.id not in copied(run.task, run.checkpoint))
         )
         attested = voter(run.author, run.time).attested if named else True
-        counted = list(count_verifications(log, record, found.state)) if record else ()
+        facts = facts_of(log, record, found) if record else ()
         checkers = len(checkers_of(log, run.id)) if record else 0
-        yield Settled(run.n, found, counted, checkers, attested, compared)
+        yield Settled(run.n, found, facts, checkers, attested, compared)
 
 
 def _unheard(log: Log, run: RunFacts) -> Judgement:

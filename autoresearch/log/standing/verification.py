@@ -76,19 +76,13 @@ def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
     return lambda run_id, *_: judgement(log, run_id)
 
 
-def judge_soon(log: Log, runs: Iterable[bytes], *, verifications: bool = False) -> None:
-    """Have ready what is judged of many runs; with ``verifications`` also those of them that count."""
+def judge_soon(log: Log, runs: Iterable[bytes]) -> None:
+    """Have ready what is judged of many runs."""
     with log.reader.snapshot():
         cache, wanted = cache_of(log), list(dict.fromkeys(runs))
         if len(cache.judgements) > CACHED_MAX:
             cache.judgements.clear()
         cache.judgements.update(log.standings.of([run for run in wanted if run not in cache.judgements]))
-        if verifications:
-            unknown = [run for run in wanted if run not in cache.counted]
-            cache.counted.update({run: [] for run in unknown})
-            for run, one in log.standings.verifications_of(unknown):
-                cache.counted[run].append(one)
-            log.records.find_ahead(wanted)
 
 
 def judge_now(log: Log, run: Record) -> Judgement:
@@ -268,16 +262,8 @@ def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
     return [pair for pair in first.values() if pair[1].round == 0 or doubted]
 
 
-def counted_verifications(log: Log, run: Record) -> Sequence[CountedVerification]:
-    """The verifications of a run that count, by rows: of each participant the first of a stage and a round."""
-    with log.reader.snapshot():
-        if run.id not in cache_of(log).counted:
-            judge_soon(log, [run.id], verifications=True)
-        return cache_of(log).counted[run.id]
-
-
 def count_verifications(log: Log, run: Record, state: RunState) -> Iterator[CountedVerification]:
-    """The same from the reports on a run, whose state is known."""
+    """The verifications of a run in this state that count, of each participant the first of a stage and a round."""
     body, first = run.body, first_words(log, run)
     assert isinstance(body, Run)
     reports, rules = [report for _, report in first], log.tasks.rules(body.task)

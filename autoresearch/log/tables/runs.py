@@ -123,13 +123,6 @@ class Runs:
         """How many devices published runs on a task."""
         return int(self._reader.rows("SELECT count(DISTINCT author) FROM ending WHERE task = ?", task)[0][0])
 
-    def by_author(self, task: bytes | None = None) -> list[tuple[bytes, int, int, int]]:
-        """All devices with runs (on one task): the device, how many runs, how many ended well, the time of the last."""
-        query = (
-            "SELECT author, count(*), sum(status = 'ok'), max(time) FROM run WHERE ?1 IS NULL OR task = ?1 GROUP BY 1"
-        )
-        return [(author, runs, ok, last) for author, runs, ok, last in self._reader.rows(query, task)]
-
     def newest_attested(
         self, task: bytes, limit: int, *, own: Collection[bytes] = (), ended: bool = False
     ) -> list[bytes]:

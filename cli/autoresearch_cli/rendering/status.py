@@ -31,6 +31,7 @@ from autoresearch.text import (
     largest_unit,
     percent,
     size,
+    unsettled,
     value,
 )
 from autoresearch.words import STAGE_SENTENCES, RunState
@@ -86,7 +87,8 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         lines.append(("net", f"{status.net.state}: {moved}"))
     own = "" if status.mine == status.records else f", {status.mine} of them yours"
     network = f" of {status.network}" if status.network not in {"", DEFAULT_NETWORK.name} else ""
-    lines.append(("log", f"{counted(status.records, 'record')}{network}{own}"))
+    records = f"{counted(status.records, 'record')}{network}{own}"
+    lines.append(("log", " · ".join(filter(None, (records, unsettled(status.unsettled))))))
     if status.storage:
         lines.append(("blobs", storage_line(status.storage)))
     lines += [("!", warning) for warning in status.warnings]

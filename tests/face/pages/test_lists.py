@@ -54,3 +54,10 @@ def test_proposals_and_claims_are_lists():
     assert "10 min left" in page.text
     assert 'name="name" value="run-1"' in text
     assert not harms(page.text)
+
+
+def test_a_page_says_how_many_runs_are_still_to_be_judged_and_nothing_where_none_is():
+    answer = PeersAnswer(network=NetworkStatus(state="running"))
+    sentence = "runs are still being judged"
+    assert f"1,234 {sentence}" in whole_page(render("peers.html", view("peers", unsettled=1234), answer=answer)).text
+    assert sentence not in whole_page(render("peers.html", view("peers"), answer=answer)).text

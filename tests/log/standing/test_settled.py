@@ -11,13 +11,10 @@ from msgspec.structs import replace
 
 from autoresearch.judging.states import Judgement
 from autoresearch.log.log import Log
-from autoresearch.log.rows import CountedVerification
 from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.precedence import same_models
 from autoresearch.log.standing.settle import settle
 from autoresearch.log.standing.verification import (
-    count_verifications,
-    counted_verifications,
     judge_now,
     judgement,
 )
@@ -90,10 +87,9 @@ OF_PEOPLE = st.one_of(
 )
 
 
-def judged_anew(log: Log) -> dict[bytes, tuple[Judgement, list[CountedVerification]]]:
+def judged_anew(log: Log) -> dict[bytes, Judgement]:
     """What is judged of all runs from the records alone."""
-    found = {run.id: (run, judge_now(log, run)) for run in runs_of(log)}
-    return {key: (one, sorted(count_verifications(log, run, one.state))) for key, (run, one) in found.items()}
+    return {run.id: judge_now(log, run) for run in runs_of(log)}
 
 
 def verdicts(log: Log) -> dict[bytes, Judgement]:
@@ -102,11 +98,6 @@ def verdicts(log: Log) -> dict[bytes, Judgement]:
 
 def runs_of(log: Log) -> list[Record]:
     return [record for record in log.records.newest(limit=1000) if isinstance(record.body, Run)]
-
-
-def whole(log: Log) -> dict[bytes, tuple[Judgement, list[CountedVerification]]]:
-    """The verdicts with the verifications that count."""
-    return {run.id: (judgement(log, run.id), sorted(counted_verifications(log, run))) for run in runs_of(log)}
 
 
 def placed(log: Log) -> dict[bytes, tuple[bool, bool]]:
@@ -146,7 +137,7 @@ def holds(log: Log) -> None:
     if is_weighed(log):
         assert found == {run: there[run] for run in found}
         with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
-            told = whole(reader)
+            told = verdicts(reader)
         assert {run: told[run] for run in found} == {run: truth[run] for run in found}
         if is_settled(log):
             assert found.keys() == truth.keys()
