@@ -249,6 +249,22 @@ CREATE TABLE entry(
 CREATE INDEX entry_bound ON entry(task, author, bound, time, first) WHERE bound IS NOT NULL;
 CREATE INDEX entry_measured ON entry(task, bound, time, first) WHERE bound IS NOT NULL AND measured > 0;
 
+-- The settings in which a run differs from its parent, by the time of the run: one row for each.
+CREATE TABLE pair(
+    task BLOB NOT NULL,
+    setting TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    n INTEGER NOT NULL,        -- of the run
+    parent INTEGER NOT NULL,   -- of its parent
+    changes INTEGER NOT NULL,  -- in how many settings they differ
+    same_base INTEGER NOT NULL,-- whether they differ in settings alone
+    raised INTEGER NOT NULL,   -- 1: it was raised or added, -1: lowered or dropped, 0: neither value is the larger
+    delta REAL,                -- how the reported value changed; NULL where one has none
+    failed INTEGER NOT NULL,   -- the run failed where its parent did not
+    PRIMARY KEY(task, setting, time, n)
+) WITHOUT ROWID;
+CREATE INDEX pair_n ON pair(n, setting);
+
 -- What is judged of runs that others measured, and of their parents; n is that of the run's record.
 CREATE TABLE standing(
     n INTEGER PRIMARY KEY,

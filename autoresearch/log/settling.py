@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank, rank_bound
+from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
 from autoresearch.log.quota import Stored, drop, enforce
 from autoresearch.log.schema import make_tables
@@ -55,6 +56,7 @@ class Touched:
     said: set[bytes] = field(default_factory=set)  # runs of which something else is said, by their ids
     people: bool = False  # who is who, or who cheated
     after: int | None = None  # records with greater numbers are new
+    shown: set[int] = field(default_factory=set)  # older ones that are not withdrawn any more
 
 
 def settle(connection: sqlite3.Connection, touched: Touched) -> None:
@@ -71,6 +73,7 @@ def settle(connection: sqlite3.Connection, touched: Touched) -> None:
         touched.programs |= programs
         touched.said |= runs
     _settle_programs(connection, touched.programs)
+    settle_pairs(connection, touched.after, touched.shown)
     _unsettle(connection, touched)
 
 
@@ -383,6 +386,7 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
     query = "SELECT task, source_digest, budget FROM run WHERE n = ?"
     touched.programs.update(connection.execute(query, (n,)).fetchall())
     touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
+    forget_pairs(connection, n)
     for table in WITHDRAWABLE:
         connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (n,))  # noqa: S608
 
@@ -422,3 +426,4 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
             tables = _tables([(n, parse_stored(raw, signature))])
             touched.tasks.update(row[2] for row in tables.get("task", []))  # type: ignore[misc]
             _show(connection, tables, touched)
+            touched.shown.add(n)
