@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,9 +20,9 @@ Scalar = bool | int | float | str
 CHANGES_MOST = 16
 # Numbers beyond this are compared with none.
 _LARGEST = 1e15
-_genome = msgspec.json.Decoder(dict[str, Scalar])
+_decoder = msgspec.json.Decoder(dict[str, Scalar])
 _INSERT = "INSERT OR REPLACE INTO pair VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_LINKS = """
+_LINK = """
 SELECT child.n, child.task, child.time, child.genome, child.base, child.status, child.value,
     above.n, above.genome, above.base, above.status, above.value
 FROM {} WHERE {} AND above.task = child.task AND above.genome <> child.genome
@@ -29,24 +31,55 @@ _ABOVE = """lineage CROSS JOIN record ON record.id = lineage.parent
 CROSS JOIN run AS above ON above.n = record.n CROSS JOIN run AS child ON child.n = lineage.n"""
 _BELOW = """run AS above CROSS JOIN lineage ON lineage.parent = above.id
 CROSS JOIN run AS child ON child.n = lineage.n"""
+_OF_RUN, _OF_CHILDREN = _LINK.format(_ABOVE, "lineage.n = ?"), _LINK.format(_BELOW, "above.n = ?")
+_OF_NEW, _OF_LATE_PARENTS = (
+    _LINK.format(_ABOVE, "lineage.n > ?1"),
+    _LINK.format(_BELOW, "above.n > ?1 AND child.n <= ?1"),
+)
 
 Row = tuple[object, ...]
 
 
-def differing(before: Mapping[str, Scalar], after: Mapping[str, Scalar]) -> dict[str, tuple[Scalar, Scalar]]:
-    """The settings of two runs that differ, each with both values. A part (``+name``) that one lacks is off there.
+class _Link(NamedTuple):
+    """A run and its parent, as far as they are compared."""
 
-    Another setting that one lacks is left out, and so are all where one has none: it is not known what they are.
+    n: int
+    task: bytes
+    time: int
+    genome: bytes
+    base: bytes | None
+    status: str
+    value: float | None
+    parent: int
+    genome_above: bytes
+    base_above: bytes | None
+    status_above: str
+    value_above: float | None
+
+
+def differing(
+    before: Mapping[str, Scalar], after: Mapping[str, Scalar], *, same_base: bool = True
+) -> dict[str, tuple[Scalar, Scalar]]:
+    """The settings of two runs that differ, each with both values.
+
+    A part (``+name``) that one lacks is off there if both change the ``same_base``; another base may have it in its
+    text. What else one lacks is left out, and so are all settings where one has none: it is not known what they are.
     """
     if not before or not after:
         return {}
+    missing = object()
     changed: dict[str, tuple[Scalar, Scalar]] = {}
-    for name in {**before, **after}:
-        absent = False if name.startswith("+") else None
-        old, new = before.get(name, absent), after.get(name, absent)
+    for name, new in after.items():
+        old = before.get(name, missing)
         # True equals 1 in Python, and is another value in a program.
-        if old is not None and new is not None and (old != new or isinstance(old, bool) != isinstance(new, bool)):
-            changed[name] = old, new
+        if old is missing:
+            if same_base and new and name.startswith("+"):
+                changed[name] = False, new
+        elif old != new or (old.__class__ is not new.__class__ and isinstance(old, bool) != isinstance(new, bool)):
+            changed[name] = old, new  # type: ignore[assignment]
+    if same_base:
+        dropped = before.keys() - after.keys()
+        changed |= {name: (before[name], False) for name in dropped if before[name] and name.startswith("+")}
     return changed
 
 
@@ -61,11 +94,11 @@ def raised(before: Scalar, after: Scalar) -> int:
 
 def settle_pairs(connection: sqlite3.Connection, after: int | None, shown: Iterable[int]) -> None:
     """Write the rows of the runs after a record, None: of none; and of those that are shown again."""
-    which = [("= ?", n) for n in shown] + ([] if after is None else [("> ?", after)])
-    for condition, n in which:
-        for joined, number in ((_ABOVE, "lineage.n"), (_BELOW, "above.n")):
-            links = connection.execute(_LINKS.format(joined, f"{number} {condition}"), (n,))
-            connection.executemany(_INSERT, _rows(links))
+    queries = [(query, (n,)) for n in shown for query in (_OF_RUN, _OF_CHILDREN)]
+    if after is not None:
+        queries += [(_OF_NEW, (after,)), (_OF_LATE_PARENTS, (after,))]
+    for query, values in queries:
+        connection.executemany(_INSERT, _rows(map(_Link._make, connection.execute(query, values))))
 
 
 def forget_pairs(connection: sqlite3.Connection, n: int) -> None:
@@ -74,31 +107,25 @@ def forget_pairs(connection: sqlite3.Connection, n: int) -> None:
     connection.execute(f"DELETE FROM pair WHERE n IN (SELECT ?1 UNION ALL {children})", (n,))  # noqa: S608
 
 
-def _rows(links: Iterable[Row]) -> Iterator[Row]:
-    for (
-        n,
-        task,
-        time,
-        genome,
-        base,
-        status,
-        value,
-        parent,
-        genome_above,
-        base_above,
-        status_above,
-        value_above,
-    ) in links:
-        changed = differing(_genome.decode(genome_above), _genome.decode(genome))  # type: ignore[arg-type]
+def _rows(links: Iterable[_Link]) -> Iterator[Row]:
+    for link in links:
+        same_base = link.base == link.base_above
+        changed = differing(_settings(link.genome_above), _settings(link.genome), same_base=same_base)
         if not changed or len(changed) > CHANGES_MOST:
             continue
-        delta, failed = _outcome((status_above, value_above), (status, value))
+        delta, failed = _outcome((link.status_above, link.value_above), (link.status, link.value))
         for setting, (old, new) in changed.items():
-            direction = raised(old, new)
-            yield task, setting, time, n, parent, len(changed), base == base_above, direction, delta, failed
+            known = (len(changed), same_base, raised(old, new), delta, failed)
+            yield (link.task, setting, link.time, link.n, link.parent, *known)
 
 
-def _outcome(parent: tuple[object, object], run: tuple[object, object]) -> tuple[float | None, bool]:
+@lru_cache(512)
+def _settings(genome: bytes) -> dict[str, Scalar]:
+    """The settings in a row of a run. Many runs have one parent."""
+    return _decoder.decode(genome)
+
+
+def _outcome(parent: tuple[str, float | None], run: tuple[str, float | None]) -> tuple[float | None, bool]:
     """How the reported value changed, None where one has none; and whether the run failed where its parent did not."""
     before, after = (possible_value(value) if status == RunStatus.OK else None for status, value in (parent, run))
     failed = before is not None and run[0] != RunStatus.OK and run[0] not in NOT_EVALUATED

@@ -22,16 +22,16 @@ def expected(log):
         above = runs.get(run.body.parent)
         if above is None or above.body.task != run.body.task:
             continue
-        changed = changes_of(above.body.genome, run.body.genome)
+        changed = changes_of(above.body.genome, run.body.genome, run.body.base == above.body.base)
         if len(changed) <= 16:
             found += [row(run, above, name, changed) for name in changed]
     return sorted(found, key=repr)
 
 
-def changes_of(old, new):
+def changes_of(old, new, same_base):
     if not old or not new:
         return {}
-    parts = {name: False for name in old.keys() | new.keys() if name.startswith("+")}
+    parts = {name: False for name in old.keys() | new.keys() if same_base and name.startswith("+")}
     old, new = {**parts, **old}, {**parts, **new}
     both = old.keys() & new.keys()
     return {name: (old[name], new[name]) for name in both if repr(old[name]) != repr(new[name])}

@@ -25,6 +25,7 @@ from autoresearch.ask.node import StatusAnswer, TaskStatus
 from autoresearch.errors import UsageError
 from autoresearch.face.columns import node, people, runs
 from autoresearch.face.columns.column import Column, Face, short, visible
+from autoresearch.propose.search.effects import failures
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import (
     LAST_MS,
@@ -220,6 +221,7 @@ def _templates() -> Environment:
         "node_lists": node,
         "version": __version__,
         "navigation": NAVIGATION,
+        "failures": failures,
         "abs": abs,
         "min": min,
         "max": max,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
-from autoresearch.propose.search.effects import comparisons
+from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Withdrawal
 from autoresearch.trust.roster import Trust
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, STRANGER, Village
@@ -19,8 +19,8 @@ BASE = {"LR": 0.1, "+muon": False}
 
 
 def told(village: Village, **asked) -> dict[str, tuple[int, int, float]]:
-    found = comparisons(village.log, village.task, **asked)
-    return {effect.parameter: (effect.pairs, effect.better, round(effect.mean, 6)) for effect in found.effects}
+    found = Comparisons(village.log, village.task, **asked).effects
+    return {one.parameter: (one.pairs, one.better, one.median and round(one.median, 6)) for one in found}
 
 
 def test_pairs_of_a_run_and_its_parent_are_counted_as_they_come(village: Village):
@@ -37,11 +37,12 @@ def test_pairs_of_a_run_and_its_parent_are_counted_as_they_come(village: Village
 def test_earlier_pairs_are_those_of_older_runs(village: Village):
     first = village.run(1.9, "first", genome=BASE)
     runs = [village.run(1.9 - n / 10, f"{n}", parent=first, genome=BASE | {"LR": 0.2 + n}) for n in range(4)]
-    found = comparisons(village.log, village.task)
-    assert found.before("LR", runs[0].time) is None
-    assert found.before("LR", runs[2].time)[:3] == (2, 1, 0)
-    assert found.before("LR", None)[:3] == (4, 3, 0)
-    assert found.before("DEPTH", None) is None
+    found = Comparisons(village.log, village.task)
+    assert found.of("LR", runs[0].time) is None
+    earlier, all_of_them = found.of("LR", runs[2].time), found.of("LR")
+    assert (earlier.pairs, earlier.better, earlier.worse) == (2, 1, 0)
+    assert (all_of_them.pairs, all_of_them.better, all_of_them.worse) == (4, 3, 0)
+    assert found.of("DEPTH") is None
 
 
 def test_a_refuted_run_says_nothing_and_a_stranger_s_only_to_itself(village: Village):
@@ -89,9 +90,9 @@ def test_the_order_of_arrival_is_no_matter(made):
             for who in (*turns, *(one for one in order for _ in left[one.public])):
                 if left[who.public]:
                     log.writer.ingest(pairs([left[who.public].pop(0)]), now_ms=NOW_MS + 1000)
-                    comparisons(log, digest_of())
-            piece = comparisons(log, digest_of())
+                    assert Comparisons(log, digest_of()).effects is not None
+            piece = Comparisons(log, digest_of()).effects
         with Log.open(Path(folder) / "whole.sqlite", NETWORK, trust=Trust()) as log:
             everything = [record for records in streams.values() for record in records]
             log.writer.ingest(pairs(everything), now_ms=NOW_MS + 1000)
-            assert comparisons(log, digest_of()) == piece
+            assert Comparisons(log, digest_of()).effects == piece
