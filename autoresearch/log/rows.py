@@ -74,6 +74,24 @@ class SignedRun(NamedTuple):
     withdrawn: bool
 
 
+class RunFacts(NamedTuple):
+    """What a run's row in the standings follows from, besides others' words; ``n`` is the number of its record.
+
+    ``valued``: it ended well with a value, and was not withdrawn. ``forked``: after a fork that no merge ended.
+    """
+
+    n: int
+    id: bytes
+    author: bytes
+    seq: int
+    time: int
+    task: bytes
+    budget: float
+    valued: bool
+    checkpoint: bytes | None
+    forked: bool
+
+
 class RunColumns(NamedTuple):
     """A run as a row of a table: ``n`` is the number of its record. Times are Unix ms, ``cpu_ms`` processor time."""
 
@@ -281,10 +299,14 @@ class YankRow(NamedTuple):
 
 
 class Revision(NamedTuple):
-    """How far a log has come: the record stored last, and how often something was taken out for the quota."""
+    """How far a log has come: the record stored last, and how often something was taken out for the quota.
+
+    ``failures`` counts the transactions of this connection that were undone.
+    """
 
     row: int
     drops: int
+    failures: int = 0
 
 
 class Said(NamedTuple):

@@ -265,23 +265,26 @@ CREATE TABLE pair(
 ) WITHOUT ROWID;
 CREATE INDEX pair_n ON pair(n, setting);
 
--- What is judged of runs that others measured, and of their parents; n is that of the run's record.
+-- What is judged of each run, one that was withdrawn too; n is that of its record. While n is in unsettled it is as before.
 CREATE TABLE standing(
     n INTEGER PRIMARY KEY,
     state TEXT NOT NULL,
     value REAL,
     error REAL,
-    runs INTEGER NOT NULL,
-    voters INTEGER NOT NULL,
+    runs INTEGER NOT NULL DEFAULT 0,
+    voters INTEGER NOT NULL DEFAULT 0,
     improvement REAL,
-    evaluated INTEGER NOT NULL,
-    repeated INTEGER NOT NULL,
-    compared INTEGER NOT NULL,
-    differing INTEGER NOT NULL,
-    unmeasured INTEGER NOT NULL,
-    failed INTEGER NOT NULL,
-    behind INTEGER NOT NULL,
-    uncounted INTEGER NOT NULL
+    evaluated INTEGER NOT NULL DEFAULT 0,
+    repeated INTEGER NOT NULL DEFAULT 0,
+    paired INTEGER NOT NULL DEFAULT 0,
+    differing INTEGER NOT NULL DEFAULT 0,
+    unmeasured INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    behind INTEGER NOT NULL DEFAULT 0,
+    uncounted INTEGER NOT NULL DEFAULT 0,
+    attested INTEGER NOT NULL DEFAULT 0, -- its author was when it signed; where trust names nobody all are
+    compared INTEGER NOT NULL DEFAULT 0  -- its value may be with others: its budget ranks, it is no copy, nor unverified
+                                         -- after a fork; on which hardware it ran is another question
 );
 -- Who verified these runs: of each participant the first verification of a stage and a round, as far as it counts.
 CREATE TABLE counted(

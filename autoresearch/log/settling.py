@@ -69,9 +69,7 @@ def settle(connection: sqlite3.Connection, touched: Touched) -> None:
     for author in {author for author, _ in touched.places} | touched.authors:
         touched.programs |= _settle_suspect(connection, author)
     for task in touched.tasks:
-        programs, runs = _settle_task(connection, task)
-        touched.programs |= programs
-        touched.said |= runs
+        touched.programs |= _settle_task(connection, task)
     _settle_programs(connection, touched.programs)
     settle_pairs(connection, touched.after, touched.shown)
     _unsettle(connection, touched)
@@ -127,22 +125,23 @@ def _settle_suspect(connection: sqlite3.Connection, author: bytes) -> set[Progra
     if after:
         connection.execute("INSERT INTO suspect VALUES(?, ?)", (author, after[0]))
     first = min(row[0] for row in (before, after) if row)
+    _note(connection, "SELECT n FROM run WHERE author = ? AND seq >= ?", (author, first))
+    _note_like(connection, _NAMED_BY, (author, first))
     query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE author = ? AND seq >= ?"
     return set(connection.execute(query, (author, first)).fetchall())
 
 
-def _settle_task(connection: sqlite3.Connection, task: bytes) -> tuple[set[Program], set[bytes]]:
-    """Note whether a task's rules and definition are known; where that has changed its programs and verified runs."""
+def _settle_task(connection: sqlite3.Connection, task: bytes) -> set[Program]:
+    """Note whether a task's rules and definition are known, and return the programs for which that changes."""
     before = connection.execute("SELECT rules, defined FROM ruled WHERE task = ?", (task,)).fetchone() or (0, 0)
     query = "SELECT EXISTS(SELECT 1 FROM rules WHERE task = ?1), EXISTS(SELECT 1 FROM task WHERE digest = ?1)"
     after = connection.execute(query, (task,)).fetchone()
     if before == after:
-        return set(), set()
+        return set()
     connection.execute("INSERT OR REPLACE INTO ruled VALUES(?, ?, ?)", (task, *after))
+    _note(connection, "SELECT n FROM record WHERE task = ? AND kind = 'run'", (task,))
     query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE task = ?"
-    programs = set(connection.execute(query, (task,)).fetchall()) if before[0] != after[0] else set()
-    query = "SELECT DISTINCT run FROM verification CROSS JOIN record ON record.id = run WHERE record.task = ?"
-    return programs, {run for (run,) in connection.execute(query, (task,))}
+    return set(connection.execute(query, (task,)).fetchall()) if before[0] != after[0] else set()
 
 
 # The runs of which verifications say something else since the record ?1: they came, or a commitment of a verifier did,
@@ -164,13 +163,53 @@ WHERE lineage.parent = ?1 AND EXISTS(SELECT 1 FROM verification WHERE run = chil
 """
 
 
+# The runs that records name, which says that their authors had seen them.
+_NAMED = """
+SELECT record.n FROM (
+    SELECT run AS id FROM mention WHERE n {0} UNION SELECT parent FROM lineage WHERE n {0}
+    UNION SELECT run FROM commitment WHERE n {0}) AS named CROSS JOIN record ON record.id = named.id
+"""
+_NAMED_BY = _NAMED.format("IN (SELECT n FROM record WHERE author = ?1 AND seq >= ?2)")
+# Of a device whose record comes late, the runs that its later records name: these may be older than they say.
+_NAMED_LATER = _NAMED.format("""IN (
+    SELECT n FROM record WHERE author = ?1 AND seq > ?2
+    AND time < (SELECT max(time) FROM record WHERE author = ?1 AND seq >= ?2 AND n > ?3))""")
+_NEW_OR_NAMED = f"SELECT n FROM run WHERE n > ?1 UNION {_NAMED.format('> ?1')}"  # noqa: S608
+# Which of several runs with one checkpoint is a copy follows from all of them, and from who had seen which.
+_LIKE = """
+SELECT other.n FROM (
+    SELECT DISTINCT run.task, run.checkpoint FROM ({}) AS changed CROSS JOIN run ON run.n = changed.n
+    WHERE run.checkpoint IS NOT NULL AND EXISTS(
+        SELECT 1 FROM run AS like WHERE like.task = run.task AND like.checkpoint = run.checkpoint AND like.n <> run.n)
+) AS shared CROSS JOIN run AS other ON other.task = shared.task AND other.checkpoint = shared.checkpoint
+"""
+
+
 def _unsettle(connection: sqlite3.Connection, touched: Touched) -> None:
     """Note which runs are to be judged again, and whether it changed who is who."""
     if touched.after is not None:
         touched.said.update(run for (run,) in connection.execute(SAID, (touched.after,)))
+        _note_like(connection, _NEW_OR_NAMED, (touched.after,))
+        firsts: dict[bytes, int] = {}
+        for author, seq in touched.places:
+            firsts[author] = min(seq, firsts.get(author, seq))
+        query = "SELECT 1 FROM record WHERE author = ? AND seq > ? AND n <= ? LIMIT 1"
+        for author, seq in firsts.items():
+            if connection.execute(query, (author, seq, touched.after)).fetchone():
+                _note_like(connection, _NAMED_LATER, (author, seq, touched.after))
     note_unsettled(connection, touched.said)
     if touched.people:
         connection.execute(_PEOPLE)
+
+
+def _note(connection: sqlite3.Connection, runs: str, values: tuple[object, ...]) -> None:
+    """Note that the runs whose numbers a query finds are to be judged again."""
+    connection.execute(f"INSERT OR IGNORE INTO unsettled {runs}", values)
+
+
+def _note_like(connection: sqlite3.Connection, runs: str, values: tuple[object, ...]) -> None:
+    """The same of the runs that share a checkpoint with one of those that a query finds."""
+    _note(connection, _LIKE.format(runs), values)
 
 
 def note_unsettled(connection: sqlite3.Connection, runs: set[bytes]) -> None:
@@ -325,7 +364,7 @@ def rebuild(connection: sqlite3.Connection) -> None:
         connection.execute(f"DROP {kind} IF EXISTS {name}")
     make_tables(connection, "schema.sql")
     connection.execute("DELETE FROM meta WHERE key IN ('weighed', 'trusted')")
-    touched = Touched(people=True, after=0)
+    touched = Touched(people=True)
     last = 0
     while batch := connection.execute(
         "SELECT n, raw, signature FROM record WHERE n > ? ORDER BY n LIMIT ?", (last, _BATCH)
@@ -339,6 +378,41 @@ def rebuild(connection: sqlite3.Connection) -> None:
         last = batch[-1][0]
     settle_all_strays(connection)
     settle(connection, touched)
+    settle_pairs(connection, 0, ())
+    put_off(connection, 0)
+
+
+def put_off(connection: sqlite3.Connection, after: int) -> None:
+    """Note that all runs that were stored after the record with this number are to be judged."""
+    _note(connection, "SELECT n FROM record WHERE n > ? AND kind = 'run'", (after,))
+    hold_places(connection, after)
+
+
+def hold_places(connection: sqlite3.Connection, after: int) -> None:
+    """Have rows of those runs after a record that are to be judged: until then they are just reported."""
+    connection.execute(
+        """INSERT OR IGNORE INTO standing(n, state) SELECT unsettled.n, 'reported'
+        FROM unsettled CROSS JOIN record ON record.n = unsettled.n
+        WHERE unsettled.n > ? AND record.kind = 'run'""",
+        (after,),
+    )
+
+
+def note_author(connection: sqlite3.Connection, author: bytes) -> None:
+    """Note that all runs of a device are to be judged again."""
+    _note(connection, "SELECT n FROM record INDEXED BY record_author_seq WHERE author = ? AND kind = 'run'", (author,))
+
+
+def note_like(connection: sqlite3.Connection) -> None:
+    """The same of all runs that share a checkpoint."""
+    _note(
+        connection,
+        """SELECT run.n FROM (
+            SELECT task, checkpoint FROM run INDEXED BY run_checkpoint WHERE checkpoint IS NOT NULL
+            GROUP BY task, checkpoint HAVING count(*) > 1
+        ) AS shared CROSS JOIN run ON run.task = shared.task AND run.checkpoint = shared.checkpoint""",
+        (),
+    )
 
 
 def _project(connection: sqlite3.Connection, numbered: Iterable[tuple[int, Record]], touched: Touched) -> None:
@@ -374,7 +448,10 @@ def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched:
     for table, author in WITHDRAWABLE.items():
         shown = tables.get(table, [])
         if withdrawals:
-            shown = [row for row in shown if not connection.execute(query, (row[1], row[author])).fetchone()]
+            hidden = [row for row in shown if connection.execute(query, (row[1], row[author])).fetchone()]
+            shown = [row for row in shown if row not in hidden]
+            if table == "run":
+                connection.executemany("INSERT OR IGNORE INTO unsettled VALUES(?)", [row[:1] for row in hidden])
         if shown:
             connection.executemany(INSERTS[table], shown)
         if table == "run":
@@ -385,6 +462,8 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
     """Take a record's rows out of the views that withdrawals affect."""
     query = "SELECT task, source_digest, budget FROM run WHERE n = ?"
     touched.programs.update(connection.execute(query, (n,)).fetchall())
+    _note(connection, "SELECT n FROM record WHERE n = ? AND kind = 'run'", (n,))
+    _note_like(connection, "SELECT ?1 AS n", (n,))
     touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
     forget_pairs(connection, n)
     for table in WITHDRAWABLE:
@@ -405,6 +484,7 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
     touched.people |= bool(gone)
     for n in gone:
         _unproject(connection, n, touched)
+        _note_like(connection, _NAMED.format("= ?1"), (n,))
         query = "SELECT run FROM verification WHERE n = ?1 UNION SELECT run FROM commitment WHERE n = ?1"
         runs = [run for (run,) in connection.execute(query, (n,))]
         _touch_programs_of(connection, runs, touched)
@@ -419,6 +499,8 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
             connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
     if gone:
         touched.said |= kin_of(connection, touched.records)
+        for place in touched.places:
+            _note_like(connection, _NAMED_BY, place)
     for target in targets:
         query = "SELECT n, raw, signature FROM record WHERE id = ? AND author = ?"
         for n, raw, signature in connection.execute(query, target).fetchall():
@@ -427,3 +509,4 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
             touched.tasks.update(row[2] for row in tables.get("task", []))  # type: ignore[misc]
             _show(connection, tables, touched)
             touched.shown.add(n)
+            _note_like(connection, "SELECT ?1 AS n", (n,))

@@ -73,7 +73,7 @@ MEANS = {
     "run.source": "the program as one text (“A program of several files”)",
     "run.source_digest": "the program's digest (“The dump of a program”)",
     "run.parent": "the run that it changes; null: none",
-    "run.base": "digest of the program whose settings `genome` changes, its own where it changes more; null: the task's",
+    "run.base": "digest of the program whose settings `genome` sets, its own where it changes more; null: the task's",
     "run.replicate": "0, and 1 and up for repetitions with other seeds",
     "run.seed": "follows from task, program and replicate (“What follows from what”)",
     "run.budget": "what it could spend, in the task's unit",

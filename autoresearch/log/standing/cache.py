@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from autoresearch.judging.states import Judgement, Report
-from autoresearch.log.log import Log
 from autoresearch.log.rows import Alike, CountedVerification, FraudRow, Revision, Said
 from autoresearch.log.settling import ABOUT_PEOPLE
 from autoresearch.log.tables.entries import FirstEntries
 from autoresearch.record.record import Record
 from autoresearch.trust.roster import Roster, Trust
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
 
 # Records of these kinds may change the participant behind any record, or the judgement of any run.
 ABOUT_ALL = frozenset({*ABOUT_PEOPLE, "merge", "task"})
@@ -278,8 +280,8 @@ def verified(log: Log) -> Collection[bytes]:
 
 
 def _is_another(before: Revision, now: Revision) -> bool:
-    """Whether records were removed since then, and not only added."""
-    return before.drops != now.drops or before.row > now.row
+    """Whether records were removed since then, or undone, and not only added."""
+    return before[1:] != now[1:] or before.row > now.row
 
 
 def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:

@@ -16,11 +16,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import commitment_digest
-from autoresearch.log.log import Log
 from autoresearch.log.rows import CommitmentRow, ProgramRow
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.cache import cache_of, cached, devices_of, roster_of
@@ -32,6 +31,9 @@ from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.text import plain_name
 from autoresearch.trust.roster import Roster
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
 
 
 @dataclass(frozen=True)

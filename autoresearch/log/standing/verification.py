@@ -5,10 +5,10 @@ It depends on the records and the trust list, never on a clock: a verification i
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
+from typing import TYPE_CHECKING
 
 from autoresearch.judging.committee import expected, is_chosen, network_rules, seeds
 from autoresearch.judging.scoring import TaskRules
@@ -26,15 +26,17 @@ from autoresearch.judging.states import (
     judge,
 )
 from autoresearch.judging.statistics import PAIRS, STANDARD_ERROR, Findings, allowance, difference_error, passes
-from autoresearch.log.log import Log
 from autoresearch.log.rows import CommitmentRow, CountedVerification
 from autoresearch.log.standing.cache import Cache, cache_of, cached, roster_of, verified
 from autoresearch.log.standing.context import commitment_of, committed_by, is_clocked, is_same_hardware
 from autoresearch.log.standing.precedence import bans, is_banned
-from autoresearch.log.standing.settled import note_whose_word_counts, settled, settled_verifications
+from autoresearch.log.standing.settled import settled, settled_verifications
 from autoresearch.record.kinds import Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD, RunState
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
 
 # The states of a run to whose reported value others came.
 # An improvement counts if it is at least this share of the noise over seeds.
@@ -43,8 +45,6 @@ MINIMUM_EFFECT_NOISES = 0.5
 _BEYOND = 1e100
 # Hardly any honest pairs are so many standard deviations of one run from the median of all verifiers.
 _APART_NOISES = 4.0
-# So many runs are settled in one transaction, unless its time is over before.
-_PIECE = 64
 # The judgement of a run without verifications.
 _UNHEARD = Judgement(RunState.REPORTED, None, None, 0, 0)
 _BANNED = _UNHEARD._replace(state=RunState.BANNED)
@@ -65,34 +65,6 @@ def find_judgement(log: Log, run_id: bytes) -> Judgement | None:
             return cache.judgements[run_id]
         record = log.records.find(run_id)
         return judged(log, record) if record is not None and isinstance(record.body, Run) else None
-
-
-def settle(log: Log, seconds: float) -> int:
-    """Judge runs that are to be judged again, for about so long, and return how many are left.
-
-    Each transaction is short, since writers wait for it. The caller has nothing else to do with ``log`` meanwhile.
-    """
-    note_whose_word_counts(log)
-    end = time.monotonic() + seconds
-    while runs := log.standings.unsettled(_PIECE):
-        with log.reader.snapshot():  # what takes long at first is read before writers have to wait
-            judge_soon(log, runs)
-        with log.writer.settling():
-            heard = verified(log)
-            judge_soon(log, runs)
-            done: dict[bytes, tuple[Judgement, Sequence[CountedVerification]]] = {}
-            for run in runs:
-                record = log.records.find(run) if run in heard else None
-                if record is not None and record.kind == "run":
-                    done[run] = judged(log, record), counted_verifications(log, record)
-                if time.monotonic() > end:
-                    runs = runs[: runs.index(run) + 1]
-                    break
-            log.standings.write(done)
-            log.standings.forget(set(runs) - done.keys())
-        if time.monotonic() > end:
-            break
-    return log.standings.count_unsettled()
 
 
 def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:

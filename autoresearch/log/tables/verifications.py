@@ -163,6 +163,11 @@ class Evidence:
         rows = self._reader.rows(_LIKE.format(what, condition.format("run")), row.task, shared)
         return [LikeRow(*one) for one in rows]
 
+    def with_checkpoint(self, task: bytes, checkpoint: bytes) -> list[LikeRow]:
+        """The runs on a task that left a checkpoint, in no order."""
+        query = _LIKE.format("checkpoint", _CHECKPOINT.format("run"))
+        return [LikeRow(*row) for row in self._reader.read(query, (task, checkpoint))]
+
     def taken_back(self) -> list[tuple[bytes, bytes, int, int]]:
         """The runs that were withdrawn with each commitment to measure them: run; its author, time and number."""
         return self._reader.rows(_TAKEN_BACK)
