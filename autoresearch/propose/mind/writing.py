@@ -134,7 +134,8 @@ def _sections(known: Known, task: Task) -> list[_Section]:
         _Section(
             "Effects",
             "Over pairs of a run and its parent: median change of the value when a constant is raised or a +patch is "
-            "added, its 95 % interval, in how many pairs it helped, how many runs failed. The surest help is first.",
+            "added, its 95 % interval, in how many pairs it helped. Then how many runs failed, if any. "
+            "The surest help is first.",
             [_effect_row(one) for one in known.effects],
         ),
         _Section("Latest runs", f"id, value, {change} The newest is first.", [_run_row(one) for one in known.recent]),
