@@ -14,11 +14,11 @@ from pathlib import Path
 from autoresearch.errors import UsageError
 from autoresearch.propose.mind.brief import answer_format, brief, fenced, file_names, plain_line
 from autoresearch.propose.mind.known import Attempt, Known, Said
-from autoresearch.propose.search.effects import Effect, failures
+from autoresearch.propose.search.effects import Effect
 from autoresearch.task.loading import MANIFEST, replace_file
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone
-from autoresearch.text import MAXIMIZE
+from autoresearch.text import MAXIMIZE, failures
 
 # The brief and the answer format fit into this, whatever the task.
 LEAST_BYTES = 4096
