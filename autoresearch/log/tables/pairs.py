@@ -11,7 +11,7 @@ from autoresearch.words import DOUBTED
 # A pair that differs in more settings says too little about each.
 CHANGES_MOST = 3
 # Of a setting so many pairs are read, the newest, of so many that are looked at.
-PAIRS_MOST = 200
+PAIRS_MOST = 100
 LOOKED_AT_MOST = 5_000
 # So many settings of a task are named: its program has fewer, but strangers may name any.
 SETTINGS_MOST = 1_000

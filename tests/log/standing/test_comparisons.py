@@ -60,7 +60,7 @@ def test_pairs_that_differ_in_much_or_in_the_program_too_say_nothing(village: Vi
     assert {name: pairs for name, (pairs, *_) in told(village).items()} == {"A": 1, "B": 1, "C": 1}
 
 
-def test_the_newest_200_pairs_count(village: Village):
+def test_the_newest_100_pairs_count(village: Village):
     first = village.run(1.9, "first", genome=BASE)
     for number in range(PAIRS_MOST + 3):
         village.run(2.5 if number < 3 else 1.5, f"{number}", parent=first, genome=BASE | {"LR": 1.0 + number})
