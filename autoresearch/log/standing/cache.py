@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
@@ -12,7 +11,6 @@ from weakref import WeakKeyDictionary
 from autoresearch.judging.states import Judgement, Report
 from autoresearch.log.rows import Alike, CountedVerification, FraudRow, Revision, Said
 from autoresearch.log.settling import ABOUT_PEOPLE
-from autoresearch.log.tables.entries import FirstEntries
 from autoresearch.record.record import Record
 from autoresearch.trust.roster import Roster, Trust
 
@@ -42,15 +40,6 @@ class Known(NamedTuple):
 
 
 @dataclass(slots=True)
-class Endings:
-    """How the runs on a task ended, up to the record ``row``: the count of each status, and the devices."""
-
-    row: int = 0
-    statuses: Counter[str] = field(default_factory=Counter)
-    authors: set[bytes] = field(default_factory=set)
-
-
-@dataclass(slots=True)
 class Chain:
     """The times of a device's records up to the number ``seq``.
 
@@ -75,10 +64,9 @@ class Cache:
     """Results for a log at ``revision``, under ``trust``; ``known`` by name, ``answers`` by question.
 
     ``kept`` are those that only some records change, by name; ``users`` has the names by what they were computed from.
-    ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task, ``chains`` by device. ``newest``
-    has the newest runs by task, up to a record. ``ledger`` is what participants were right and wrong about;
-    ``unentered`` are the runs that it lacks, ``unsettled`` those whose rows were looked for in vain. ``grown`` are
-    results that records only add to, up to a record.
+    ``discoveries`` are those up to the record ``discovered``; ``chains`` are by device. ``ledger`` is what participants
+    were right and wrong about; ``unentered`` are the runs that it lacks. ``grown`` are results that records only add
+    to, up to a record.
     """
 
     roster: Roster
@@ -86,18 +74,14 @@ class Cache:
     revision: Revision
     reports: dict[bytes, list[tuple[Record, Report]]] = field(default_factory=dict)
     judgements: dict[bytes, Judgement] = field(default_factory=dict)
-    counted: dict[bytes, Sequence[CountedVerification]] = field(default_factory=dict)
-    unsettled: set[bytes] = field(default_factory=set)
+    counted: dict[bytes, list[CountedVerification]] = field(default_factory=dict)
     frauds: list[FraudRow] = field(default_factory=list)
     checkpoints: Alike = field(default_factory=dict)
     discoveries: Alike = field(default_factory=dict)
     discovered: int = 0
-    endings: dict[bytes, Endings] = field(default_factory=dict)
     chains: dict[bytes, Chain] = field(default_factory=dict)
     heard: set[bytes] | None = None
     devices: set[bytes] | None = None
-    first_entries: dict[bytes, FirstEntries] = field(default_factory=dict)
-    newest: dict[bytes, tuple[int, list[tuple[int, bytes, bytes]]]] = field(default_factory=dict)
     ledger: object = None
     unentered: set[bytes] = field(default_factory=set)
     known: dict[str, Known] = field(default_factory=dict)
@@ -115,17 +99,16 @@ class Cache:
         runs = said.runs | said.parents | said.children if said else set()
         if said is None:
             self.heard = self.ledger = None
-            self.newest.clear()
             self.drop_all()
         elif self.heard is not None:
             self.heard |= said.runs | said.parents
         self.unentered |= runs
-        self.unsettled.clear()
-        for kept in (self.reports, self.judgements, self.counted):
-            if said is None or len(kept) > CACHED_MAX:
-                kept.clear()
-            for run in runs:
-                kept.pop(run, None)
+        self.judgements.clear()
+        self.counted.clear()
+        if said is None or len(self.reports) > CACHED_MAX:
+            self.reports.clear()
+        for run in runs:
+            self.reports.pop(run, None)
 
     def drop(self, changed: Iterable[Hashable]) -> None:
         """Forget the results that were computed from any of these, and those that were computed from such results."""
@@ -140,7 +123,6 @@ class Cache:
         """Forget all results by what they were computed from."""
         self.kept.clear()
         self.users.clear()
-        self.first_entries.clear()
         self.grown.clear()
 
 
@@ -281,21 +263,7 @@ def verified(log: Log) -> Collection[bytes]:
 
 def _is_another(before: Revision, now: Revision) -> bool:
     """Whether records were removed since then, or undone, and not only added."""
-    return before[1:] != now[1:] or before.row > now.row
-
-
-def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:
-    """The count of runs on a task by status, and the number of devices that published them."""
-    with log.reader.snapshot():
-        cache = cache_of(log)
-        known = cache.endings.setdefault(task, Endings())
-        row = cache.revision.row
-        if known.row < row:
-            for status, author, count in log.runs.endings(task, known.row, row):
-                known.statuses[status] += count
-                known.authors.add(author)
-            known.row = row
-        return dict(known.statuses), len(known.authors)
+    return (before.drops, before.failures) != (now.drops, now.failures) or before.row > now.row
 
 
 def signed_ms(log: Log, device: bytes, seq: int, time_ms: int) -> int:
@@ -314,14 +282,13 @@ def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
     frauds = len(cache.frauds)
     if "withdrawal" in kinds:
         cache.frauds, cache.checkpoints, cache.discoveries, cache.discovered = [], {}, {}, 0
-        cache.endings = {}
         _gather(log, cache, 0)
     else:  # any new record may be the parent that a run names
         _gather(log, cache, before)
     if kinds.intersection(ABOUT_PEOPLE):
         cache.roster = _roster(log, cache.trust)
     places = log.changes.places_after(before)
-    if kinds & ABOUT_ALL or len(cache.frauds) != frauds:
+    if kinds & ABOUT_ALL or len(cache.frauds) != frauds or cache.revision.settled != revision.settled:
         cache.forget(kinds)
     else:
         said = log.changes.said_after(before)
@@ -329,8 +296,6 @@ def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
         ran, claimed = log.changes.programs_after(before)
         named = set[Hashable]().union(*said, log.changes.named_after(before), ran)
         cache.drop(named | {("claim", digest) for digest in claimed})
-        for known in cache.first_entries.values():
-            known.forget([device for device, _ in places], ran)
     late = [device for device, seq in places if device in cache.chains and seq <= cache.chains[device].seq]
     for device in late:
         del cache.chains[device]
