@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
+from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
 from autoresearch.log.quota import Stored, drop, enforce
 from autoresearch.log.reader import COUNTS, SUSPECT
@@ -51,6 +52,7 @@ class Touched:
     said: set[bytes] = field(default_factory=set)  # runs of which something else is said, by their ids
     people: bool = False  # who is who, or who cheated
     after: int | None = None  # records with greater numbers are new
+    shown: set[int] = field(default_factory=set)  # older ones that are not withdrawn any more
 
 
 def settle(connection: sqlite3.Connection, touched: Touched) -> None:
@@ -59,12 +61,13 @@ def settle(connection: sqlite3.Connection, touched: Touched) -> None:
     What is judged of runs takes a trust list, so it is only noted which runs are to be judged again.
     """
     _settle_forks(connection, touched.places)
-    touched.people |= _settle_strays(connection, touched.records)
+    touched.people |= _settle_strays(connection, touched)
     for author in {author for author, _ in touched.places} | touched.authors:
         touched.programs |= _settle_suspect(connection, author)
     for task in touched.tasks:
         touched.programs |= _settle_task(connection, task)
     _settle_programs(connection, touched.programs)
+    settle_pairs(connection, touched.after, touched.shown)
     _unsettle(connection, touched)
 
 
@@ -80,13 +83,15 @@ def _settle_forks(connection: sqlite3.Connection, places: set[tuple[bytes, int]]
         connection.executemany("DELETE FROM fork WHERE author = ? AND seq = ?", whole)
 
 
-def _settle_strays(connection: sqlite3.Connection, records: set[bytes]) -> bool:
+def _settle_strays(connection: sqlite3.Connection, touched: Touched) -> bool:
     """Whether any came or went."""
     before = connection.total_changes
-    ids = [(record,) for record in records]
-    connection.executemany("DELETE FROM stray WHERE parent = ?", ids)
-    for joined, name in ((_ABOVE, "child"), (_BELOW, "above")):
-        connection.executemany(f"{_STRAY.format(joined)} AND {name}.id = ?", ids)
+    if connection.execute("SELECT EXISTS(SELECT 1 FROM stray)").fetchone()[0]:
+        gone = "DELETE FROM stray WHERE parent = ?1 AND NOT EXISTS(SELECT 1 FROM record WHERE id = ?1)"
+        connection.executemany(gone, [(record,) for record in touched.records])
+    if touched.after is not None:
+        for joined, name in ((_ABOVE, "child"), (_BELOW, "above")):
+            connection.execute(f"{_STRAY.format(joined)} AND {name}.n > ?", (touched.after,))
     return connection.total_changes != before
 
 
@@ -354,6 +359,7 @@ def rebuild(connection: sqlite3.Connection) -> None:
         last = batch[-1][0]
     settle_all_strays(connection)
     settle(connection, touched)
+    settle_pairs(connection, 0, ())
     put_off(connection, 0)
 
 
@@ -453,6 +459,7 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
         connection.execute(_ENDED, (*how, -1))
         connection.execute("DELETE FROM ending WHERE task = ? AND author = ? AND status = ? AND runs = 0", how)
     touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
+    forget_pairs(connection, n)
     for table in WITHDRAWABLE:
         connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (n,))  # noqa: S608
 
@@ -487,4 +494,5 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
             tables = _tables([(n, parse_stored(raw, signature))])
             touched.tasks.update(row[2] for row in tables.get("task", []))  # type: ignore[misc]
             _show(connection, tables, touched)
+            touched.shown.add(n)
             _note_like(connection, "SELECT ?1 AS n", (n,))
