@@ -151,15 +151,14 @@ def _listed(facts: _Facts, sign: float, *, clocked: bool) -> Listed:
 
 
 def _changes(changed: Iterable[_Changed]) -> dict[Course, list[Change]]:
-    """Which runs may lead by another value than before, or may no longer."""
+    """Which runs may lead by another value than before, or may no longer. Their hardware stays as it is."""
     found = defaultdict[Course, list[Change]](list)
     for facts, old, new in changed:
         for sure in (0, 1):
             was, now = (row and (row.sure if sure else row.claim) for row in (old, new))
-            if old and was is not None and (now is None or (new and old.hardware != new.hardware)):
-                found[Course(facts.task, old.hardware, sure)].append(Change(facts.time, facts.id, facts.n, None))
-            if new and now is not None and (was != now or (old and old.hardware != new.hardware)):
-                found[Course(facts.task, new.hardware, sure)].append(Change(facts.time, facts.id, facts.n, now))
+            row = new if now is not None else old
+            if was != now and row:
+                found[Course(facts.task, row.hardware, sure)].append(Change(facts.time, facts.id, facts.n, now))
     return found
 
 

@@ -30,7 +30,7 @@ VALUES = st.sampled_from([0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0])
 RUNS = st.lists(
     st.tuples(
         st.sampled_from(sorted(TASKS)),
-        st.integers(0, 200),
+        st.sampled_from([0, 1, 2, 3, 40, 41, 90, 200]),
         st.sampled_from(["ok", "ok", "ok", "ok", "crashed"]),
         VALUES,
         st.none() | NUMBERS,
@@ -172,6 +172,22 @@ def test_rows_are_those_of_one_pass_over_all_runs(monkeypatch, at_once: int, run
         if place % batch == 0 or place == len(steps):
             settle_listing(table.connection)
             assert table.dump() == table.plain()
+    table.connection.close()
+
+
+def test_what_two_runs_hid_leads_after_the_one_that_is_lost() -> None:
+    """At once the best is lost and one that was no candidate leads, but a better one after it was hidden."""
+    values = {0: 2.0, 1: 0.5, 2: 1.5, 3: 0.75}
+    table = Table([(b"a", n, "ok", values.get(n, 2.0), None, "one card") for n in range(14)])
+    for n in values:
+        table.come(n)
+        table.judge(n, "reported", None, None, True, n != 2)
+    settle_listing(table.connection)
+    assert [row[5] for row in table.dump()["frontier"]] == [0, 1]
+    table.judge(1, "refuted", None, None, True, True)
+    table.judge(2, "reported", None, None, True, True)
+    settle_listing(table.connection)
+    assert [row[5] for row in table.dump()["frontier"]] == [0, 2, 3]
     table.connection.close()
 
 
