@@ -20,7 +20,7 @@ from autoresearch.log.quota import ALL_DAYS, Stored, Unattested, bucket
 from autoresearch.log.reader import Reader
 from autoresearch.log.rows import Head, State, Verdict
 from autoresearch.log.schema import open_database
-from autoresearch.log.settling import discard, rebuild, store
+from autoresearch.log.settling import discard, note_settling, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
 from autoresearch.log.tables.devices import Claims, Devices
 from autoresearch.log.tables.entries import Entries
@@ -137,6 +137,7 @@ class Writer:
         self._refuse_read_only()
         with self._reader.lock, self._writing(durable=False), self._reader.pin():
             yield
+            note_settling(self._reader.connection)
 
     @contextmanager
     def _writing(self, *, durable: bool) -> Iterator[None]:
@@ -199,6 +200,7 @@ class Writer:
         self._refuse_read_only()
         with self._reader.lock, self._writing(durable=False):
             rebuild(self._reader.connection)
+            note_settling(self._reader.connection)
             self._settle(self._records.last_row())
 
     def _sealed(

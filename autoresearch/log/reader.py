@@ -20,7 +20,10 @@ PAGE = 500
 _KEPT_MAX = 100_000
 # What has more rows than this is read each time.
 _KEPT_EACH = 2_000
-_REVISION = "SELECT coalesce(max(n), 0), coalesce((SELECT value FROM meta WHERE key = 'drops'), 0) FROM record"
+_REVISION = """
+SELECT coalesce(max(n), 0), coalesce((SELECT value FROM meta WHERE key = 'drops'), 0),
+    coalesce((SELECT value FROM meta WHERE key = 'settled'), 0) FROM record
+"""
 
 
 def in_parts(keys: Collection[bytes], most: int = PAGE) -> Iterator[list[bytes]]:
@@ -91,8 +94,7 @@ class Reader:
             return self.pinned or self._revision()
 
     def _revision(self) -> Revision:
-        row, drops = self.read(_REVISION, ())[0]
-        return Revision(row, drops, self.failures)
+        return Revision._make((*self.read(_REVISION, ())[0], self.failures))
 
     def changed_elsewhere(self) -> bool:
         """Whether another process has changed the log since this was asked last."""

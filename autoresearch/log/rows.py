@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from autoresearch.judging.scoring import CountedRun
 from autoresearch.record.record import Record, Refusal
 
 
@@ -87,6 +86,10 @@ class RunFacts(NamedTuple):
     time: int
     task: bytes
     budget: float
+    source_digest: bytes
+    value: float
+    replicate: int
+    device: str
     valued: bool
     checkpoint: bytes | None
     forked: bool
@@ -160,39 +163,74 @@ class ProgramRow(NamedTuple):
     device: str
 
 
-class Bound(NamedTuple):
-    """What no selection of an entry's runs stands before: a rank, and the time and id of its first run."""
+# Task, source digest and budget.
+Program = tuple[bytes, bytes, float]
 
-    rank: float
+
+class Device(NamedTuple):
+    """A program at a budget, and a device that ran it."""
+
+    task: bytes
+    source_digest: bytes
+    budget: float
+    author: bytes
+
+
+class Entry(NamedTuple):
+    """A program as one device ran it: a row of the table ``entry``, where its columns are explained."""
+
+    task: bytes
+    source_digest: bytes
+    budget: float
+    author: bytes
+    vouch: int
+    hardware: str
+    n: int
     time: int
     first: bytes
+    runs: int
+    mean: float
+    rank: float | None
+    copy: bool
+    measured: int
+    place: int
 
 
 class EntryRow(NamedTuple):
-    """A program as one device ran it. No selection of ``runs`` stands before ``bound``.
+    """What says which of several entries of a program was the first; it has the fields of a published run."""
 
-    ``shared``: another device, whoever that is, has runs of it too.
-    """
-
-    task: bytes
-    source_digest: bytes
-    budget: float
     author: bytes
-    bound: Bound
-    shared: bool
-    runs: tuple[CountedRun, ...]
-
-
-class MeasuredRow(NamedTuple):
-    """A run that others measured, and the bound of its device's entry."""
-
-    run: bytes
+    vouch: int
+    hardware: str
     time: int
-    task: bytes
-    source_digest: bytes
-    budget: float
+    id: bytes
+    place: int
+
+
+class Place(NamedTuple):
+    """The place of one of a program's entries."""
+
     author: bytes
-    bound: Bound
+    vouch: int
+    hardware: str
+    place: int
+
+
+class DeviceRun(NamedTuple):
+    """A run with a value, as an entry is computed from it."""
+
+    time: int
+    id: bytes
+    value: float
+    author: bytes
+    replicate: int
+    device: str
+    n: int
+    state: str
+    attested: bool
+    forked: bool
+    checkers: int
+    checkpoint: bytes | None
 
 
 class ReplicateRow(NamedTuple):
@@ -301,11 +339,13 @@ class YankRow(NamedTuple):
 class Revision(NamedTuple):
     """How far a log has come: the record stored last, and how often something was taken out for the quota.
 
-    ``failures`` counts the transactions of this connection that were undone.
+    ``settled`` counts how often something was settled without a record, ``failures`` the transactions of this
+    connection that were undone.
     """
 
     row: int
     drops: int
+    settled: int = 0
     failures: int = 0
 
 

@@ -32,7 +32,8 @@ CREATE TABLE IF NOT EXISTS bucket(
     PRIMARY KEY(author, day)
 ) WITHOUT ROWID;
 
--- network: the id of the log's network. drops: how often stored records went.
+-- network: the id of the log's network. drops: how often stored records went. settled: how often something was settled
+-- without a record.
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 -- What a withdrawal by its author takes away: one row for a record.
@@ -235,20 +236,40 @@ CREATE TABLE program(
 ) WITHOUT ROWID;
 CREATE INDEX program_rank ON program(task, rank, first_time, first) WHERE rank IS NOT NULL;
 
--- A program at a budget by one device, with all that orders it: of many with one value only the first are read.
+-- A program at a budget by one device, on one hardware where the budget is time, under the trust list of the standings.
 CREATE TABLE entry(
     task BLOB NOT NULL,
     source_digest BLOB NOT NULL,
     budget REAL NOT NULL,
     author BLOB NOT NULL,
-    bound REAL,                -- none of its ranks is below
+    vouch INTEGER NOT NULL,    -- 1: by runs that it signed while it was attested, 0: by others, 2: by the former and those
+                               -- after a fork that nobody verified, where there are any
+    hardware TEXT NOT NULL,
+    n INTEGER NOT NULL,        -- of the first of these runs
     time INTEGER NOT NULL,
     first BLOB NOT NULL,
-    measured INTEGER NOT NULL, -- how many devices measured one of its runs
+    runs INTEGER NOT NULL,
+    mean REAL NOT NULL,
+    rank REAL,
+    copy INTEGER NOT NULL,     -- another participant published the model of the first before
+    measured INTEGER NOT NULL, -- how many attested participants measured one of its runs
+    place INTEGER NOT NULL,    -- a sum. 1: it published the program first, by what counts, 2: with unverified runs after a
+                               -- fork, 4: it did, and no attested participant did
+    PRIMARY KEY(task, source_digest, budget, author, vouch, hardware)
+) WITHOUT ROWID;
+CREATE INDEX entry_place ON entry(task, hardware, place, rank, time, first)
+    WHERE place > 0 AND rank IS NOT NULL AND copy = 0;
+CREATE INDEX entry_author ON entry(task, author, rank, time, first) WHERE rank IS NOT NULL AND copy = 0;
+CREATE INDEX entry_measured ON entry(task, hardware, rank, time, first)
+    WHERE measured > 0 AND rank IS NOT NULL AND copy = 0;
+-- Entries that are to be computed again, and which of a program is the first.
+CREATE TABLE unranked(
+    task BLOB NOT NULL,
+    source_digest BLOB NOT NULL,
+    budget REAL NOT NULL,
+    author BLOB NOT NULL,
     PRIMARY KEY(task, source_digest, budget, author)
 ) WITHOUT ROWID;
-CREATE INDEX entry_bound ON entry(task, author, bound, time, first) WHERE bound IS NOT NULL;
-CREATE INDEX entry_measured ON entry(task, bound, time, first) WHERE bound IS NOT NULL AND measured > 0;
 
 -- The settings in which a run differs from its parent, by the time of the run: one row for each.
 CREATE TABLE pair(
@@ -283,6 +304,7 @@ CREATE TABLE standing(
     failed INTEGER NOT NULL DEFAULT 0,
     behind INTEGER NOT NULL DEFAULT 0,
     uncounted INTEGER NOT NULL DEFAULT 0,
+    checkers INTEGER NOT NULL DEFAULT 0, -- attested participants that published a measurement, whether or not it counts
     attested INTEGER NOT NULL DEFAULT 0, -- its author was when it signed; where trust names nobody all are
     compared INTEGER NOT NULL DEFAULT 0  -- its value may be with others: its budget ranks, it is no copy, nor unverified
                                          -- after a fork; on which hardware it ran is another question

@@ -1,6 +1,6 @@
 """Records into tables and out of them again: everything that one transaction changes.
 
-With it what is computed from several records: forks, which runs come after one, strays, programs, devices' entries.
+With it what is computed from several records: forks, which runs come after one, strays, programs.
 That is computed anew from the tables for whatever was touched, so that it is a function of the records kept and not of
 the way they came in.
 """
@@ -8,32 +8,27 @@ the way they came in.
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank, rank_bound
+from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
 from autoresearch.log.listing import settle_listing
 from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
 from autoresearch.log.quota import Stored, drop, enforce
+from autoresearch.log.reader import COUNTS, SUSPECT
 from autoresearch.log.schema import make_tables
 from autoresearch.record.kinds import task_of_body
 from autoresearch.record.record import Network, Record, parse_stored
 
 Program = tuple[bytes, bytes, float]  # task, source digest, budget
-# What none of its ranks is below, time and id of its first run, and how many devices measured one of its runs.
-Entry = tuple[float | None, int, bytes, int]
 
 # After a fork that no merge ended a run counts only when others verified it. Who counts is not known here: a program,
-# which is everybody's word, leaves such runs out, an entry has them all.
-_COUNTED = """
-SELECT run.time, run.id, run.value, run.author, run.replicate, run.device, '', NULL, suspect.author IS NOT NULL,
-    (SELECT count(DISTINCT author) FROM verification WHERE verification.run = run.id)
-FROM run
-LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq
-WHERE run.task = ? AND run.source_digest = ? AND run.budget = ? AND run.status = 'ok' AND run.value IS NOT NULL
-"""
+# which is everybody's word, leaves such runs out.
+_COUNTED = f"""
+SELECT run.time, run.id, run.value, run.author, run.replicate, run.device FROM run {SUSPECT}
+WHERE run.task = ? AND run.source_digest = ? AND run.budget = ? AND {COUNTS} AND suspect.author IS NULL
+"""  # noqa: S608
 # A run whose parent is on another task: the lineage is made up. Whether the run was withdrawn does not matter.
 _STRAY = """
 INSERT OR IGNORE INTO stray SELECT child.n, lineage.parent FROM {} WHERE above.task IS NOT child.task
@@ -186,6 +181,15 @@ SELECT other.n FROM (
 """
 
 
+_RIVALS = """
+SELECT DISTINCT run.task, run.source_digest, run.budget, run.author
+FROM ({}) AS changed CROSS JOIN run ON run.n = changed.n
+WHERE EXISTS(
+    SELECT 1 FROM entry WHERE entry.task = run.task AND entry.source_digest = run.source_digest
+    AND entry.budget = run.budget AND entry.author <> run.author)
+"""
+
+
 def _unsettle(connection: sqlite3.Connection, touched: Touched) -> None:
     """Note which runs are to be judged again, and whether it changed who is who."""
     if touched.after is not None:
@@ -209,8 +213,12 @@ def _note(connection: sqlite3.Connection, runs: str, values: tuple[object, ...])
 
 
 def _note_like(connection: sqlite3.Connection, runs: str, values: tuple[object, ...]) -> None:
-    """The same of the runs that share a checkpoint with one of those that a query finds."""
+    """Note what may change when it does which of several runs was first: of those that a query finds and others.
+
+    Runs that share a checkpoint are judged again, programs of several devices ranked again.
+    """
     _note(connection, _LIKE.format(runs), values)
+    connection.execute(f"INSERT OR IGNORE INTO unranked {_RIVALS.format(runs)}", values)
 
 
 def note_unsettled(connection: sqlite3.Connection, runs: set[bytes]) -> None:
@@ -227,55 +235,20 @@ def kin_of(connection: sqlite3.Connection, runs: Iterable[bytes]) -> set[bytes]:
 def _settle_programs(connection: sqlite3.Connection, programs: set[Program]) -> None:
     rules: dict[bytes, TaskRules | None] = {}
     gone, there = [], []
-    left: list[tuple[bytes, bytes, float, bytes]] = []
-    entered: list[tuple[object, ...]] = []
     for program in programs:
         task, _, budget = program
         if task not in rules:
             rules[task] = rules_of(connection, task)
         ruling = rules[task]
-        ranking = ruling if ruling and ruling.ranks(budget) else None
-        found = [(CountedRun(*row[:-1]), row[-1]) for row in connection.execute(_COUNTED, program)]
-        runs = [run for run, _ in found]
-        before, after = _entries_before(connection, program), _entries(found, ranking)
-        left += [(*program, author) for author in before.keys() - after.keys()]
-        entered += [(*program, author, *entry) for author, entry in after.items() if before.get(author) != entry]
-        pooled = pool((run for run in runs if not run.forked), clocked=bool(ruling and ruling.clocked))
+        runs = (CountedRun(*row) for row in connection.execute(_COUNTED, program))
+        pooled = pool(runs, clocked=bool(ruling and ruling.clocked))
         if pooled is None:
             gone.append(program)
             continue
-        ranked = rank(pooled.mean, pooled.runs, ranking) if ranking else None
+        ranked = rank(pooled.mean, pooled.runs, ruling) if ruling and ruling.ranks(budget) else None
         there.append((*program, pooled.runs, pooled.mean, pooled.first.id, pooled.first.time, ranked))
     connection.executemany("DELETE FROM program WHERE task = ? AND source_digest = ? AND budget = ?", gone)
     connection.executemany("INSERT OR REPLACE INTO program VALUES(?, ?, ?, ?, ?, ?, ?, ?)", there)
-    statement = "DELETE FROM entry WHERE task = ? AND source_digest = ? AND budget = ? AND author = ?"
-    connection.executemany(statement, left)
-    connection.executemany("INSERT OR REPLACE INTO entry VALUES(?, ?, ?, ?, ?, ?, ?, ?)", entered)
-
-
-def _entries_before(connection: sqlite3.Connection, program: Program) -> dict[bytes, Entry]:
-    """Which devices had entries for a program."""
-    query = """
-    SELECT author, bound, time, first, measured FROM entry WHERE task = ? AND source_digest = ? AND budget = ?
-    """
-    return {row[0]: row[1:] for row in connection.execute(query, program)}
-
-
-def _entries(runs: Iterable[tuple[CountedRun, int]], ranking: TaskRules | None) -> dict[bytes, Entry]:
-    """Which devices have entries for a program, by its runs, each with the number of devices that measured it.
-
-    Whose word counts is not known here: that depends on whom a network trusts, and may change with a late attestation.
-    So an entry says how well the device can stand at best, whichever of its runs count.
-    """
-    by_author: defaultdict[bytes, list[tuple[CountedRun, int]]] = defaultdict(list)
-    for run, measured in runs:
-        by_author[run.author].append((run, measured))
-    found: dict[bytes, Entry] = {}
-    for author, records in by_author.items():
-        first, _ = min(records)
-        bound = rank_bound((run.value for run, _ in records), ranking) if ranking else None
-        found[author] = (bound, first.time, first.id, max(measured for _, measured in records))
-    return found
 
 
 def rules_of(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:
@@ -292,7 +265,7 @@ def rules_in(row: tuple[str, float, float, int, int]) -> TaskRules:
 
 _BATCH = 1000
 _COUNTED_IN_META = "INSERT INTO meta VALUES('{}', 1) ON CONFLICT DO UPDATE SET value = value + 1"
-_DROPS, _PEOPLE = _COUNTED_IN_META.format("drops"), _COUNTED_IN_META.format("people")
+_DROPS, _PEOPLE, _SETTLED = (_COUNTED_IN_META.format(name) for name in ("drops", "people", "settled"))
 # Kinds of records that say who is who. A withdrawal may take one of them back.
 ABOUT_PEOPLE = ("identity", "attestation", "admission", "withdrawal")
 
@@ -340,6 +313,11 @@ def discard(connection: sqlite3.Connection, over: list[Stored], last: int) -> No
     settle(connection, touched)
     if any(stored[0] <= last for stored in over):
         connection.execute(_DROPS)
+
+
+def note_settling(connection: sqlite3.Connection) -> None:
+    """Note that answers may change although no record came."""
+    connection.execute(_SETTLED)
 
 
 def _touched_by(records: Iterable[Stored]) -> Touched:
@@ -406,7 +384,7 @@ def note_author(connection: sqlite3.Connection, author: bytes) -> None:
 
 
 def note_like(connection: sqlite3.Connection) -> None:
-    """The same of all runs that share a checkpoint."""
+    """Note what may change wherever several runs have one checkpoint, or several devices one program."""
     _note(
         connection,
         """SELECT run.n FROM (
@@ -414,6 +392,10 @@ def note_like(connection: sqlite3.Connection) -> None:
             GROUP BY task, checkpoint HAVING count(*) > 1
         ) AS shared CROSS JOIN run ON run.task = shared.task AND run.checkpoint = shared.checkpoint""",
         (),
+    )
+    connection.execute(
+        """INSERT OR IGNORE INTO unranked SELECT task, source_digest, budget, min(author) FROM entry
+        GROUP BY task, source_digest, budget HAVING min(author) <> max(author)"""
     )
 
 
@@ -432,7 +414,6 @@ def _project(connection: sqlite3.Connection, numbered: Iterable[tuple[int, Recor
         if found:
             _unproject(connection, found[0], touched)
     _show(connection, tables, touched)
-    _touch_programs_of(connection, (row[2] for row in tables.get("verification", [])), touched)
 
 
 def _tables(numbered: Iterable[tuple[int, Record]]) -> dict[str, list[Row]]:
@@ -466,17 +447,12 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
     touched.programs.update(connection.execute(query, (n,)).fetchall())
     _note(connection, "SELECT n FROM record WHERE n = ? AND kind = 'run'", (n,))
     _note_like(connection, "SELECT ?1 AS n", (n,))
+    insert = "INSERT OR IGNORE INTO unranked SELECT task, source_digest, budget, author FROM run WHERE n = ?"
+    connection.execute(insert, (n,))
     touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
     forget_pairs(connection, n)
     for table in WITHDRAWABLE:
         connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (n,))  # noqa: S608
-
-
-def _touch_programs_of(connection: sqlite3.Connection, runs: Iterable[object], touched: Touched) -> None:
-    """The programs of runs of which something was measured; those that come later are touched then."""
-    query = "SELECT task, source_digest, budget FROM run WHERE n = (SELECT n FROM record WHERE id = ?)"
-    for run in runs:
-        touched.programs.update(connection.execute(query, (run,)).fetchall())
 
 
 def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touched) -> None:
@@ -489,7 +465,6 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
         _note_like(connection, _NAMED.format("= ?1"), (n,))
         query = "SELECT run FROM verification WHERE n = ?1 UNION SELECT run FROM commitment WHERE n = ?1"
         runs = [run for (run,) in connection.execute(query, (n,))]
-        _touch_programs_of(connection, runs, touched)
         touched.said.update(runs)
         touched.said.update(run for (run,) in connection.execute("SELECT parent FROM lineage WHERE n = ?", (n,)))
         targets.update(connection.execute("SELECT target, author FROM withdrawal WHERE n = ?", (n,)).fetchall())

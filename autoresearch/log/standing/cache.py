@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 from autoresearch.judging.states import Judgement, Report
 from autoresearch.log.rows import Alike, CountedVerification, FraudRow, Revision, Said
 from autoresearch.log.settling import ABOUT_PEOPLE
-from autoresearch.log.tables.entries import FirstEntries
 from autoresearch.record.record import Record
 from autoresearch.trust.roster import Roster, Trust
 
@@ -77,8 +76,7 @@ class Cache:
     ``kept`` are those that only some records change, by name; ``users`` has the names by what they were computed from.
     ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task, ``chains`` by device. ``newest``
     has the newest runs by task, up to a record. ``ledger`` is what participants were right and wrong about;
-    ``unentered`` are the runs that it lacks, ``unsettled`` those whose rows were looked for in vain. ``grown`` are
-    results that records only add to, up to a record.
+    ``unentered`` are the runs that it lacks. ``grown`` are results that records only add to, up to a record.
     """
 
     roster: Roster
@@ -86,8 +84,7 @@ class Cache:
     revision: Revision
     reports: dict[bytes, list[tuple[Record, Report]]] = field(default_factory=dict)
     judgements: dict[bytes, Judgement] = field(default_factory=dict)
-    counted: dict[bytes, Sequence[CountedVerification]] = field(default_factory=dict)
-    unsettled: set[bytes] = field(default_factory=set)
+    counted: dict[bytes, list[CountedVerification]] = field(default_factory=dict)
     frauds: list[FraudRow] = field(default_factory=list)
     checkpoints: Alike = field(default_factory=dict)
     discoveries: Alike = field(default_factory=dict)
@@ -96,7 +93,6 @@ class Cache:
     chains: dict[bytes, Chain] = field(default_factory=dict)
     heard: set[bytes] | None = None
     devices: set[bytes] | None = None
-    first_entries: dict[bytes, FirstEntries] = field(default_factory=dict)
     newest: dict[bytes, tuple[int, list[tuple[int, bytes, bytes]]]] = field(default_factory=dict)
     ledger: object = None
     unentered: set[bytes] = field(default_factory=set)
@@ -120,12 +116,12 @@ class Cache:
         elif self.heard is not None:
             self.heard |= said.runs | said.parents
         self.unentered |= runs
-        self.unsettled.clear()
-        for kept in (self.reports, self.judgements, self.counted):
-            if said is None or len(kept) > CACHED_MAX:
-                kept.clear()
-            for run in runs:
-                kept.pop(run, None)
+        self.judgements.clear()
+        self.counted.clear()
+        if said is None or len(self.reports) > CACHED_MAX:
+            self.reports.clear()
+        for run in runs:
+            self.reports.pop(run, None)
 
     def drop(self, changed: Iterable[Hashable]) -> None:
         """Forget the results that were computed from any of these, and those that were computed from such results."""
@@ -140,7 +136,6 @@ class Cache:
         """Forget all results by what they were computed from."""
         self.kept.clear()
         self.users.clear()
-        self.first_entries.clear()
         self.grown.clear()
 
 
@@ -281,7 +276,7 @@ def verified(log: Log) -> Collection[bytes]:
 
 def _is_another(before: Revision, now: Revision) -> bool:
     """Whether records were removed since then, or undone, and not only added."""
-    return before[1:] != now[1:] or before.row > now.row
+    return (before.drops, before.failures) != (now.drops, now.failures) or before.row > now.row
 
 
 def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:
@@ -321,7 +316,7 @@ def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
     if kinds.intersection(ABOUT_PEOPLE):
         cache.roster = _roster(log, cache.trust)
     places = log.changes.places_after(before)
-    if kinds & ABOUT_ALL or len(cache.frauds) != frauds:
+    if kinds & ABOUT_ALL or len(cache.frauds) != frauds or cache.revision.settled != revision.settled:
         cache.forget(kinds)
     else:
         said = log.changes.said_after(before)
@@ -329,8 +324,6 @@ def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
         ran, claimed = log.changes.programs_after(before)
         named = set[Hashable]().union(*said, log.changes.named_after(before), ran)
         cache.drop(named | {("claim", digest) for digest in claimed})
-        for known in cache.first_entries.values():
-            known.forget([device for device, _ in places], ran)
     late = [device for device, seq in places if device in cache.chains and seq <= cache.chains[device].seq]
     for device in late:
         del cache.chains[device]

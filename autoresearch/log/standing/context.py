@@ -198,7 +198,7 @@ def _is_others_run(log: Log, source: str, own: frozenset[bytes]) -> bool:
     digest = source_digest(source)
     tasks = {(row.digest, row.budget) for row in log.tasks.all() if row.budget is not None}
     return any(
-        log.programs.find(task, digest, budget) is not None and not log.entries.entrants(task, digest, budget, own)
+        log.programs.find(task, digest, budget) is not None and not log.programs.is_of(task, digest, budget, own)
         for task, budget in tasks
     )
 

@@ -27,11 +27,11 @@ from autoresearch.log.standing.answers import (
     RunView,
     TaskStatistics,
 )
-from autoresearch.log.standing.bases import Placed, backed, judged_rows, place
-from autoresearch.log.standing.cache import endings_of, in_snapshot, kept, roster_of, verified
+from autoresearch.log.standing.bases import Placed, in_state, judged_rows, place, verified_programs
+from autoresearch.log.standing.cache import endings_of, in_snapshot, kept, roster_of
 from autoresearch.log.standing.context import TrustContext, comparing, participant_of, trust_context
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
-from autoresearch.log.standing.precedence import bans, copies, same_models
+from autoresearch.log.standing.precedence import copies, same_models
 from autoresearch.log.standing.ranking import program_as_reported, unvouched, vouched
 from autoresearch.log.standing.verdicts import verdict_of
 from autoresearch.log.standing.verification import find_judgement, judge_soon, judgement, state_of
@@ -243,9 +243,7 @@ def run_view(log: Log, stored: StoredRun) -> RunView:
 
 def wants_retest(log: Log, parent: bytes | None) -> bool:
     """Whether a run builds on one that was found false."""
-    if parent is None or not (parent in verified(log) or parent in bans(log).frauds):
-        return False  # nobody can have found anything
-    found = find_judgement(log, parent)
+    found = find_judgement(log, parent) if parent is not None else None
     return found is not None and found.state in FALSE_VALUE
 
 
@@ -304,8 +302,9 @@ def board(log: Log, task: bytes, here: TrustContext, *, limit: int) -> list[Prog
 
 
 def _sections(log: Log, task: bytes, here: TrustContext, limit: int) -> dict[BoardSection, Sequence[Placed]]:
-    confirmed = backed(log, task, here, RunState.CONFIRMED)[:limit]
-    waiting = backed(log, task, here, RunState.PROVISIONAL)[:limit] if here.verifying else []
+    found = verified_programs(log, task, here)
+    confirmed = in_state(log, task, found, RunState.CONFIRMED)[:limit]
+    waiting = in_state(log, task, found, RunState.PROVISIONAL)[:limit] if here.verifying else []
     failed: list[Placed] = []
     seen = {(placed.row.source_digest, placed.row.budget) for placed in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more

@@ -13,13 +13,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from autoresearch.log.rows import RunFacts
-from autoresearch.log.standing.cache import roster_of, verified
-from autoresearch.log.standing.precedence import copied_models
+from autoresearch.judging.states import Judgement
+from autoresearch.log.rows import Device, RunFacts
+from autoresearch.log.standing.cache import roster_of
+from autoresearch.log.standing.placing import add_new, place
+from autoresearch.log.standing.precedence import bans, copied_models
 from autoresearch.log.standing.settled import is_trusted, is_weighed, weigh
-from autoresearch.log.standing.verification import counted_verifications, judge_soon, judged, judging
+from autoresearch.log.standing.verification import checkers_of, count_verifications, judge_now
 from autoresearch.log.tables.standings import Settled
-from autoresearch.words import UPHELD
+from autoresearch.words import UPHELD, RunState
 
 if TYPE_CHECKING:
     from autoresearch.log.log import Log
@@ -29,7 +31,9 @@ AT_ONCE = 50
 # Of so few people it is found in the transaction of a record about one of them what that changes.
 _PEOPLE = 100
 # So many runs are settled in one transaction, and of those that somebody verified so many, unless time is over before.
-_PIECE, _JUDGED = 500, 64
+_PIECE, _JUDGED = 100, 50
+# And so many programs by devices are ranked in one.
+_PLACED = 50
 
 
 def settle_stored(log: Log, after: int) -> None:
@@ -40,11 +44,16 @@ def settle_stored(log: Log, after: int) -> None:
                 log.standings.put_off(after)
                 return
             weigh(log)
-        log.standings.write(list(_settled(log, log.standings.new_runs(after), heard=False)))
+        new = log.standings.new_runs(after)
+        rows = list(_settled(log, new, heard=False))
+        log.standings.write(rows)
+        devices = add_new(log, new, rows)
         if len(runs := log.standings.unsettled(AT_ONCE + 1)) > AT_ONCE:
             log.standings.hold_places(after)
         else:
-            _settle(log, runs, math.inf)
+            devices += _settle(log, runs, math.inf)
+        devices += log.entries.unranked(AT_ONCE)
+        place(log, dict.fromkeys(devices))
 
 
 def settle(log: Log, seconds: float) -> int:
@@ -58,39 +67,49 @@ def settle(log: Log, seconds: float) -> int:
     end = time.monotonic() + seconds
     while runs := log.standings.unsettled(_PIECE):
         with log.reader.snapshot():  # what takes long at first is read before writers have to wait
-            heard = verified(log)
-            judge_soon(log, [run for run in runs if run in heard][:_JUDGED])
+            heard = log.standings.heard(runs)
+            log.verifications.read_ahead([run for run in runs if run in heard][:_JUDGED])
         with log.writer.settling():
-            _settle(log, runs, end)
+            place(log, dict.fromkeys(_settle(log, runs, end)))
         if time.monotonic() > end:
             break
-    return log.standings.count_unsettled()
+    while devices := log.entries.unranked(_PLACED):
+        if time.monotonic() > end:
+            break
+        with log.writer.settling():
+            place(log, devices)
+    return log.standings.count_unsettled() + log.entries.count_unranked()
 
 
-def _settle(log: Log, runs: Sequence[bytes], end: float) -> None:
-    """Settle runs: all that nobody verified, of the others a part, unless time is over before; at least one."""
-    heard, facts = verified(log), log.standings.facts(runs)
+def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
+    """Settle runs: all that nobody verified, of the others a part, unless time is over before; at least one.
+
+    Returns the programs by devices that this changes.
+    """
+    heard, facts = log.standings.heard(runs), log.standings.facts(runs)
     log.standings.forget(set(runs) - {run.id for run in facts})
-    log.standings.write(list(_settled(log, [run for run in facts if run.id not in heard], heard=False)))
+    unheard = [run for run in facts if run.id not in heard]
+    log.standings.write(list(_settled(log, unheard, heard=False)))
     some = [run for run in facts if run.id in heard][:_JUDGED]
-    judge_soon(log, [run.id for run in some])
+    log.verifications.read_ahead([run.id for run in some])
     done = []
     for row in _settled(log, some, heard=True):
         done.append(row)
         if time.monotonic() > end:
             break
     log.standings.write(done)
+    shown = [run for run in (*unheard, *some[: len(done)]) if run.valued]
+    return [Device(run.task, run.source_digest, run.budget, run.author) for run in shown]
 
 
 def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Settled]:
     """Rows of runs that somebody verified, or of runs that nobody did."""
-    judge, voter, named = judging(log), roster_of(log).voter, log.trust.names_anybody
+    voter, named = roster_of(log).voter, log.trust.names_anybody
     rules = cache(log.tasks.rules)
     copied = cache(lambda task, checkpoint: copied_models(log, task, checkpoint))
     for run in runs:
         record = log.records.get(run.id) if heard else None
-        found = judged(log, record) if record else judge(run.id, run.author, run.time, run.seq)
-        ruling = rules(run.task)
+        found, ruling = judge_now(log, record) if record else _unheard(log, run), rules(run.task)
         compared = bool(
             run.valued
             and ruling is not None
@@ -99,4 +118,18 @@ def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Set
             and (run.checkpoint is None or run.id not in copied(run.task, run.checkpoint))
         )
         attested = voter(run.author, run.time).attested if named else True
-        yield Settled(run.n, found, counted_verifications(log, record) if record else (), attested, compared)
+        counted = list(count_verifications(log, record, found.state)) if record else ()
+        checkers = len(checkers_of(log, run.id)) if record else 0
+        yield Settled(run.n, found, counted, checkers, attested, compared)
+
+
+def _unheard(log: Log, run: RunFacts) -> Judgement:
+    """What is judged of a run that nobody verified."""
+    banned, state = bans(log), RunState.REPORTED
+    if run.id in banned.frauds:
+        state = RunState.FRAUD
+    elif banned.by_key and banned.cover(
+        roster_of(log).voter(run.author, run.time).voter, run.time, device=run.author, seq=run.seq
+    ):
+        state = RunState.BANNED
+    return Judgement(state, None, None, 0, 0)

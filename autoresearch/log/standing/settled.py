@@ -1,54 +1,22 @@
-"""Verdicts that are kept as rows: judged once, when records arrive or when other verifications count, then read.
-
-A row says what follows from the records and from the trust list by which it was made. Where a reader has another
-list, or knows of people whom it did not know then, the two are compared first: the runs for which that makes a
-difference are judged anew, all others are read. So no answer depends on how far the settling has come.
-"""
+"""Whose word counts: what decides it for each key, and which runs are to be judged again where that changes."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from autoresearch.judging.committee import network_rules
-from autoresearch.judging.states import Judgement
-from autoresearch.log.rows import CountedVerification
-from autoresearch.log.standing.cache import cached, roster_of
+from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.precedence import bans
 from autoresearch.log.tables.standings import EVERYBODY, Weights
 from autoresearch.trust.roster import Trust
 
 if TYPE_CHECKING:
     from autoresearch.log.log import Log
-
-
-def settled(log: Log, runs: Iterable[bytes]) -> dict[bytes, Judgement]:
-    """What is judged of those of these runs whose rows hold. Nothing of it is computed here."""
-    with log.reader.snapshot():
-        if log.standings.weighed_by()[0] is None:
-            return {}
-        changed = cached(log, "outweighed", lambda: _outweighed(log), by=())
-        return dict(log.standings.of([run for run in runs if run not in changed]))
-
-
-def settled_verifications(log: Log, runs: Iterable[bytes]) -> dict[bytes, list[CountedVerification]]:
-    """The verifications that count of those of these runs whose rows hold."""
-    with log.reader.snapshot():
-        found: dict[bytes, list[CountedVerification]] = {run: [] for run in settled(log, runs)}
-        for run, one in log.standings.verifications_of(list(found)):
-            found[run].append(one)
-        return found
-
-
-def _outweighed(log: Log) -> set[bytes]:
-    """The runs whose rows follow from others' verifications than count here."""
-    if is_weighed(log):
-        return set()
-    return changed_runs(log, log.standings.weights(), weights_of(log))
 
 
 def weights_of(log: Log) -> Weights:
@@ -114,4 +82,4 @@ def weigh(log: Log) -> None:
 
 def is_settled(log: Log) -> bool:
     """Whether nothing is to be judged again."""
-    return is_weighed(log) and not log.standings.count_unsettled()
+    return is_weighed(log) and not (log.standings.count_unsettled() or log.entries.count_unranked())

@@ -10,14 +10,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from autoresearch.judging.scoring import CountedRun
 from autoresearch.log.log import Log
 from autoresearch.log.rows import HistoryRow
-from autoresearch.log.standing.bases import CHECKING_AUTHORS, Placed, checked, is_possible, next_base, tier, tier_of
+from autoresearch.log.standing.bases import (
+    Placed,
+    is_possible,
+    judged_rows,
+    next_base,
+    tier,
+    tier_of,
+    verified_programs,
+)
 from autoresearch.log.standing.cache import devices_of, in_snapshot
 from autoresearch.log.standing.context import TrustContext, Whose, whose
-from autoresearch.log.standing.precedence import bans
-from autoresearch.log.standing.ranking import entries_of, walk
+from autoresearch.log.standing.ranking import vouched
 from autoresearch.log.standing.verification import is_state_only, judge_soon, judging
 from autoresearch.record.kinds import Run, Task
 from autoresearch.words import DOUBTED, MISBEHAVED, UPHELD, RunState
@@ -112,7 +118,7 @@ def trials(
 def _selected(log: Log, task: bytes, here: TrustContext, leads: Placed | None, digests: set[bytes]) -> list[HistoryRow]:
     """The runs of these programs, of the verified ones, and of the programs that they change."""
     upheld = [leads] if leads else []
-    upheld += checked(log, task, here, voters=CHECKING_AUTHORS if here.verifying else 1)
+    upheld += verified_programs(log, task, here)
     digests |= {placed.row.source_digest for placed in upheld}
     rows = log.runs.history_of({placed.row.first for placed in upheld} | _some_runs(log, task, here, digests))
     bases = {row.base for row in rows if row.base is not None} - digests
@@ -134,25 +140,8 @@ def _sample(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[by
 
 def _best(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
     """The best programs by reported values. Unattested, banned and fraudulent participants take no places."""
-    if not here.naming:
-        return islice((row.source_digest for row in walk(log, task)), most)
-    banned, judged = bans(log), judging(log)
-
-    def counts(run: CountedRun) -> bool:
-        spoken = here.roster.voter(run.author, run.time)
-        if not (spoken.attested or spoken.voter == here.me):
-            return False
-        if run.id not in banned.frauds and {run.author, spoken.voter}.isdisjoint(banned.by_key):
-            return True  # without judging it
-        return judged(run.id, run.author, run.time, None).state not in MISBEHAVED
-
-    seen: set[bytes] = set()  # which device had a program first does not matter here
-    for entry in entries_of(log, task, here.roster.keys | here.mine):
-        if len(seen) >= most:
-            break
-        if any(map(counts, entry.runs)):
-            seen.add(entry.source_digest)
-    return iter(seen)
+    rows = judged_rows(log, vouched(log, task, here, own=True), here)
+    return islice((one.row.source_digest for one in rows if one.found.state not in MISBEHAVED), most)
 
 
 def _some_runs(log: Log, task: bytes, here: TrustContext, digests: Collection[bytes]) -> set[bytes]:

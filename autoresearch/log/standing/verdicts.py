@@ -5,7 +5,6 @@ from __future__ import annotations
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
 from autoresearch.log.log import Log
-from autoresearch.log.standing.cache import verified
 from autoresearch.log.standing.verification import (
     is_exact,
     is_pairs_only,
@@ -16,7 +15,7 @@ from autoresearch.log.standing.verification import (
 )
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import UNDECIDED
+from autoresearch.words import UNDECIDED, RunState
 
 
 def verdict(log: Log, run: Record) -> str:
@@ -44,8 +43,8 @@ def verdict(log: Log, run: Record) -> str:
 
 def verdict_of(log: Log, run_id: bytes) -> str:
     """The same for a run in a list; empty where nothing but its author's record tells of it."""
-    if run_id not in verified(log):
-        return ""
     found = judgement(log, run_id)
+    if not (found.voters or any(found.evidence) or found.state is not RunState.REPORTED):
+        return ""
     # What is missing follows from the run; nothing is missing of one that is decided, and its record is not read.
     return verdict(log, log.records.get(run_id)) if found.state in UNDECIDED else verdict_sentence(found)

@@ -27,10 +27,9 @@ from autoresearch.judging.states import (
 )
 from autoresearch.judging.statistics import PAIRS, STANDARD_ERROR, Findings, allowance, difference_error, passes
 from autoresearch.log.rows import CommitmentRow, CountedVerification
-from autoresearch.log.standing.cache import Cache, cache_of, cached, roster_of, verified
+from autoresearch.log.standing.cache import CACHED_MAX, cache_of, cached, roster_of
 from autoresearch.log.standing.context import commitment_of, committed_by, is_clocked, is_same_hardware
 from autoresearch.log.standing.precedence import bans, is_banned
-from autoresearch.log.standing.settled import settled, settled_verifications
 from autoresearch.record.kinds import Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD, RunState
@@ -47,84 +46,59 @@ _BEYOND = 1e100
 _APART_NOISES = 4.0
 # The judgement of a run without verifications.
 _UNHEARD = Judgement(RunState.REPORTED, None, None, 0, 0)
-_BANNED = _UNHEARD._replace(state=RunState.BANNED)
 
 
 def judgement(log: Log, run_id: bytes) -> Judgement:
-    """The judgement of a run: its state, and what others measured. Raises NotFound."""
-    return find_judgement(log, run_id) or judged(log, log.records.get(run_id))
+    """What is judged of a run, by its row: its state, and what others measured. Raises NotFound."""
+    found = find_judgement(log, run_id)
+    if found is None:
+        log.records.get(run_id)
+        return _UNHEARD
+    return found
 
 
 def find_judgement(log: Log, run_id: bytes) -> Judgement | None:
     """The same; None where there is no such run here."""
     with log.reader.snapshot():
-        cache = cache_of(log)
-        if run_id not in cache.judgements and run_id in verified(log):
-            _read_settled(log, cache, [run_id])
-        if run_id in cache.judgements:
-            return cache.judgements[run_id]
-        record = log.records.find(run_id)
-        return judged(log, record) if record is not None and isinstance(record.body, Run) else None
+        known = cache_of(log).judgements
+        if run_id not in known:
+            judge_soon(log, [run_id])
+        return known.get(run_id)
+
+
+def judged(log: Log, run: Record) -> Judgement:
+    """What is judged of a run whose record is at hand, by its row."""
+    return judgement(log, run.id)
 
 
 def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
-    """A function that judges a run by its id, device, time, and its number if that is known.
-
-    For many runs at once, until the next record arrives: shared results are looked up once, and runs without
-    verifications are not read.
-    """
-    heard, banned, voter = verified(log), bans(log), roster_of(log).voter
-
-    def judge_one(run_id: bytes, author: bytes, time_ms: int, seq: int | None) -> Judgement:
-        # What a device signed after the record that proves its fraud is banned by its number.
-        if run_id in heard or run_id in banned.frauds or (seq is None and author in banned.by_key):
-            return judgement(log, run_id)
-        spoken = voter(author, time_ms).voter
-        return _BANNED if banned.cover(spoken, time_ms, device=author, seq=seq or 0) else _UNHEARD
-
-    return judge_one
+    """A function that tells what is judged of a run, by its id; its device, time and number are not needed."""
+    return lambda run_id, *_: judgement(log, run_id)
 
 
 def judge_soon(log: Log, runs: Iterable[bytes], *, verifications: bool = False) -> None:
-    """Have ready what is judged of many runs: their rows, or where there are none what judging them takes.
-
-    With ``verifications`` also those of them that count.
-    """
-    cache, heard = cache_of(log), verified(log)
-    wanted = [run for run in dict.fromkeys(runs) if run in heard]
-    _read_settled(log, cache, [run for run in wanted if run not in cache.judgements])
-    if verifications:
-        rows = [run for run in wanted if run not in cache.counted and run not in cache.unsettled]
-        cache.counted.update(settled_verifications(log, rows) if rows else {})
-        log.records.find_ahead(wanted)
-    log.verifications.read_ahead(
-        [run for run in wanted if run not in cache.judgements or (verifications and run not in cache.counted)]
-    )
+    """Have ready what is judged of many runs; with ``verifications`` also those of them that count."""
+    with log.reader.snapshot():
+        cache, wanted = cache_of(log), list(dict.fromkeys(runs))
+        if len(cache.judgements) > CACHED_MAX:
+            cache.judgements.clear()
+        cache.judgements.update(log.standings.of([run for run in wanted if run not in cache.judgements]))
+        if verifications:
+            unknown = [run for run in wanted if run not in cache.counted]
+            cache.counted.update({run: [] for run in unknown})
+            for run, one in log.standings.verifications_of(unknown):
+                cache.counted[run].append(one)
+            log.records.find_ahead(wanted)
 
 
-def _read_settled(log: Log, cache: Cache, runs: Iterable[bytes]) -> None:
-    """Have ready the rows of runs, where they are there."""
-    if wanted := [run for run in runs if run not in cache.unsettled]:
-        found = settled(log, wanted)
-        cache.judgements |= found
-        cache.unsettled |= set(wanted) - found.keys()
+def judge_now(log: Log, run: Record) -> Judgement:
+    """The judgement of a run, from the reports on it."""
+    return judge_reports(log, run, [report for _, report in counted_reports(log, run)])
 
 
 def is_upheld(log: Log, run_id: bytes) -> bool:
     """Whether others came to the reported value of a run."""
-    return run_id in verified(log) and judgement(log, run_id).state in UPHELD
-
-
-def judged(log: Log, run: Record) -> Judgement:
-    """The judgement of a run whose record is at hand."""
-    with log.reader.snapshot():
-        cache = cache_of(log)
-        if run.id not in cache.judgements and run.id in verified(log):
-            _read_settled(log, cache, [run.id])
-        if run.id not in cache.judgements:
-            reports = [report for _, report in counted_reports(log, run)]
-            cache.judgements[run.id] = judge_reports(log, run, reports)
-        return cache.judgements[run.id]
+    return judgement(log, run_id).state in UPHELD
 
 
 def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement:
@@ -162,8 +136,6 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
 
 def _uncounted(log: Log, run: Record) -> int:
     """How many others measured a run whose verifications do not count."""
-    if run.id not in verified(log):
-        return 0
     voter = roster_of(log).voter
     author = voter(run.author, run.time).voter
     counting = {record.id for record, report in counted_reports(log, run) if report.attested}
@@ -192,8 +164,6 @@ def _number_of_parent(log: Log, run: Run, rules: TaskRules | None) -> float | No
 
 def _as_parent(log: Log, run: Record) -> list[float]:
     """What each voter measured of a run where it was the parent in pairs; smaller is better."""
-    if run.id not in verified(log):
-        return []
     roster, body = roster_of(log), run.body
     assert isinstance(body, Run)
     author = roster.voter(run.author, run.time).voter
@@ -207,6 +177,12 @@ def _as_parent(log: Log, run: Record) -> list[float]:
             if report.attested and report.parents and report.voter not in authors:
                 found.setdefault(report.voter, []).extend(report.parents)
     return [median(values) for values in found.values()]
+
+
+def checkers_of(log: Log, run_id: bytes) -> set[bytes]:
+    """The attested participants that published a measurement of a run, whether or not it counts."""
+    spoken = (roster_of(log).voter(check.author, check.time) for check in log.verifications.of(run_id))
+    return {voter.voter for voter in spoken if voter.attested}
 
 
 def state_of(log: Log, run_id: bytes) -> str:
@@ -273,7 +249,7 @@ def counted_reports(log: Log, run: Record) -> Sequence[tuple[Record, Report]]:
     with log.reader.snapshot():
         known = cache_of(log).reports
         if run.id not in known:
-            known[run.id] = list(_reports(log, run)) if run.id in verified(log) else []
+            known[run.id] = list(_reports(log, run))
         return known[run.id]
 
 
@@ -293,18 +269,16 @@ def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
 
 
 def counted_verifications(log: Log, run: Record) -> Sequence[CountedVerification]:
-    """The verifications of a run that count, of each participant the first of a stage and a round."""
+    """The verifications of a run that count, by rows: of each participant the first of a stage and a round."""
     with log.reader.snapshot():
-        cache = cache_of(log)
-        if run.id not in cache.counted and run.id in verified(log) and run.id not in cache.unsettled:
-            cache.counted.update(settled_verifications(log, [run.id]))
-        if run.id not in cache.counted:
-            cache.counted[run.id] = list(_counted(log, run))
-        return cache.counted[run.id]
+        if run.id not in cache_of(log).counted:
+            judge_soon(log, [run.id], verifications=True)
+        return cache_of(log).counted[run.id]
 
 
-def _counted(log: Log, run: Record) -> Iterator[CountedVerification]:
-    body, state, first = run.body, judged(log, run).state, first_words(log, run)
+def count_verifications(log: Log, run: Record, state: RunState) -> Iterator[CountedVerification]:
+    """The same from the reports on a run, whose state is known."""
+    body, first = run.body, first_words(log, run)
     assert isinstance(body, Run)
     reports, rules = [report for _, report in first], log.tasks.rules(body.task)
     timely = in_time(reports, min(network_rules(log.network).quorum, max(voters_at(log, run) - 1, 1)))

@@ -157,6 +157,13 @@ class Programs:
         rows = self._reader.rows(query, task, source_digest, budget)
         return ProgramRow(*rows[0]) if rows else None
 
+    def is_of(self, task: bytes, source_digest: bytes, budget: float, devices: Collection[bytes]) -> bool:
+        """Whether one of these devices has a run of a program with a value."""
+        query = f"""
+        SELECT 1 FROM run WHERE task = ? AND source_digest = ? AND budget = ? AND author = ? AND {COUNTS} LIMIT 1
+        """  # noqa: S608
+        return any(self._reader.rows(query, task, source_digest, budget, device) for device in devices)
+
     def count(self, task: bytes) -> int:
         """How many programs of a task are ranked."""
         query = "SELECT count(*) FROM program WHERE task = ? AND rank IS NOT NULL"

@@ -15,25 +15,31 @@ _COLUMNS = (*Judgement._fields[:-1], *Evidence._fields)
 _NUMBERS = len(Judgement._fields) - 2
 _READ = """
 SELECT record.id, {columns} FROM record CROSS JOIN standing ON standing.n = record.n WHERE record.id IN ({ids})
-AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
 """
-_WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, attested, compared) VALUES({values})"
+_WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, checkers, attested, compared) VALUES({values})"
 _FACTS = f"""
-SELECT record.n, record.id, record.author, record.seq, record.time, record.task, coalesce(run.budget, 0),
-    run.n IS NOT NULL AND {COUNTS}, run.checkpoint, suspect.author IS NOT NULL
-FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.kind = 'run' AND record.id IN ({{}})
+SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget, run.source_digest,
+    run.value, run.replicate, run.device, run.n IS NOT NULL AND {COUNTS}, run.checkpoint, suspect.author IS NOT NULL
+FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.id IN ({{}}) AND +record.kind = 'run'
 """  # noqa: S608
+# Without its checkpoint: of those who share one with others all are noted as unsettled.
 _NEW = f"""
-SELECT n, id, run.author, run.seq, time, task, budget, {COUNTS}, checkpoint, suspect.author IS NOT NULL
+SELECT n, id, run.author, run.seq, time, task, budget, source_digest, value, replicate, device, {COUNTS}, NULL,
+    suspect.author IS NOT NULL
 FROM run {SUSPECT} WHERE n > ? AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = run.n)
 """  # noqa: S608
 _COUNTED = """
 SELECT record.id, said.time, said.id, said.author, counted.voter, counted.stage,
     counted.passed, counted.decides, counted.spent_ms FROM record
 CROSS JOIN counted ON counted.n = record.n CROSS JOIN record AS said ON said.n = counted.verification
-WHERE record.id IN ({}) AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
+WHERE record.id IN ({})
 """
 _COUNT = "INSERT INTO counted SELECT ?2, n, ?3, ?4, ?5, ?6, ?7 FROM record WHERE id = ?1"
+_HEARD = """
+SELECT run FROM verification WHERE run IN ({0}) UNION SELECT lineage.parent FROM lineage
+CROSS JOIN record AS child ON child.n = lineage.n CROSS JOIN verification ON verification.run = child.id
+WHERE lineage.parent IN ({0})
+"""
 _UNSETTLED = """
 SELECT record.id FROM unsettled CROSS JOIN record ON record.n = unsettled.n ORDER BY unsettled.n DESC LIMIT ?
 """
@@ -49,12 +55,14 @@ EVERYBODY = b""
 class Settled(NamedTuple):
     """What is judged of the run in record ``n``, with the verifications that count.
 
-    ``attested``: its author was when it signed. ``compared``: its value may be compared with others.
+    ``checkers`` attested participants published a measurement of it. ``attested``: its author was when it signed.
+    ``compared``: its value may be compared with others.
     """
 
     n: int
     found: Judgement
     counted: Sequence[CountedVerification]
+    checkers: int
     attested: bool
     compared: bool
 
@@ -76,7 +84,7 @@ class Standings:
         self._reader = reader
 
     def of(self, runs: Collection[bytes]) -> Iterator[tuple[bytes, Judgement]]:
-        """What is judged of those of these runs that are settled."""
+        """What is judged of those of these that are runs."""
         columns = ", ".join(f"standing.{column}" for column in _COLUMNS)
         for part in in_parts(runs):
             for run, state, *values in self._reader.read(_READ.format(columns=columns, ids=marks(part)), part):
@@ -84,7 +92,7 @@ class Standings:
                 yield run, Judgement._make((RunState(state), *values[:_NUMBERS], evidence))
 
     def verifications_of(self, runs: Collection[bytes]) -> Iterator[tuple[bytes, CountedVerification]]:
-        """The verifications that count of those of these runs that are settled, in no order."""
+        """The verifications of these runs that count, in no order."""
         for part in in_parts(runs):
             for run, *row, passed, decides, spent_ms in self._reader.read(_COUNTED.format(marks(part)), part):
                 yield run, CountedVerification._make((*row, bool(passed), bool(decides), spent_ms))
@@ -101,13 +109,17 @@ class Standings:
     def write(self, rows: Sequence[Settled]) -> None:
         """Settle runs."""
         connection = self._reader.connection
-        statement = _WRITE.format(columns=", ".join(_COLUMNS), values=", ".join("?" * (len(_COLUMNS) + 3)))
-        values = [(n, *found[:-1], *found.evidence, attested, compared) for n, found, _, attested, compared in rows]
+        statement = _WRITE.format(columns=", ".join(_COLUMNS), values=", ".join("?" * (len(_COLUMNS) + 4)))
+        values = [(n, *found[:-1], *found.evidence, *flags) for n, found, _, *flags in rows]
         connection.executemany(statement, values)
         numbers = [row[:1] for row in rows]
         connection.executemany("DELETE FROM counted WHERE n = ?", numbers)
         connection.executemany(_COUNT, [(one.id, row.n, *one[3:]) for row in rows for one in row.counted])
         connection.executemany("DELETE FROM unsettled WHERE n = ?", numbers)
+
+    def heard(self, runs: Collection[bytes]) -> set[bytes]:
+        """Those of these runs that somebody verified, or a run that names one as its parent."""
+        return {run for part in in_parts(runs) for (run,) in self._reader.read(_HEARD.format(marks(part)), part)}
 
     def put_off(self, after: int) -> None:
         """Note that all runs after the record with a number are to be judged."""
