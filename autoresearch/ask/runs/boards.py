@@ -19,7 +19,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
 from autoresearch.log.standing.answers import ProgramView, best_value
 from autoresearch.log.standing.bases import CHECKING_AUTHORS, backed, checked, judged_rows, preferred
-from autoresearch.log.standing.cache import endings_of, in_snapshot, kept_answer
+from autoresearch.log.standing.cache import in_snapshot, kept_answer
 from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context
 from autoresearch.log.standing.jobs import confirmed_until
 from autoresearch.log.standing.queries import board, program_view, run, run_body, with_marks
@@ -34,7 +34,7 @@ DEFAULT_ROWS = 20
 @kept_answer
 def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> TaskStatus:
     """The task and how far the network has come with it; ``best`` is what ``author`` would build upon."""
-    statuses, _ = endings_of(log, task.digest)
+    statuses, _ = log.listing.endings(task.digest)
     best = best_program(log, task, author=author)
     baseline = _baseline(log, task, trust_context(log, author))
     return TaskStatus(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import wraps
@@ -41,15 +40,6 @@ class Known(NamedTuple):
 
 
 @dataclass(slots=True)
-class Endings:
-    """How the runs on a task ended, up to the record ``row``: the count of each status, and the devices."""
-
-    row: int = 0
-    statuses: Counter[str] = field(default_factory=Counter)
-    authors: set[bytes] = field(default_factory=set)
-
-
-@dataclass(slots=True)
 class Chain:
     """The times of a device's records up to the number ``seq``.
 
@@ -74,9 +64,9 @@ class Cache:
     """Results for a log at ``revision``, under ``trust``; ``known`` by name, ``answers`` by question.
 
     ``kept`` are those that only some records change, by name; ``users`` has the names by what they were computed from.
-    ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task, ``chains`` by device. ``newest``
+    ``discoveries`` are those up to the record ``discovered``; ``chains`` are by device. ``newest``
     has the newest runs by task, up to a record. ``ledger`` is what participants were right and wrong about;
-    ``unentered`` are the runs that it lacks. ``grown`` are results that records only add to, up to a record.
+    ``unentered`` are the runs that it lacks.
     """
 
     roster: Roster
@@ -89,7 +79,6 @@ class Cache:
     checkpoints: Alike = field(default_factory=dict)
     discoveries: Alike = field(default_factory=dict)
     discovered: int = 0
-    endings: dict[bytes, Endings] = field(default_factory=dict)
     chains: dict[bytes, Chain] = field(default_factory=dict)
     heard: set[bytes] | None = None
     devices: set[bytes] | None = None
@@ -100,7 +89,6 @@ class Cache:
     kept: dict[Hashable, object] = field(default_factory=dict)
     users: dict[Hashable, set[Hashable]] = field(default_factory=dict)
     answers: dict[Hashable, object] = field(default_factory=dict)
-    grown: dict[Hashable, tuple[int, object]] = field(default_factory=dict)
 
     def forget(self, kinds: set[str], said: Said | None = None) -> None:
         """Forget what depends on records of these kinds and on what is said of runs.
@@ -136,7 +124,6 @@ class Cache:
         """Forget all results by what they were computed from."""
         self.kept.clear()
         self.users.clear()
-        self.grown.clear()
 
 
 _caches: WeakKeyDictionary[Log, Cache] = WeakKeyDictionary()
@@ -186,21 +173,6 @@ def kept(log: Log, name: Hashable, compute: Callable[[], tuple[Found, Iterable[H
             for source in sources:
                 cache.users.setdefault(source, set()).add(name)
         return cast("Found", cache.kept[name])
-
-
-def grown(log: Log, name: Hashable, grow: Callable[[Found | None, int], Found]) -> Found:
-    """A result by name that new records only add to.
-
-    ``grow`` gets the result so far and the number of the last record that it knows: None and 0 at first, and after
-    records that change everything.
-    """
-    with log.reader.snapshot():
-        cache = cache_of(log)
-        row, found = cache.grown.get(name, (0, None))
-        if found is None or row < cache.revision.row:
-            found = grow(cast("Found | None", found), row)
-            cache.grown[name] = cache.revision.row, found
-        return cast("Found", found)
 
 
 def in_snapshot(question: Callable[Concatenate[Log, P], Found]) -> Callable[Concatenate[Log, P], Found]:
@@ -279,20 +251,6 @@ def _is_another(before: Revision, now: Revision) -> bool:
     return (before.drops, before.failures) != (now.drops, now.failures) or before.row > now.row
 
 
-def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:
-    """The count of runs on a task by status, and the number of devices that published them."""
-    with log.reader.snapshot():
-        cache = cache_of(log)
-        known = cache.endings.setdefault(task, Endings())
-        row = cache.revision.row
-        if known.row < row:
-            for status, author, count in log.runs.endings(task, known.row, row):
-                known.statuses[status] += count
-                known.authors.add(author)
-            known.row = row
-        return dict(known.statuses), len(known.authors)
-
-
 def signed_ms(log: Log, device: bytes, seq: int, time_ms: int) -> int:
     """The earliest time at which a device can have signed a record: a record before it may name a later time."""
     with log.reader.snapshot():
@@ -309,7 +267,6 @@ def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
     frauds = len(cache.frauds)
     if "withdrawal" in kinds:
         cache.frauds, cache.checkpoints, cache.discoveries, cache.discovered = [], {}, {}, 0
-        cache.endings = {}
         _gather(log, cache, 0)
     else:  # any new record may be the parent that a run names
         _gather(log, cache, before)

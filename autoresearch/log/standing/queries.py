@@ -28,7 +28,7 @@ from autoresearch.log.standing.answers import (
     TaskStatistics,
 )
 from autoresearch.log.standing.bases import Placed, in_state, judged_rows, place, verified_programs
-from autoresearch.log.standing.cache import endings_of, in_snapshot, kept, roster_of
+from autoresearch.log.standing.cache import in_snapshot, kept, roster_of
 from autoresearch.log.standing.context import TrustContext, comparing, participant_of, trust_context
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
 from autoresearch.log.standing.precedence import copies, same_models
@@ -221,7 +221,7 @@ def _measured(log: Log, run_id: bytes, task: bytes, found: Judgement, *, retest:
 
 def statistics(log: Log, task: bytes) -> TaskStatistics:
     """The number of runs, by status, of ranked programs and of devices."""
-    statuses, authors = endings_of(log, task)
+    statuses, authors = log.listing.endings(task)
     return TaskStatistics(
         runs=sum(statuses.values()), statuses=statuses, programs=log.programs.count(task), authors=authors
     )

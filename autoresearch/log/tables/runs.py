@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from autoresearch.judging.scoring import TaskRules
 from autoresearch.log.reader import COUNTS, ENDED, Reader, in_parts, marks
-from autoresearch.log.rows import HistoryRow, ProgramRow, ReplicateRow, RunColumns, SignedRun, StoredRun, TaskRow
+from autoresearch.log.rows import HistoryRow, ProgramRow, ReplicateRow, SignedRun, StoredRun, TaskRow
 from autoresearch.log.settling import RULES, rules_in
 from autoresearch.record.kinds import Task
 from autoresearch.record.record import parse_stored
@@ -40,15 +40,6 @@ class Runs:
         rows = self._reader.rows(query, *values, limit)
         return [StoredRun(parse_stored(raw, signature), bool(forked)) for raw, signature, forked in rows]
 
-    def columns(self, task: bytes, after: int) -> list[RunColumns]:
-        """The runs on a task that came after the record with this number, without what others wrote, as they came."""
-        # By number where few came; the plus sign keeps SQLite from reading all runs on the task for them.
-        query = f"""
-        SELECT n, id, author, seq, time, status, value, budget, source_digest, parent, device, cpu_ms FROM run
-        WHERE {"+" if after else ""}task = ? AND n > ? ORDER BY n
-        """  # noqa: S608
-        return [RunColumns(*row) for row in self._reader.rows(query, task, after)]
-
     def suspects(self) -> dict[bytes, int]:
         """The devices with an unmerged fork, each with the number of the record after which it is in doubt."""
         return dict(self._reader.rows("SELECT author, seq FROM suspect"))
@@ -56,10 +47,6 @@ class Runs:
     def history(self, task: bytes) -> list[HistoryRow]:
         """All runs on a task, compact, the oldest first."""
         return [HistoryRow(*row) for row in self._reader.rows(f"{_HISTORY} WHERE task = ? ORDER BY time, id", task)]
-
-    def history_after(self, task: bytes, row: int) -> list[HistoryRow]:
-        """The same of those that came after the record with this number, in no order."""
-        return [HistoryRow(*found) for found in self._reader.rows(f"{_HISTORY} WHERE +task = ? AND n > ?", task, row)]
 
     def history_of(self, runs: Collection[bytes]) -> list[HistoryRow]:
         """The same of some runs, in no order."""
@@ -112,12 +99,6 @@ class Runs:
         """The runs that name a run as their parent, in the order in which they came."""
         query = "SELECT record.id FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE lineage.parent = ?"
         return [found for (found,) in self._reader.rows(f"{query} ORDER BY lineage.n", run)]
-
-    def endings(self, task: bytes, after: int, last: int) -> list[tuple[str, bytes, int]]:
-        """How runs on a task ended, by which device, how many: of the records stored after one, up to the last."""
-        # By number: the changes alone are looked at, not all runs on the task.
-        query = "SELECT status, author, count(*) FROM run WHERE +task = ? AND n > ? AND n <= ? GROUP BY status, author"
-        return list(self._reader.rows(query, task, after, last))
 
     def by_author(self, task: bytes | None = None) -> list[tuple[bytes, int, int, int]]:
         """All devices with runs (on one task): the device, how many runs, how many ended well, the time of the last."""
