@@ -157,7 +157,7 @@ def runs(desk: Desk, request: RunsOf) -> RunsAnswer:
 
 @operation("GET /v1/progress")
 def progress(desk: Desk, request: ProgressOf) -> ProgressAnswer:
-    """The runs of a task as marks of a chart; where they are too many, dots are counted in cells."""
+    """The runs of a task as marks of a chart; where they are too many, those that led and a sample of the others."""
     from autoresearch.ask.runs.progress import progress_answer
 
     return progress_answer(desk.log, desk.blobs, desk.task(request.task), request, me=desk.me)
