@@ -18,8 +18,7 @@ from autoresearch.words import NOT_EVALUATED, RunStatus
 Scalar = bool | int | float | str
 # A run that changes more is a jump: it has no rows, since a list of such runs by setting would be one of all jumps.
 CHANGES_MOST = 16
-# Numbers beyond this are compared with none.
-_LARGEST = 1e15
+_OK = RunStatus.OK.value
 _decoder = msgspec.json.Decoder(dict[str, Scalar])
 _INSERT = "INSERT OR REPLACE INTO pair VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _LINK = """
@@ -67,29 +66,23 @@ def differing(
     """
     if not before or not after:
         return {}
-    missing = object()
-    changed: dict[str, tuple[Scalar, Scalar]] = {}
-    for name, new in after.items():
-        old = before.get(name, missing)
-        # True equals 1 in Python, and is another value in a program.
-        if old is missing:
-            if same_base and new and name.startswith("+"):
-                changed[name] = False, new
-        elif old != new or (old.__class__ is not new.__class__ and isinstance(old, bool) != isinstance(new, bool)):
-            changed[name] = old, new  # type: ignore[assignment]
-    if same_base:
-        dropped = before.keys() - after.keys()
-        changed |= {name: (before[name], False) for name in dropped if before[name] and name.startswith("+")}
+    changed = {name: (old, new) for name, new in after.items() if (old := before.get(name, new)) != new}
+    if same_base and before.keys() != after.keys():
+        changed |= {name: (False, new) for name, new in after.items() if name not in before and _is_part(name, new)}
+        changed |= {name: (old, False) for name, old in before.items() if name not in after and _is_part(name, old)}
     return changed
+
+
+def _is_part(name: str, value: Scalar) -> bool:
+    """Whether a setting is a part that is on."""
+    return name.startswith("+") and bool(value)
 
 
 def raised(before: Scalar, after: Scalar) -> int:
     """1 where a setting is raised or a part added, -1 where it is lowered or dropped, 0 where neither is the larger."""
-    old, new = (
-        float(value) if isinstance(value, int | float) and -_LARGEST < value < _LARGEST else None
-        for value in (before, after)
-    )
-    return 0 if old is None or new is None else (new > old) - (new < old)
+    if isinstance(before, str) or isinstance(after, str):
+        return 0
+    return (after > before) - (after < before)
 
 
 def settle_pairs(connection: sqlite3.Connection, after: int | None, shown: Iterable[int]) -> None:
@@ -113,7 +106,7 @@ def _rows(links: Iterable[_Link]) -> Iterator[Row]:
         changed = differing(_settings(link.genome_above), _settings(link.genome), same_base=same_base)
         if not changed or len(changed) > CHANGES_MOST:
             continue
-        delta, failed = _outcome((link.status_above, link.value_above), (link.status, link.value))
+        delta, failed = _outcome(link)
         for setting, (old, new) in changed.items():
             known = (len(changed), same_base, raised(old, new), delta, failed)
             yield (link.task, setting, link.time, link.n, link.parent, *known)
@@ -125,8 +118,12 @@ def _settings(genome: bytes) -> dict[str, Scalar]:
     return _decoder.decode(genome)
 
 
-def _outcome(parent: tuple[str, float | None], run: tuple[str, float | None]) -> tuple[float | None, bool]:
+def _outcome(link: _Link) -> tuple[float | None, bool]:
     """How the reported value changed, None where one has none; and whether the run failed where its parent did not."""
-    before, after = (possible_value(value) if status == RunStatus.OK else None for status, value in (parent, run))
-    failed = before is not None and run[0] != RunStatus.OK and run[0] not in NOT_EVALUATED
-    return None if before is None or after is None else after - before, failed
+    before = possible_value(link.value_above) if link.status_above == _OK else None
+    if before is None:
+        return None, False
+    if link.status != _OK:
+        return None, link.status not in NOT_EVALUATED
+    after = possible_value(link.value)
+    return (None if after is None else after - before), False

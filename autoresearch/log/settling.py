@@ -61,7 +61,7 @@ def settle(connection: sqlite3.Connection, touched: Touched) -> None:
     What is judged of runs takes a trust list, so it is only noted which runs are to be judged again.
     """
     _settle_forks(connection, touched.places)
-    touched.people |= _settle_strays(connection, touched.records)
+    touched.people |= _settle_strays(connection, touched)
     for author in {author for author, _ in touched.places} | touched.authors:
         touched.programs |= _settle_suspect(connection, author)
     for task in touched.tasks:
@@ -83,13 +83,15 @@ def _settle_forks(connection: sqlite3.Connection, places: set[tuple[bytes, int]]
         connection.executemany("DELETE FROM fork WHERE author = ? AND seq = ?", whole)
 
 
-def _settle_strays(connection: sqlite3.Connection, records: set[bytes]) -> bool:
+def _settle_strays(connection: sqlite3.Connection, touched: Touched) -> bool:
     """Whether any came or went."""
     before = connection.total_changes
-    ids = [(record,) for record in records]
-    connection.executemany("DELETE FROM stray WHERE parent = ?", ids)
-    for joined, name in ((_ABOVE, "child"), (_BELOW, "above")):
-        connection.executemany(f"{_STRAY.format(joined)} AND {name}.id = ?", ids)
+    if connection.execute("SELECT EXISTS(SELECT 1 FROM stray)").fetchone()[0]:
+        gone = "DELETE FROM stray WHERE parent = ?1 AND NOT EXISTS(SELECT 1 FROM record WHERE id = ?1)"
+        connection.executemany(gone, [(record,) for record in touched.records])
+    if touched.after is not None:
+        for joined, name in ((_ABOVE, "child"), (_BELOW, "above")):
+            connection.execute(f"{_STRAY.format(joined)} AND {name}.n > ?", (touched.after,))
     return connection.total_changes != before
 
 

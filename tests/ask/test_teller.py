@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.runs.boards import best_answer, top_answer
-from autoresearch.ask.runs.diffs import effects_answer, lineage_answer
-from autoresearch.ask.runs.headlines import described, teller_of, with_headlines
+from autoresearch.ask.runs.diffs import diff_answer, effects_answer, lineage_answer
+from autoresearch.ask.runs.headlines import PROGRAMS_READ, described, teller_of, with_headlines
 from autoresearch.ask.show import log_answer, show_answer
 from autoresearch.log.blobs import BlobStore
 from autoresearch.record.kinds import Proposer, Run
@@ -51,6 +53,45 @@ def test_a_change_of_the_baseline_is_told_where_that_was_published_without_its_g
     assert told(notebook, child).headline == "DEPTH 4 → 8"
     other = notebook.run(task, 1.1, source="3", parent=child, genome={"DEPTH": 9}, base=b"b" * 32, title="on another")
     assert told(notebook, other).headline == "on another", "its genome changes another program"
+
+
+EDITED = "DEPTH = 6\nLR = 0.1\nWIDTH = 9\n\n\ndef build_model():\n    return DEPTH + WIDTH\n"
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["of its record", "of its program"])
+def test_an_edit_of_more_than_settings_is_told_by_its_title_and_its_settings_stand_beside_it(
+    notebook: Notebook, tmp_path, known
+):
+    task = notebook.task()
+    first = notebook.run(task, 1.2, genome=FULL | {"+muon": True})
+    settings = {"genome": FULL | {"DEPTH": 6}, "base": hashlib.sha256(EDITED.encode()).digest()} if known else {}
+    edit = notebook.run(task, 1.1, source=EDITED, parent=first, title="a width", **settings)
+    found = told(notebook, edit)
+    assert (found.headline, [change.text for change in found.changes]) == ("a width", ["DEPTH 4→6"])
+    assert diff_answer(notebook.log, notebook.blobs, first, edit).change["DEPTH"] == [4, 6]
+    assert "+muon" not in diff_answer(notebook.log, notebook.blobs, first, edit).change, "its text may have it"
+    child = notebook.run(
+        task, 1.0, source=EDITED.replace("6", "8"), parent=edit, genome=FULL | {"DEPTH": 8},
+        base=hashlib.sha256(EDITED.encode()).digest(), title="x",
+    )  # fmt: skip
+    assert told(notebook, child).headline == "DEPTH 6 → 8"
+    with BlobStore(tmp_path / "none") as empty:
+        assert bool(told(notebook, edit, blobs=empty).changes) is known
+
+
+def test_of_many_old_programs_some_are_read(notebook: Notebook):
+    task = notebook.task()
+    first = notebook.run(task, 1.2, genome=FULL)
+    edits = [
+        notebook.run(task, 1.1, source=EDITED.replace("9", str(number)), parent=first)
+        for number in range(PROGRAMS_READ + 2)
+    ]
+    teller = teller_of(notebook.log, notebook.blobs, task)
+    bodies = [notebook.log.records.get(run).body for run in (first, *edits)]
+    parent = described(bodies[0])
+    for _ in range(2):
+        shown = [bool(teller.tell(described(body), parent).changes) for body in bodies[1:]]
+        assert shown == [True] * PROGRAMS_READ + [False] * 2
 
 
 def test_what_an_added_part_is_stands_beside_the_task_that_ships(notebook: Notebook):

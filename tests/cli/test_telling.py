@@ -71,7 +71,8 @@ def test_effects_are_those_of_pairs(cli: Cli, filled: Filled, paths: Paths) -> N
     (effect,) = strictly(cli("task", "effects", "--json").stdout, EffectsAnswer).effects
     assert (effect.name, effect.pairs, effect.better) == ("X", 4, 0)
     assert effect.median > 0
-    assert (effect.low, effect.raised_failed, effect.lowered_failed) == (None, 0, 0)
+    assert (effect.low, effect.raised_failed, effect.lowered_failed) == (None, 1, 0)
     first, *_ = cli("task", "effects").stdout.splitlines()
     assert first.startswith("X\t4\t0\t")
+    assert first.endswith(f"raised: 1 of {effect.raised} failed")
     assert cli("task", "effects", "--task", "nothing").exit_code == 4

@@ -81,6 +81,14 @@ def test_a_run_that_failed_where_its_parent_did_not_is_a_row_without_a_change_of
     assert rows == sorted([(made[1].id, 1, None, 1), (made[2].id, -1, None, 0), (made[3].id, -1, None, 0)])
 
 
+def test_a_parent_that_comes_right_after_its_child_is_compared_with_it():
+    made = chain((2.0, {"LR": 1.0}, {}), (1.5, {"LR": 2.0}, {}))
+    with fresh(NETWORK) as log:
+        for run in reversed(made):
+            fill(log, [run])
+        assert [row[3:5] for row in dump(log)["pair"]] == [(made[1].id, made[0].id)]
+
+
 def test_a_withdrawn_parent_takes_its_pairs_with_it():
     made = chain((2.0, {"LR": 1.0}, {}), (1.5, {"LR": 2.0}, {}), (1.4, {"LR": 2.5}, {}))
     taken = sealed(key(1), Withdrawal(), kind="withdrawal", seq=4, links=[made[0].id])

@@ -150,6 +150,17 @@ def test_late_records_with_small_numbers_push_out_those_over_quota():
         assert len(log.runs.history(made[0].body.task)) == 5
 
 
+def test_a_run_is_no_stray_any_more_when_its_parent_on_another_task_goes_over_the_quota():
+    numbers = [1, 2, 4, 5, 6]
+    made = [sealed(key(1), run_body(source=b"%d" % seq, task=b"t" * 32), seq=seq, network=SMALL) for seq in numbers]
+    child = sealed(key(2), run_body(parent=made[-1].id), network=SMALL)
+    with fresh(SMALL) as log:
+        fill(log, [*made, child])
+        assert [row[0] for row in dump(log)["stray"]] == [made[-1].id]
+        fill(log, [sealed(key(1), run_body(source=b"late"), seq=3, network=SMALL)])
+        assert dump(log)["stray"] == []
+
+
 @pytest.mark.slow
 def test_five_hundred_records_in_random_orders_give_the_same_tables():
     chance = random.Random(7)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.log.rows import PairRow
-from autoresearch.propose.search.effects import Effect, effect_of, failures, median_interval, ranked
+from autoresearch.propose.search.effects import Effect, effect_of, median_interval, ranked
+from autoresearch.text import failures
 
 
 def pair(delta: float | None, raised: int = 1) -> PairRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +14,9 @@ from autoresearch.propose.program.edits import set_constants
 from autoresearch.propose.program.guard import static_guard
 from autoresearch.propose.program.ranges import Value
 from autoresearch.propose.program.space import space_of
-from autoresearch.propose.search.evidence import PastRun
+from autoresearch.propose.search.evidence import PastRun, gather
 from autoresearch.propose.search.proposal import LiveClaim, NothingToTry
-from autoresearch.propose.search.search import best_run, propose
+from autoresearch.propose.search.search import Base, Replication, best_run, propose, samples
 from autoresearch.task.program import source_digest
 from tests.propose.conftest import NAMES, PATCHES, TRAIN, memory, past, problem
 
@@ -155,6 +156,28 @@ def test_a_hand_written_leader_becomes_the_base() -> None:
     assert "F.silu" in proposal.source
     assert "+relu2" not in proposal.genome  # its search text is gone
     assert proposal.parent == hand.id
+
+
+def test_a_program_that_is_its_own_base_says_nothing_of_its_settings_elsewhere() -> None:
+    runs, ground = memory(3, 30), Base(space_of(TRAIN, PATCHES), None)
+    for value in (5.0, None):
+        hand = replace(past("hand", b"a" * 32, {"LR": 0.02}, value), base=b"a" * 32)
+        child = replace(past("child", b"c" * 32, {"LR": 0.03}, value), base=hand.base)
+        evidence = gather([*runs, hand, child], direction="minimize", noise=0.02, floor=None)
+        known = {sample.run.id for found in samples(ground, evidence, source_digest(TRAIN)) for sample in found}
+        assert hand.id not in known
+        assert {child.id, runs[0].id} <= known
+
+
+def test_another_seed_of_a_program_whose_base_is_not_at_hand_has_its_settings() -> None:
+    hand = TRAIN.replace("F.gelu(self.up(x))", "F.silu(self.up(x))")
+    digest, settings, base = source_digest(hand), {"LR": 0.02}, b"b" * 32
+    leader = replace(past("hand", digest, settings, 0.1), base=base)
+    child = replace(past("child", b"c" * 32, {"LR": 0.03}, 0.9), base=base, parent=leader.id)
+    given = problem(source_of=lambda run: hand if run == leader.id else None)
+    policy = Replication(children=1, share=1.0)
+    made = propose(given, [*memory(3, 30), leader, child], [], worker="w", counter=0, replication=policy)
+    assert (made.kind, made.source_digest, made.base, made.genome) == ("replicate", digest, base, settings)
 
 
 def test_a_leader_whose_source_is_not_at_hand_or_is_another_is_passed_over() -> None:

@@ -271,7 +271,7 @@ class ChangeView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EffectView(msgspec.Struct, frozen=True, kw_only=True):
-    """What adding a part or raising a constant did to the metric in pairs of a run and its parent, the newest 200.
+    """What adding a part or raising a constant did to the metric in pairs of a run and its parent, the newest 100.
 
     ``pairs`` are those with two values, ``better`` and ``worse`` those that it improved or not. ``median`` of their
     changes is in the metric's unit and sign, null without any. ``low`` and ``high`` are its 95 % interval, null from

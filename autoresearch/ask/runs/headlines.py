@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -155,11 +155,11 @@ def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = Non
             ranges={name: parameter.range for name, parameter in space.parameters.items()} if space else {},
             compared=Comparisons(log, task, me).of if comparing else lambda _name, _before_ms: None,
             patches=patches,
-            read=_reader(blobs, patches),
+            read=_reader(blobs, patches, space.parameters if space else {}),
         )
 
 
-def _reader(blobs: BlobStore, patches: Patches) -> Callable[[bytes], Mapping[str, Value]]:
+def _reader(blobs: BlobStore, patches: Patches, known: Collection[str]) -> Callable[[bytes], Mapping[str, Value]]:
     """What reads the settings in programs, in so many at most: lists have many runs, and a program takes a while."""
     programs: dict[bytes, Mapping[str, Value]] = {}
 
@@ -167,7 +167,7 @@ def _reader(blobs: BlobStore, patches: Patches) -> Callable[[bytes], Mapping[str
         if program not in programs and len(programs) < PROGRAMS_READ:
             here = blobs.find(program)
             space = _space(blobs, program, patches) if here is not None and here.size <= MAX_FILE_BYTES else None
-            programs[program] = space.settings() if space else {}
+            programs[program] = space.settings(known) if space else {}
         return programs.get(program, {})
 
     return read

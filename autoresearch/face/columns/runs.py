@@ -29,9 +29,8 @@ from autoresearch.face.columns.column import (
     reproach,
 )
 from autoresearch.log.standing.answers import LineageStep, ProgramView, RunView, best_value
-from autoresearch.propose.search.effects import failures
 from autoresearch.record.kinds import RunOutcome
-from autoresearch.text import duration, figure, interval, signed, size, value
+from autoresearch.text import duration, failures, figure, interval, signed, size, value
 from autoresearch.words import COPY, RETEST, STAGE_NAMES, BoardSection, RunMark
 
 # What the search makes has no words of a person: its headline says more than its title.

@@ -25,13 +25,13 @@ from autoresearch.ask.node import StatusAnswer, TaskStatus
 from autoresearch.errors import UsageError
 from autoresearch.face.columns import node, people, runs
 from autoresearch.face.columns.column import Column, Face, short, visible
-from autoresearch.propose.search.effects import failures
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import (
     LAST_MS,
     age,
     counted,
     duration,
+    failures,
     largest_unit,
     lately,
     moment,

@@ -11,7 +11,7 @@ from autoresearch.words import DOUBTED
 # A pair that differs in more settings says too little about each.
 CHANGES_MOST = 3
 # Of a setting so many pairs are read, the newest, of so many that are looked at.
-PAIRS_MOST = 200
+PAIRS_MOST = 100
 LOOKED_AT_MOST = 5_000
 # So many settings of a task are named: its program has fewer, but strangers may name any.
 SETTINGS_MOST = 1_000
@@ -32,7 +32,7 @@ WHERE pair.task = ? AND pair.setting = ? AND pair.time < ?
 AND pair.time >= coalesce((
     SELECT time FROM pair WHERE task = ? AND setting = ? AND time < ? ORDER BY time DESC LIMIT 1 OFFSET ?), 0)
 AND changes <= {CHANGES_MOST} AND same_base AND raised <> 0 AND (delta IS NOT NULL OR pair.failed)
-AND judged.compared AND judged.state NOT {_DOUBTED}
+AND (judged.compared OR (pair.failed AND child.budget = above.budget)) AND judged.state NOT {_DOUBTED}
 AND judged_above.compared AND judged_above.state NOT {_DOUBTED}
 AND (judged.attested OR child.author IN ({{0}})) AND (judged_above.attested OR above.author IN ({{0}}))
 ORDER BY pair.time DESC, child.id LIMIT {PAIRS_MOST}

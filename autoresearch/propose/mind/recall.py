@@ -89,10 +89,11 @@ def known_genome(
     if base is not None:
         first = log.programs.find(task.digest, base, float(task.budget.amount))
         source = None if first is None else text_of(log, blobs, first.first)
-    genome = None if source is None else space_of(source, patches).genome_of(program, before.genome if before else {})
+    space = space_of(source or "", patches)
+    genome = None if source is None else space.genome_of(program, before.genome if before else {})
     if genome is not None:
         return genome, base if genome else None
-    genome = space_of(program, patches).settings()
+    genome = space_of(program, patches).settings(space.parameters)
     return genome, source_digest(program) if genome else None
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from autoresearch.errors import UsageError
 from autoresearch.propose.mind.brief import answer_format, brief, fenced, file_names, plain_line
 from autoresearch.propose.mind.known import Attempt, Known, Said
-from autoresearch.propose.search.effects import Effect, failures
+from autoresearch.propose.search.effects import Effect
 from autoresearch.task.loading import MANIFEST, replace_file
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone
-from autoresearch.text import MAXIMIZE
+from autoresearch.text import MAXIMIZE, failures
 
 # The brief and the answer format fit into this, whatever the task.
 LEAST_BYTES = 4096
@@ -134,7 +134,8 @@ def _sections(known: Known, task: Task) -> list[_Section]:
         _Section(
             "Effects",
             "Over pairs of a run and its parent: median change of the value when a constant is raised or a +patch is "
-            "added, its 95 % interval, in how many pairs it helped, how many runs failed. The surest help is first.",
+            "added, its 95 % interval, in how many pairs it helped. Then how many runs failed, if any. "
+            "The surest help is first.",
             [_effect_row(one) for one in known.effects],
         ),
         _Section("Latest runs", f"id, value, {change} The newest is first.", [_run_row(one) for one in known.recent]),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -294,11 +294,18 @@ class Space:
         """Whether the program's own assertions hold for this genome."""
         return holds(self.conditions, {**self.constants, **genome})
 
-    def settings(self) -> Genome:
-        """The values that the base source has, without those that no record can hold."""
+    def settings(self, known: Collection[str] = ()) -> Genome:
+        """The values that the base source has, without those that no record can hold.
+
+        Besides its own settings these are constants that are settings elsewhere, by their names ``known``.
+        """
+        values = self.default()
+        for name in known:
+            if name in self.constants and len(values) < GENES_MAX:
+                values.setdefault(name, self.constants[name])
         return {
             name: value
-            for name, value in self.default().items()
+            for name, value in values.items()
             if (value.isprintable() if isinstance(value, str) else abs(value) < LARGEST)
         }
 

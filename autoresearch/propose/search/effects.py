@@ -46,12 +46,6 @@ class Effect:
     lowered_failed: int
 
 
-def failures(raised: int, raised_failed: int, lowered: int, lowered_failed: int) -> str:
-    """How many runs that changed a setting failed, in words: ``raised: 4 of 6 failed``; empty where none did."""
-    tried = (("raised", raised_failed, raised), ("lowered", lowered_failed, lowered))
-    return ", ".join(f"{word}: {failed} of {runs} failed" for word, failed, runs in tried if failed)
-
-
 def effect_of(parameter: str, tried: Iterable[PairRow], *, sign: float) -> Effect | None:
     """The effect of a setting by the pairs that changed it, in any order; None without any.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
+from autoresearch.log.tables.pairs import PAIRS_MOST
 from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Withdrawal
 from autoresearch.trust.roster import Trust
@@ -32,6 +34,37 @@ def test_pairs_of_a_run_and_its_parent_are_counted_as_they_come(village: Village
     village.run(2.0, "back", parent=muon, genome=BASE | {"LR": 0.1})
     village.run(None, "failed", parent=muon, genome=BASE | {"LR": 0.1}, status="crashed")
     assert told(village) == {"+muon": (2, 2, -0.25), "LR": (1, 0, 0.1)}
+
+
+def test_failures_are_counted_apart_and_one_explosion_moves_nothing(village: Village):
+    first = village.run(1.9, "first", genome=BASE)
+    for number, value in enumerate((1.8, 1.7, 1.85, 738.9, None, None)):
+        rate = BASE | {"LR": 0.2 + number}
+        status = "ok" if value else "diverged"
+        village.run(value, f"{number}", parent=first, genome=rate, status=status)
+    village.run(None, "stopped", parent=first, genome=BASE | {"LR": 9.0}, status="cancelled")
+    village.run(None, "other budget", parent=first, genome=BASE | {"LR": 9.5}, status="diverged", budget=1e11)
+    (rate,) = Comparisons(village.log, village.task).effects
+    assert (rate.pairs, rate.better, rate.raised, rate.raised_failed, rate.lowered) == (4, 3, 6, 2, 0)
+    assert rate.median == pytest.approx(-0.075)
+
+
+def test_pairs_that_differ_in_much_or_in_the_program_too_say_nothing(village: Village):
+    four = {"A": 1, "B": 1, "C": 1, "D": 1}
+    first = village.run(1.9, "first", genome=four)
+    village.run(1.5, "three", parent=first, genome=four | {"A": 2, "B": 2, "C": 2})
+    assert set(told(village)) == {"A", "B", "C"}
+    village.run(1.1, "all", parent=first, genome=dict.fromkeys(four, 3))
+    village.run(1.1, "by hand", parent=first, genome=four | {"A": 2}, base=b"b" * 32)
+    village.run(1.1, "copied words", parent=first, genome=four | {"A": "two"})
+    assert {name: pairs for name, (pairs, *_) in told(village).items()} == {"A": 1, "B": 1, "C": 1}
+
+
+def test_the_newest_100_pairs_count(village: Village):
+    first = village.run(1.9, "first", genome=BASE)
+    for number in range(PAIRS_MOST + 3):
+        village.run(2.5 if number < 3 else 1.5, f"{number}", parent=first, genome=BASE | {"LR": 1.0 + number})
+    assert told(village) == {"LR": (PAIRS_MOST, PAIRS_MOST, -0.4)}
 
 
 def test_earlier_pairs_are_those_of_older_runs(village: Village):
