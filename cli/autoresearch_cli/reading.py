@@ -19,13 +19,17 @@ from autoresearch.ask.people.verification import verifying_status
 from autoresearch.ask.people.voters import with_voter
 from autoresearch.ask.requests import FetchRequest
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, Locked, NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.bundle import Imported, Written, import_bundle, write_bundle
 from autoresearch.log.bundle_format import BrokenBundle, Carried
+from autoresearch.log.connection import lock_device
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import NOBODY
 from autoresearch.log.standing.context import participant_with_key
+from autoresearch.log.standing.settle import settle
+from autoresearch.log.standing.weighing import is_weighed
+from autoresearch.paths import Paths
 from autoresearch.record.kinds import BlobRef
 from autoresearch.text import counted
 from autoresearch.trust.identity import load_identity
@@ -37,6 +41,8 @@ T = TypeVar("T")
 MISSING_BLOBS = 20
 # A person waits so long for a source.
 FETCH_SECONDS = 20.0
+# A command settles for so long what no daemon has settled.
+SETTLE_SECONDS = 2.0
 
 
 def with_blobs(read: Callable[[], T], *, seconds: float = FETCH_SECONDS) -> T:
@@ -71,14 +77,30 @@ def fetch_blob(blob: BlobRef, seconds: float = FETCH_SECONDS) -> None:
 
 @contextmanager
 def open_desk(task: str = "") -> Iterator[Desk]:
-    """Open the log of this machine; without one it is empty. Nothing is written. ``task`` is the one that is named."""
+    """Open the log of this machine; without one it is empty. ``task`` is the one that is named.
+
+    Nothing is written, but for what follows from a trust list that no daemon has taken in.
+    """
     paths, own = here.paths(), here.own_device()
     with ExitStack() as stack:
         manifest = here.manifest()
         log = stack.enter_context(Log.open(paths.log, manifest.network, read_only=True, trust=manifest.trust))
+        if paths.log.exists() and not is_weighed(log):
+            _take_in_trust(paths, log)
         blobs = stack.enter_context(BlobStore(paths.blobs, read_only=True))
         me, seed = (own.public, bytes(own.key)) if own else (None, None)
         yield Desk(log, blobs, me, seed, paths.home_local, here.now_ms, task)
+
+
+def _take_in_trust(paths: Paths, log: Log) -> None:
+    """Settle for a short time what follows from another trust list than before, where no daemon does so."""
+    # Whoever may not write here, or comes while a daemon works, reads what is settled.
+    with (
+        suppress(Locked, Refused),
+        lock_device(paths.keys / "device.key"),
+        Log.open(log.path, log.network, trust=log.trust) as writing,
+    ):
+        settle(writing, seconds=SETTLE_SECONDS)
 
 
 def with_log(answer: StatusAnswer) -> StatusAnswer:
@@ -139,9 +161,9 @@ def take_in(path: Path) -> Imported:
     """
     paths = here.paths()
     paths.create()
-    imported = Imported()
+    imported, manifest = Imported(), load_manifest(paths.manifest)
     with (
-        Log.open(paths.log, load_manifest(paths.manifest).network) as log,
+        Log.open(paths.log, manifest.network, trust=manifest.trust) as log,
         BlobStore(paths.blobs) as blobs,
         path.open("rb") as file,
     ):

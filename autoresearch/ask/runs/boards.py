@@ -34,7 +34,7 @@ DEFAULT_ROWS = 20
 @kept_answer
 def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> TaskStatus:
     """The task and how far the network has come with it; ``best`` is what ``author`` would build upon."""
-    statuses, _ = log.listing.endings(task.digest)
+    statuses = log.runs.endings(task.digest)
     best = best_program(log, task, author=author)
     baseline = _baseline(log, task, trust_context(log, author))
     return TaskStatus(

@@ -64,9 +64,8 @@ class Cache:
     """Results for a log at ``revision``, under ``trust``; ``known`` by name, ``answers`` by question.
 
     ``kept`` are those that only some records change, by name; ``users`` has the names by what they were computed from.
-    ``discoveries`` are those up to the record ``discovered``; ``chains`` are by device. ``newest``
-    has the newest runs by task, up to a record. ``ledger`` is what participants were right and wrong about;
-    ``unentered`` are the runs that it lacks.
+    ``discoveries`` are those up to the record ``discovered``; ``chains`` are by device. ``ledger`` is what participants
+    were right and wrong about; ``unentered`` are the runs that it lacks.
     """
 
     roster: Roster
@@ -82,7 +81,6 @@ class Cache:
     chains: dict[bytes, Chain] = field(default_factory=dict)
     heard: set[bytes] | None = None
     devices: set[bytes] | None = None
-    newest: dict[bytes, tuple[int, list[tuple[int, bytes, bytes]]]] = field(default_factory=dict)
     ledger: object = None
     unentered: set[bytes] = field(default_factory=set)
     known: dict[str, Known] = field(default_factory=dict)
@@ -99,7 +97,6 @@ class Cache:
         runs = said.runs | said.parents | said.children if said else set()
         if said is None:
             self.heard = self.ledger = None
-            self.newest.clear()
             self.drop_all()
         elif self.heard is not None:
             self.heard |= said.runs | said.parents

@@ -6,7 +6,7 @@ Also the history of a run's state: after each verification, in the order of the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from autoresearch.judging import ecvrf
@@ -15,8 +15,8 @@ from autoresearch.judging.states import EVALUATE, REPLICATE, Report
 from autoresearch.judging.statistics import MOST_VOTERS, PAIRS
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import checked, contenders, leading
-from autoresearch.log.standing.cache import cache_of, in_snapshot, roster_of
-from autoresearch.log.standing.context import TrustContext, trust_context, whose
+from autoresearch.log.standing.cache import in_snapshot, roster_of
+from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.participants import track_record
 from autoresearch.log.standing.precedence import heard_first
 from autoresearch.log.standing.verification import (
@@ -154,21 +154,9 @@ def _candidates(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
     if seed is None:
         return
     voters, rules = here.roster.count(log.records.newest_ms()), network_rules(log.network)
-    for run_id in _newest(log, task, here):
+    for run_id in log.runs.newest_attested(task, AUDITED_MAX):
         if is_audited(seed, run_id, voters=voters, rules=rules):
             yield run_id
-
-
-def _newest(log: Log, task: bytes, here: TrustContext) -> list[bytes]:
-    """The newest runs of attested participants, as far back as runs are audited."""
-    cache, keys = cache_of(log), here.roster.keys
-    row, known = cache.newest.get(task, (0, []))
-    if row < cache.revision.row:
-        came = log.runs.counted_after(task, row) if row else log.entries.newest(task, keys)
-        attested = (run for run in came if run[2] in keys and whose(run[2], run[0], here).attested)
-        known = sorted([*known, *islice(attested, None if row else AUDITED_MAX)], reverse=True)[:AUDITED_MAX]
-        cache.newest[task] = cache.revision.row, known
-    return [run_id for _, run_id, _ in known]
 
 
 @in_snapshot

@@ -36,7 +36,8 @@ def add_new(log: Log, runs: Iterable[RunFacts], settled: Iterable[Settled]) -> l
         if not run.valued:
             continue
         program = (run.task, run.source_digest, run.budget)
-        if program in entries or run.forked or not log.entries.is_new(program):
+        is_plain = not run.forked and (run.checkpoint is None or row.compared)
+        if program in entries or not is_plain or not log.entries.is_new(program):
             others.append(Device(*program, run.author))
             continue
         vouch, ruling = (ATTESTED if row.attested else OTHERS), rules(run.task)

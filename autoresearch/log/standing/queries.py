@@ -221,7 +221,7 @@ def _measured(log: Log, run_id: bytes, task: bytes, found: Judgement, *, retest:
 
 def statistics(log: Log, task: bytes) -> TaskStatistics:
     """The number of runs, by status, of ranked programs and of devices."""
-    statuses, authors = log.listing.endings(task)
+    statuses, authors = log.runs.endings(task), log.runs.count_authors(task)
     return TaskStatistics(
         runs=sum(statuses.values()), statuses=statuses, programs=log.programs.count(task), authors=authors
     )

@@ -18,8 +18,8 @@ from autoresearch.log.rows import Device, RunFacts
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.placing import add_new, place
 from autoresearch.log.standing.precedence import bans, copied_models
-from autoresearch.log.standing.settled import is_trusted, is_weighed, weigh
 from autoresearch.log.standing.verification import checkers_of, count_verifications, judge_now
+from autoresearch.log.standing.weighing import is_trusted, is_weighed, weigh
 from autoresearch.log.tables.standings import Settled
 from autoresearch.words import UPHELD, RunState
 
@@ -31,7 +31,7 @@ AT_ONCE = 50
 # Of so few people it is found in the transaction of a record about one of them what that changes.
 _PEOPLE = 100
 # So many runs are settled in one transaction, and of those that somebody verified so many, unless time is over before.
-_PIECE, _JUDGED = 100, 50
+_PIECE, _JUDGED = 200, 50
 # And so many programs by devices are ranked in one.
 _PLACED = 50
 
@@ -44,10 +44,7 @@ def settle_stored(log: Log, after: int) -> None:
                 log.standings.put_off(after)
                 return
             weigh(log)
-        new = log.standings.new_runs(after)
-        rows = list(_settled(log, new, heard=False))
-        log.standings.write(rows)
-        devices = add_new(log, new, rows)
+        devices = _write_unheard(log, log.standings.new_runs(after))
         if len(runs := log.standings.unsettled(AT_ONCE + 1)) > AT_ONCE:
             log.standings.hold_places(after)
         else:
@@ -89,17 +86,25 @@ def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
     heard, facts = log.standings.heard(runs), log.standings.facts(runs)
     log.standings.forget(set(runs) - {run.id for run in facts})
     unheard = [run for run in facts if run.id not in heard]
-    log.standings.write(list(_settled(log, unheard, heard=False)))
+    devices = _write_unheard(log, unheard)
     some = [run for run in facts if run.id in heard][:_JUDGED]
     log.verifications.read_ahead([run.id for run in some])
     done = []
-    for row in _settled(log, some, heard=True):
+    for run, row in zip(some, _settled(log, some, heard=True), strict=True):
         done.append(row)
+        if run.valued:
+            devices.append(Device(run.task, run.source_digest, run.budget, run.author))
         if time.monotonic() > end:
             break
     log.standings.write(done)
-    shown = [run for run in (*unheard, *some[: len(done)]) if run.valued]
-    return [Device(run.task, run.source_digest, run.budget, run.author) for run in shown]
+    return devices
+
+
+def _write_unheard(log: Log, runs: Sequence[RunFacts]) -> list[Device]:
+    """Settle runs that nobody verified; returns the programs by devices that are to be ranked besides."""
+    rows = list(_settled(log, runs, heard=False))
+    log.standings.write(rows)
+    return add_new(log, runs, rows)
 
 
 def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Settled]:

@@ -21,7 +21,7 @@ from autoresearch.log.standing.bases import (
     tier_of,
     verified_programs,
 )
-from autoresearch.log.standing.cache import devices_of, in_snapshot
+from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import TrustContext, Whose, whose
 from autoresearch.log.standing.ranking import vouched
 from autoresearch.log.standing.verification import is_state_only, judge_soon, judging
@@ -107,7 +107,8 @@ def trials(
     """
     leads = next_base(log, task, here)
     if log.runs.has_more(task, best + newest + sample):
-        some = {*_newest(log, task, here, newest), *_sample(log, task, here, sample)}
+        came = log.runs.newest_attested(task, newest, own=sorted(here.mine), ended=True)
+        some = {*came, *_sample(log, task, here, sample)}
         digests = {*always, *_best(log, task, here, best), *(row.source_digest for row in log.runs.history_of(some))}
         rows = _selected(log, task, here, leads, digests)
     else:
@@ -124,12 +125,6 @@ def _selected(log: Log, task: bytes, here: TrustContext, leads: Placed | None, d
     bases = {row.base for row in rows if row.base is not None} - digests
     rows += log.runs.history_of(_some_runs(log, task, here, bases))
     return sorted(rows, key=lambda row: (row.time, row.id))
-
-
-def _newest(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
-    """The newest runs that ended, well or not. Unattested participants take no places."""
-    heard = here.roster.keys | here.mine if here.naming else devices_of(log)
-    return (run for _, run, _ in islice(log.entries.newest(task, heard, ended=True), most))
 
 
 def _sample(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:

@@ -1,19 +1,17 @@
-"""Programs as single devices ran them, as rows in the order of their ranks, and the newest runs of devices."""
+"""Programs as single devices ran them, as rows in the order of their ranks."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from autoresearch.log.reader import COUNTS, ENDED, SUSPECT, Reader, in_parts
+from autoresearch.log.reader import COUNTS, SUSPECT, Reader, in_parts
 from autoresearch.log.rows import Device, DeviceRun, Entry, EntryRow, Place, Program, ProgramRow
 
 # Most who ask want the first few.
 _FIRST_PAGE, _GROWTH, _PAGE = 50, 4, 500
 # So many entries with measured runs are read: more than anybody asks for, and not all that there may be.
 _MEASURED_MOST = 500
-# So many of a task's newest runs are looked through, whoever wrote them.
-_RECENT, _NEWEST_PAGE = 2_000, 8
 # Which of several devices published a program first is found among so many of its oldest entries.
 RIVALS = 50
 
@@ -54,12 +52,6 @@ WHERE run.task = ? AND run.source_digest = ? AND run.budget = ? AND run.author =
 """  # noqa: S608
 _OF = "task = ? AND source_digest = ? AND budget = ?"
 _RIVAL = f"SELECT author, vouch, hardware, time, first, place FROM entry WHERE {_OF}"  # noqa: S608
-_NEWEST = """
-SELECT record.time, record.id, record.author FROM record CROSS JOIN run ON run.n = record.n
-WHERE record.author = ? AND (record.time, record.id) < (?, ?)
-  AND run.task = ? AND (%s)
-ORDER BY record.time DESC, record.id DESC LIMIT ?
-"""
 
 
 class Entries:
@@ -165,21 +157,6 @@ class Entries:
         """How many of them there are."""
         return int(self._reader.read("SELECT count(*) FROM unranked", ())[0][0])
 
-    def newest(
-        self, task: bytes, devices: Collection[bytes], *, ended: bool = False
-    ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Time, id and device of the runs of a task that have a value, the newest first, by these devices alone.
-
-        With ``ended`` also of those that failed.
-        """
-        which = ENDED if ended else COUNTS
-        query = f"SELECT time, id, author FROM run WHERE task = ? AND {which} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608
-        recent = self._reader.rows(query, task, _RECENT)
-        yield from (run for run in recent if run[2] in devices)
-        if len(recent) == _RECENT:  # so many others' runs may be before the next one that only each device's are read
-            before = recent[-1][:2]
-            yield from heapq.merge(*(self._newest_of(task, device, before, which) for device in devices), reverse=True)
-
     def hardware_of(self, task: bytes, devices: Collection[bytes]) -> list[tuple[str, bytes, int, int]]:
         """On which hardware these devices had counted runs of a task, how many, and the time of the newest."""
         query = f"""
@@ -187,14 +164,6 @@ class Entries:
         WHERE +run.task = ? AND {COUNTS} AND run.%s GROUP BY run.device, run.author
         """  # noqa: S608
         return [row for keys in in_parts(devices) for row in self._reader.rows(query % _of(keys), task, *keys)]
-
-    def _newest_of(
-        self, task: bytes, device: bytes, before: tuple[int, bytes], which: str
-    ) -> Iterator[tuple[int, bytes, bytes]]:
-        size = _NEWEST_PAGE
-        while page := self._reader.rows(_NEWEST % which, device, *before, task, size):
-            yield from page
-            before, size = page[-1][:2], min(size * _GROWTH, _PAGE)
 
 
 def _of(keys: Sequence[bytes]) -> str:

@@ -293,12 +293,6 @@ class Listing:
         """
         return {author: (runs, first, last) for author, runs, first, last in self._reader.read(text, (task,))}
 
-    def endings(self, task: bytes) -> tuple[dict[str, int], int]:
-        """How many runs of a task ended how, and the number of devices with runs."""
-        statuses = self._reader.read("SELECT status, sum(runs) FROM tally WHERE task = ? GROUP BY status", (task,))
-        devices = self._reader.read("SELECT count(DISTINCT author) FROM tally WHERE task = ?", (task,))
-        return dict(statuses), devices[0][0]
-
     def hardware(self, task: bytes) -> list[tuple[bytes, str]]:
         """The devices with runs on a task, each with the kinds of hardware that it ran on."""
         return self._reader.read("SELECT DISTINCT author, device FROM tally WHERE task = ?", (task,))

@@ -16,6 +16,8 @@ from autoresearch.record.record import parse_stored
 
 # So many records are looked through for a sample of runs.
 _SAMPLED_MOST = 5_000
+# So many of a task's newest runs are looked through, whoever wrote them.
+_RECENT = 20_000
 _FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND suspect.seq <= run.seq)"
 _HISTORY = f"""
 SELECT id, source_digest, genome, value, replicate, parent, base, status, author, budget, time, {_FORKED}, seq FROM run
@@ -100,6 +102,14 @@ class Runs:
         query = "SELECT record.id FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE lineage.parent = ?"
         return [found for (found,) in self._reader.rows(f"{query} ORDER BY lineage.n", run)]
 
+    def endings(self, task: bytes) -> dict[str, int]:
+        """How many runs on a task ended in which way."""
+        return dict(self._reader.rows("SELECT status, sum(runs) FROM tally WHERE task = ? GROUP BY status", task))
+
+    def count_authors(self, task: bytes) -> int:
+        """How many devices published runs on a task."""
+        return int(self._reader.rows("SELECT count(DISTINCT author) FROM tally WHERE task = ?", task)[0][0])
+
     def by_author(self, task: bytes | None = None) -> list[tuple[bytes, int, int, int]]:
         """All devices with runs (on one task): the device, how many runs, how many ended well, the time of the last."""
         query = (
@@ -107,10 +117,20 @@ class Runs:
         )
         return [(author, runs, ok, last) for author, runs, ok, last in self._reader.rows(query, task)]
 
-    def counted_after(self, task: bytes, row: int) -> list[tuple[int, bytes, bytes]]:
-        """Time, id and device of the runs of a task with a value that came after the record with this number."""
-        query = f"SELECT time, id, author FROM run WHERE n > ? AND +task = ? AND {COUNTS}"  # noqa: S608
-        return self._reader.rows(query, row, task)
+    def newest_attested(
+        self, task: bytes, limit: int, *, own: Collection[bytes] = (), ended: bool = False
+    ) -> list[bytes]:
+        """The newest runs of a task with a value by attested participants and these devices, the newest first.
+
+        With ``ended`` also those that failed. No more than the newest runs of all are looked through.
+        """
+        query = f"""
+        SELECT run.id FROM (SELECT * FROM run WHERE task = ? ORDER BY time DESC, id DESC LIMIT {_RECENT}) AS run
+        CROSS JOIN standing ON standing.n = run.n
+        WHERE {ENDED if ended else COUNTS} AND (standing.attested OR run.author IN ({", ".join("?" * len(own))}))
+        ORDER BY run.time DESC, run.id DESC LIMIT ?
+        """  # noqa: S608
+        return [run for (run,) in self._reader.rows(query, task, *own, limit)]
 
 
 _PROGRAM = """

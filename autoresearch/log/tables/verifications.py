@@ -45,10 +45,6 @@ class Verifications:
         """The runs that name a run as their parent and that somebody replicated, in the order in which they came."""
         return [found for (found,) in self._reader.rows(_PAIRED, run)]
 
-    def read_rows_ahead(self, runs: Collection[bytes]) -> None:
-        """Read at once, in this snapshot, the measurements of these runs."""
-        self._reader.read_ahead(_VERIFICATIONS, _VERIFICATIONS_WIDE, runs)
-
     def read_ahead(self, runs: Collection[bytes]) -> None:
         """Read at once what it takes to judge these runs in this snapshot: what is said of them and of their kin."""
         if not self._reader.pinned:

@@ -15,13 +15,13 @@ from autoresearch.log.rows import CountedVerification
 from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.precedence import same_models
 from autoresearch.log.standing.settle import settle
-from autoresearch.log.standing.settled import is_settled, is_weighed
 from autoresearch.log.standing.verification import (
     count_verifications,
     counted_verifications,
     judge_now,
     judgement,
 )
+from autoresearch.log.standing.weighing import is_settled, is_weighed
 from autoresearch.record.kinds import Attestation, Identity, Run, Verification
 from autoresearch.record.record import Network, Record
 from autoresearch.trust.keys import KeyPair
