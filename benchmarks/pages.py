@@ -26,6 +26,7 @@ from autoresearch.log.listing import settle_listing
 from autoresearch.log.log import Log
 from autoresearch.log.settling import store
 from autoresearch.log.standing.answers import Answer
+from autoresearch.log.standing.settle import settle_stored
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import BlobRef, Run, Task
@@ -89,8 +90,10 @@ class _Story:
 
 
 def _put(log: Log, records: list[Record]) -> None:
+    last = log.records.last_row()
     with transaction(log.reader.connection, durable=False):
         store(log.reader.connection, DEFAULT_NETWORK, records)
+        settle_stored(log, last)
         settle_listing(log.reader.connection)
 
 

@@ -72,7 +72,7 @@ def _devices_of(log: Log, task: bytes, by: str, me: bytes | None) -> tuple[froze
     always, own = set[bytes](), list[Own]()
     for device, (_, first_ms, last_ms) in log.listing.devices(task).items():
         spans = roster.spans(device)
-        ends = [start_ms for start_ms, _ in spans[1:]]
+        ends = [min(start_ms, _FOR_EVER) for start_ms, _ in spans[1:]]
         for (start_ms, root), end_ms in zip(spans, [*ends, _FOR_EVER], strict=True):
             if not root.hex().startswith(text) or last_ms < start_ms or first_ms >= end_ms:
                 continue

@@ -28,8 +28,9 @@ _BY_ZEROS = "listing AS l INDEXED BY listing_zeros CROSS JOIN run AS r ON r.n = 
 _BY_NUMBER = "run AS r CROSS JOIN listing AS l ON l.n = r.n"
 _KEYS: dict[Order, str] = {"value": "l.value", "change": "l.delta", "cost": "r.cpu_ms"}
 _ROWS = """
-SELECT r.n, r.id, r.author, r.time, r.cpu_ms, r.parent, l.mark, l.value, l.delta, s.state, s.error, s.runs,
-    l.zeros, s.improvement IS NOT NULL, s.compared AND l.hardware = ?1, iif(r.status = 'ok', r.value, NULL),
+SELECT r.n, r.id, r.author, r.time, r.cpu_ms, r.parent, l.mark, l.value, l.delta, coalesce(s.state, 'reported'),
+    s.error, coalesce(s.runs, 0), l.zeros, iif(r.status = 'ok', r.value, NULL),
+    s.improvement IS NOT NULL, s.compared AND l.hardware = ?1,
     EXISTS(SELECT 1 FROM frontier WHERE (task, hardware, sure, time, id) = (r.task, ?1, 1, r.time, r.id)),
     EXISTS(SELECT 1 FROM frontier WHERE (task, hardware, sure, time, id) = (r.task, ?1, 0, r.time, r.id))
 FROM {} LEFT JOIN standing AS s ON s.n = r.n WHERE {}
@@ -98,9 +99,9 @@ class ListedRun(NamedTuple):
     error: float | None
     verified: int
     zeros: int
+    reported: float | None
     measured: bool
     compared: bool
-    reported: float | None
     leads: bool
     led_by_claim: bool
 
@@ -108,6 +109,9 @@ class ListedRun(NamedTuple):
     def place(self) -> Place:
         """Its place in the order of runs."""
         return self.time, self.id
+
+
+_FLAGS = ListedRun._fields.index("measured")
 
 
 @dataclass(slots=True)
@@ -238,7 +242,8 @@ class Listing:
 
     def _facts(self, tables: str, query: _Query, board: str) -> list[ListedRun]:
         text = _ROWS.format(tables, query.text) + " ORDER BY r.time, r.id"
-        return [ListedRun._make(row) for row in self._reader.read(text, (board, *query.values))]
+        rows = self._reader.read(text, (board, *query.values))
+        return [ListedRun(*row[:_FLAGS], *map(bool, row[_FLAGS:])) for row in rows]
 
     def beside(self, found: Filter, run: bytes) -> list[tuple[int, str, float | None, bool]]:
         """The children of a run on its task: number, mark, value, and whether that is compared with others; by time."""

@@ -8,13 +8,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from autoresearch.ask.requests import RunsOf
+from autoresearch.ask.runs.filtering import filter_of
 from autoresearch.ask.runs.rows import mark_of
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import board_hardware, trust_context, whose
 from autoresearch.log.standing.precedence import same_models
 from autoresearch.log.standing.verification import judgement
 from autoresearch.log.tables.listing import Filter
-from autoresearch.record.kinds import Run
+from autoresearch.record.kinds import Identity, Run
+from autoresearch.trust.keys import KeyPair
 from autoresearch.words import RunState
 from tests.log.standing.stories import HOUR_MS, STORIES, told
 from tests.log.standing.village import ANN, BEN, CEM, TRUST, Village
@@ -166,3 +169,22 @@ def test_equal_times_are_in_order_of_ids_and_a_task_without_runs_is_empty(villag
     assert columns(village.log, bytes(32)) == []
     assert len({row[1] for row in rows}) == 1 < len(rows)
     assert [row[0] for row in rows] == sorted(row[0] for row in rows)
+
+
+def test_runs_of_a_device_are_its_participants_from_the_delegation_on(village: Village) -> None:
+    device, root = KeyPair.from_seed(b"v" * 32), KeyPair.from_seed(b"w" * 32)
+    before = village.run(1.9, "before", by=device)
+    village.append(root, "identity", Identity(action="delegate", root=root.public, device=device.public))
+    village.append(device, "identity", Identity(action="profile", root=root.public))
+    later = village.run(1.8, "after", by=device)
+
+    def found(key: bytes) -> list[bytes]:
+        asked = filter_of(village.log, village.task, RunsOf(by=key.hex()))
+        assert asked is not None
+        numbers = village.log.listing.page(asked, "time", falling=False, limit=10)
+        assert sum(village.log.listing.counts(asked).values()) == len(numbers)
+        return [run.id for run in village.log.listing.facts(asked, numbers).values()]
+
+    assert found(root.public) == [later.id]
+    assert found(device.public) == [before.id]
+    assert filter_of(village.log, village.task, RunsOf(by="ffff")) is None
