@@ -54,7 +54,7 @@ def settle_stored(log: Log, after: int) -> None:
 
 
 def settle(log: Log, seconds: float) -> int:
-    """Settle what is not, for about so long, and return how many runs are left.
+    """Settle what is not, for about so long, and return how much is left.
 
     Each transaction is short, since writers wait for it. The caller has nothing else to do with ``log`` meanwhile.
     """
@@ -75,7 +75,7 @@ def settle(log: Log, seconds: float) -> int:
             break
         with log.writer.settling():
             place(log, devices)
-    return log.standings.count_unsettled() + log.entries.count_unranked()
+    return log.standings.count_unsettled()
 
 
 def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:

@@ -32,14 +32,16 @@ def weights_of(log: Log) -> Weights:
     return Weights(keys, [at for at, before in zip(counts, [(0, -1), *counts], strict=False) if at[1] != before[1]])
 
 
-def changed_runs(log: Log, before: Weights, now: Weights) -> set[bytes]:
-    """The verified runs about which it makes a difference that others count, and their kin."""
+def _unsettle(log: Log, before: Weights, now: Weights) -> None:
+    """Note which runs are to be judged again: about which it makes a difference that others count."""
     people = {key for key in before.keys | now.keys if before.keys.get(key) != now.keys.get(key)}
-    runs = log.standings.of_keys(people)
-    age_ms = network_rules(log.network).age_ms
+    if EVERYBODY in people:
+        log.standings.put_off(0)
+    runs, age_ms = log.standings.of_keys(people), network_rules(log.network).age_ms
     for start_ms, end_ms in _differing(before.voters, now.voters):
         runs |= log.standings.verified_in(start_ms + age_ms, end_ms + age_ms)
-    return log.standings.with_kin(runs)
+    if people or runs:
+        log.standings.unsettle(runs, people)
 
 
 def _differing(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> Iterator[tuple[float, float]]:
@@ -77,9 +79,11 @@ def weigh(log: Log) -> None:
     Called in :meth:`Writer.settling`, or in the transaction that stores a record.
     """
     weights = weights_of(log)
-    log.standings.weigh(weights, _digest(log.trust), changed_runs(log, log.standings.weights(), weights))
+    before = log.standings.weigh(weights, _digest(log.trust))
+    if before.keys:  # else all runs that are there are noted
+        _unsettle(log, before, weights)
 
 
 def is_settled(log: Log) -> bool:
     """Whether nothing is to be judged again."""
-    return is_weighed(log) and not (log.standings.count_unsettled() or log.entries.count_unranked())
+    return is_weighed(log) and not log.standings.count_unsettled()

@@ -153,10 +153,6 @@ class Entries:
         query = "SELECT task, source_digest, budget, author FROM unranked LIMIT ?"
         return [Device(*row) for row in self._reader.read(query, (limit,))]
 
-    def count_unranked(self) -> int:
-        """How many of them there are."""
-        return int(self._reader.read("SELECT count(*) FROM unranked", ())[0][0])
-
     def hardware_of(self, task: bytes, devices: Collection[bytes]) -> list[tuple[str, bytes, int, int]]:
         """On which hardware these devices had counted runs of a task, how many, and the time of the newest."""
         query = f"""

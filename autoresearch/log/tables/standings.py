@@ -8,7 +8,7 @@ from typing import NamedTuple
 from autoresearch.judging.states import Evidence, Judgement
 from autoresearch.log.reader import COUNTS, SUSPECT, Reader, in_parts, marks
 from autoresearch.log.rows import CountedVerification, RunFacts
-from autoresearch.log.settling import hold_places, kin_of, note_author, note_like, note_unsettled, put_off
+from autoresearch.log.settling import hold_places, note_author, note_like, note_unsettled, put_off
 from autoresearch.words import RunState
 
 _COLUMNS = (*Judgement._fields[:-1], *Evidence._fields)
@@ -139,8 +139,9 @@ class Standings:
         return [run for (run,) in self._reader.read(_UNSETTLED, (limit,))]
 
     def count_unsettled(self) -> int:
-        """How many runs are to be judged again."""
-        return int(self._reader.read("SELECT count(*) FROM unsettled", ())[0][0])
+        """How many runs are to be judged again, and programs of devices to be ranked again."""
+        query = "SELECT (SELECT count(*) FROM unsettled) + (SELECT count(*) FROM unranked)"
+        return int(self._reader.read(query, ())[0][0])
 
     def weighed_by(self) -> tuple[bytes | None, bool]:
         """The digest of the trust list that the runs were judged by, and whether who is who is as it was then.
@@ -156,8 +157,8 @@ class Standings:
         keys = self._reader.read("SELECT key, digest FROM weight", ())
         return Weights(dict(keys), self._reader.read("SELECT time, voters FROM voter_count ORDER BY time", ()))
 
-    def weigh(self, weights: Weights, trusted: bytes, runs: set[bytes]) -> None:
-        """Note by whose word runs are judged from now on, and which ones that changes besides."""
+    def weigh(self, weights: Weights, trusted: bytes) -> Weights:
+        """Note by whose word runs are judged from now on, and return by whose they were before."""
         connection, before = self._reader.connection, self.weights()
         gone = [(key,) for key in before.keys.keys() - weights.keys.keys()]
         changed = [(key, digest) for key, digest in weights.keys.items() if before.keys.get(key) != digest]
@@ -166,15 +167,17 @@ class Standings:
         if before.voters != weights.voters:
             connection.execute("DELETE FROM voter_count")
             connection.executemany("INSERT INTO voter_count VALUES(?, ?)", weights.voters)
-        note_unsettled(connection, runs)
-        for (key,) in [*gone, *(one[:1] for one in changed)]:
-            note_author(connection, key)
-        if EVERYBODY in dict(changed):
-            self.put_off(0)
-        if gone or changed:
-            note_like(connection)
         connection.execute(_WEIGHED)
         connection.execute("INSERT OR REPLACE INTO meta VALUES('trusted', ?)", (trusted,))
+        return before
+
+    def unsettle(self, runs: set[bytes], authors: Iterable[bytes]) -> None:
+        """Note that runs are to be judged again, all of these devices, and where several may have been the first."""
+        connection = self._reader.connection
+        note_unsettled(connection, runs)
+        for author in authors:
+            note_author(connection, author)
+        note_like(connection)
 
     def of_keys(self, keys: Collection[bytes]) -> set[bytes]:
         """The runs that these devices verified, and of theirs those that others verified, or ran as a parent."""
@@ -189,11 +192,6 @@ class Standings:
             """  # noqa: S608
             runs.update(run for (run,) in self._reader.read(query, part))
         return runs
-
-    def with_kin(self, runs: Iterable[bytes]) -> set[bytes]:
-        """These runs, and those whose judgement follows from theirs."""
-        runs = set(runs)
-        return runs | kin_of(self._reader.connection, runs)
 
     def verified_in(self, start_ms: float, end_ms: float) -> set[bytes]:
         """The verified runs from one time on, and before another."""

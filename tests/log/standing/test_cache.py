@@ -19,6 +19,7 @@ from autoresearch.log.standing.participants import track_record, track_records
 from autoresearch.log.standing.precedence import copies, same_models
 from autoresearch.log.standing.queries import board, leaderboard, statistics
 from autoresearch.log.standing.ranking import vouched
+from autoresearch.log.standing.settle import settle
 from autoresearch.log.standing.verification import judgement
 from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Note, Run, Withdrawal
@@ -64,12 +65,16 @@ def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
                 log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10)
                 if dice.random() < 0.1:  # another trust list makes all results anew
                     log.trust = dice.choice(TRUSTS)
+                if dice.random() < 0.5:
+                    settle(log, seconds=10)
                 with Log.open(path, SMALL, trust=log.trust, read_only=True) as fresh:
                     assert seen(log) == seen(fresh)
             log.trust = TRUST
+            settle(log, seconds=10)
             last = seen(log)
         with Log.open(Path(folder) / "other.sqlite", SMALL, trust=TRUST) as other:
             other.writer.ingest(pairs(made), now_ms=NOW_MS + 10)
+            settle(other, seconds=10)
             assert seen(other) == last
 
 
