@@ -13,7 +13,7 @@ from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE, in_time
 from autoresearch.log.log import Log
 from autoresearch.log.standing.jobs import job_for, next_job
-from autoresearch.log.standing.verification import counted_reports, judgement
+from autoresearch.log.standing.verification import counted_reports, judge_now, judgement
 from autoresearch.record.kinds import Attestation, Commitment, Identity, Verification
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
