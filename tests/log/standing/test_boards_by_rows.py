@@ -22,8 +22,9 @@ from autoresearch.record.record import Record
 from autoresearch.words import UPHELD
 from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK, Publish
 from tests.log.standing.test_settled import OF_PEOPLE, TRUSTS, YOUNG
-from tests.log.standing.village import PEOPLE, STRANGER, Village
-from tests.record.making import NOW_MS, pairs
+from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, PEOPLE, STRANGER, Village
+from tests.log.standing.village import TRUST as VILLAGERS
+from tests.record.making import NETWORK, NOW_MS, pairs, run_body, sealed
 
 # What identifies a row of a board, and orders it.
 Row = tuple[float, int, bytes, int, float, bytes]
@@ -167,3 +168,37 @@ def test_boards_are_what_the_records_say(tmp_path_factory, story, dice: random.R
                 settle(other, seconds=10)
         settle(other, seconds=10)
         assert entries(other) == rows
+
+
+def test_a_program_is_anothers_once_it_is_known_who_saw_which_run_first(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        village.now_ms += HOUR_MS
+        later = village.run(1.5, "P", by=ANN)
+        with village.earlier(HOUR_MS // 2):
+            earlier = village.run(1.4, "P", by=BEN)
+        here = trust_context(log)
+        firsts = [next(vouched(log, village.task, here)).first]
+        for number, who in enumerate((CEM, DOT)):
+            village.run(1.9, f"by another {number}", by=who, links=[later])
+            firsts.append(next(vouched(log, village.task, here)).first)
+        assert firsts == [earlier.id, earlier.id, later.id]
+
+
+def test_a_record_that_comes_late_says_that_its_device_saw_runs_later(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        runs = [village.run(1.5, "P", by=who) for who in (ANN, BEN)]
+        head = log.devices.head(CEM.public)
+        assert head is not None
+        late = sealed(CEM, run_body(1.9), seq=head.seq + 1, prev=head.id, time_ms=village.now_ms + HOUR_MS)
+        body = run_body(1.9, source=b"said")
+        links = (runs[0].id,)
+        said = sealed(CEM, body, seq=late.seq + 1, prev=late.id, time_ms=village.now_ms + 1000, links=links)
+        log.writer.ingest(pairs([said]), now_ms=village.now_ms + HOUR_MS)
+        for who, run in ((AUTHOR, runs[0]), (DOT, runs[1]), (EVE, runs[1])):
+            village.run(1.9, f"by {who.public.hex()}", by=who, links=[run])
+        here = trust_context(log)
+        assert next(vouched(log, village.task, here)).first == runs[0].id
+        log.writer.ingest(pairs([late]), now_ms=village.now_ms + HOUR_MS)
+        assert next(vouched(log, village.task, here)).first == runs[1].id
