@@ -6,8 +6,8 @@ ten runs two have exactly the best value, three repeat one of fifty popular prog
 (``mixed``: one of fifty).
 
 A process of its own opens each log and asks. ``first_ms`` is the slowest question to a log just opened. The other
-questions are asked again, and the fastest of three counts. ``settle_us`` is what a
-run takes that was not settled when it was stored.
+questions are asked again, and the fastest of three counts. ``runs_ms`` and ``progress_ms`` are the list and the chart
+of runs. ``settle_us`` is what a run takes that was not settled when it was stored.
 ``after_record_ms`` is the slowest of what a daemon asks after one more record; ``proposal_ms`` a worker's, which opens
 the log for each. All are processor time.
 
@@ -35,8 +35,11 @@ import msgspec
 
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.people.evidence import credit_answer
+from autoresearch.ask.requests import ProgressOf, RunsOf
 from autoresearch.ask.runs.boards import best_answer, task_status, top_answer
 from autoresearch.ask.runs.diffs import lineage_answer
+from autoresearch.ask.runs.progress import progress_answer
+from autoresearch.ask.runs.rows import runs_answer
 from autoresearch.ask.show import show_answer
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
@@ -77,7 +80,19 @@ BLOB = BlobRef(sha256=b"s" * 32, size=10)
 NETWORK = Network(name="scale", verify_committee=2_000, unattested=1_000_000)
 ATTESTOR = KeyPair.from_seed(b"a" * 32)
 TRUST = Trust(attestors=frozenset({ATTESTOR.public}), needed=1)
-GROWING = ("start_s", "status_ms", "best_ms", "top_ms", "show_ms", "lineage_ms", "credit_ms", "first_ms", "proposal_ms")
+GROWING = (
+    "start_s",
+    "status_ms",
+    "best_ms",
+    "top_ms",
+    "show_ms",
+    "lineage_ms",
+    "runs_ms",
+    "progress_ms",
+    "credit_ms",
+    "first_ms",
+    "proposal_ms",
+)
 
 
 def _device(number: int) -> KeyPair:
@@ -303,13 +318,17 @@ def ask(place: Path, size: int) -> dict[str, float]:
         "top": lambda log: top_answer(log, task, limit=50, author=me.public),
         "show": lambda log: show_answer(log, newest),
         "lineage": lambda log: lineage_answer(log, newest),
+        "runs": lambda log: runs_answer(log, blobs, task, RunsOf()),
+        "progress": lambda log: progress_answer(log, blobs, task, ProgressOf()),
         "credit": lambda log: credit_answer(log, None, author=me.public),
     }
+    blobs = BlobStore(place / "blobs", read_only=True)
     firsts = {}
     for name, question_ in questions.items():
         with Log.open(place / "log.sqlite", NETWORK, trust=TRUST, read_only=True) as log:
             firsts[name] = _took(log, question_)
             figures[f"{name}_ms"] = min(_took(log, question_) for _ in range(3))
+    blobs.close()
     figures["first_ms"] = max(firsts.values())
     figures["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     figures["proposal_ms"] = _proposal(place, me, end_ms)

@@ -157,7 +157,7 @@ def runs(desk: Desk, request: RunsOf) -> RunsAnswer:
 
 @operation("GET /v1/progress")
 def progress(desk: Desk, request: ProgressOf) -> ProgressAnswer:
-    """The runs of a task as marks of a chart; where they are too many, dots are counted in cells."""
+    """The runs of a task as marks of a chart; where they are too many, those that led and a sample of the others."""
     from autoresearch.ask.runs.progress import progress_answer
 
     return progress_answer(desk.log, desk.blobs, desk.task(request.task), request, me=desk.me)
@@ -186,7 +186,7 @@ def runners(desk: Desk, request: OfTask) -> RunnersAnswer:
     """Who has runs on a task, and on which hardware."""
     from autoresearch.ask.runs.rows import runners_answer
 
-    return runners_answer(desk.log, desk.blobs, desk.task(request.task))
+    return runners_answer(desk.log, desk.task(request.task))
 
 
 @operation("GET /v1/runs/{id}/source", media=PLAIN)

@@ -95,23 +95,6 @@ class RunFacts(NamedTuple):
     forked: bool
 
 
-class RunColumns(NamedTuple):
-    """A run as a row of a table: ``n`` is the number of its record. Times are Unix ms, ``cpu_ms`` processor time."""
-
-    n: int
-    id: bytes
-    author: bytes
-    seq: int
-    time: int
-    status: str
-    value: float | None
-    budget: float
-    source_digest: bytes
-    parent: bytes | None
-    device: str
-    cpu_ms: int
-
-
 class HistoryRow(NamedTuple):
     """A run, compact. ``genome`` is JSON."""
 

@@ -8,11 +8,11 @@ the way they came in.
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
+from autoresearch.log.listing import settle_listing
 from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
 from autoresearch.log.quota import Stored, drop, enforce
@@ -361,6 +361,7 @@ def rebuild(connection: sqlite3.Connection) -> None:
     settle(connection, touched)
     settle_pairs(connection, 0, ())
     put_off(connection, 0)
+    settle_listing(connection)
 
 
 def put_off(connection: sqlite3.Connection, after: int) -> None:
@@ -425,9 +426,6 @@ def _tables(numbered: Iterable[tuple[int, Record]]) -> dict[str, list[Row]]:
     return tables
 
 
-_ENDED = "INSERT INTO ending VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs"
-
-
 def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched: Touched) -> None:
     """Insert those rows that a withdrawal takes away, unless one has done so already."""
     withdrawals = connection.execute("SELECT EXISTS(SELECT 1 FROM withdrawal)").fetchone()[0]
@@ -443,8 +441,6 @@ def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched:
             connection.executemany(INSERTS[table], shown)
         if table == "run":
             touched.programs.update((row[2], row[7], row[6]) for row in shown)  # type: ignore[misc]
-            ended = Counter((row[2], row[11], row[4]) for row in shown)
-            connection.executemany(_ENDED, [(*how, count) for how, count in ended.items()])
 
 
 def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None:
@@ -455,9 +451,6 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
     _note_like(connection, "SELECT ?1 AS n", (n,))
     insert = "INSERT OR IGNORE INTO unranked SELECT task, source_digest, budget, author FROM run WHERE n = ?"
     connection.execute(insert, (n,))
-    for how in connection.execute("SELECT task, author, status FROM run WHERE n = ?", (n,)).fetchall():
-        connection.execute(_ENDED, (*how, -1))
-        connection.execute("DELETE FROM ending WHERE task = ? AND author = ? AND status = ? AND runs = 0", how)
     touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
     forget_pairs(connection, n)
     for table in WITHDRAWABLE:

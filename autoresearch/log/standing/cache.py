@@ -64,8 +64,7 @@ class Cache:
     """Results for a log at ``revision``, under ``trust``; ``known`` by name, ``answers`` by question.
 
     ``kept`` are those that only some records change, by name; ``users`` has the names by what they were computed from.
-    ``discoveries`` are those up to the record ``discovered``; ``chains`` are by device. ``grown`` are results that
-    records only add to, up to a record.
+    ``discoveries`` are those up to the record ``discovered``; ``chains`` are by device.
     """
 
     roster: Roster
@@ -84,7 +83,6 @@ class Cache:
     kept: dict[Hashable, object] = field(default_factory=dict)
     users: dict[Hashable, set[Hashable]] = field(default_factory=dict)
     answers: dict[Hashable, object] = field(default_factory=dict)
-    grown: dict[Hashable, tuple[int, object]] = field(default_factory=dict)
 
     def forget(self, kinds: set[str], said: Said | None = None) -> None:
         """Forget what depends on records of these kinds and on what is said of runs.
@@ -117,7 +115,6 @@ class Cache:
         """Forget all results by what they were computed from."""
         self.kept.clear()
         self.users.clear()
-        self.grown.clear()
 
 
 _caches: WeakKeyDictionary[Log, Cache] = WeakKeyDictionary()
@@ -167,21 +164,6 @@ def kept(log: Log, name: Hashable, compute: Callable[[], tuple[Found, Iterable[H
             for source in sources:
                 cache.users.setdefault(source, set()).add(name)
         return cast("Found", cache.kept[name])
-
-
-def grown(log: Log, name: Hashable, grow: Callable[[Found | None, int], Found]) -> Found:
-    """A result by name that new records only add to.
-
-    ``grow`` gets the result so far and the number of the last record that it knows: None and 0 at first, and after
-    records that change everything.
-    """
-    with log.reader.snapshot():
-        cache = cache_of(log)
-        row, found = cache.grown.get(name, (0, None))
-        if found is None or row < cache.revision.row:
-            found = grow(cast("Found | None", found), row)
-            cache.grown[name] = cache.revision.row, found
-        return cast("Found", found)
 
 
 def in_snapshot(question: Callable[Concatenate[Log, P], Found]) -> Callable[Concatenate[Log, P], Found]:

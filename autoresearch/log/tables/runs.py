@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from autoresearch.judging.scoring import TaskRules
 from autoresearch.log.reader import COUNTS, ENDED, Reader, in_parts, marks
-from autoresearch.log.rows import HistoryRow, ProgramRow, ReplicateRow, RunColumns, SignedRun, StoredRun, TaskRow
+from autoresearch.log.rows import HistoryRow, ProgramRow, ReplicateRow, SignedRun, StoredRun, TaskRow
 from autoresearch.log.settling import RULES, rules_in
 from autoresearch.record.kinds import Task
 from autoresearch.record.record import parse_stored
@@ -42,15 +42,6 @@ class Runs:
         rows = self._reader.rows(query, *values, limit)
         return [StoredRun(parse_stored(raw, signature), bool(forked)) for raw, signature, forked in rows]
 
-    def columns(self, task: bytes, after: int) -> list[RunColumns]:
-        """The runs on a task that came after the record with this number, without what others wrote, as they came."""
-        # By number where few came; the plus sign keeps SQLite from reading all runs on the task for them.
-        query = f"""
-        SELECT n, id, author, seq, time, status, value, budget, source_digest, parent, device, cpu_ms FROM run
-        WHERE {"+" if after else ""}task = ? AND n > ? ORDER BY n
-        """  # noqa: S608
-        return [RunColumns(*row) for row in self._reader.rows(query, task, after)]
-
     def suspects(self) -> dict[bytes, int]:
         """The devices with an unmerged fork, each with the number of the record after which it is in doubt."""
         return dict(self._reader.rows("SELECT author, seq FROM suspect"))
@@ -58,10 +49,6 @@ class Runs:
     def history(self, task: bytes) -> list[HistoryRow]:
         """All runs on a task, compact, the oldest first."""
         return [HistoryRow(*row) for row in self._reader.rows(f"{_HISTORY} WHERE task = ? ORDER BY time, id", task)]
-
-    def history_after(self, task: bytes, row: int) -> list[HistoryRow]:
-        """The same of those that came after the record with this number, in no order."""
-        return [HistoryRow(*found) for found in self._reader.rows(f"{_HISTORY} WHERE +task = ? AND n > ?", task, row)]
 
     def history_of(self, runs: Collection[bytes]) -> list[HistoryRow]:
         """The same of some runs, in no order."""
@@ -117,11 +104,11 @@ class Runs:
 
     def endings(self, task: bytes) -> dict[str, int]:
         """How many runs on a task ended in which way."""
-        return dict(self._reader.rows("SELECT status, sum(runs) FROM ending WHERE task = ? GROUP BY status", task))
+        return dict(self._reader.rows("SELECT status, sum(runs) FROM tally WHERE task = ? GROUP BY status", task))
 
     def count_authors(self, task: bytes) -> int:
         """How many devices published runs on a task."""
-        return int(self._reader.rows("SELECT count(DISTINCT author) FROM ending WHERE task = ?", task)[0][0])
+        return int(self._reader.rows("SELECT count(DISTINCT author) FROM tally WHERE task = ?", task)[0][0])
 
     def newest_attested(
         self, task: bytes, limit: int, *, own: Collection[bytes] = (), ended: bool = False
