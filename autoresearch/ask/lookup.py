@@ -72,7 +72,7 @@ def find_task(
     if len(named) > 1:
         newest = sorted(named, key=lambda task: -known[task.digest].time)[:10]
         digests = [task.digest.hex()[:12] for task in newest]
-        runs = {task.digest: sum(count for _, count, *_ in log.runs.by_author(task.digest)) for task in newest}
+        runs = {task.digest: sum(log.runs.endings(task.digest).values()) for task in newest}
         about = [
             f"{digest} of {moment(known[task.digest].time)}, {counted(runs[task.digest], 'run')}"
             for digest, task in zip(digests, newest, strict=True)
