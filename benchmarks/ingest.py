@@ -1,4 +1,4 @@
-"""How many records of others a node checks and stores in a second of processor time; what is the least that it takes."""
+"""How many records of others a node checks and stores in a second of processor time, and the least that it takes."""
 
 from __future__ import annotations
 

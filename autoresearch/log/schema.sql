@@ -100,7 +100,7 @@ CREATE TABLE note(
 );
 CREATE INDEX note_task ON note(task, time);
 
--- What participants wrote, by its words; the row number is n. marks: the kind and the task.
+-- What participants wrote, by its words; the row number is n. marks: the kind, and 8 bytes of the task.
 CREATE VIRTUAL TABLE text_index USING fts5(marks, text, tokenize = 'porter unicode61 remove_diacritics 2');
 
 -- Releases of components, and which were yanked.
