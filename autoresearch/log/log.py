@@ -23,6 +23,7 @@ from autoresearch.log.settling import discard, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
 from autoresearch.log.tables.devices import Claims, Devices
 from autoresearch.log.tables.entries import Entries
+from autoresearch.log.tables.pairs import Pairs
 from autoresearch.log.tables.records import Changes, Records
 from autoresearch.log.tables.runs import Programs, Runs, Tasks
 from autoresearch.log.tables.standings import Standings
@@ -275,6 +276,7 @@ class Log:
         self.tasks = Tasks(self.reader)
         self.runs = Runs(self.reader)
         self.claims = Claims(self.reader)
+        self.pairs = Pairs(self.reader)
         self.programs = Programs(self.reader)
         self.entries = Entries(self.reader)
         self.verifications = Verifications(self.reader, self.records)

@@ -50,6 +50,19 @@ class StoredRun(NamedTuple):
     forked: bool
 
 
+class PairRow(NamedTuple):
+    """A run that raised a setting, or lowered it (-1), and how that changed the reported value: None where it failed.
+
+    ``value`` and ``parent_value`` are what the two report.
+    """
+
+    time: int
+    raised: int
+    delta: float | None
+    value: float | None
+    parent_value: float
+
+
 class SignedRun(NamedTuple):
     """A run's record: its id, device, time and number, and whether its author withdrew it."""
 

@@ -269,6 +269,22 @@ CREATE TABLE unranked(
     PRIMARY KEY(task, source_digest, budget, author)
 ) WITHOUT ROWID;
 
+-- The settings in which a run differs from its parent, by the time of the run: one row for each.
+CREATE TABLE pair(
+    task BLOB NOT NULL,
+    setting TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    n INTEGER NOT NULL,        -- of the run
+    parent INTEGER NOT NULL,   -- of its parent
+    changes INTEGER NOT NULL,  -- in how many settings they differ
+    same_base INTEGER NOT NULL,-- whether they differ in settings alone
+    raised INTEGER NOT NULL,   -- 1: it was raised or added, -1: lowered or dropped, 0: neither value is the larger
+    delta REAL,                -- how the reported value changed; NULL where one has none
+    failed INTEGER NOT NULL,   -- the run failed where its parent did not
+    PRIMARY KEY(task, setting, time, n)
+) WITHOUT ROWID;
+CREATE INDEX pair_n ON pair(n, setting);
+
 -- What is judged of each run, one that was withdrawn too; n is that of its record. While n is in unsettled it is as before.
 CREATE TABLE standing(
     n INTEGER PRIMARY KEY,

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
+from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
 from autoresearch.log.quota import Stored, drop, enforce
 from autoresearch.log.reader import COUNTS, SUSPECT
@@ -50,6 +51,7 @@ class Touched:
     said: set[bytes] = field(default_factory=set)  # runs of which something else is said, by their ids
     people: bool = False  # who is who, or who cheated
     after: int | None = None  # records with greater numbers are new
+    shown: set[int] = field(default_factory=set)  # older ones that are not withdrawn any more
 
 
 def settle(connection: sqlite3.Connection, touched: Touched) -> None:
@@ -64,6 +66,7 @@ def settle(connection: sqlite3.Connection, touched: Touched) -> None:
     for task in touched.tasks:
         touched.programs |= _settle_task(connection, task)
     _settle_programs(connection, touched.programs)
+    settle_pairs(connection, touched.after, touched.shown)
     _unsettle(connection, touched)
 
 
@@ -348,6 +351,7 @@ def rebuild(connection: sqlite3.Connection) -> None:
         last = batch[-1][0]
     settle_all_strays(connection)
     settle(connection, touched)
+    settle_pairs(connection, 0, ())
     put_off(connection, 0)
 
 
@@ -439,6 +443,7 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
     insert = "INSERT OR IGNORE INTO unranked SELECT task, source_digest, budget, author FROM run WHERE n = ?"
     connection.execute(insert, (n,))
     touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
+    forget_pairs(connection, n)
     for table in WITHDRAWABLE:
         connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (n,))  # noqa: S608
 
@@ -473,4 +478,5 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
             tables = _tables([(n, parse_stored(raw, signature))])
             touched.tasks.update(row[2] for row in tables.get("task", []))  # type: ignore[misc]
             _show(connection, tables, touched)
+            touched.shown.add(n)
             _note_like(connection, "SELECT ?1 AS n", (n,))

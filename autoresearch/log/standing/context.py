@@ -158,18 +158,21 @@ def _is_baseline(log: Log, run: bytes, task: Task) -> bool:
 def is_own_run(log: Log, run: bytes, own: frozenset[bytes]) -> bool:
     """Whether a run and all its ancestors, back to a run without a parent, are this participant's.
 
-    A run that changes a base other than its task's baseline may hold text of others, so it is not this participant's.
-    Nor is one that came from another network and lost its parent there.
+    A run that changes a base other than its task's baseline and the programs among these may hold text of others, so
+    it is not this participant's. Nor is one that came from another network and lost its parent there.
     """
     following: bytes | None = run
+    programs, bases = set[bytes](), set[bytes | None]({None})
     while following is not None:
         record = log.records.find(following)
-        if record is None or not isinstance(record.body, Run) or record.author not in own or record.body.base:
+        if record is None or not isinstance(record.body, Run) or record.author not in own:
             return False
+        programs.add(record.body.source_digest)
+        bases.add(record.body.base)
         following = record.body.parent
-        if following is None and record.body.origin:
-            return _is_task_s_program(log, record.body)
-    return True
+        if following is None and record.body.origin and not _is_task_s_program(log, record.body):
+            return False
+    return bases <= programs | {None}
 
 
 def _is_task_s_program(log: Log, run: Run) -> bool:

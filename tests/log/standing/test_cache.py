@@ -20,7 +20,7 @@ from autoresearch.log.standing.precedence import copies, same_models
 from autoresearch.log.standing.queries import board, leaderboard, statistics
 from autoresearch.log.standing.ranking import vouched
 from autoresearch.log.standing.verification import judgement
-from autoresearch.propose.search.effects import comparisons
+from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Note, Run, Withdrawal
 from autoresearch.trust.roster import Trust
 from tests.log.standing.village import ANN, BEN, CEM, DOT, Village
@@ -47,7 +47,7 @@ def seen(log: Log):
     verified.append(contenders(log, digest_of(), here, limit=5, each=2))
     tracks = track_records(log)
     assert all(track_record(log, voter) == found for voter, found in tracks.items())
-    compared = comparisons(log, digest_of(), me=DEVICES[1].public)
+    compared = Comparisons(log, digest_of(), DEVICES[1].public).effects
     return words, numbers, voters, ranked, verified, tracks, same_models(log), sorted(copies(log)), compared
 
 
