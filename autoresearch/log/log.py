@@ -15,6 +15,7 @@ from types import TracebackType
 
 from autoresearch.errors import LogBehind, Refused, UsageError
 from autoresearch.log.connection import appending, own_authors, read_head, refusals, transaction, write_head
+from autoresearch.log.listing import settle_listing
 from autoresearch.log.quota import ALL_DAYS, Stored, Unattested, bucket
 from autoresearch.log.reader import Reader
 from autoresearch.log.rows import Head, State, Verdict
@@ -23,6 +24,7 @@ from autoresearch.log.settling import discard, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
 from autoresearch.log.tables.devices import Claims, Devices
 from autoresearch.log.tables.entries import Entries
+from autoresearch.log.tables.listing import Listing
 from autoresearch.log.tables.pairs import Pairs
 from autoresearch.log.tables.records import Changes, Records
 from autoresearch.log.tables.runs import Programs, Runs, Tasks
@@ -143,6 +145,7 @@ class Writer:
         try:
             with transaction(self._reader.connection, durable=durable):
                 yield
+                settle_listing(self._reader.connection)
         except BaseException:
             self._unattested = None
             self._reader.failures += 1
@@ -281,6 +284,7 @@ class Log:
         self.entries = Entries(self.reader)
         self.verifications = Verifications(self.reader, self.records)
         self.standings = Standings(self.reader)
+        self.listing = Listing(self.reader)
         self.mentions = Mentions(self.reader)
         self.texts = Texts(self.reader)
         self.releases = Releases(self.reader)

@@ -60,7 +60,8 @@ CREATE TABLE run(
 );
 -- Of a program that thousands repeat, the runs of one device are found without the others'.
 CREATE INDEX run_program ON run(task, source_digest, budget, author);
-CREATE INDEX run_task_time ON run(task, time);
+-- Lists are filtered and charts numbered from this index alone.
+CREATE INDEX run_task_time ON run(task, time, id, author, status, device, cpu_ms);
 CREATE INDEX run_author_seq ON run(author, seq);
 CREATE INDEX run_checkpoint ON run(task, checkpoint) WHERE checkpoint IS NOT NULL;
 
@@ -325,3 +326,75 @@ CREATE TABLE unsettled(n INTEGER PRIMARY KEY);
 -- a digest of the trust list.
 CREATE TABLE weight(key BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE voter_count(time INTEGER PRIMARY KEY, voters INTEGER NOT NULL);
+
+-- Lists and charts of runs (listing.py). Each run with what it is sorted by and which values it is compared with; all of
+-- it follows from run, standing, rules and the run's parent.
+CREATE TABLE listing(
+    n INTEGER PRIMARY KEY,
+    task BLOB NOT NULL,
+    time INTEGER NOT NULL,
+    mark TEXT NOT NULL,        -- failed, or its state
+    value REAL,                -- what verifiers measured, else what its author reported
+    delta REAL,                -- against its parent: what verifiers measured in pairs, else between the reported values
+    hardware TEXT NOT NULL,    -- of the runs that it is compared with; empty where that is no matter
+    claim REAL,                -- what it may lead by as reported, smaller is better; NULL: it may not
+    sure REAL,                 -- the same as confirmed
+    zeros INTEGER NOT NULL     -- with how many zero bits its id begins: a sample of 1 in 2, 4, 8, ... runs
+);
+CREATE INDEX listing_value ON listing(task, value, time, delta);
+CREATE INDEX listing_mark ON listing(task, mark, time) WHERE mark NOT IN ('reported', 'failed');
+CREATE INDEX listing_claim ON listing(task, hardware, claim) WHERE claim IS NOT NULL;
+CREATE INDEX listing_sure ON listing(task, hardware, sure) WHERE sure IS NOT NULL;
+CREATE INDEX listing_zeros ON listing(task, zeros, time) WHERE zeros >= 4;
+
+-- How many runs of a device on one kind of hardware ended how, and have which mark.
+CREATE TABLE tally(
+    task BLOB NOT NULL,
+    author BLOB NOT NULL,
+    device TEXT NOT NULL,
+    status TEXT NOT NULL,
+    mark TEXT NOT NULL,
+    runs INTEGER NOT NULL,
+    PRIMARY KEY(task, author, device, status, mark)
+) WITHOUT ROWID;
+-- How many runs fall in a stretch of time, and their processor time. Of level 0 it has 2^21 ms (35 minutes), of level 1
+-- 64 of these.
+CREATE TABLE slot(
+    task BLOB NOT NULL,
+    level INTEGER NOT NULL,
+    slot INTEGER NOT NULL,
+    runs INTEGER NOT NULL,
+    cpu_ms INTEGER NOT NULL,
+    PRIMARY KEY(task, level, slot)
+) WITHOUT ROWID;
+-- The runs that were the best when they came, by time and id: as reported (sure 0) and as confirmed (1). value is their
+-- claim or sure in listing.
+CREATE TABLE frontier(
+    task BLOB NOT NULL,
+    hardware TEXT NOT NULL,
+    sure INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    n INTEGER NOT NULL,
+    value REAL NOT NULL,
+    PRIMARY KEY(task, hardware, sure, time, id)
+) WITHOUT ROWID;
+-- Runs that came, went or are judged in another way, until the end of the transaction.
+CREATE TABLE unlisted(
+    n INTEGER PRIMARY KEY,
+    task BLOB NOT NULL,
+    time INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    author BLOB NOT NULL,
+    device TEXT NOT NULL,
+    status TEXT NOT NULL,
+    cpu_ms INTEGER NOT NULL
+);
+CREATE TRIGGER run_came AFTER INSERT ON run BEGIN INSERT OR IGNORE INTO unlisted VALUES(
+    NEW.n, NEW.task, NEW.time, NEW.id, NEW.author, NEW.device, NEW.status, NEW.cpu_ms); END;
+CREATE TRIGGER run_went AFTER DELETE ON run BEGIN INSERT OR IGNORE INTO unlisted VALUES(
+    OLD.n, OLD.task, OLD.time, OLD.id, OLD.author, OLD.device, OLD.status, OLD.cpu_ms); END;
+CREATE TRIGGER run_judged AFTER INSERT ON standing BEGIN INSERT OR IGNORE INTO unlisted
+    SELECT n, task, time, id, author, device, status, cpu_ms FROM run WHERE n = NEW.n; END;
+CREATE TRIGGER run_judged_again AFTER UPDATE ON standing BEGIN INSERT OR IGNORE INTO unlisted
+    SELECT n, task, time, id, author, device, status, cpu_ms FROM run WHERE n = NEW.n; END;

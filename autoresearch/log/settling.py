@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
+from autoresearch.log.listing import settle_listing
 from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
 from autoresearch.log.quota import Stored, drop, enforce
@@ -353,6 +354,7 @@ def rebuild(connection: sqlite3.Connection) -> None:
     settle(connection, touched)
     settle_pairs(connection, 0, ())
     put_off(connection, 0)
+    settle_listing(connection)
 
 
 def put_off(connection: sqlite3.Connection, after: int) -> None:
