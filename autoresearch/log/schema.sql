@@ -21,7 +21,6 @@ CREATE INDEX record_author_seq ON record(author, seq, time);
 CREATE INDEX record_author_time ON record(author, time);
 CREATE INDEX record_time ON record(time, id);
 CREATE INDEX record_kind_time ON record(kind, time);
-CREATE INDEX record_task_time ON record(task, time) WHERE task IS NOT NULL;
 CREATE INDEX record_task_kind_time ON record(task, kind, time) WHERE task IS NOT NULL;
 
 -- How many records of an author are stored: of a UTC day, and of all days (-1).
@@ -102,7 +101,7 @@ CREATE TABLE note(
 );
 CREATE INDEX note_task ON note(task, time);
 
--- What participants wrote, by its words; the row number is n. marks: the kind and the task.
+-- What participants wrote, by its words; the row number is n. marks: the kind, and 8 bytes of the task.
 CREATE VIRTUAL TABLE text_index USING fts5(marks, text, tokenize = 'porter unicode61 remove_diacritics 2');
 
 -- Releases of components, and which were yanked.
