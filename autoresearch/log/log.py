@@ -22,6 +22,7 @@ from autoresearch.log.rows import Head, Revision, State, Verdict
 from autoresearch.log.schema import open_database
 from autoresearch.log.settling import discard, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
+from autoresearch.log.tables.credits import Credits
 from autoresearch.log.tables.devices import Claims, Devices
 from autoresearch.log.tables.entries import Entries
 from autoresearch.log.tables.listing import Listing
@@ -288,6 +289,7 @@ class Log:
         self.verifications = Verifications(self.reader, self.records)
         self.standings = Standings(self.reader)
         self.listing = Listing(self.reader)
+        self.credits = Credits(self.reader)
         self.mentions = Mentions(self.reader)
         self.texts = Texts(self.reader)
         self.releases = Releases(self.reader)

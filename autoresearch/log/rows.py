@@ -310,6 +310,42 @@ class CountedVerification(NamedTuple):
     spent_ms: int
 
 
+class FactRow(NamedTuple):
+    """What a settled run says of one participant: of its author, or of a verifier.
+
+    ``signed`` is the record of that participant, ``what`` the run's state or a word of VerificationKind. ``outcome`` is
+    1 where the participant was right, -1 where it was wrong. ``ms`` is processor time of a run, or how long a
+    verification took; ``work`` the share of the task's budget; ``gain`` the confirmed improvement.
+    """
+
+    signed: bytes
+    root: bytes
+    voter: bytes
+    task: bytes
+    what: str
+    time: int
+    outcome: int = 0
+    ms: int = 0
+    implausible: bool = False
+    work: float = 0.0
+    gain: float | None = None
+
+
+class CreditRow(NamedTuple):
+    """The sum of the facts of a root key on a task, of one kind; ``work`` and ``gain`` as in :class:`FactRow`."""
+
+    voter: bytes
+    root: bytes
+    task: bytes
+    what: str
+    facts: int
+    ms: int
+    implausible: int
+    work: float
+    gain: float
+    gains: int
+
+
 class ReleaseRow(NamedTuple):
     """A release of a component. ``version_key`` sorts as versions do; equal ``content`` installs the same.
 

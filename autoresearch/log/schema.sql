@@ -63,6 +63,18 @@ CREATE INDEX run_program ON run(task, source_digest, budget, author);
 CREATE INDEX run_task_time ON run(task, time, id, author, status, device, cpu_ms);
 CREATE INDEX run_author_seq ON run(author, seq);
 CREATE INDEX run_checkpoint ON run(task, checkpoint) WHERE checkpoint IS NOT NULL;
+-- How many of these runs each device has on a task, by their status.
+CREATE TABLE run_count(
+    author BLOB NOT NULL,
+    task BLOB NOT NULL,
+    status TEXT NOT NULL,
+    runs INTEGER NOT NULL,
+    PRIMARY KEY(author, task, status)
+) WITHOUT ROWID;
+CREATE TRIGGER run_comes AFTER INSERT ON run BEGIN
+    INSERT INTO run_count VALUES(new.author, new.task, new.status, 1) ON CONFLICT DO UPDATE SET runs = runs + 1; END;
+CREATE TRIGGER run_goes AFTER DELETE ON run BEGIN
+    UPDATE run_count SET runs = runs - 1 WHERE author = old.author AND task = old.task AND status = old.status; DELETE FROM run_count WHERE author = old.author AND task = old.task AND status = old.status AND runs = 0; END;
 
 CREATE TABLE task(
     n INTEGER PRIMARY KEY,
@@ -307,17 +319,59 @@ CREATE TABLE standing(
     compared INTEGER NOT NULL DEFAULT 0  -- its value may be with others: its budget ranks, it is no copy, nor unverified
                                          -- after a fork; on which hardware it ran is another question
 );
--- Who verified these runs: of each participant the first verification of a stage and a round, as far as it counts.
-CREATE TABLE counted(
-    n INTEGER NOT NULL,
-    verification INTEGER NOT NULL, -- the number of its record
+-- What these runs say of participants: of its author, and of each voter by its first verification of a stage and round.
+CREATE TABLE fact(
+    n INTEGER NOT NULL,        -- the number of the run's record
+    said INTEGER NOT NULL,     -- that of the record that the participant signed: the run itself, or a verification of it
+    root BLOB NOT NULL,        -- the root key behind the device then
     voter BLOB NOT NULL,
-    stage TEXT NOT NULL,
-    passed INTEGER NOT NULL,
-    decides INTEGER NOT NULL,      -- whether its author was right or wrong by it
-    spent_ms INTEGER NOT NULL,
-    PRIMARY KEY(n, verification)
+    task BLOB NOT NULL,
+    what TEXT NOT NULL,        -- the state of the run, or a word of VerificationKind
+    time INTEGER NOT NULL,
+    outcome INTEGER NOT NULL,  -- 1: the participant was right, -1: wrong, 0: neither
+    ms INTEGER NOT NULL,       -- processor time of a run, as far as it counts, or how long a verification took
+    implausible INTEGER NOT NULL,
+    work INTEGER NOT NULL,     -- share of the task's budget, in WORK_UNITS
+    gain INTEGER,              -- the improvement, fixed point: see fixed_point() for scale
+    scale INTEGER NOT NULL,
+    PRIMARY KEY(n, said)
 ) WITHOUT ROWID;
+CREATE INDEX fact_newest ON fact(root, what, time, task);
+CREATE INDEX fact_outcome ON fact(voter, outcome, time) WHERE outcome <> 0;
+CREATE INDEX fact_implausible ON fact(root, time, task) WHERE implausible <> 0;
+CREATE INDEX fact_against ON fact(voter, time) WHERE what IN ('disputed', 'refuted', 'rubber stamp');
+-- The sums of these rows. All are whole numbers, so that it makes no difference in which order rows come and go.
+CREATE TABLE credit(
+    voter BLOB NOT NULL,
+    root BLOB NOT NULL,
+    task BLOB NOT NULL,
+    what TEXT NOT NULL,
+    scale INTEGER NOT NULL,
+    facts INTEGER NOT NULL,
+    right INTEGER NOT NULL,
+    wrong INTEGER NOT NULL,
+    ms INTEGER NOT NULL,
+    implausible INTEGER NOT NULL,
+    work INTEGER NOT NULL,
+    gain INTEGER NOT NULL,
+    gains INTEGER NOT NULL,    -- how many of the facts have a gain
+    PRIMARY KEY(voter, root, task, what, scale)
+) WITHOUT ROWID;
+CREATE TRIGGER fact_comes AFTER INSERT ON fact BEGIN
+    INSERT INTO credit VALUES(
+        new.voter, new.root, new.task, new.what, new.scale, 1, new.outcome = 1, new.outcome = -1,
+        new.ms, new.implausible, new.work, coalesce(new.gain, 0), new.gain IS NOT NULL
+    ) ON CONFLICT DO UPDATE SET
+        facts = facts + 1, right = right + excluded.right, wrong = wrong + excluded.wrong, ms = ms + excluded.ms,
+        implausible = implausible + excluded.implausible, work = work + excluded.work,
+        gain = gain + excluded.gain, gains = gains + excluded.gains; END;
+CREATE TRIGGER fact_goes AFTER DELETE ON fact BEGIN
+    UPDATE credit SET
+        facts = facts - 1, right = right - (old.outcome = 1), wrong = wrong - (old.outcome = -1), ms = ms - old.ms,
+        implausible = implausible - old.implausible, work = work - old.work,
+        gain = gain - coalesce(old.gain, 0), gains = gains - (old.gain IS NOT NULL)
+    WHERE voter = old.voter AND root = old.root AND task = old.task AND what = old.what AND scale = old.scale; DELETE FROM credit WHERE voter = old.voter AND root = old.root AND task = old.task AND what = old.what
+        AND scale = old.scale AND facts = 0; END;
 -- Runs that are to be judged again.
 CREATE TABLE unsettled(n INTEGER PRIMARY KEY);
 -- Whose verifications counted when the standings were settled: a digest of what decides it for each key, and the number

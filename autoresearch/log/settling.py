@@ -463,7 +463,7 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
         for table in ("delegation", "merge"):
             query = f"SELECT device FROM {table} WHERE n = ?"  # noqa: S608
             touched.authors.update(device for (device,) in connection.execute(query, (n,)))
-        for table in (*EVIDENCE, "stray", "standing", "counted", "unsettled"):
+        for table in (*EVIDENCE, "stray", "standing", "fact", "unsettled"):
             connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
     if gone:
         touched.said |= kin_of(connection, touched.gone)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from autoresearch.judging.states import Judgement, Report
-from autoresearch.log.rows import Alike, CountedVerification, FraudRow, Revision, Said
+from autoresearch.log.rows import Alike, FraudRow, Revision, Said
 from autoresearch.log.settling import ABOUT_PEOPLE
 from autoresearch.record.record import Record
 from autoresearch.trust.roster import Roster, Trust
@@ -75,9 +75,8 @@ class Cache:
 
     ``kept`` are those that only some records change, by name; ``users`` has the names by what they were computed from.
     ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task, ``chains`` by device. ``newest``
-    has the newest runs by task, up to a record. ``ledger`` is what participants were right and wrong about;
-    ``unentered`` are the runs that it lacks, ``unsettled`` those whose rows were looked for in vain. ``grown`` are
-    results that records only add to, up to a record.
+    has the newest runs by task, up to a record. ``unsettled`` are those whose rows were
+    looked for in vain. ``grown`` are results that records only add to, up to a record.
     """
 
     roster: Roster
@@ -85,7 +84,6 @@ class Cache:
     revision: Revision
     reports: dict[bytes, list[tuple[Record, Report]]] = field(default_factory=dict)
     judgements: dict[bytes, Judgement] = field(default_factory=dict)
-    counted: dict[bytes, Sequence[CountedVerification]] = field(default_factory=dict)
     unsettled: set[bytes] = field(default_factory=set)
     frauds: list[FraudRow] = field(default_factory=list)
     checkpoints: Alike = field(default_factory=dict)
@@ -96,8 +94,6 @@ class Cache:
     heard: set[bytes] | None = None
     devices: set[bytes] | None = None
     newest: dict[bytes, tuple[int, list[tuple[int, bytes, bytes]]]] = field(default_factory=dict)
-    ledger: object = None
-    unentered: set[bytes] = field(default_factory=set)
     known: dict[str, Known] = field(default_factory=dict)
     kept: dict[Hashable, object] = field(default_factory=dict)
     users: dict[Hashable, set[Hashable]] = field(default_factory=dict)
@@ -112,14 +108,13 @@ class Cache:
         self.known = {} if said is None else {name: one for name, one in self.known.items() if one.outlasts(kinds)}
         runs = said.runs | said.parents | said.children if said else set()
         if said is None:
-            self.heard = self.ledger = None
+            self.heard = None
             self.newest.clear()
             self.drop_all()
         elif self.heard is not None:
             self.heard |= said.runs | said.parents
-        self.unentered |= runs
         self.unsettled.clear()
-        for kept in (self.reports, self.judgements, self.counted):
+        for kept in (self.reports, self.judgements):
             if said is None or len(kept) > CACHED_MAX:
                 kept.clear()
             for run in runs:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from autoresearch.log.rows import Device, RunFacts
 from autoresearch.log.standing.cache import roster_of, verified
+from autoresearch.log.standing.facts import facts_of
 from autoresearch.log.standing.placing import add_new, place
 from autoresearch.log.standing.precedence import copied_models
 from autoresearch.log.standing.settled import is_trusted, is_weighed, weigh
@@ -88,7 +89,8 @@ def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
     heard, facts = verified(log), log.standings.facts(runs)
     log.standings.forget(set(runs) - {run.id for run in facts})
     unheard = [run for run in facts if run.id not in heard]
-    log.standings.write(list(_settled(log, unheard, heard=False)))
+    alone = list(_settled(log, unheard, heard=False))
+    log.standings.write(alone)
     some = [run for run in facts if run.id in heard][:_JUDGED]
     judge_soon(log, [run.id for run in some])
     done = []
@@ -97,6 +99,7 @@ def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
         if time.monotonic() > end:
             break
     log.standings.write(done)
+    log.credits.write([*alone, *done])
     shown = [run for run in (*unheard, *some[: len(done)]) if run.valued]
     return [Device(run.task, run.source_digest, run.budget, run.author) for run in shown]
 
@@ -118,6 +121,6 @@ def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Set
             and (run.checkpoint is None or run.id not in copied(run.task, run.checkpoint))
         )
         attested = voter(run.author, run.time).attested if named else True
-        counted = counted_verifications(log, record) if record else ()
+        said = facts_of(log, record, found, counted_verifications(log, record)) if record else ()
         checkers = len(checkers_of(log, run.id)) if record else 0
-        yield Settled(run.n, found, counted, checkers, attested, compared)
+        yield Settled(run.n, found, said, checkers, attested, compared)

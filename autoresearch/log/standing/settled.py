@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import Judgement
-from autoresearch.log.rows import CountedVerification
 from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.precedence import bans
 from autoresearch.log.tables.standings import EVERYBODY, Weights
@@ -33,15 +32,6 @@ def settled(log: Log, runs: Iterable[bytes]) -> dict[bytes, Judgement]:
             return {}
         changed = cached(log, "outweighed", lambda: _outweighed(log), by=())
         return dict(log.standings.of([run for run in runs if run not in changed]))
-
-
-def settled_verifications(log: Log, runs: Iterable[bytes]) -> dict[bytes, list[CountedVerification]]:
-    """The verifications that count of those of these runs whose rows hold."""
-    with log.reader.snapshot():
-        found: dict[bytes, list[CountedVerification]] = {run: [] for run in settled(log, runs)}
-        for run, one in log.standings.verifications_of(list(found)):
-            found[run].append(one)
-        return found
 
 
 def _outweighed(log: Log) -> set[bytes]:

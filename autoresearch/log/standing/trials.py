@@ -1,12 +1,9 @@
-"""Trials: runs on a task, each with its tier as a base and whether the search believes its value.
-
-Also plausibility: how much of the compute that a run states is credited to its author.
-"""
+"""Trials: runs on a task, each with its tier as a base and whether the search believes its value."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,45 +21,8 @@ from autoresearch.log.standing.bases import (
 from autoresearch.log.standing.cache import devices_of, in_snapshot
 from autoresearch.log.standing.context import TrustContext, Whose, whose
 from autoresearch.log.standing.ranking import vouched
-from autoresearch.log.standing.verification import is_state_only, judge_soon, judging
-from autoresearch.record.kinds import Run, Task
+from autoresearch.log.standing.verification import judge_soon, judging
 from autoresearch.words import DOUBTED, MISBEHAVED, UPHELD, RunState
-
-# No machine that runs one program has more processors than this.
-_PROCESSORS = 1024
-# A run, and the questions to its model, take no longer together than so many times the task's limit.
-_LIMITS = 4
-
-
-class Spent(NamedTuple):
-    """The compute of a run that counts: processor milliseconds, work in the task's units."""
-
-    cpu_ms: int
-    work: float
-
-
-def spent(log: Log, run: Run) -> Spent | None:
-    """What a run spent; None where it cannot have spent what it states. Nothing of it counts then.
-
-    Processor time is at most that of 1,024 processors in the run's time. Work is the budget of an experiment, which
-    every replication spends too: what its author states in ``metrics`` counts nowhere. None counts of a learned state,
-    whose training nobody repeats, nor where the budget is time.
-    """
-    rules, limit_ms = log.tasks.rules(run.task), _limit_ms(log, run.task)
-    if run.cpu_ms > _PROCESSORS * run.duration_ms or (limit_ms is not None and run.duration_ms > limit_ms):
-        return None
-    if rules is None or rules.clocked or is_state_only(run):
-        return Spent(run.cpu_ms, 0.0)
-    return Spent(run.cpu_ms, min(max(run.budget, 0.0), rules.budget))
-
-
-def _limit_ms(log: Log, task: bytes) -> float | None:
-    row = log.tasks.find(task)
-    body = log.records.get(row.id).body if row else None
-    limits = body.definition.get("limits") if isinstance(body, Task) else None
-    seconds = limits.get("seconds") if isinstance(limits, Mapping) else None
-    return _LIMITS * 1000 * float(seconds) if isinstance(seconds, int | float) else None
-
 
 # So many rows are judged at once.
 _PAGE = 2_000

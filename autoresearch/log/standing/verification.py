@@ -27,10 +27,10 @@ from autoresearch.judging.states import (
 )
 from autoresearch.judging.statistics import PAIRS, STANDARD_ERROR, Findings, allowance, difference_error, passes
 from autoresearch.log.rows import CommitmentRow, CountedVerification
-from autoresearch.log.standing.cache import Cache, cache_of, cached, roster_of, verified
+from autoresearch.log.standing.cache import Cache, cache_of, cached, in_snapshot, roster_of, verified
 from autoresearch.log.standing.context import commitment_of, committed_by, is_clocked, is_same_hardware
 from autoresearch.log.standing.precedence import bans, is_banned
-from autoresearch.log.standing.settled import settled, settled_verifications
+from autoresearch.log.standing.settled import settled
 from autoresearch.record.kinds import Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD, RunState
@@ -85,21 +85,12 @@ def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
     return judge_one
 
 
-def judge_soon(log: Log, runs: Iterable[bytes], *, verifications: bool = False) -> None:
-    """Have ready what is judged of many runs: their rows, or where there are none what judging them takes.
-
-    With ``verifications`` also those of them that count.
-    """
+def judge_soon(log: Log, runs: Iterable[bytes]) -> None:
+    """Have ready what is judged of many runs: their rows, or where there are none what judging them takes."""
     cache, heard = cache_of(log), verified(log)
     wanted = [run for run in dict.fromkeys(runs) if run in heard]
     _read_settled(log, cache, [run for run in wanted if run not in cache.judgements])
-    if verifications:
-        rows = [run for run in wanted if run not in cache.counted and run not in cache.unsettled]
-        cache.counted.update(settled_verifications(log, rows) if rows else {})
-        log.records.find_ahead(wanted)
-    log.verifications.read_ahead(
-        [run for run in wanted if run not in cache.judgements or (verifications and run not in cache.counted)]
-    )
+    log.verifications.read_ahead([run for run in wanted if run not in cache.judgements])
 
 
 def _read_settled(log: Log, cache: Cache, runs: Iterable[bytes]) -> None:
@@ -298,15 +289,10 @@ def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
     return [pair for pair in first.values() if pair[1].round == 0 or doubted]
 
 
-def counted_verifications(log: Log, run: Record) -> Sequence[CountedVerification]:
+@in_snapshot
+def counted_verifications(log: Log, run: Record) -> list[CountedVerification]:
     """The verifications of a run that count, of each participant the first of a stage and a round."""
-    with log.reader.snapshot():
-        cache = cache_of(log)
-        if run.id not in cache.counted and run.id in verified(log) and run.id not in cache.unsettled:
-            cache.counted.update(settled_verifications(log, [run.id]))
-        if run.id not in cache.counted:
-            cache.counted[run.id] = list(_counted(log, run))
-        return cache.counted[run.id]
+    return list(_counted(log, run))
 
 
 def _counted(log: Log, run: Record) -> Iterator[CountedVerification]:

@@ -119,13 +119,6 @@ class Runs:
         query = "SELECT status, author, count(*) FROM run WHERE +task = ? AND n > ? AND n <= ? GROUP BY status, author"
         return list(self._reader.rows(query, task, after, last))
 
-    def by_author(self, task: bytes | None = None) -> list[tuple[bytes, int, int, int]]:
-        """All devices with runs (on one task): the device, how many runs, how many ended well, the time of the last."""
-        query = (
-            "SELECT author, count(*), sum(status = 'ok'), max(time) FROM run WHERE ?1 IS NULL OR task = ?1 GROUP BY 1"
-        )
-        return [(author, runs, ok, last) for author, runs, ok, last in self._reader.rows(query, task)]
-
     def counted_after(self, task: bytes, row: int) -> list[tuple[int, bytes, bytes]]:
         """Time, id and device of the runs of a task with a value that came after the record with this number."""
         query = f"SELECT time, id, author FROM run WHERE n > ? AND +task = ? AND {COUNTS}"  # noqa: S608

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from autoresearch.judging.states import Evidence, Judgement
 from autoresearch.log.reader import COUNTS, SUSPECT, Reader, in_parts, marks
-from autoresearch.log.rows import CountedVerification, RunFacts
+from autoresearch.log.rows import FactRow, RunFacts
 from autoresearch.log.settling import hold_places, kin_of, note_author, note_like, note_unsettled, put_off
 from autoresearch.words import RunState
 
@@ -29,13 +29,6 @@ SELECT n, id, run.author, run.seq, time, task, budget, source_digest, value, rep
     suspect.author IS NOT NULL
 FROM run {SUSPECT} WHERE n > ? AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = run.n)
 """  # noqa: S608
-_COUNTED = """
-SELECT record.id, said.time, said.id, said.author, counted.voter, counted.stage,
-    counted.passed, counted.decides, counted.spent_ms FROM record
-CROSS JOIN counted ON counted.n = record.n CROSS JOIN record AS said ON said.n = counted.verification
-WHERE record.id IN ({}) AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
-"""
-_COUNT = "INSERT INTO counted SELECT ?2, n, ?3, ?4, ?5, ?6, ?7 FROM record WHERE id = ?1"
 _UNSETTLED = """
 SELECT record.id FROM unsettled CROSS JOIN record ON record.n = unsettled.n ORDER BY unsettled.n DESC LIMIT ?
 """
@@ -49,7 +42,7 @@ EVERYBODY = b""
 
 
 class Settled(NamedTuple):
-    """What is judged of the run in record ``n``, with the verifications that count.
+    """What is judged of the run in record ``n``, and what it says of participants.
 
     ``checkers`` attested participants published a measurement of it. ``attested``: its author was when it signed.
     ``compared``: its value may be compared with others.
@@ -57,7 +50,7 @@ class Settled(NamedTuple):
 
     n: int
     found: Judgement
-    counted: Sequence[CountedVerification]
+    facts: Sequence[FactRow]
     checkers: int
     attested: bool
     compared: bool
@@ -87,12 +80,6 @@ class Standings:
                 evidence = Evidence._make(values[_NUMBERS:])
                 yield run, Judgement._make((RunState(state), *values[:_NUMBERS], evidence))
 
-    def verifications_of(self, runs: Collection[bytes]) -> Iterator[tuple[bytes, CountedVerification]]:
-        """The verifications that count of those of these runs that are settled, in no order."""
-        for part in in_parts(runs):
-            for run, *row, passed, decides, spent_ms in self._reader.read(_COUNTED.format(marks(part)), part):
-                yield run, CountedVerification._make((*row, bool(passed), bool(decides), spent_ms))
-
     def facts(self, runs: Collection[bytes]) -> list[RunFacts]:
         """What records say of those of these that are runs, in no order."""
         found = (row for part in in_parts(runs) for row in self._reader.read(_FACTS.format(marks(part)), part))
@@ -109,8 +96,6 @@ class Standings:
         values = [(n, *found[:-1], *found.evidence, *flags) for n, found, _, *flags in rows]
         connection.executemany(statement, values)
         numbers = [row[:1] for row in rows]
-        connection.executemany("DELETE FROM counted WHERE n = ?", numbers)
-        connection.executemany(_COUNT, [(one.id, row.n, *one[3:]) for row in rows for one in row.counted])
         connection.executemany("DELETE FROM unsettled WHERE n = ?", numbers)
 
     def put_off(self, after: int) -> None:

@@ -13,12 +13,11 @@ from msgspec.structs import replace
 
 from autoresearch.judging.states import Judgement
 from autoresearch.log.log import Log
-from autoresearch.log.rows import CountedVerification
 from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.precedence import same_models
 from autoresearch.log.standing.settle import settle
-from autoresearch.log.standing.settled import is_settled, is_weighed, settled, settled_verifications
-from autoresearch.log.standing.verification import counted_verifications, judged, judgement
+from autoresearch.log.standing.settled import is_settled, is_weighed, settled
+from autoresearch.log.standing.verification import judged, judgement
 from autoresearch.record.kinds import Attestation, Identity, Run, Verification
 from autoresearch.record.record import Network, Record
 from autoresearch.trust.keys import KeyPair
@@ -87,7 +86,7 @@ OF_PEOPLE = st.one_of(
 )
 
 
-def read_anew(log: Log, folder: Path) -> dict[bytes, tuple[Judgement, list[CountedVerification]]]:
+def read_anew(log: Log, folder: Path) -> dict[bytes, Judgement]:
     """What is judged of all runs from the records alone."""
     path = folder / f"{random.randbytes(8).hex()}.sqlite"
     log.reader.connection.execute("VACUUM INTO ?", (str(path),))
@@ -95,7 +94,7 @@ def read_anew(log: Log, folder: Path) -> dict[bytes, tuple[Judgement, list[Count
         connection.execute("DELETE FROM standing")
     connection.close()
     with Log.open(path, log.network, read_only=True, trust=log.trust) as other:
-        return whole(other)
+        return verdicts(other)
 
 
 def verdicts(log: Log) -> dict[bytes, Judgement]:
@@ -104,11 +103,6 @@ def verdicts(log: Log) -> dict[bytes, Judgement]:
 
 def runs_of(log: Log) -> list[Record]:
     return [record for record in log.records.newest(limit=1000) if isinstance(record.body, Run)]
-
-
-def whole(log: Log) -> dict[bytes, tuple[Judgement, list[CountedVerification]]]:
-    """The verdicts with the verifications that count."""
-    return {run.id: (judgement(log, run.id), sorted(counted_verifications(log, run))) for run in runs_of(log)}
 
 
 def placed(log: Log) -> dict[bytes, tuple[bool, bool]]:
@@ -142,13 +136,11 @@ def rows(log: Log) -> dict[bytes, Judgement]:
 
 def holds(log: Log, folder: Path) -> None:
     truth = read_anew(log, folder)
-    assert whole(log) == truth
+    assert verdicts(log) == truth
     with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
         ids = [run.id for run in runs_of(reader)]
-        counted = settled_verifications(reader, ids)
-        found = {run: (judged, sorted(counted[run])) for run, judged in settled(reader, ids).items()}
-        assert all(truth[run] == one for run, one in found.items())
-        assert whole(reader) == truth
+        assert all(truth[run] == one for run, one in settled(reader, ids).items())
+        assert verdicts(reader) == truth
     if is_weighed(log):
         there = placed(log)
         found = in_rows(log)
