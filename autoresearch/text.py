@@ -170,6 +170,12 @@ def counted(number: int, thing: str, things: str = "") -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {things or f'{thing}s'}"
 
 
+def failures(raised: int, raised_failed: int, lowered: int, lowered_failed: int) -> str:
+    """How many runs that changed a setting failed, in words: ``raised: 4 of 6 failed``; empty where none did."""
+    tried = (("raised", raised_failed, raised), ("lowered", lowered_failed, lowered))
+    return ", ".join(f"{word}: {failed} of {runs} failed" for word, failed, runs in tried if failed)
+
+
 def percent(share: float | None) -> str:
     """A share of 0..1."""
     return "–" if share is None else f"{share:.0%}"

@@ -199,6 +199,22 @@ VERIFIER_PART_SENTENCES: dict[VerifierPart, str] = {
 UNREVEALED = "the result is revealed once enough other verifiers have measured the run, or after a time limit"
 
 
+class VerificationKind(StrEnum):
+    """What a verification that counts did: an evaluation passed or failed the run, a replication ran the pairs.
+
+    A pass of a run that was refuted in the end is a rubber stamp, a fail of one a refutation.
+    """
+
+    PASSED = "pass"
+    FAILED = "fail"
+    REPLICATION = "replication"
+    RUBBER_STAMP = "rubber stamp"
+    REFUTATION = "refutation"
+
+
+VERIFICATION_KINDS = frozenset(VerificationKind)
+
+
 class Mark(StrEnum):
     """What a participant did wrong, as the log shows it. It stays beside the name, with its evidence."""
 

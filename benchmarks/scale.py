@@ -45,7 +45,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import backed, contenders
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.jobs import next_job
-from autoresearch.log.standing.verification import settle
+from autoresearch.log.standing.settle import settle
 from autoresearch.propose.mind.recall import recall
 from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Draws

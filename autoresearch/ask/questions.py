@@ -186,7 +186,7 @@ def runners(desk: Desk, request: OfTask) -> RunnersAnswer:
     """Who has runs on a task, and on which hardware."""
     from autoresearch.ask.runs.rows import runners_answer
 
-    return runners_answer(desk.log, desk.blobs, desk.task(request.task))
+    return runners_answer(desk.log, desk.task(request.task))
 
 
 @operation("GET /v1/runs/{id}/source", media=PLAIN)

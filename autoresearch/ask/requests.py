@@ -172,8 +172,6 @@ class ProgressOf(Filtered, frozen=True, kw_only=True):
     x: Annotated[Axis, Meta(description="the axis: number of the run, time, or cumulated processor time")] = "number"
     since: Annotated[int, Meta(ge=0, le=2**53, description="the beginning of the axis; 0: the first run")] = 0
     to: Annotated[int, Meta(ge=0, le=2**53, description="the end of the axis; 0: the last run")] = 0
-    columns: Annotated[int, Meta(ge=10, le=2000, description="cells across, where runs are too many")] = 320
-    rows: Annotated[int, Meta(ge=10, le=1000, description="cells from top to bottom")] = 100
 
 
 class EventsSince(Parameters, frozen=True, kw_only=True):

@@ -10,8 +10,6 @@ from autoresearch.text import MAXIMIZE, MINIMIZE, sign_of
 
 # A noise above this makes no sense, and its square is no number any more.
 _MOST_NOISE = 1e100
-# So many of the best values are looked at one by one; a device that repeats itself more often is bounded less tightly.
-_BEST_VALUES = 8
 
 
 class TaskRules(NamedTuple):
@@ -38,10 +36,7 @@ class TaskRules(NamedTuple):
 
 
 class CountedRun(NamedTuple):
-    """A run with a value; ``device`` is the hardware. Ordered by time and id.
-
-    ``forked``: its author's log forked before it, and no merge ended that: it counts once others verified it.
-    """
+    """A run with a value; ``device`` is the hardware. Ordered by time and id."""
 
     time: int
     id: bytes
@@ -49,9 +44,6 @@ class CountedRun(NamedTuple):
     author: bytes
     replicate: int
     device: str
-    title: str = ""
-    parent: bytes | None = None
-    forked: bool = False
 
 
 class Pooled(NamedTuple):
@@ -82,8 +74,8 @@ def task_rules(definition: Mapping[str, object]) -> TaskRules | None:
     return TaskRules(str(direction), noise, amount, budget.get("unit") == "seconds", any_budget)
 
 
-def pool(runs: Iterable[CountedRun], *, clocked: bool, first: CountedRun | None = None) -> Pooled | None:
-    """Runs of one program as one, None of none. It stands by its first run, or by the one that is named.
+def pool(runs: Iterable[CountedRun], *, clocked: bool) -> Pooled | None:
+    """Runs of one program as one, None of none. It stands by its first run.
 
     One run counts for each author and replicate, the oldest: doing the same again is no new evidence. On a wall-clock
     task only those on the hardware of the first: what runs in the same time elsewhere is another experiment.
@@ -94,7 +86,7 @@ def pool(runs: Iterable[CountedRun], *, clocked: bool, first: CountedRun | None 
         counted[key] = min(run, counted.get(key, run))
     if not counted:
         return None
-    first = first or min(counted.values())
+    first = min(counted.values())
     values = [run.value for run in counted.values() if not clocked or run.device == first.device]
     return Pooled(first, len(values), mean(values))
 
@@ -115,15 +107,6 @@ def rank(mean_value: float, runs: int, rules: TaskRules) -> float | None:
     """
     result = rules.sign * mean_value + rules.noise / math.sqrt(runs)
     return result if math.isfinite(result) else None
-
-
-def rank_bound(values: Iterable[float], rules: TaskRules) -> float | None:
-    """What the rank of no selection of these values is below: the best that its runs can stand for, whichever count."""
-    ordered = sorted(values, key=lambda value: rules.sign * value)
-    best = [ordered[:count] for count in range(1, min(len(ordered), _BEST_VALUES) + 1)]
-    sizes = [*range(1, len(best)), len(ordered)]
-    ranks = [rank(mean(some), size, rules) for some, size in zip(best, sizes, strict=True)]
-    return min((each for each in ranks if each is not None), default=None)
 
 
 def _number(value: object) -> float | None:

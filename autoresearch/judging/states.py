@@ -122,15 +122,15 @@ _COLLAPSE_NOISES = 8.0
 class Evidence(NamedTuple):
     """How many verifiers whose reports count did what to a run; each is counted once.
 
-    ``evaluated`` measured what it left, ``repeated`` trained it again, ``compared`` ran it beside its parent.
+    ``evaluated`` measured what it left, ``repeated`` trained it again, ``paired`` ran it beside its parent.
     ``differing`` of the first two came to another value. ``unmeasured`` ended an evaluation in an error, and for
     ``failed`` the run failed beside its parent. For ``behind`` the parent was worse than the task's baseline: they are
-    none of the ``compared``. ``uncounted`` other participants measured it whose verifications do not count.
+    none of the ``paired``. ``uncounted`` other participants measured it whose verifications do not count.
     """
 
     evaluated: int = 0
     repeated: int = 0
-    compared: int = 0
+    paired: int = 0
     differing: int = 0
     unmeasured: int = 0
     failed: int = 0
@@ -268,7 +268,7 @@ def _evidence(reports: Sequence[Report], noise: float) -> Evidence:
     return Evidence(
         evaluated=voters(EVALUATE, repeated=False),
         repeated=voters(EVALUATE, repeated=True),
-        compared=voters(REPLICATE),
+        paired=voters(REPLICATE),
         differing=voters(EVALUATE, passed=False),
         unmeasured=voters(EVALUATE, measured=False),
         failed=voters(REPLICATE, measured=False),

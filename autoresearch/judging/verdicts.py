@@ -23,11 +23,11 @@ def verdict_sentence(found: Judgement, *, missing: str = "") -> str:
         sentence = f"{evidence.differing} of {counted(asked, 'verifier')} measured another value"
     elif state is RunState.DISPUTED:
         sentence = f"{_doubt(evidence)}; a larger committee is drawn"
-    elif state is RunState.NOT_REPLICATED and evidence.failed > evidence.compared:
+    elif state is RunState.NOT_REPLICATED and evidence.failed > evidence.paired:
         sentence = f"it failed beside its parent: by {counted(evidence.failed, 'verifier')}"
     elif state is RunState.NOT_REPLICATED:
         sentence = f"it is not better than its parent: {facts}"
-    elif state is RunState.CONFIRMED and evidence.compared:
+    elif state is RunState.CONFIRMED and evidence.paired:
         sentence = f"it is better than its parent: {facts}"
     elif state in VERIFIED:
         sentence = f"its value holds: {facts}"
@@ -55,7 +55,7 @@ def _doubt(evidence: Evidence) -> str:
 def _facts(evidence: Evidence, *, pairs_first: bool) -> str:
     """By how many verifiers a run was evaluated, trained again and compared with its parent."""
     known = [("evaluated", evidence.evaluated), ("trained again", evidence.repeated)]
-    known.insert(0 if pairs_first else 2, ("compared with its parent", evidence.compared))
+    known.insert(0 if pairs_first else 2, ("compared with its parent", evidence.paired))
     said = [(what, voters) for what, voters in known if voters]
     facts = [f"{what} by {voters}" for what, voters in said]
     if said:
@@ -93,10 +93,10 @@ def missing_sentence(
         return f"{aim}{asked} of {_verifiers(CONFIRMING_VOTERS)} measured its value"
     if not has_parent:
         return "it has no parent to be compared with"
-    wanted = next_look(evidence.compared, noise=noise, most=voters - 1, exact=exact)
+    wanted = next_look(evidence.paired, noise=noise, most=voters - 1, exact=exact)
     lacking = wanted - (voters - 1)
     few = f"; {counted(lacking, 'more participant')} {'is' if lacking == 1 else 'are'} needed" if lacking > 0 else ""
-    return f"{aim}{evidence.compared} of {_verifiers(wanted)} compared it with its parent{few}"
+    return f"{aim}{evidence.paired} of {_verifiers(wanted)} compared it with its parent{few}"
 
 
 def _verifiers(number: int) -> str:

@@ -9,18 +9,24 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 from autoresearch.errors import LogBehind, Refused, UsageError
 from autoresearch.log.connection import appending, own_authors, read_head, refusals, transaction, write_head
+from autoresearch.log.listing import settle_listing
 from autoresearch.log.quota import ALL_DAYS, Stored, Unattested, bucket
 from autoresearch.log.reader import Reader
 from autoresearch.log.rows import Head, Revision, State, Verdict
 from autoresearch.log.schema import open_database
 from autoresearch.log.settling import discard, rebuild, store
+from autoresearch.log.standing.settle import settle_stored
+from autoresearch.log.tables.credits import Credits
 from autoresearch.log.tables.devices import Claims, Devices
 from autoresearch.log.tables.entries import Entries
+from autoresearch.log.tables.listing import Listing
+from autoresearch.log.tables.pairs import Pairs
 from autoresearch.log.tables.records import Changes, Records
 from autoresearch.log.tables.runs import Programs, Runs, Tasks
 from autoresearch.log.tables.standings import Standings
@@ -40,10 +46,20 @@ class Writer:
     """Writes the log in the file ``path`` through the connection of ``reader``; processes take turns.
 
     ``trust`` says whose records are kept whatever strangers write; it may be set anew.
+    ``settle(n)`` is called in each transaction, with the number of the last record before it.
     ``on_change(came, went)`` is called after each commit here with the keys that came, and those that the quota took.
     """
 
-    def __init__(self, reader: Reader, path: Path, network: Network, trust: Trust, *, read_only: bool) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        path: Path,
+        network: Network,
+        trust: Trust,
+        *,
+        settle: Callable[[int], None],
+        read_only: bool,
+    ) -> None:
         self.trust = trust
         self.on_change: Callable[[list[Key], list[Key]], None] | None = None
         self._reader = reader
@@ -53,6 +69,7 @@ class Writer:
         self._heads = path.parent / "heads"
         self._network = network
         self._read_only = read_only
+        self._settle = settle
         self._unattested: Unattested | None = None
 
     def append(
@@ -131,18 +148,33 @@ class Writer:
         try:
             with transaction(self._reader.connection, durable=durable):
                 yield
+                settle_listing(self._reader.connection)
         except BaseException:
             self._unattested = None
+            self._reader.failures += 1
             raise
 
     def _take(self, records: Sequence[Record], own: frozenset[bytes] = frozenset()) -> list[Stored]:
         """Store records that are not there yet, and return what is dropped for it. Runs inside a transaction."""
         last = self._records.last_row()
         came, went = store(self._reader.connection, self._network, records)
+        went += self._over_quota(records, own, came, went, last)
+        self._settle(last)
+        return went
+
+    def _over_quota(
+        self,
+        records: Sequence[Record],
+        own: frozenset[bytes],
+        came: Sequence[Stored],
+        went: Sequence[Stored],
+        last: int,
+    ) -> list[Stored]:
+        """Drop what unattested participants have too much, and return it."""
         # Rows are numbered: there are no more than the last number.
         if not self.trust.names_anybody or self._records.last_row() <= self._network.unattested:
             self._unattested = None
-            return went
+            return []
         counted = self._unattested
         if counted is None or counted.is_stale(self._reader.connection, self.trust, records):
             counted = Unattested(self._reader.connection, self.trust, own_authors(self._heads) | own)
@@ -151,7 +183,7 @@ class Writer:
         if over := counted.take_excess(self._reader.connection, self._network.unattested):
             discard(self._reader.connection, over, last)
         self._unattested = counted
-        return went + over
+        return over
 
     def _tell(self, records: Sequence[Record], dropped: Sequence[Stored]) -> None:
         """Tell whoever keeps an index beside the log which keys came, and which went for the quota."""
@@ -168,8 +200,9 @@ class Writer:
     def rebuild(self) -> None:
         """Compute all views anew from the records."""
         self._refuse_read_only()
-        with self._reader.lock, transaction(self._reader.connection, durable=False):
+        with self._reader.lock, self._writing(durable=False):
             rebuild(self._reader.connection)
+            self._settle(self._records.last_row())
 
     def _sealed(
         self,
@@ -242,16 +275,21 @@ class Log:
         page_size: int = self.reader.read("PRAGMA page_size", ())[0][0]
         for pragma in ("cache_size = -65536", f"wal_autocheckpoint = {_WAL_BYTES // page_size}"):
             self.reader.read(f"PRAGMA {pragma}", ())
-        self.writer = Writer(self.reader, path, network, trust or Trust(), read_only=read_only)
+        self.writer = Writer(
+            self.reader, path, network, trust or Trust(), settle=partial(settle_stored, self), read_only=read_only
+        )
         self.records = Records(self.reader)
         self.devices = Devices(self.reader, self.records)
         self.tasks = Tasks(self.reader)
         self.runs = Runs(self.reader)
         self.claims = Claims(self.reader)
+        self.pairs = Pairs(self.reader)
         self.programs = Programs(self.reader)
         self.entries = Entries(self.reader)
         self.verifications = Verifications(self.reader, self.records)
         self.standings = Standings(self.reader)
+        self.listing = Listing(self.reader)
+        self.credits = Credits(self.reader)
         self.mentions = Mentions(self.reader)
         self.texts = Texts(self.reader)
         self.releases = Releases(self.reader)

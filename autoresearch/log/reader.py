@@ -38,13 +38,15 @@ def marks(keys: Collection[object]) -> str:
 class Reader:
     """Reads through one connection. Threads take turns by ``lock``, also to write through it.
 
-    ``pinned`` is the revision of the snapshot that is open, None without one.
+    ``pinned`` is the revision of the snapshot that is open, None without one. ``failures`` counts the transactions
+    that were undone: what was read in one holds no longer.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.lock = RLock()
         self.pinned: Revision | None = None
+        self.failures = 0
         self._kept_at: Revision | None = None
         self._kept: dict[tuple[object, ...], list[tuple]] = {}  # type: ignore[type-arg]
         self._kept_rows = 0
@@ -76,7 +78,7 @@ class Reader:
     @contextmanager
     def pin(self) -> Iterator[Revision]:
         """The same in a transaction that somebody else began and ends."""
-        self.pinned = Revision(*self.read(_REVISION, ())[0])
+        self.pinned = self._revision()
         try:
             self._forget(self.pinned)
             yield self.pinned
@@ -86,7 +88,11 @@ class Reader:
     def revision(self) -> Revision:
         """How far the log has come: the same as before means that it holds the same. In a snapshot that of this."""
         with self.lock:
-            return self.pinned or Revision(*self.read(_REVISION, ())[0])
+            return self.pinned or self._revision()
+
+    def _revision(self) -> Revision:
+        row, drops = self.read(_REVISION, ())[0]
+        return Revision(row, drops, self.failures)
 
     def changed_elsewhere(self) -> bool:
         """Whether another process has changed the log since this was asked last."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from autoresearch.judging.scoring import CountedRun
 from autoresearch.record.record import Record, Refusal
 
 
@@ -51,6 +50,19 @@ class StoredRun(NamedTuple):
     forked: bool
 
 
+class PairRow(NamedTuple):
+    """A run that raised a setting, or lowered it (-1), and how that changed the reported value: None where it failed.
+
+    ``value`` and ``parent_value`` are what the two report.
+    """
+
+    time: int
+    raised: int
+    delta: float | None
+    value: float | None
+    parent_value: float
+
+
 class SignedRun(NamedTuple):
     """A run's record: its id, device, time and number, and whether its author withdrew it."""
 
@@ -59,6 +71,28 @@ class SignedRun(NamedTuple):
     time: int
     seq: int
     withdrawn: bool
+
+
+class RunFacts(NamedTuple):
+    """What a run's row in the standings follows from, besides others' words; ``n`` is the number of its record.
+
+    ``valued``: it ended well with a value, and was not withdrawn. ``forked``: after a fork that no merge ended.
+    """
+
+    n: int
+    id: bytes
+    author: bytes
+    seq: int
+    time: int
+    task: bytes
+    budget: float
+    source_digest: bytes
+    value: float
+    replicate: int
+    device: str
+    valued: bool
+    checkpoint: bytes | None
+    forked: bool
 
 
 class RunColumns(NamedTuple):
@@ -129,39 +163,74 @@ class ProgramRow(NamedTuple):
     device: str
 
 
-class Bound(NamedTuple):
-    """What no selection of an entry's runs stands before: a rank, and the time and id of its first run."""
+# Task, source digest and budget.
+Program = tuple[bytes, bytes, float]
 
-    rank: float
+
+class Device(NamedTuple):
+    """A program at a budget, and a device that ran it."""
+
+    task: bytes
+    source_digest: bytes
+    budget: float
+    author: bytes
+
+
+class Entry(NamedTuple):
+    """A program as one device ran it: a row of the table ``entry``, where its columns are explained."""
+
+    task: bytes
+    source_digest: bytes
+    budget: float
+    author: bytes
+    vouch: int
+    hardware: str
+    n: int
     time: int
     first: bytes
+    runs: int
+    mean: float
+    rank: float | None
+    copy: bool
+    measured: int
+    place: int
 
 
 class EntryRow(NamedTuple):
-    """A program as one device ran it. No selection of ``runs`` stands before ``bound``.
+    """What says which of several entries of a program was the first; it has the fields of a published run."""
 
-    ``shared``: another device, whoever that is, has runs of it too.
-    """
-
-    task: bytes
-    source_digest: bytes
-    budget: float
     author: bytes
-    bound: Bound
-    shared: bool
-    runs: tuple[CountedRun, ...]
-
-
-class MeasuredRow(NamedTuple):
-    """A run that others measured, and the bound of its device's entry."""
-
-    run: bytes
+    vouch: int
+    hardware: str
     time: int
-    task: bytes
-    source_digest: bytes
-    budget: float
+    id: bytes
+    place: int
+
+
+class Place(NamedTuple):
+    """The place of one of a program's entries."""
+
     author: bytes
-    bound: Bound
+    vouch: int
+    hardware: str
+    place: int
+
+
+class DeviceRun(NamedTuple):
+    """A run with a value, as an entry is computed from it."""
+
+    time: int
+    id: bytes
+    value: float
+    author: bytes
+    replicate: int
+    device: str
+    n: int
+    state: str
+    attested: bool
+    forked: bool
+    checkers: int
+    checkpoint: bytes | None
 
 
 class ReplicateRow(NamedTuple):
@@ -241,6 +310,42 @@ class CountedVerification(NamedTuple):
     spent_ms: int
 
 
+class FactRow(NamedTuple):
+    """What a settled run says of one participant: of its author, or of a verifier.
+
+    ``signed`` is the record of that participant, ``what`` the run's state or a word of VerificationKind. ``outcome`` is
+    1 where the participant was right, -1 where it was wrong. ``ms`` is processor time of a run, or how long a
+    verification took; ``work`` the share of the task's budget; ``gain`` the confirmed improvement.
+    """
+
+    signed: bytes
+    root: bytes
+    voter: bytes
+    task: bytes
+    what: str
+    time: int
+    outcome: int = 0
+    ms: int = 0
+    implausible: bool = False
+    work: float = 0.0
+    gain: float | None = None
+
+
+class CreditRow(NamedTuple):
+    """The sum of the facts of a root key on a task, of one kind; ``work`` and ``gain`` as in :class:`FactRow`."""
+
+    voter: bytes
+    root: bytes
+    task: bytes
+    what: str
+    facts: int
+    ms: int
+    implausible: int
+    work: float
+    gain: float
+    gains: int
+
+
 class ReleaseRow(NamedTuple):
     """A release of a component. ``version_key`` sorts as versions do; equal ``content`` installs the same.
 
@@ -268,10 +373,14 @@ class YankRow(NamedTuple):
 
 
 class Revision(NamedTuple):
-    """How far a log has come: the record stored last, and how often something was taken out for the quota."""
+    """How far a log has come: the record stored last, and how often something was taken out for the quota.
+
+    ``failures`` counts the transactions of this connection that were undone.
+    """
 
     row: int
     drops: int
+    failures: int = 0
 
 
 class Said(NamedTuple):

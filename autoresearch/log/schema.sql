@@ -59,9 +59,22 @@ CREATE TABLE run(
 );
 -- Of a program that thousands repeat, the runs of one device are found without the others'.
 CREATE INDEX run_program ON run(task, source_digest, budget, author);
-CREATE INDEX run_task_time ON run(task, time);
+-- Lists are filtered and charts numbered from this index alone.
+CREATE INDEX run_task_time ON run(task, time, id, author, status, device, cpu_ms);
 CREATE INDEX run_author_seq ON run(author, seq);
 CREATE INDEX run_checkpoint ON run(task, checkpoint) WHERE checkpoint IS NOT NULL;
+-- How many of these runs each device has on a task, by their status.
+CREATE TABLE run_count(
+    author BLOB NOT NULL,
+    task BLOB NOT NULL,
+    status TEXT NOT NULL,
+    runs INTEGER NOT NULL,
+    PRIMARY KEY(author, task, status)
+) WITHOUT ROWID;
+CREATE TRIGGER run_comes AFTER INSERT ON run BEGIN
+    INSERT INTO run_count VALUES(new.author, new.task, new.status, 1) ON CONFLICT DO UPDATE SET runs = runs + 1; END;
+CREATE TRIGGER run_goes AFTER DELETE ON run BEGIN
+    UPDATE run_count SET runs = runs - 1 WHERE author = old.author AND task = old.task AND status = old.status; DELETE FROM run_count WHERE author = old.author AND task = old.task AND status = old.status AND runs = 0; END;
 
 CREATE TABLE task(
     n INTEGER PRIMARY KEY,
@@ -233,50 +246,132 @@ CREATE TABLE program(
 ) WITHOUT ROWID;
 CREATE INDEX program_rank ON program(task, rank, first_time, first) WHERE rank IS NOT NULL;
 
--- A program at a budget by one device, with all that orders it: of many with one value only the first are read.
+-- A program at a budget by one device, on one hardware where the budget is time, under the trust list of the standings.
 CREATE TABLE entry(
     task BLOB NOT NULL,
     source_digest BLOB NOT NULL,
     budget REAL NOT NULL,
     author BLOB NOT NULL,
-    bound REAL,                -- none of its ranks is below
+    vouch INTEGER NOT NULL,    -- 1: by runs that it signed while it was attested, 0: by others, 2: by the former and those
+                               -- after a fork that nobody verified, where there are any
+    hardware TEXT NOT NULL,
+    n INTEGER NOT NULL,        -- of the first of these runs
     time INTEGER NOT NULL,
     first BLOB NOT NULL,
-    measured INTEGER NOT NULL, -- how many devices measured one of its runs
+    runs INTEGER NOT NULL,
+    mean REAL NOT NULL,
+    rank REAL,
+    copy INTEGER NOT NULL,     -- another participant published the model of the first before
+    measured INTEGER NOT NULL, -- how many attested participants measured one of its runs
+    place INTEGER NOT NULL,    -- a sum. 1: it published the program first, by what counts, 2: with unverified runs after a
+                               -- fork, 4: it did, and no attested participant did
+    PRIMARY KEY(task, source_digest, budget, author, vouch, hardware)
+) WITHOUT ROWID;
+CREATE INDEX entry_place ON entry(task, hardware, place, rank, time, first)
+    WHERE place > 0 AND rank IS NOT NULL AND copy = 0;
+CREATE INDEX entry_author ON entry(task, author, rank, time, first) WHERE rank IS NOT NULL AND copy = 0;
+CREATE INDEX entry_measured ON entry(task, hardware, rank, time, first)
+    WHERE measured > 0 AND rank IS NOT NULL AND copy = 0;
+-- Entries that are to be computed again, and which of a program is the first.
+CREATE TABLE unranked(
+    task BLOB NOT NULL,
+    source_digest BLOB NOT NULL,
+    budget REAL NOT NULL,
+    author BLOB NOT NULL,
     PRIMARY KEY(task, source_digest, budget, author)
 ) WITHOUT ROWID;
-CREATE INDEX entry_bound ON entry(task, author, bound, time, first) WHERE bound IS NOT NULL;
-CREATE INDEX entry_measured ON entry(task, bound, time, first) WHERE bound IS NOT NULL AND measured > 0;
 
--- What is judged of runs that others measured, and of their parents; n is that of the run's record.
+-- The settings in which a run differs from its parent, by the time of the run: one row for each.
+CREATE TABLE pair(
+    task BLOB NOT NULL,
+    setting TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    n INTEGER NOT NULL,        -- of the run
+    parent INTEGER NOT NULL,   -- of its parent
+    changes INTEGER NOT NULL,  -- in how many settings they differ
+    same_base INTEGER NOT NULL,-- whether they differ in settings alone
+    raised INTEGER NOT NULL,   -- 1: it was raised or added, -1: lowered or dropped, 0: neither value is the larger
+    delta REAL,                -- how the reported value changed; NULL where one has none
+    failed INTEGER NOT NULL,   -- the run failed where its parent did not
+    PRIMARY KEY(task, setting, time, n)
+) WITHOUT ROWID;
+CREATE INDEX pair_n ON pair(n, setting);
+
+-- What is judged of each run, one that was withdrawn too; n is that of its record. While n is in unsettled it is as before.
 CREATE TABLE standing(
     n INTEGER PRIMARY KEY,
     state TEXT NOT NULL,
     value REAL,
     error REAL,
-    runs INTEGER NOT NULL,
-    voters INTEGER NOT NULL,
+    runs INTEGER NOT NULL DEFAULT 0,
+    voters INTEGER NOT NULL DEFAULT 0,
     improvement REAL,
-    evaluated INTEGER NOT NULL,
-    repeated INTEGER NOT NULL,
-    compared INTEGER NOT NULL,
-    differing INTEGER NOT NULL,
-    unmeasured INTEGER NOT NULL,
-    failed INTEGER NOT NULL,
-    behind INTEGER NOT NULL,
-    uncounted INTEGER NOT NULL
+    evaluated INTEGER NOT NULL DEFAULT 0,
+    repeated INTEGER NOT NULL DEFAULT 0,
+    paired INTEGER NOT NULL DEFAULT 0,
+    differing INTEGER NOT NULL DEFAULT 0,
+    unmeasured INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    behind INTEGER NOT NULL DEFAULT 0,
+    uncounted INTEGER NOT NULL DEFAULT 0,
+    checkers INTEGER NOT NULL DEFAULT 0, -- attested participants that published a measurement, whether or not it counts
+    attested INTEGER NOT NULL DEFAULT 0, -- its author was when it signed; where trust names nobody all are
+    compared INTEGER NOT NULL DEFAULT 0  -- its value may be with others: its budget ranks, it is no copy, nor unverified
+                                         -- after a fork; on which hardware it ran is another question
 );
--- Who verified these runs: of each participant the first verification of a stage and a round, as far as it counts.
-CREATE TABLE counted(
-    n INTEGER NOT NULL,
-    verification INTEGER NOT NULL, -- the number of its record
+-- What these runs say of participants: of its author, and of each voter by its first verification of a stage and round.
+CREATE TABLE fact(
+    n INTEGER NOT NULL,        -- the number of the run's record
+    said INTEGER NOT NULL,     -- that of the record that the participant signed: the run itself, or a verification of it
+    root BLOB NOT NULL,        -- the root key behind the device then
     voter BLOB NOT NULL,
-    stage TEXT NOT NULL,
-    passed INTEGER NOT NULL,
-    decides INTEGER NOT NULL,      -- whether its author was right or wrong by it
-    spent_ms INTEGER NOT NULL,
-    PRIMARY KEY(n, verification)
+    task BLOB NOT NULL,
+    what TEXT NOT NULL,        -- the state of the run, or a word of VerificationKind
+    time INTEGER NOT NULL,
+    outcome INTEGER NOT NULL,  -- 1: the participant was right, -1: wrong, 0: neither
+    ms INTEGER NOT NULL,       -- processor time of a run, as far as it counts, or how long a verification took
+    implausible INTEGER NOT NULL,
+    work INTEGER NOT NULL,     -- share of the task's budget, in WORK_UNITS
+    gain INTEGER,              -- the improvement, fixed point: see fixed_point() for scale
+    scale INTEGER NOT NULL,
+    PRIMARY KEY(n, said)
 ) WITHOUT ROWID;
+CREATE INDEX fact_newest ON fact(root, what, time, task);
+CREATE INDEX fact_outcome ON fact(voter, outcome, time) WHERE outcome <> 0;
+CREATE INDEX fact_implausible ON fact(root, time, task) WHERE implausible <> 0;
+CREATE INDEX fact_against ON fact(voter, time) WHERE what IN ('disputed', 'refuted', 'rubber stamp');
+-- The sums of these rows. All are whole numbers, so that it makes no difference in which order rows come and go.
+CREATE TABLE credit(
+    voter BLOB NOT NULL,
+    root BLOB NOT NULL,
+    task BLOB NOT NULL,
+    what TEXT NOT NULL,
+    scale INTEGER NOT NULL,
+    facts INTEGER NOT NULL,
+    right INTEGER NOT NULL,
+    wrong INTEGER NOT NULL,
+    ms INTEGER NOT NULL,
+    implausible INTEGER NOT NULL,
+    work INTEGER NOT NULL,
+    gain INTEGER NOT NULL,
+    gains INTEGER NOT NULL,    -- how many of the facts have a gain
+    PRIMARY KEY(voter, root, task, what, scale)
+) WITHOUT ROWID;
+CREATE TRIGGER fact_comes AFTER INSERT ON fact BEGIN
+    INSERT INTO credit VALUES(
+        new.voter, new.root, new.task, new.what, new.scale, 1, new.outcome = 1, new.outcome = -1,
+        new.ms, new.implausible, new.work, coalesce(new.gain, 0), new.gain IS NOT NULL
+    ) ON CONFLICT DO UPDATE SET
+        facts = facts + 1, right = right + excluded.right, wrong = wrong + excluded.wrong, ms = ms + excluded.ms,
+        implausible = implausible + excluded.implausible, work = work + excluded.work,
+        gain = gain + excluded.gain, gains = gains + excluded.gains; END;
+CREATE TRIGGER fact_goes AFTER DELETE ON fact BEGIN
+    UPDATE credit SET
+        facts = facts - 1, right = right - (old.outcome = 1), wrong = wrong - (old.outcome = -1), ms = ms - old.ms,
+        implausible = implausible - old.implausible, work = work - old.work,
+        gain = gain - coalesce(old.gain, 0), gains = gains - (old.gain IS NOT NULL)
+    WHERE voter = old.voter AND root = old.root AND task = old.task AND what = old.what AND scale = old.scale; DELETE FROM credit WHERE voter = old.voter AND root = old.root AND task = old.task AND what = old.what
+        AND scale = old.scale AND facts = 0; END;
 -- Runs that are to be judged again.
 CREATE TABLE unsettled(n INTEGER PRIMARY KEY);
 -- Whose verifications counted when the standings were settled: a digest of what decides it for each key, and the number
@@ -284,3 +379,75 @@ CREATE TABLE unsettled(n INTEGER PRIMARY KEY);
 -- a digest of the trust list.
 CREATE TABLE weight(key BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE voter_count(time INTEGER PRIMARY KEY, voters INTEGER NOT NULL);
+
+-- Lists and charts of runs (listing.py). Each run with what it is sorted by and which values it is compared with; all of
+-- it follows from run, standing, rules and the run's parent.
+CREATE TABLE listing(
+    n INTEGER PRIMARY KEY,
+    task BLOB NOT NULL,
+    time INTEGER NOT NULL,
+    mark TEXT NOT NULL,        -- failed, or its state
+    value REAL,                -- what verifiers measured, else what its author reported
+    delta REAL,                -- against its parent: what verifiers measured in pairs, else between the reported values
+    hardware TEXT NOT NULL,    -- of the runs that it is compared with; empty where that is no matter
+    claim REAL,                -- what it may lead by as reported, smaller is better; NULL: it may not
+    sure REAL,                 -- the same as confirmed
+    zeros INTEGER NOT NULL     -- with how many zero bits its id begins: a sample of 1 in 2, 4, 8, ... runs
+);
+CREATE INDEX listing_value ON listing(task, value, time, delta);
+CREATE INDEX listing_mark ON listing(task, mark, time) WHERE mark NOT IN ('reported', 'failed');
+CREATE INDEX listing_claim ON listing(task, hardware, claim) WHERE claim IS NOT NULL;
+CREATE INDEX listing_sure ON listing(task, hardware, sure) WHERE sure IS NOT NULL;
+CREATE INDEX listing_zeros ON listing(task, zeros, time) WHERE zeros >= 4;
+
+-- How many runs of a device on one kind of hardware ended how, and have which mark.
+CREATE TABLE tally(
+    task BLOB NOT NULL,
+    author BLOB NOT NULL,
+    device TEXT NOT NULL,
+    status TEXT NOT NULL,
+    mark TEXT NOT NULL,
+    runs INTEGER NOT NULL,
+    PRIMARY KEY(task, author, device, status, mark)
+) WITHOUT ROWID;
+-- How many runs fall in a stretch of time, and their processor time. Of level 0 it has 2^21 ms (35 minutes), of level 1
+-- 64 of these.
+CREATE TABLE slot(
+    task BLOB NOT NULL,
+    level INTEGER NOT NULL,
+    slot INTEGER NOT NULL,
+    runs INTEGER NOT NULL,
+    cpu_ms INTEGER NOT NULL,
+    PRIMARY KEY(task, level, slot)
+) WITHOUT ROWID;
+-- The runs that were the best when they came, by time and id: as reported (sure 0) and as confirmed (1). value is their
+-- claim or sure in listing.
+CREATE TABLE frontier(
+    task BLOB NOT NULL,
+    hardware TEXT NOT NULL,
+    sure INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    n INTEGER NOT NULL,
+    value REAL NOT NULL,
+    PRIMARY KEY(task, hardware, sure, time, id)
+) WITHOUT ROWID;
+-- Runs that came, went or are judged in another way, until the end of the transaction.
+CREATE TABLE unlisted(
+    n INTEGER PRIMARY KEY,
+    task BLOB NOT NULL,
+    time INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    author BLOB NOT NULL,
+    device TEXT NOT NULL,
+    status TEXT NOT NULL,
+    cpu_ms INTEGER NOT NULL
+);
+CREATE TRIGGER run_came AFTER INSERT ON run BEGIN INSERT OR IGNORE INTO unlisted VALUES(
+    NEW.n, NEW.task, NEW.time, NEW.id, NEW.author, NEW.device, NEW.status, NEW.cpu_ms); END;
+CREATE TRIGGER run_went AFTER DELETE ON run BEGIN INSERT OR IGNORE INTO unlisted VALUES(
+    OLD.n, OLD.task, OLD.time, OLD.id, OLD.author, OLD.device, OLD.status, OLD.cpu_ms); END;
+CREATE TRIGGER run_judged AFTER INSERT ON standing BEGIN INSERT OR IGNORE INTO unlisted
+    SELECT n, task, time, id, author, device, status, cpu_ms FROM run WHERE n = NEW.n; END;
+CREATE TRIGGER run_judged_again AFTER UPDATE ON standing BEGIN INSERT OR IGNORE INTO unlisted
+    SELECT n, task, time, id, author, device, status, cpu_ms FROM run WHERE n = NEW.n; END;

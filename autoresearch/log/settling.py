@@ -1,6 +1,6 @@
 """Records into tables and out of them again: everything that one transaction changes.
 
-With it what is computed from several records: forks, which runs come after one, strays, programs, devices' entries.
+With it what is computed from several records: forks, which runs come after one, strays, programs.
 That is computed anew from the tables for whatever was touched, so that it is a function of the records kept and not of
 the way they came in.
 """
@@ -8,30 +8,27 @@ the way they came in.
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank, rank_bound
+from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
+from autoresearch.log.listing import settle_listing
+from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
 from autoresearch.log.quota import Stored, drop, enforce, shared_places
+from autoresearch.log.reader import COUNTS, SUSPECT
 from autoresearch.log.schema import make_tables
 from autoresearch.record.kinds import task_of_body
 from autoresearch.record.record import Network, Record, parse_stored
 
 Program = tuple[bytes, bytes, float]  # task, source digest, budget
-# What none of its ranks is below, time and id of its first run, and how many devices measured one of its runs.
-Entry = tuple[float | None, int, bytes, int]
 
 # After a fork that no merge ended a run counts only when others verified it. Who counts is not known here: a program,
-# which is everybody's word, leaves such runs out, an entry has them all.
-_COUNTED = """
-SELECT run.time, run.id, run.value, run.author, run.replicate, run.device, '', NULL, suspect.author IS NOT NULL,
-    (SELECT count(DISTINCT author) FROM verification WHERE verification.run = run.id)
-FROM run
-LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq
-WHERE run.task = ? AND run.source_digest = ? AND run.budget = ? AND run.status = 'ok' AND run.value IS NOT NULL
-"""
+# which is everybody's word, leaves such runs out.
+_COUNTED = f"""
+SELECT run.time, run.id, run.value, run.author, run.replicate, run.device FROM run {SUSPECT}
+WHERE run.task = ? AND run.source_digest = ? AND run.budget = ? AND {COUNTS} AND suspect.author IS NULL
+"""  # noqa: S608
 # A run whose parent is on another task: the lineage is made up. Whether the run was withdrawn does not matter.
 _STRAY = """
 INSERT OR IGNORE INTO stray SELECT child.n, lineage.parent FROM {} WHERE above.task IS NOT child.task
@@ -56,6 +53,7 @@ class Touched:
     said: set[bytes] = field(default_factory=set)  # runs of which something else is said, by their ids
     people: bool = False  # who is who, or who cheated
     after: int | None = None  # records with greater numbers are new
+    shown: set[int] = field(default_factory=set)  # older ones that are not withdrawn any more
 
 
 def settle(connection: sqlite3.Connection, touched: Touched) -> None:
@@ -68,10 +66,9 @@ def settle(connection: sqlite3.Connection, touched: Touched) -> None:
     for author in {author for author, _ in touched.places} | touched.authors:
         touched.programs |= _settle_suspect(connection, author)
     for task in touched.tasks:
-        programs, runs = _settle_task(connection, task)
-        touched.programs |= programs
-        touched.said |= runs
+        touched.programs |= _settle_task(connection, task)
     _settle_programs(connection, touched.programs)
+    settle_pairs(connection, touched.after, touched.shown)
     _unsettle(connection, touched)
 
 
@@ -120,22 +117,23 @@ def _settle_suspect(connection: sqlite3.Connection, author: bytes) -> set[Progra
     if after:
         connection.execute("INSERT INTO suspect VALUES(?, ?)", (author, after[0]))
     first = min(row[0] for row in (before, after) if row)
+    _note(connection, "SELECT n FROM run WHERE author = ? AND seq >= ?", (author, first))
+    _note_like(connection, _NAMED_BY, (author, first))
     query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE author = ? AND seq >= ?"
     return set(connection.execute(query, (author, first)).fetchall())
 
 
-def _settle_task(connection: sqlite3.Connection, task: bytes) -> tuple[set[Program], set[bytes]]:
-    """Note whether a task's rules and definition are known; where that has changed its programs and verified runs."""
+def _settle_task(connection: sqlite3.Connection, task: bytes) -> set[Program]:
+    """Note whether a task's rules and definition are known, and return the programs for which that changes."""
     before = connection.execute("SELECT rules, defined FROM ruled WHERE task = ?", (task,)).fetchone() or (0, 0)
     query = "SELECT EXISTS(SELECT 1 FROM rules WHERE task = ?1), EXISTS(SELECT 1 FROM task WHERE digest = ?1)"
     after = connection.execute(query, (task,)).fetchone()
     if before == after:
-        return set(), set()
+        return set()
     connection.execute("INSERT OR REPLACE INTO ruled VALUES(?, ?, ?)", (task, *after))
+    _note(connection, "SELECT n FROM record WHERE task = ? AND kind = 'run'", (task,))
     query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE task = ?"
-    programs = set(connection.execute(query, (task,)).fetchall()) if before[0] != after[0] else set()
-    query = "SELECT DISTINCT run FROM verification CROSS JOIN record ON record.id = run WHERE record.task = ?"
-    return programs, {run for (run,) in connection.execute(query, (task,))}
+    return set(connection.execute(query, (task,)).fetchall()) if before[0] != after[0] else set()
 
 
 # The runs of which verifications say something else since the record ?1: they came, or a commitment of a verifier did,
@@ -157,13 +155,66 @@ WHERE lineage.parent = ?1 AND EXISTS(SELECT 1 FROM verification WHERE run = chil
 """
 
 
+# The runs that records name, which says that their authors had seen them.
+_NAMED = """
+SELECT record.n FROM (
+    SELECT run AS id FROM mention WHERE n {0} UNION SELECT parent FROM lineage WHERE n {0}
+    UNION SELECT run FROM commitment WHERE n {0}) AS named CROSS JOIN record ON record.id = named.id
+"""
+_NAMED_BY = _NAMED.format("IN (SELECT n FROM record WHERE author = ?1 AND seq >= ?2)")
+# Of a device whose record comes late, the runs that its later records name: these may be older than they say.
+_NAMED_LATER = _NAMED.format("""IN (
+    SELECT n FROM record WHERE author = ?1 AND seq > ?2
+    AND time < (SELECT max(time) FROM record WHERE author = ?1 AND seq >= ?2 AND n > ?3))""")
+_NEW_OR_NAMED = f"SELECT n FROM run WHERE n > ?1 UNION {_NAMED.format('> ?1')}"  # noqa: S608
+# Which of several runs with one checkpoint is a copy follows from all of them, and from who had seen which.
+_LIKE = """
+SELECT other.n FROM (
+    SELECT DISTINCT run.task, run.checkpoint FROM ({}) AS changed CROSS JOIN run ON run.n = changed.n
+    WHERE run.checkpoint IS NOT NULL AND EXISTS(
+        SELECT 1 FROM run AS like WHERE like.task = run.task AND like.checkpoint = run.checkpoint AND like.n <> run.n)
+) AS shared CROSS JOIN run AS other ON other.task = shared.task AND other.checkpoint = shared.checkpoint
+"""
+
+
+_RIVALS = """
+SELECT DISTINCT run.task, run.source_digest, run.budget, run.author
+FROM ({}) AS changed CROSS JOIN run ON run.n = changed.n
+WHERE EXISTS(
+    SELECT 1 FROM entry WHERE entry.task = run.task AND entry.source_digest = run.source_digest
+    AND entry.budget = run.budget AND entry.author <> run.author)
+"""
+
+
 def _unsettle(connection: sqlite3.Connection, touched: Touched) -> None:
     """Note which runs are to be judged again, and whether it changed who is who."""
     if touched.after is not None:
         touched.said.update(run for (run,) in connection.execute(SAID, (touched.after,)))
+        _note_like(connection, _NEW_OR_NAMED, (touched.after,))
+        firsts: dict[bytes, int] = {}
+        for author, seq in touched.places:
+            firsts[author] = min(seq, firsts.get(author, seq))
+        query = "SELECT 1 FROM record WHERE author = ? AND seq > ? AND n <= ? LIMIT 1"
+        for author, seq in firsts.items():
+            if connection.execute(query, (author, seq, touched.after)).fetchone():
+                _note_like(connection, _NAMED_LATER, (author, seq, touched.after))
     note_unsettled(connection, touched.said)
     if touched.people:
         connection.execute(_PEOPLE)
+
+
+def _note(connection: sqlite3.Connection, runs: str, values: tuple[object, ...]) -> None:
+    """Note that the runs whose numbers a query finds are to be judged again."""
+    connection.execute(f"INSERT OR IGNORE INTO unsettled {runs}", values)
+
+
+def _note_like(connection: sqlite3.Connection, runs: str, values: tuple[object, ...]) -> None:
+    """Note what may change when it does which of several runs was first: of those that a query finds and others.
+
+    Runs that share a checkpoint are judged again, programs of several devices ranked again.
+    """
+    _note(connection, _LIKE.format(runs), values)
+    connection.execute(f"INSERT OR IGNORE INTO unranked {_RIVALS.format(runs)}", values)
 
 
 def note_unsettled(connection: sqlite3.Connection, runs: set[bytes]) -> None:
@@ -180,55 +231,20 @@ def kin_of(connection: sqlite3.Connection, runs: Iterable[bytes]) -> set[bytes]:
 def _settle_programs(connection: sqlite3.Connection, programs: set[Program]) -> None:
     rules: dict[bytes, TaskRules | None] = {}
     gone, there = [], []
-    left: list[tuple[bytes, bytes, float, bytes]] = []
-    entered: list[tuple[object, ...]] = []
     for program in programs:
         task, _, budget = program
         if task not in rules:
             rules[task] = rules_of(connection, task)
         ruling = rules[task]
-        ranking = ruling if ruling and ruling.ranks(budget) else None
-        found = [(CountedRun(*row[:-1]), row[-1]) for row in connection.execute(_COUNTED, program)]
-        runs = [run for run, _ in found]
-        before, after = _entries_before(connection, program), _entries(found, ranking)
-        left += [(*program, author) for author in before.keys() - after.keys()]
-        entered += [(*program, author, *entry) for author, entry in after.items() if before.get(author) != entry]
-        pooled = pool((run for run in runs if not run.forked), clocked=bool(ruling and ruling.clocked))
+        runs = (CountedRun(*row) for row in connection.execute(_COUNTED, program))
+        pooled = pool(runs, clocked=bool(ruling and ruling.clocked))
         if pooled is None:
             gone.append(program)
             continue
-        ranked = rank(pooled.mean, pooled.runs, ranking) if ranking else None
+        ranked = rank(pooled.mean, pooled.runs, ruling) if ruling and ruling.ranks(budget) else None
         there.append((*program, pooled.runs, pooled.mean, pooled.first.id, pooled.first.time, ranked))
     connection.executemany("DELETE FROM program WHERE task = ? AND source_digest = ? AND budget = ?", gone)
     connection.executemany("INSERT OR REPLACE INTO program VALUES(?, ?, ?, ?, ?, ?, ?, ?)", there)
-    statement = "DELETE FROM entry WHERE task = ? AND source_digest = ? AND budget = ? AND author = ?"
-    connection.executemany(statement, left)
-    connection.executemany("INSERT OR REPLACE INTO entry VALUES(?, ?, ?, ?, ?, ?, ?, ?)", entered)
-
-
-def _entries_before(connection: sqlite3.Connection, program: Program) -> dict[bytes, Entry]:
-    """Which devices had entries for a program."""
-    query = """
-    SELECT author, bound, time, first, measured FROM entry WHERE task = ? AND source_digest = ? AND budget = ?
-    """
-    return {row[0]: row[1:] for row in connection.execute(query, program)}
-
-
-def _entries(runs: Iterable[tuple[CountedRun, int]], ranking: TaskRules | None) -> dict[bytes, Entry]:
-    """Which devices have entries for a program, by its runs, each with the number of devices that measured it.
-
-    Whose word counts is not known here: that depends on whom a network trusts, and may change with a late attestation.
-    So an entry says how well the device can stand at best, whichever of its runs count.
-    """
-    by_author: defaultdict[bytes, list[tuple[CountedRun, int]]] = defaultdict(list)
-    for run, measured in runs:
-        by_author[run.author].append((run, measured))
-    found: dict[bytes, Entry] = {}
-    for author, records in by_author.items():
-        first, _ = min(records)
-        bound = rank_bound((run.value for run, _ in records), ranking) if ranking else None
-        found[author] = (bound, first.time, first.id, max(measured for _, measured in records))
-    return found
 
 
 def rules_of(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:
@@ -318,7 +334,7 @@ def rebuild(connection: sqlite3.Connection) -> None:
         connection.execute(f"DROP {kind} IF EXISTS {name}")
     make_tables(connection, "schema.sql")
     connection.execute("DELETE FROM meta WHERE key IN ('weighed', 'trusted')")
-    touched = Touched(people=True, after=0, shared=shared_places(connection, 0))
+    touched = Touched(people=True, shared=shared_places(connection, 0))
     last = 0
     while batch := connection.execute(
         "SELECT n, raw, signature FROM record WHERE n > ? ORDER BY n LIMIT ?", (last, _BATCH)
@@ -330,7 +346,48 @@ def rebuild(connection: sqlite3.Connection) -> None:
         touched.places.update((record.author, record.seq) for _, record in numbered)
         _project(connection, numbered, touched)
         last = batch[-1][0]
+    _settle_strays(connection, set(), 0)
     settle(connection, touched)
+    settle_pairs(connection, 0, ())
+    put_off(connection, 0)
+    settle_listing(connection)
+
+
+def put_off(connection: sqlite3.Connection, after: int) -> None:
+    """Note that all runs that were stored after the record with this number are to be judged."""
+    _note(connection, "SELECT n FROM record WHERE n > ? AND kind = 'run'", (after,))
+    hold_places(connection, after)
+
+
+def hold_places(connection: sqlite3.Connection, after: int) -> None:
+    """Have rows of those runs after a record that are to be judged: until then they are just reported."""
+    connection.execute(
+        """INSERT OR IGNORE INTO standing(n, state) SELECT unsettled.n, 'reported'
+        FROM unsettled CROSS JOIN record ON record.n = unsettled.n
+        WHERE unsettled.n > ? AND record.kind = 'run'""",
+        (after,),
+    )
+
+
+def note_author(connection: sqlite3.Connection, author: bytes) -> None:
+    """Note that all runs of a device are to be judged again."""
+    _note(connection, "SELECT n FROM record INDEXED BY record_author_seq WHERE author = ? AND kind = 'run'", (author,))
+
+
+def note_like(connection: sqlite3.Connection) -> None:
+    """Note what may change wherever several runs have one checkpoint, or several devices one program."""
+    _note(
+        connection,
+        """SELECT run.n FROM (
+            SELECT task, checkpoint FROM run INDEXED BY run_checkpoint WHERE checkpoint IS NOT NULL
+            GROUP BY task, checkpoint HAVING count(*) > 1
+        ) AS shared CROSS JOIN run ON run.task = shared.task AND run.checkpoint = shared.checkpoint""",
+        (),
+    )
+    connection.execute(
+        """INSERT OR IGNORE INTO unranked SELECT task, source_digest, budget, min(author) FROM entry
+        GROUP BY task, source_digest, budget HAVING min(author) <> max(author)"""
+    )
 
 
 def _project(connection: sqlite3.Connection, numbered: Iterable[tuple[int, Record]], touched: Touched) -> None:
@@ -348,7 +405,6 @@ def _project(connection: sqlite3.Connection, numbered: Iterable[tuple[int, Recor
         if found:
             _unproject(connection, found[0], touched)
     _show(connection, tables, touched)
-    _touch_programs_of(connection, (row[2] for row in tables.get("verification", [])), touched)
 
 
 def _tables(numbered: Iterable[tuple[int, Record]]) -> dict[str, list[Row]]:
@@ -366,7 +422,10 @@ def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched:
     for table, author in WITHDRAWABLE.items():
         shown = tables.get(table, [])
         if withdrawals:
-            shown = [row for row in shown if not connection.execute(query, (row[1], row[author])).fetchone()]
+            hidden = [row for row in shown if connection.execute(query, (row[1], row[author])).fetchone()]
+            shown = [row for row in shown if row not in hidden]
+            if table == "run":
+                connection.executemany("INSERT OR IGNORE INTO unsettled VALUES(?)", [row[:1] for row in hidden])
         if shown:
             connection.executemany(INSERTS[table], shown)
         if table == "run":
@@ -377,16 +436,14 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
     """Take a record's rows out of the views that withdrawals affect."""
     query = "SELECT task, source_digest, budget FROM run WHERE n = ?"
     touched.programs.update(connection.execute(query, (n,)).fetchall())
+    _note(connection, "SELECT n FROM record WHERE n = ? AND kind = 'run'", (n,))
+    _note_like(connection, "SELECT ?1 AS n", (n,))
+    insert = "INSERT OR IGNORE INTO unranked SELECT task, source_digest, budget, author FROM run WHERE n = ?"
+    connection.execute(insert, (n,))
     touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
+    forget_pairs(connection, n)
     for table in WITHDRAWABLE:
         connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (n,))  # noqa: S608
-
-
-def _touch_programs_of(connection: sqlite3.Connection, runs: Iterable[object], touched: Touched) -> None:
-    """The programs of runs of which something was measured; those that come later are touched then."""
-    query = "SELECT task, source_digest, budget FROM run WHERE n = (SELECT n FROM record WHERE id = ?)"
-    for run in runs:
-        touched.programs.update(connection.execute(query, (run,)).fetchall())
 
 
 def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touched) -> None:
@@ -396,9 +453,9 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
     touched.people |= bool(gone)
     for n in gone:
         _unproject(connection, n, touched)
+        _note_like(connection, _NAMED.format("= ?1"), (n,))
         query = "SELECT run FROM verification WHERE n = ?1 UNION SELECT run FROM commitment WHERE n = ?1"
         runs = [run for (run,) in connection.execute(query, (n,))]
-        _touch_programs_of(connection, runs, touched)
         touched.said.update(runs)
         touched.said.update(run for (run,) in connection.execute("SELECT parent FROM lineage WHERE n = ?", (n,)))
         targets.update(connection.execute("SELECT target, author FROM withdrawal WHERE n = ?", (n,)).fetchall())
@@ -406,10 +463,12 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
         for table in ("delegation", "merge"):
             query = f"SELECT device FROM {table} WHERE n = ?"  # noqa: S608
             touched.authors.update(device for (device,) in connection.execute(query, (n,)))
-        for table in (*EVIDENCE, "stray", "standing", "counted", "unsettled"):
+        for table in (*EVIDENCE, "stray", "standing", "fact", "unsettled"):
             connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
     if gone:
         touched.said |= kin_of(connection, touched.gone)
+        for place in touched.places:
+            _note_like(connection, _NAMED_BY, place)
     for target in targets:
         query = "SELECT n, raw, signature FROM record WHERE id = ? AND author = ?"
         for n, raw, signature in connection.execute(query, target).fetchall():
@@ -417,3 +476,5 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
             tables = _tables([(n, parse_stored(raw, signature))])
             touched.tasks.update(row[2] for row in tables.get("task", []))  # type: ignore[misc]
             _show(connection, tables, touched)
+            touched.shown.add(n)
+            _note_like(connection, "SELECT ?1 AS n", (n,))

@@ -204,6 +204,12 @@ class Roster:
         """The root keys that delegated this device at any time, as far as the device agreed."""
         return frozenset(delegation.root for delegation in self._delegations.get(device, ()))
 
+    def spans(self, device: bytes) -> list[tuple[int, bytes]]:
+        """From when on, Unix ms, a device speaks for which root key, each until the next; the first is from ever."""
+        owned = self._delegations.get(device, ())
+        moments = {moment for delegation in owned for moment in (delegation.start_ms, delegation.end_ms)}
+        return [(moment, self._root(device, moment)) for moment in (-1, *sorted(moments))]
+
     def name(self, root: bytes) -> str:
         """What a participant last called itself, as it wrote it; empty when it has no name. It proves nothing."""
         profile = self._names.get(root)

@@ -20,7 +20,7 @@ from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound
 from autoresearch.log.local import Choice, chosen
-from autoresearch.log.standing.verification import settle
+from autoresearch.log.standing.settle import settle
 from autoresearch.paths import Paths, typed_path
 from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verification
 from autoresearch.record.record import Record

@@ -70,8 +70,9 @@ def test_a_person_s_run_keeps_its_title_in_a_line_and_show_tells_its_change(cli:
 def test_effects_are_those_of_pairs(cli: Cli, filled: Filled, paths: Paths) -> None:
     (effect,) = strictly(cli("task", "effects", "--json").stdout, EffectsAnswer).effects
     assert (effect.name, effect.pairs, effect.better) == ("X", 4, 0)
-    assert effect.mean > 0
-    assert effect.low is not None
+    assert effect.median > 0
+    assert (effect.low, effect.raised_failed, effect.lowered_failed) == (None, 1, 0)
     first, *_ = cli("task", "effects").stdout.splitlines()
     assert first.startswith("X\t4\t0\t")
+    assert first.endswith(f"raised: 1 of {effect.raised} failed")
     assert cli("task", "effects", "--task", "nothing").exit_code == 4

@@ -113,7 +113,7 @@ def test_pairs_count_where_the_parent_is_no_worse_than_the_baseline(
     village.replicate(run, 1.2, 0.9, BEN, CEM, beside=beside)
 
     found = judgement(village.log, run.id)
-    assert (found.state, found.evidence.compared) == (state, compared)
+    assert (found.state, found.evidence.paired) == (state, compared)
     village.log.close()
 
 
@@ -178,5 +178,5 @@ def test_a_parent_that_is_bad_in_drawn_worlds_confirms_no_child(bench: Bench, tm
 
     judged = judgement(village.log, run.id)
     assert (judged.state, judged.improvement) == (RunState.PROVISIONAL, None)
-    assert (judged.evidence.compared, judged.evidence.behind) == (0, 2)
+    assert (judged.evidence.paired, judged.evidence.behind) == (0, 2)
     village.log.close()

@@ -52,7 +52,7 @@ def test_every_sentence_follows_from_the_evidence(
     counting = {report.voter for report in reports if report.attested and report.voter != AUTHOR}
     assert ("only its author" in sentence) is (not counting and not uncounted)
     said = verdict_sentence(found)
-    assert ("compared with its parent by" in said) <= (evidence.compared > 0)
+    assert ("compared with its parent by" in said) <= (evidence.paired > 0)
     assert ("better than its parent" in said) is (
         found.state in (RunState.CONFIRMED, RunState.NOT_REPLICATED) and not state_only and "failed" not in said
     )

@@ -280,7 +280,7 @@ def test_a_parent_that_is_worse_than_the_baseline_beside_it_confirms_no_child() 
         for count in range(1, 7):
             found = word(*QUORUM, *spoiled[:count], voters=9, noise=noise)
             assert (found.state, found.value, found.improvement) == (RunState.PROVISIONAL, None, None)
-            assert (found.evidence.compared, found.evidence.behind) == (0, count)
+            assert (found.evidence.paired, found.evidence.behind) == (0, count)
     # What is left decides as if those had not spoken.
     honest = [pairs(who, 0.001, -0.001) for who in (3, 4, 5, 6)]
     assert word(*QUORUM, *spoiled[:2], *honest, voters=9) == word(*QUORUM, *honest, voters=9)._replace(

@@ -3,7 +3,7 @@
 TABLES = (
     "record", "run", "program", "entry", "task", "claim", "note", "verification",
     "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud", "lineage", "stray",
-    "text_index",
+    "text_index", "slot", "run_count",
 )  # fmt: skip
 
 
@@ -15,5 +15,10 @@ def dump(log):
         contents[table] = sorted(log.reader.connection.execute(f"SELECT {', '.join(columns)} FROM {table}"), key=repr)
     seen = "SELECT mention.run, record.id FROM mention JOIN record ON record.n = mention.n"
     contents["mention"] = sorted(log.reader.connection.execute(seen))
+    compared = """
+    SELECT pair.task, setting, pair.time, child.id, above.id, changes, same_base, raised, delta, failed FROM pair
+    JOIN record AS child ON child.n = pair.n JOIN record AS above ON above.n = pair.parent
+    """
+    contents["pair"] = sorted(log.reader.connection.execute(compared), key=repr)
     contents["bucket"] = sorted(log.reader.connection.execute("SELECT * FROM bucket WHERE records > 0"))
     return contents

@@ -126,7 +126,7 @@ def test_an_older_format_is_rebuilt_from_the_records_at_the_next_opening(tmp_pat
         for statement in (
             "PRAGMA user_version = 1",
             "DELETE FROM run",
-            "ALTER TABLE run DROP COLUMN cpu_ms",
+            "ALTER TABLE run DROP COLUMN title",
             "UPDATE program SET mean = 7",
             "DROP TABLE text_index",
             "DROP INDEX record_time",

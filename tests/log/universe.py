@@ -12,6 +12,12 @@ from tests.record.making import NOW_MS, commitment, digest_of, key, opened, run_
 SMALL = Network(name="small", per_day_seq=2, per_day=5, per_author=8)
 AMPLE = Network(name="ample")
 OTHER_KINDS = ("withdrawal", "merge", "identity", "task", "claim", "note", "verification", "checked", "commitment")
+# Settings: none known, one, several with parts, more than a pair is made of.
+GENOMES = (
+    {}, {"LR": 0.1}, {"LR": 0.2, "N": 3}, {"LR": 0.1, "N": 4, "ACT": "relu"}, {"LR": 0.2, "+muon": True, "ACT": "gelu"},
+    {"LR": 0.1, "+muon": False, "N": True}, {f"S{number}": number for number in range(20)},
+    {f"S{number}": number + 1 for number in range(20)},
+)  # fmt: skip
 MODELS = (None, None, BlobRef(sha256=b"m" * 32, size=5))
 ROOT, DEVICES = key(100), (key(1), key(2))
 # They publish runs that link others', too.
@@ -55,6 +61,8 @@ def _record(draw, network, made):
             budget=draw(st.sampled_from([1e12, 1e11])),
             parent=draw(st.none() | st.sampled_from(ids)),
             checkpoint=draw(st.sampled_from(MODELS)),
+            genome=draw(st.sampled_from(GENOMES)),
+            base=draw(st.sampled_from([None, None, b"b" * 32])),
             **draw(st.sampled_from([{}, {}, {}, {"seed": 7}])),
         )
     elif kind == "withdrawal":

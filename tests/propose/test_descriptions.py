@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from autoresearch.propose.search.moves import Settings
 from autoresearch.propose.search.proposal import TITLE_LENGTH, title
 from autoresearch.propose.search.search import propose
-from tests.propose.conftest import PATCHES, memory, past, problem
+from tests.propose.conftest import PATCHES, memory, problem
 
 MANY: dict[str, list[Any]] = {f"+{patch.name}": [False, True] for patch in PATCHES.patches} | {
     "BETA1": [0.85, 0.84],
@@ -62,15 +62,11 @@ def test_a_title_fits_and_counts_what_it_leaves_out(change: dict[str, Any], gain
 
 
 def test_a_proposal_names_first_what_pairs_of_runs_have_shown() -> None:
-    runs, gains = memory(4, 30), {"averaging": 0.5, "bigram": 0.1, "adam-eps": 0.01}
-    for number, parent in enumerate(runs[:24]):
-        name = sorted(gains)[number % 3]
-        if parent.value is not None and not parent.genome.get(f"+{name}"):
-            genome = {**parent.genome, f"+{name}": True}
-            child = past(f"child {number}", bytes([number]) * 32, genome, parent.value - gains[name])
-            runs.append(replace(child, parent=parent.id))
-    everywhere = Settings(random_share=1.0)
-    made = [propose(problem(), runs, [], worker="w", counter=counter, settings=everywhere) for counter in range(16)]
+    medians = {"+averaging": -0.5, "+bigram": -0.1, "+adam-eps": -0.01}
+    known, everywhere = replace(problem(), median_of=medians.get), Settings(random_share=1.0)
+    made = [
+        propose(known, memory(4, 30), [], worker="w", counter=counter, settings=everywhere) for counter in range(16)
+    ]
     both = [proposal for proposal in made if {"+averaging", "+adam-eps"} <= set(proposal.change)]
 
     assert both

@@ -1,72 +1,102 @@
-"""Effects come from pairs alone, with their uncertainty, the same from any order."""
+"""Effects come from pairs alone: medians with their interval, failures apart, the same from any order."""
 
 from __future__ import annotations
 
 import math
 import random
-from typing import Any
+import statistics
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.propose.search.effects import effects
-from autoresearch.propose.search.evidence import PastRun
+from autoresearch.log.rows import PairRow
+from autoresearch.propose.search.effects import Effect, effect_of, median_interval, ranked
+from autoresearch.text import failures
 
 
-def run(name: int, genome: dict[str, Any], value: Any, parent: int | None = None) -> PastRun:
-    held = None if parent is None else parent.to_bytes(32, "big")
-    return PastRun(name.to_bytes(32, "big"), bytes(32), genome, value, 0, held, None)
+def pair(delta: float | None, raised: int = 1) -> PairRow:
+    return PairRow(0, raised, delta, None if delta is None else 2.0 + delta, 2.0)
 
 
-def pairs(count: int, gain: float) -> list[PastRun]:
-    noise, made = random.Random(1), []
-    for i in range(count):
-        on = i % 2 == 0
-        old = 2.0 - gain * (not on) + noise.gauss(0, 0.02)
-        made.append(run(2 * i, {"+muon": not on, "LR": 0.01}, old))
-        made.append(run(2 * i + 1, {"+muon": on, "LR": 0.01}, 2.0 - gain * on + noise.gauss(0, 0.02), 2 * i))
-    return made
+def effect(*pairs: PairRow, sign: float = 1.0, name: str = "LR") -> Effect:
+    found = effect_of(name, pairs, sign=sign)
+    assert found is not None
+    return found
 
 
-def test_a_patch_that_helps_is_seen_from_adding_and_from_removing_it() -> None:
-    (effect,) = effects(pairs(20, 0.1), direction="minimize")
-
-    assert (effect.parameter, effect.pairs) == ("+muon", 20)
-    assert effect.better >= 18
-    assert effect.low < -0.1 < effect.high < 0
-
-
-def test_one_pair_alone_is_certain_of_nothing() -> None:
-    (effect,) = effects(pairs(1, 0.1), direction="minimize")
-
-    assert (effect.low, effect.high) == (-math.inf, math.inf)
+def test_a_part_that_helps_is_seen_from_adding_and_from_dropping_it() -> None:
+    noise = random.Random(1)
+    pairs = [pair(-0.1 + noise.gauss(0, 0.02), 1) for _ in range(10)] + [pair(0.1, -1)] * 10
+    found = effect(*pairs)
+    assert (found.pairs, found.raised, found.lowered) == (20, 10, 10)
+    assert found.better >= 18
+    assert found.low is not None
+    assert found.high is not None
+    assert found.median is not None
+    assert found.low <= found.median <= found.high < 0
 
 
-def test_for_a_metric_that_grows_the_same_change_is_worse() -> None:
-    (up,) = effects(pairs(20, 0.1), direction="maximize")
-    (down,) = effects(pairs(20, 0.1), direction="minimize")
-
-    assert up.mean == down.mean
-    assert up.better == 20 - down.better
-
-
-def test_failures_replicates_and_wide_changes_do_not_count() -> None:
-    base = run(0, {"A": 1, "B": 1, "C": 1, "D": 1}, 1.0)
-    others = [
-        run(1, {"A": 2}, None, 0),
-        run(2, {"A": 1}, 0.5, 0),
-        run(3, {"A": 2, "B": 2, "C": 2, "D": 2}, 0.5, 0),
-        run(4, {"A": 2}, 0.5, 99),
-    ]
-
-    assert effects([base, *others], direction="minimize") == []
+def test_one_value_that_exploded_moves_nothing() -> None:
+    calm = [pair(-0.1), pair(-0.2), pair(-0.3), pair(-0.1), pair(-0.2), pair(-0.3), pair(-0.25)]
+    exploded = effect(*calm, pair(738.9))
+    assert exploded.median == pytest.approx(-0.2)
+    assert (exploded.better, exploded.worse) == (7, 1)
+    assert exploded.low == -0.3
 
 
-@given(st.randoms(use_true_random=False), st.dictionaries(st.text(max_size=3), st.floats() | st.integers()))
-def test_the_order_does_not_matter_and_weird_genomes_are_borne(order: random.Random, weird: dict[str, float]) -> None:
-    runs = [*pairs(5, 0.1), run(500, weird, 1e300, 0), run(501, weird, 1.0, 500), run(502, weird, math.nan, 1)]
-    first = effects(runs, direction="minimize")
+def test_runs_that_failed_are_counted_apart_and_by_direction() -> None:
+    found = effect(*[pair(None)] * 4, pair(-0.1), pair(-0.1), pair(0.2, -1), pair(None, -1))
+    assert (found.pairs, found.median) == (3, pytest.approx(-0.1))
+    assert (found.raised, found.raised_failed, found.lowered, found.lowered_failed) == (6, 4, 2, 1)
+    assert failures(6, 4, 2, 1) == "raised: 4 of 6 failed, lowered: 1 of 2 failed"
+    assert failures(6, 0, 2, 0) == ""
+    only = effect(pair(None))
+    assert (only.pairs, only.median, only.low, only.raised_failed) == (0, None, None, 1)
+    assert effect_of("LR", [], sign=1.0) is None
 
-    order.shuffle(runs)
 
-    assert effects(runs, direction="minimize") == first
+def test_fewer_than_six_pairs_are_certain_of_nothing() -> None:
+    assert median_interval([0.1] * 5) == (None, None)
+    assert median_interval([0.6, 0.1, 0.5, 0.2, 0.4, 0.3]) == (0.1, 0.6)
+
+
+@pytest.mark.parametrize("count", [6, 9, 20, 37, 200])
+def test_the_interval_holds_the_median_in_95_of_100_draws_and_is_no_wider_than_it_must_be(count: int) -> None:
+    low, high = median_interval([float(number) for number in range(count)])
+    assert low is not None
+    assert high is not None
+    rank = int(low)  # so many values lie below it, and as many above the upper one
+    assert high == count - 1 - rank
+
+    def missed(below: int) -> float:
+        """How often the median of a distribution lies outside: fewer than so many values on one side of it."""
+        return 2 * sum(math.comb(count, number) for number in range(below + 1)) / 2**count
+
+    assert missed(rank) <= 0.05 < missed(rank + 1)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.randoms(use_true_random=False))
+def test_the_order_is_no_matter_and_a_larger_metric_is_the_mirror(deltas: list[float], order: random.Random) -> None:
+    pairs = [pair(delta, order.choice((1, -1))) for delta in deltas]
+    down, up = effect(*pairs), effect(*pairs, sign=-1.0)
+    assert (up.better, up.worse, up.median, up.low, up.high) == (
+        down.worse,
+        down.better,
+        down.median,
+        down.low,
+        down.high,
+    )
+    assert down.median == statistics.median(one.delta * one.raised for one in pairs if one.delta is not None)
+    order.shuffle(pairs)
+    assert effect(*pairs) == down
+
+
+def test_the_surest_improvement_is_first_and_few_pairs_last() -> None:
+    sure = effect(*[pair(-0.1)] * 8, name="sure")
+    large = effect(*[pair(-0.1), pair(-5.0)] * 4, pair(0.2), name="unsure")
+    harm = effect(*[pair(0.3)] * 8, name="harm")
+    few, fewer, failing = effect(pair(-9.0), name="few"), effect(pair(-8.0), name="fewer"), effect(pair(None), name="f")
+    made = [few, failing, harm, large, fewer, sure]
+    assert [one.parameter for one in ranked(made, sign=1.0)] == ["sure", "unsure", "harm", "few", "fewer", "f"]
+    assert ranked(made, sign=-1.0)[0] == harm

@@ -116,12 +116,15 @@ def test_what_is_no_python_is_refused(desk: Desk) -> None:
         desk.plan("x = (")
 
 
-def test_a_program_that_changes_constants_alone_has_a_genome_and_another_has_none(desk: Desk) -> None:
+def test_a_program_that_changes_settings_alone_is_a_change_of_the_baseline_and_another_is_its_own_base(
+    desk: Desk,
+) -> None:
     first = desk.published(TRAIN, 1.0)
     assert desk.plan("# a comment\n" + TRAIN).genome == {"X": 0.9, "Y": 0.1}
     deeper = desk.plan(DEEPER, parent=format_id(first))
     assert (deeper.genome, deeper.base) == ({"X": 0.5, "Y": 0.1}, None)
-    assert desk.plan(OTHER, parent=format_id(first)).genome == {}
+    other = desk.plan(OTHER, parent=format_id(first))
+    assert (other.genome, other.base) == ({"X": 0.9, "Y": 0.4}, source_digest(OTHER))
 
 
 def test_the_genome_of_an_edit_is_on_the_base_of_its_parent(desk: Desk) -> None:
@@ -130,4 +133,23 @@ def test_the_genome_of_an_edit_is_on_the_base_of_its_parent(desk: Desk) -> None:
     child = desk.published(changed, 0.8, parent=base, base=source_digest(OTHER), genome={"X": 0.7, "Y": 0.4})
     plan = desk.plan(changed.replace("Y = 0.4", "Y = 0.3"), parent=format_id(child))
     assert (plan.genome, plan.base) == ({"X": 0.7, "Y": 0.3}, source_digest(OTHER))
-    assert (desk.plan(TRAIN + "Z = 1\n", parent=format_id(child))).genome == {}
+    more = desk.plan(changed + "Z = 1\n", parent=format_id(child))
+    assert (more.genome, more.base) == ({"X": 0.7, "Y": 0.4}, source_digest(changed + "Z = 1\n"))
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["with its settings", "of an older version"])
+def test_an_edit_of_settings_of_a_program_that_is_its_own_base_changes_that(desk: Desk, known: bool) -> None:
+    first = desk.published(TRAIN, 1.0)
+    plan = desk.plan(OTHER, parent=format_id(first))
+    settings = {"genome": plan.genome, "base": plan.base} if known else {}
+    own = desk.published(OTHER, 0.9, parent=first, **settings)
+    changed = desk.plan(OTHER.replace("X = 0.9", "X = 0.7"), parent=format_id(own))
+    assert (changed.genome, changed.base) == ({"X": 0.7, "Y": 0.4}, source_digest(OTHER))
+
+
+def test_a_claim_of_a_program_that_is_its_own_base_names_no_settings(desk: Desk) -> None:
+    first = desk.published(TRAIN, 1.0)
+    for program, named in ((OTHER, {}), (DEEPER, {"X": 0.5, "Y": 0.1})):
+        plan = desk.plan(program, parent=format_id(first))
+        claim = desk.notebook.publish_claim(plan, desk.now_ms, seconds=10)
+        assert claim.body.genome == named

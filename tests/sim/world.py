@@ -13,6 +13,7 @@ from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.credit import credit
 from autoresearch.log.standing.participants import track_records
 from autoresearch.log.standing.queries import board, leaderboard, live_claims
+from autoresearch.log.standing.settle import settle
 from autoresearch.log.standing.verification import judgement, state_of
 from autoresearch.record.kinds import Attestation
 from autoresearch.record.record import DAY_MS, Network
@@ -169,6 +170,7 @@ class World:
             node.close()
 
     def _told(self, log):
+        settle(log, seconds=60)
         runs = log.records.newest(kind="run", limit=10_000)
         here = trust_context(log)
         return {

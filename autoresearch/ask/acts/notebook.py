@@ -311,7 +311,8 @@ class Notebook:
             source_digest=plan.source_digest,
             replicate=plan.replicate,
             parent=plan.parent,
-            genome=plan.genome,
+            # A program that is its own base changes no settings: nobody need avoid a program with the same ones.
+            genome={} if plan.base == plan.source_digest else plan.genome,
             title=plan.title,
             until=until,
         )

@@ -22,8 +22,8 @@ from autoresearch.judging.proof import (
 )
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.log.standing.answers import CreditAnswer, CreditView, TaskCredit
-from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
+from autoresearch.log.standing.answers import CreditAnswer, TaskCredit
+from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import participant_of
 from autoresearch.log.standing.credit import (
     EvidenceItem,
@@ -237,7 +237,7 @@ def _answer(log: Log, record_id: bytes, kind: EvidenceKind, outcome: Outcome, *,
     )
 
 
-@kept_answer
+@in_snapshot
 def credit_answer(
     log: Log, participant: str | None = None, *, author: bytes | None = None, task: FoundTask | None = None
 ) -> CreditAnswer:
@@ -250,8 +250,11 @@ def credit_answer(
         AmbiguousId: several begin so.
         UsageError: that is no key, and nobody's name.
     """
-    everybody = credit(log, task.digest if task else None)
-    shown = everybody if participant is None else [_one(log, everybody, participant, author)]
+    roots = None if participant is None else named(log, participant, author=author)
+    shown = credit(log, task.digest if task else None, roots=roots)
+    if participant is not None and not shown:
+        whose = "This participant" if participant == "me" else one_line(participant, 80)
+        raise NotFound(f"{whose} has no run and no verification yet.", hint="autoresearch network credit")
     tasks = {gain.task for row in shown for gain in row.improvements}
     return CreditAnswer(
         participants=shown,
@@ -262,12 +265,3 @@ def credit_answer(
         ],
         trust=log.trust.names_anybody,
     )
-
-
-def _one(log: Log, everybody: list[CreditView], text: str, author: bytes | None) -> CreditView:
-    roots = {root.hex() for root in named(log, text, author=author)}
-    found = next((row for row in everybody if roots.intersection(row.keys)), None)
-    if found is None:
-        whose = "This participant" if text == "me" else one_line(text, 80)
-        raise NotFound(f"{whose} has no run and no verification yet.", hint="autoresearch network credit")
-    return found

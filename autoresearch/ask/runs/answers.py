@@ -271,24 +271,30 @@ class ChangeView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EffectView(msgspec.Struct, frozen=True, kw_only=True):
-    """What adding a part or raising a constant did to the metric in ``pairs`` of a run and its parent.
+    """What adding a part or raising a constant did to the metric in pairs of a run and its parent, the newest 200.
 
-    ``better`` are the pairs that it improved. ``mean`` is in the metric's unit and sign. ``low`` and ``high`` are its
-    95 % interval, null from one pair alone.
+    ``pairs`` are those with two values, ``better`` and ``worse`` those that it improved or not. ``median`` of their
+    changes is in the metric's unit and sign, null without any. ``low`` and ``high`` are its 95 % interval, null from
+    fewer than six. ``raised`` runs raised or added it, ``lowered`` the opposite; of these some failed.
     """
 
     name: str
     pairs: int
     better: int
-    mean: float
+    worse: int
+    median: float | None = None
     low: float | None = None
     high: float | None = None
+    raised: int = 0
+    raised_failed: int = 0
+    lowered: int = 0
+    lowered_failed: int = 0
 
 
 class EffectsAnswer(Answer, frozen=True, kw_only=True):
     """What each setting of a task did to its ``metric``, the surest improvement first. ``task`` is its name."""
 
-    schema: str = "autoresearch.effects/1"
+    schema: str = "autoresearch.effects/2"
     task: str
     metric: str
     effects: list[EffectView]

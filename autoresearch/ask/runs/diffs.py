@@ -6,21 +6,20 @@ Sources are compared in bounded time, whatever strangers wrote into them.
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Mapping
 from typing import BinaryIO
 
 from autoresearch.ask.lookup import FoundTask, task_of
 from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, EffectView, LineageAnswer
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.ask.runs.headlines import teller_of
+from autoresearch.ask.runs.headlines import described, teller_of
 from autoresearch.ask.runs.telling import changes
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import kept_answer
 from autoresearch.log.standing.queries import lineage, run_body
-from autoresearch.propose.search.effects import Effect, comparisons
+from autoresearch.propose.search.effects import Comparisons, Effect
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import BlobRef, Run
 from autoresearch.task.program import split_program
@@ -43,10 +42,19 @@ def unified_diff(old: str, new: str, *, old_name: str, new_name: str) -> str:
     return "\n".join(difflib.unified_diff(a, b, old_name, new_name, lineterm="")) + "\n"
 
 
-def genome_changes(old: Mapping[str, object], new: Mapping[str, object]) -> dict[str, list[object]]:
-    """The constants that differ, each as ``[old, new]``; one that is missing on a side is None there."""
+def genome_changes(
+    old: Mapping[str, object], new: Mapping[str, object], *, same_base: bool = True
+) -> dict[str, list[object]]:
+    """The settings that differ, each as ``[old, new]``; one that is missing on a side is None there.
+
+    A part that is missing in one of two bases is left out: that may have it in its text.
+    """
     names = [*old, *(name for name in new if name not in old)]
-    pairs = {name: [old.get(name), new.get(name)] for name in names}
+    pairs = {
+        name: [old.get(name), new.get(name)]
+        for name in names
+        if same_base or not name.startswith("+") or (name in old and name in new)
+    }
     # True equals 1 in Python, and is another constant in a source.
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1] or type(pair[0]) is not type(pair[1])}
 
@@ -83,9 +91,10 @@ def diff_answer(log: Log, blobs: BlobStore, old: bytes, new: bytes) -> DiffAnswe
 
 def _ordered(log: Log, blobs: BlobStore, before: Run, after: Run) -> dict[str, list[object]]:
     """The constants that differ, those first that are told first."""
-    changed = genome_changes(before.genome, after.genome)
-    ranges = teller_of(log, blobs, after.task).ranges
-    order = {change.name: number for number, change in enumerate(changes(before.genome, after.genome, ranges, {}))}
+    teller = teller_of(log, blobs, after.task, comparing=False)
+    old, new = (teller.settings(described(run)) for run in (before, after))
+    changed = genome_changes(old.genome, new.genome, same_base=old.base == new.base)
+    order = {change.name: number for number, change in enumerate(changes(old.genome, new.genome, teller.ranges, {}))}
     return dict(sorted(changed.items(), key=lambda one: order.get(one[0], len(order))))
 
 
@@ -171,21 +180,12 @@ _NAME_CHARACTERS = 64
 _MOST = 200
 
 
-@kept_answer
 def effects_answer(log: Log, task: FoundTask, *, me: bytes | None = None) -> EffectsAnswer:
     """What each setting did in pairs of a run and its parent; own runs of the device ``me`` count, attested or not."""
-    compared = comparisons(log, task.digest, me=me)
-    effects = [_view(effect) for effect in compared.effects[:_MOST]]
+    effects = [_view(effect) for effect in Comparisons(log, task.digest, me).effects[:_MOST]]
     return EffectsAnswer(task=task.name, metric=task.metric, effects=effects)
 
 
 def _view(effect: Effect) -> EffectView:
-    is_bounded = math.isfinite(effect.low) and math.isfinite(effect.high)
-    return EffectView(
-        name=one_line(effect.parameter, _NAME_CHARACTERS),
-        pairs=effect.pairs,
-        better=effect.better,
-        mean=effect.mean,
-        low=effect.low if is_bounded else None,
-        high=effect.high if is_bounded else None,
-    )
+    known = {name: getattr(effect, name) for name in EffectView.__struct_fields__ if name != "name"}
+    return EffectView(name=one_line(effect.parameter, _NAME_CHARACTERS), **known)

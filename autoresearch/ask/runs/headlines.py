@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from autoresearch.ask.records import LogAnswer, RecordView, ShowAnswer
 from autoresearch.ask.runs.answers import BestAnswer, ChangeView, LineageAnswer, TopAnswer
-from autoresearch.ask.runs.telling import because, changes, headline, is_jump
+from autoresearch.ask.runs.telling import JUMP, because, changes, headline, is_jump
 from autoresearch.ask.show import summary
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
+from autoresearch.log.pairs import differing
 from autoresearch.log.standing.answers import ProgramView, RunView
 from autoresearch.log.standing.cache import cached
 from autoresearch.propose.program.patches import NO_PATCHES, Patches, read_patches
 from autoresearch.propose.program.ranges import Range, Value
 from autoresearch.propose.program.space import Space, space_of
-from autoresearch.propose.search.effects import Comparisons, Seen, comparisons
+from autoresearch.propose.search.effects import Comparisons, Effect
 from autoresearch.record.encoding import parse_id
 from autoresearch.record.kinds import Run, Task
 from autoresearch.record.record import Record
@@ -31,7 +31,8 @@ from autoresearch.task.loading import CHANGES, MAX_FILE_BYTES
 
 SEARCH = "search"
 EXPERIMENT = "experiment"
-NOTHING_COMPARED = Comparisons(1.0, {})
+# Of so many programs the settings are read for one answer. Runs of now have them in their records.
+PROGRAMS_READ = 20
 
 
 class Described(NamedTuple):
@@ -46,6 +47,15 @@ class Described(NamedTuple):
     proposer: str = ""
     time_ms: int | None = None
     mode: str = EXPERIMENT
+    program: bytes | None = None
+    """The SHA-256 of its program, where that is published."""
+
+
+class Settings(NamedTuple):
+    """The settings of a run, and the digest of the program that they change; None: the baseline."""
+
+    genome: Mapping[str, Value]
+    base: bytes | None
 
 
 class Told(NamedTuple):
@@ -69,6 +79,7 @@ def described(body: Run, time_ms: int | None = None) -> Described:
         proposer=body.proposed_by,
         time_ms=time_ms,
         mode=body.mode,
+        program=body.source.sha256,
     )
 
 
@@ -80,17 +91,27 @@ class Teller:
     default: Mapping[str, Value]
     """The genome of the baseline; empty where its program is not on this machine."""
     ranges: Mapping[str, Range]
-    compared: Callable[[], Comparisons]
-    """What was compared on the task, looked up when a change is told."""
+    compared: Callable[[str, int | None], Effect | None]
+    """What pairs say of a setting whose run is older than a time, read when a change is told."""
     patches: Patches
     """The patches of the task, which say what an added part is."""
+    read: Callable[[bytes], Mapping[str, Value]]
+    """The settings in a program by its SHA-256; none where it is not on this machine."""
 
     def tell(self, run: Described, parent: Described | None) -> Told:
-        """A run beside its parent run; without one, or where a genome is unknown, no change is told."""
-        before = self._genome(parent) if parent is not None and parent.base == run.base else {}
-        after = self._genome(run)
-        seen = self._seen(before, after, run.time_ms) if before and after else {}
-        found = changes(before, after, self.ranges, seen, self.patches)
+        """A run beside its parent run; without one, or where settings are unknown, no change is told.
+
+        Of a run that changes more of its parent's program than settings these are told, and its title says the rest.
+        """
+        after, base = self.settings(run)
+        before, base_before = self.settings(parent) if parent is not None else ({}, base)
+        same_base = base == base_before
+        changed = differing(before, after, same_base=same_base)
+        # Of a jump none of the changes is credited, so that earlier comparisons say nothing.
+        credited = same_base and len(changed) <= JUMP
+        compared = {name: self.compared(name, run.time_ms) for name in changed} if credited else {}
+        seen = {name: effect for name, effect in compared.items() if effect is not None}
+        found = changes(before, after, self.ranges, seen, self.patches, same_base=same_base)
         # A trained agent is neither the baseline nor a repetition, whatever its program: its title says what it is.
         is_experiment = run.mode == EXPERIMENT
         is_baseline = is_experiment and run.source_digest == self.baseline
@@ -98,10 +119,10 @@ class Teller:
         return Told(
             changes=found,
             headline=headline(
-                found if is_experiment else (), replicate=replicate, baseline=is_baseline, title=run.title
+                found if is_experiment and same_base else (), replicate=replicate, baseline=is_baseline, title=run.title
             ),
             because=because(
-                found,
+                found if same_base else (),
                 seen,
                 replicate=replicate,
                 baseline=is_baseline,
@@ -112,21 +133,19 @@ class Teller:
             jump=is_jump(found),
         )
 
-    def _seen(self, before: Mapping[str, Value], after: Mapping[str, Value], time_ms: int | None) -> dict[str, Seen]:
-        """What earlier pairs say of the names that differ."""
-        changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-        found = {name: self.compared().before(name, time_ms) for name in changed}
-        return {name: seen for name, seen in found.items() if seen is not None}
-
-    def _genome(self, run: Described) -> Mapping[str, Value]:
-        return run.genome or (self.default if run.source_digest == self.baseline else {})
+    def settings(self, run: Described) -> Settings:
+        """The settings of a run: those of its record, else those that are read in its program."""
+        if run.genome:
+            return Settings(run.genome, run.base)
+        if run.source_digest == self.baseline:
+            return Settings(self.default, None)
+        return Settings(self.read(run.program) if run.program else {}, run.source_digest)
 
 
 def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None, comparing: bool = True) -> Teller:
     """What tells the runs of the task with this digest. ``me`` is the device that asks: its own runs count.
 
-    What it knows is kept between questions: a page of runs takes milliseconds, but the first one reads all runs.
-    Without ``comparing`` none is read: earlier comparisons are not told.
+    Without ``comparing`` no pairs are read: earlier comparisons are not told.
     """
     with log.reader.snapshot():
         baseline, space, patches = _baseline(log, blobs, task)
@@ -134,9 +153,24 @@ def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = Non
             baseline=baseline,
             default=space.default() if space else {},
             ranges={name: parameter.range for name, parameter in space.parameters.items()} if space else {},
-            compared=cache(lambda: comparisons(log, task, me=me) if comparing else NOTHING_COMPARED),
+            compared=Comparisons(log, task, me).of if comparing else lambda _name, _before_ms: None,
             patches=patches,
+            read=_reader(blobs, patches),
         )
+
+
+def _reader(blobs: BlobStore, patches: Patches) -> Callable[[bytes], Mapping[str, Value]]:
+    """What reads the settings in programs, in so many at most: lists have many runs, and a program takes a while."""
+    programs: dict[bytes, Mapping[str, Value]] = {}
+
+    def read(program: bytes) -> Mapping[str, Value]:
+        if program not in programs and len(programs) < PROGRAMS_READ:
+            here = blobs.find(program)
+            space = _space(blobs, program, patches) if here is not None and here.size <= MAX_FILE_BYTES else None
+            programs[program] = space.settings() if space else {}
+        return programs.get(program, {})
+
+    return read
 
 
 def headline_of(log: Log, blobs: BlobStore, plan: Plan) -> str:

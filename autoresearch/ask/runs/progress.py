@@ -1,103 +1,154 @@
-"""The chart of a task: what led, what others measured, and everything else as dots that a browser can draw."""
+"""The chart of a task: what led, what others measured, and a sample of everything else that a browser can draw."""
 
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Literal
 
 from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.requests import ProgressOf
 from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark, RunRow
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.ask.runs.columns import MARKS, Flags, Floats, Ints, RunTable
-from autoresearch.ask.runs.filtering import found_by, mark_of, with_marks
-from autoresearch.ask.runs.rows import Rows, rows_of
+from autoresearch.ask.runs.filtering import filter_of
+from autoresearch.ask.runs.rows import Rows, mark_of, rows_of
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.log.standing.cache import kept_answer
+from autoresearch.log.standing.cache import in_snapshot
+from autoresearch.log.tables.listing import Filter, ListedRun
+from autoresearch.log.tables.places import Place, Places, Sums
 from autoresearch.record.encoding import format_id
 from autoresearch.text import one_line
 from autoresearch.words import RunMark
 
-# So many dots a browser draws in some milliseconds; more are counted in cells.
-DOTS_MOST = 2_000
-# Cells end where the bulk of the values ends: at this share, or higher so that confirmed steps show, up to the last.
-BULK, BULK_MOST = 0.88, 0.955
+# A browser draws so many points in some milliseconds: runs that are only reported or failed, and those that others
+# measured. More are sampled; those that led are all there.
+DOTS_MOST, MARKS_MOST = 1_500, 500
 LABELS, LABEL_CHANGES, LABEL_CHARACTERS = 30, 2, 40
-_REPORTED, _FAILED = MARKS.index(RunMark.REPORTED), MARKS.index(RunMark.FAILED)
+_PLAIN = {RunMark.REPORTED.value, RunMark.LEADING.value, RunMark.FAILED.value}
+_SAMPLES: tuple[tuple[Literal["plain", "marked"], int], ...] = ("plain", DOTS_MOST), ("marked", MARKS_MOST)
+Points = Sequence[tuple[ListedRun, Sums]]
 
 
-@kept_answer
+@in_snapshot
 def progress_answer(
     log: Log, blobs: BlobStore, task: FoundTask, asked: ProgressOf, *, me: bytes | None = None
 ) -> ProgressAnswer:
     """The chart of a task, or of those of its runs that a filter finds. Raises UsageError where the filter is none."""
     rows = rows_of(log, blobs, task.digest, me=me)
-    table = rows.table
-    kept = with_marks(table, found_by(log, table, rows.teller, asked, me=me), asked.state)
-    shown = kept & _between(_axis(table, asked.x), asked.since, asked.to)
-    has_value = shown & table.compared
-    marked = has_value & ((table.mark != _REPORTED) | table.leads | table.led_by_claim)
-    dotted = np.flatnonzero(has_value & ~marked)
-    failed = np.flatnonzero(shown & (table.mark == _FAILED))
-    places = np.flatnonzero(marked)
-    binned = len(dotted) > DOTS_MOST or len(places) > DOTS_MOST or len(failed) > DOTS_MOST
-    cells = _Cells(table, asked, np.flatnonzero(has_value)) if binned else None
+    found = filter_of(log, task.digest, asked, me=me)
+    counts = log.listing.counts(found) if found else {}
+    if found and found.marks:
+        counts = {mark: runs for mark, runs in counts.items() if mark in found.marks}
+    visible = _visible(found, rows.places, asked) if counts else None
+    led = _Led(log, visible) if visible and found else None
+    binned, shown = False, dict[int, ListedRun]()
+    if visible and led:
+        share = _share(visible, rows.places)
+        shown = log.listing.facts(visible, led.gains)
+        for kinds, most in _SAMPLES:
+            expected = share * sum(runs for mark, runs in counts.items() if (mark in _PLAIN) == (kinds == "plain"))
+            some, is_whole = _sample(log, visible, kinds, expected, most)
+            shown |= {run.n: run for run in some if run.n not in shown}
+            binned |= not is_whole
+    ordered = sorted(shown.values(), key=lambda run: run.place)
+    placed = list(zip(ordered, rows.places.of(run.place for run in ordered), strict=True))
+    valued = [(run, sums) for run, sums in placed if run.compared and run.reported is not None]
+    is_mark = {run.n: run.mark != RunMark.REPORTED or run.leads or run.led_by_claim for run, _ in valued}
     return ProgressAnswer(
         task=task_status(log, task, author=me),
-        marks=_marks(rows, cells.thinned(places) if cells else places),
-        dots=cells.counted(dotted) if cells else _each(table, dotted, with_value=True),
-        failures=cells.columns(failed) if cells else _each(table, failed),
+        marks=_marks(rows, [point for point in valued if is_mark[point[0].n]], led.gains if led else {}),
+        dots=_dots([point for point in valued if not is_mark[point[0].n]], with_value=True),
+        failures=_dots([point for point in placed if point[0].mark == RunMark.FAILED]),
         binned=binned,
-        found=int(kept.sum()),
-        total=len(table),
+        found=sum(counts.values()),
+        total=rows.places.total,
     )
 
 
-def _axis(table: RunTable, name: str) -> Ints:
-    """The places of all runs on an axis."""
-    return {"number": np.arange(1, len(table) + 1), "time": table.time, "cost": table.cost}[name]
+def _visible(found: Filter | None, places: Places, asked: ProgressOf) -> Filter | None:
+    """The filter, between the ends of the axis that are asked for; None where nothing is there."""
+    if found is None:
+        return None
+
+    def first(least: int) -> Place | None:
+        return (least, b"") if asked.x == "time" else places.at(asked.x, least)
+
+    since = first(asked.since) if asked.since else (0, b"")
+    if since is None:
+        return None
+    return replace(found, since=since, to=first(asked.to + 1) if asked.to else None)
 
 
-def _between(places: Ints, since: int, to: int) -> Flags:
-    return (places >= since) & (places <= to) if to else places >= since
+def _share(visible: Filter, places: Places) -> float:
+    """Which share of the task's runs lies between the ends of the axis."""
+    before, *after = places.of([visible.since] + ([visible.to] if visible.to else []))
+    last = after[0].number if after else places.total
+    return (last - before.number + 1) / max(places.total, 1)
 
 
-def _each(table: RunTable, places: Ints, *, with_value: bool = False) -> ProgressDots:
+def _sample(
+    log: Log, visible: Filter, kinds: Literal["plain", "marked"], expected: float, most: int
+) -> tuple[list[ListedRun], bool]:
+    """Some of about so many ``expected`` runs, or all where they are few enough; and whether it is all."""
+    zeros = max(0, math.ceil(math.log2(max(expected, 1.0) / most)))
+    while True:
+        some = log.listing.sample(visible, kinds, zeros)
+        # The runs between two places may be others than those of the whole: too few of them are shown, ask for more.
+        if zeros == 0 or len(some) > most // 4:
+            break
+        zeros = max(0, zeros - 2)
+    while len(some) > most:
+        zeros += 1
+        some = [run for run in some if run.zeros >= zeros]
+    return some, zeros == 0
+
+
+class _Led:
+    """The runs that led, with the improvement of each over the one before; None for the first."""
+
+    def __init__(self, log: Log, visible: Filter) -> None:
+        self.gains: dict[int, float | None] = {}
+        for sure in (0, 1):
+            leaders = log.listing.leaders(visible, sure)
+            self.gains |= dict.fromkeys((run.n for run in leaders[:1]), None)
+            self.gains |= {run.n: before.value - run.value for before, run in pairwise(leaders)}
+
+
+def _dots(points: Points, *, with_value: bool = False) -> ProgressDots:
     """Every run by itself."""
     return ProgressDots(
-        number=(places + 1).tolist(),
-        time_ms=table.time[places].tolist(),
-        cost_ms=table.cost[places].tolist(),
-        value=np.round(table.reported[places], 6).tolist() if with_value else [],
-        id=[format_id(table.ids[at]) for at in places.tolist()],
+        number=[sums.number for _, sums in points],
+        time_ms=[run.time for run, _ in points],
+        cost_ms=[sums.cost_ms for _, sums in points],
+        value=[round(run.reported or 0.0, 6) for run, _ in points] if with_value else [],
+        id=[format_id(run.id) for run, _ in points],
     )
 
 
-def _marks(rows: Rows, places: Ints) -> list[ProgressMark]:
-    table = rows.table
-    steps = np.where(table.leads | table.led_by_claim, np.abs(table.before - table.value), 0.0)
-    gains = np.nan_to_num(steps)
+def _marks(rows: Rows, points: Points, gains: Mapping[int, float | None]) -> list[ProgressMark]:
+    steps = {run.n: gain for run, _ in points if (gain := gains.get(run.n)) and gain > 0}
     # Those with the largest steps are told in words; a chart has room for a few.
-    told = sorted((at for at in places.tolist() if gains[at] > 0), key=lambda at: (-gains[at], at))[:LABELS]
-    labels = {at: _label(row) for at, row in zip(told, rows.at(told), strict=True)}
+    told = sorted((run.n for run, _ in points if run.n in steps), key=lambda n: -steps[n])[:LABELS]
+    labels = {n: _label(row) for n, row in zip(told, rows.at(told), strict=True)}
     return [
         ProgressMark(
-            id=format_id(table.ids[at]),
-            number=at + 1,
-            time_ms=int(table.time[at]),
-            cost_ms=int(table.cost[at]),
-            value=float(table.value[at]),
-            reported=float(table.reported[at]),
-            mark=mark_of(table, at).value,
-            margin=None if math.isnan(table.margin[at]) else float(table.margin[at]),
-            leads=bool(table.leads[at]),
-            led_by_claim=bool(table.led_by_claim[at]),
-            gain=float(gains[at]) or None,
-            label=labels.get(at, ""),
+            id=format_id(run.id),
+            number=sums.number,
+            time_ms=run.time,
+            cost_ms=sums.cost_ms,
+            value=run.value if run.value is not None else math.nan,
+            reported=run.reported if run.reported is not None else math.nan,
+            mark=mark_of(run),
+            margin=rows.margin(run),
+            leads=run.leads,
+            led_by_claim=run.led_by_claim,
+            gain=steps.get(run.n),
+            label=labels.get(run.n, ""),
         )
-        for at in places.tolist()
+        for run, sums in points
     ]
 
 
@@ -110,65 +161,3 @@ def _label(row: RunRow) -> str:
     more = len(row.change) - LABEL_CHANGES
     told = " ".join(change.text for change in row.change[:LABEL_CHANGES])
     return one_line(f"{told} +{more}" if more > 0 else told, LABEL_CHARACTERS)
-
-
-class _Cells:
-    """The visible part of the chart as a grid."""
-
-    def __init__(self, table: RunTable, asked: ProgressOf, visible: Ints) -> None:
-        self._table, self._columns, self._rows = table, asked.columns, asked.rows
-        self._axis = _axis(table, asked.x)
-        here = self._axis[visible]
-        self._left = float(here[0]) if len(here) else 0.0
-        self._width = max(float(here[-1]) - self._left, 1.0) if len(here) else 1.0
-        self._best, self._height = self._bounds(visible)
-
-    def _bounds(self, visible: Ints) -> tuple[float, float]:
-        """The best value, and how far below it the grid goes."""
-        values = np.sort(self._table.sign * self._table.reported[visible])
-        if not len(values):
-            return 0.0, 1.0
-        at = [values[int(share * (len(values) - 1))] for share in (BULK, BULK_MOST)]
-        leading = self._table.sign * self._table.value[visible][self._table.leads[visible]]
-        worst = min(at[1], max([at[0], *leading.tolist()]))
-        return float(values[0]), max(float(worst - values[0]), 1e-12)
-
-    def _column(self, places: Ints, columns: int) -> Ints:
-        across = columns * (self._axis[places] - self._left) / self._width
-        return np.minimum(columns - 1, across.astype(np.int64))
-
-    def _row(self, values: Floats, rows: int) -> Ints:
-        down: Floats = rows * (self._table.sign * values - self._best) / self._height
-        return np.clip(down, 0, rows - 1).astype(np.int64)
-
-    def counted(self, places: Ints) -> ProgressDots:
-        """Runs in cells: one of each cell stands for it, with the count."""
-        column = self._column(places, self._columns)
-        cell = column * self._rows + self._row(self._table.reported[places], self._rows)
-        _, first, count = np.unique(cell, return_index=True, return_counts=True)
-        return self._those(places[first], count, with_value=True)
-
-    def columns(self, places: Ints) -> ProgressDots:
-        """Failures, counted by column."""
-        _, first, count = np.unique(self._column(places, self._columns), return_index=True, return_counts=True)
-        return self._those(places[first], count)
-
-    def thinned(self, places: Ints) -> Ints:
-        """All steps, and of other marks one of each kind in a cell of two by two."""
-        table = self._table
-        steps = table.leads[places] | table.led_by_claim[places]
-        others = places[~steps]
-        columns, rows = max(1, self._columns // 2), max(1, self._rows // 2)
-        cell = (self._column(others, columns) * rows + self._row(table.value[others], rows)) * len(MARKS)
-        _, first = np.unique(cell + table.mark[others], return_index=True)
-        return np.sort(np.concatenate([places[steps], others[first]]))
-
-    def _those(self, places: Ints, count: Ints, *, with_value: bool = False) -> ProgressDots:
-        table = self._table
-        return ProgressDots(
-            number=(places + 1).tolist(),
-            time_ms=table.time[places].tolist(),
-            cost_ms=table.cost[places].tolist(),
-            value=np.round(table.reported[places], 6).tolist() if with_value else [],
-            count=count.tolist(),
-        )

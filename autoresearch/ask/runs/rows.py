@@ -6,9 +6,8 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
-
-import numpy as np
 
 from autoresearch.ask.lookup import FoundTask, task_of
 from autoresearch.ask.requests import RunsOf
@@ -23,21 +22,23 @@ from autoresearch.ask.runs.answers import (
     RunsAnswer,
 )
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.ask.runs.columns import MARKS, STATES, Ints, RunTable, changed_settings, run_table
-from autoresearch.ask.runs.filtering import counts, found_by, in_order, mark_of, with_marks
+from autoresearch.ask.runs.filtering import filter_of, order_of
 from autoresearch.ask.runs.headlines import Teller, described, teller_of
 from autoresearch.errors import NotFound
+from autoresearch.judging.statistics import margin
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
-from autoresearch.log.standing.context import participant_of
+from autoresearch.log.standing.cache import in_snapshot, roster_of
+from autoresearch.log.standing.context import board_hardware, participant_of
 from autoresearch.log.standing.queries import run_body, wants_retest
 from autoresearch.log.standing.verdicts import verdict_of
 from autoresearch.log.standing.verification import counted_reports
+from autoresearch.log.tables.listing import Filter, ListedRun
+from autoresearch.log.tables.places import Places, Sums
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import DISCREDITED
+from autoresearch.words import DISCREDITED, RunMark, RunState
 
 FAIL = "fail"
 CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
@@ -45,62 +46,68 @@ CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
 STEPS_MOST = 200
 # Of so many steps at most the branches are told too.
 BRANCHED_MOST = 40
-# States in which the reported value is no value at all.
-_DISCREDITED = np.array([state in DISCREDITED for state in STATES])
+# Marks of runs whose reported value is no value at all.
+_DISCREDITED = frozenset(state.value for state in DISCREDITED)
 # A change below twice the noise of one seed may be luck; below the noise where verifiers measured pairs.
 NOISES, NOISES_OF_PAIRS = 2.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What makes rows of a task's runs. ``me`` is the device that asks."""
+    """What makes rows of a task's runs. ``every`` finds them all, ``me`` is the device that asks."""
 
     log: Log
-    table: RunTable
+    every: Filter
     teller: Teller
     me: bytes | None
     starred: frozenset[bytes]
+    places: Places
+    noise: float
+    sign: float
 
-    def at(self, places: Sequence[int]) -> list[RunRow]:
-        """The rows of the runs at these places of the table."""
-        parents = [int(self.table.parent[at]) for at in places]
-        wanted = [self.table.ids[at] for at in dict.fromkeys([*places, *(at for at in parents if at >= 0)])]
+    def at(self, numbers: Sequence[int]) -> list[RunRow]:
+        """The rows of the runs with these numbers."""
+        facts = self.log.listing.facts(self.every, numbers)
+        wanted = [one for run in facts.values() for one in (run.id, run.parent) if one]
         records = {record.id: record for record in self.log.records.find_ahead(wanted)}
-        return [self._row(at, records) for at in places]
+        sums = self.places.of(facts[n].place for n in numbers)
+        return [self._row(facts[n], place, records) for n, place in zip(numbers, sums, strict=True)]
 
-    def _row(self, at: int, records: dict[bytes, Record]) -> RunRow:
-        table, record = self.table, records[self.table.ids[at]]
+    def margin(self, run: ListedRun) -> float | None:
+        """Half of the 95 % interval of what verifiers measured of a run."""
+        return margin(run.error, run.verified, noise=self.noise)
+
+    def _row(self, run: ListedRun, place: Sums, records: dict[bytes, Record]) -> RunRow:
+        record = records[run.id]
         body = record.body
         assert isinstance(body, Run)
-        above = int(table.parent[at])
-        parent = records[table.ids[above]].body if above >= 0 else None
-        assert parent is None or isinstance(parent, Run)
+        above = records.get(body.parent) if body.parent else None
+        parent = above.body if above and isinstance(above.body, Run) and above.body.task == body.task else None
         told = self.teller.tell(described(body, record.time), described(parent) if parent else None)
-        state, mark = STATES[int(table.state[at])], mark_of(table, at)
-        delta, gain = _number(table.delta[at]), _number(table.gain[at])
-        bound = table.noise * (NOISES if gain is None else NOISES_OF_PAIRS)
-        within = delta is not None and abs(delta) < bound
+        state = RunState(run.state)
+        bound = self.noise * (NOISES_OF_PAIRS if run.measured else NOISES)
+        within = run.delta is not None and abs(run.delta) < bound
         roster = roster_of(self.log)
         return RunRow(
             id=format_id(record.id),
-            number=at + 1,
+            number=place.number,
             time_ms=record.time,
-            cost_ms=int(table.cost[at]),
+            cost_ms=place.cost_ms,
             cpu_ms=body.cpu_ms,
-            mark=mark.value,
+            mark=mark_of(run),
             state=state.value,
             status=body.status,
             reason=body.reason,
             reported=body.value,
-            value=_number(table.value[at]),
-            margin=_number(table.margin[at]),
+            value=run.value,
+            margin=self.margin(run),
             found=self._found(record) if state in DISCREDITED else None,
-            delta=delta,
-            better=None if delta is None or within else table.sign * delta < 0,
+            delta=run.delta,
+            better=None if run.delta is None or within else self.sign * run.delta < 0,
             within_noise=within,
             in_doubt=state in DISCREDITED,
-            leads=bool(table.leads[at]),
-            led_by_claim=bool(table.led_by_claim[at]),
+            leads=run.leads,
+            led_by_claim=run.led_by_claim,
             headline=told.headline,
             because=told.because,
             change=told.changes,
@@ -114,7 +121,7 @@ class Rows:
             and roster.voter(record.author, record.time).root == roster.voter(self.me, record.time).root,
             retest=wants_retest(self.log, body.parent),
             starred=record.id in self.starred,
-            children=int(table.children[at]),
+            children=self.log.listing.children(body.task, record.id),
             verdict=verdict_of(self.log, record.id),
         )
 
@@ -125,25 +132,43 @@ class Rows:
         values = [row.value for row in measured if row.value is not None]
         return median(values) if values else None
 
-    def some(self, places: Ints, shown: int) -> tuple[MarkCounts, list[RunRow]]:
-        """Some runs in numbers, with the best of them, and the rows of the best ``shown``."""
-        table = self.table
-        stands = table.compared[places] & ~_DISCREDITED[table.state[places]]
-        ranked = places[stands]
-        ranked = ranked[np.argsort(table.sign * table.value[ranked], kind="stable")]
-        rest = places[~stands]
-        rows = self.at([*ranked[:shown].tolist(), *rest[: max(0, shown - len(ranked))].tolist()])
-        best = float(table.value[ranked[0]]) if len(ranked) else None
-        found = np.bincount(table.mark[places], minlength=len(MARKS)).tolist()
-        counted = {mark.value: count for mark, count in zip(MARKS, found, strict=True) if count}
-        return MarkCounts(total=len(places), counts=counted, best=best), rows
+    def children(self, run: bytes, shown: int, *, but: int | None = None) -> tuple[MarkCounts, list[RunRow]]:
+        """The children of a run in numbers, with the best value, and the rows of the best; one may be left out."""
+        found = [one for one in self.log.listing.beside(self.every, run) if one[0] != but]
+        standing = [
+            (self.sign * value, n)
+            for n, mark, value, compared in found
+            if compared and value is not None and mark not in _DISCREDITED
+        ]
+        standing.sort(key=lambda one: one[0])
+        ranked = [n for _, n in standing]
+        rest = [n for n in (one[0] for one in found) if n not in set(ranked)]
+        counted = Counter(mark for _, mark, _, _ in found)
+        counts = {mark.value: counted[mark.value] for mark in RunMark if counted[mark.value]}
+        best = self.sign * standing[0][0] if standing else None
+        return MarkCounts(total=len(found), counts=counts, best=best), self.at([*ranked, *rest][:shown])
+
+
+def mark_of(run: ListedRun) -> str:
+    """How a run is shown: one that is only reported leads where it was the best when it came."""
+    return RunMark.LEADING.value if run.mark == RunMark.REPORTED and run.led_by_claim else run.mark
 
 
 def rows_of(
     log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
 ) -> Rows:
     """What makes rows of the runs of the task with this digest."""
-    return Rows(log, run_table(log, task), teller_of(log, blobs, task, me=me), me, starred)
+    rules = log.tasks.rules(task)
+    return Rows(
+        log,
+        Filter(task, board_hardware(log, task) or ""),
+        teller_of(log, blobs, task, me=me),
+        me,
+        starred,
+        log.listing.places(task),
+        noise=rules.noise if rules else 0.0,
+        sign=rules.sign if rules else 1.0,
+    )
 
 
 @in_snapshot
@@ -157,22 +182,24 @@ def runs_answer(
     starred: frozenset[bytes] = frozenset(),
 ) -> RunsAnswer:
     """One page of the runs of a task that a filter finds. Raises UsageError where the filter is none."""
-    rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
     until = asked.until or log.reader.revision().row
-    kept = found_by(log, rows.table, rows.teller, asked, me=me, until=asked.until)
-    order = in_order(rows.table, with_marks(rows.table, kept, asked.state), asked.sort)
-    pages = max(1, math.ceil(len(order) / asked.size))
+    found, (order, falling) = filter_of(log, task.digest, asked, me=me, until=asked.until), order_of(asked.sort)
+    counts = log.listing.counts(found) if found else {}
+    total = sum(runs for mark, runs in counts.items() if not (found and found.marks) or mark in found.marks)
+    pages = max(1, math.ceil(total / asked.size))
     page = min(asked.page, pages)
-    shown = order[(page - 1) * asked.size : page * asked.size].tolist()
+    shown: list[int] = []
+    if found and total:
+        shown = log.listing.page(found, order, falling=falling, limit=asked.size, skip=(page - 1) * asked.size)
     return RunsAnswer(
         task=task_status(log, task, author=me),
-        runs=rows.at(shown),
-        total=len(order),
+        runs=rows_of(log, blobs, task.digest, me=me, starred=starred).at(shown),
+        total=total,
         page=page,
         pages=pages,
         size=asked.size,
         sort=asked.sort,
-        counts=counts(rows.table, kept),
+        counts=counts,
         until=until,
     )
 
@@ -182,18 +209,16 @@ def run_context_answer(
     log: Log, blobs: BlobStore, run: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
 ) -> RunContextAnswer:
     """What stands around a run. Raises UsageError where it is none, NotFound where it was withdrawn."""
-    rows = rows_of(log, blobs, run_body(log, run).task, me=me, starred=starred)
-    table, at = rows.table, _place(rows.table, run)
-    total, children = rows.some(np.flatnonzero(table.parent == at), CHILDREN_SHOWN)
-    digest = table.digests[at]
-    same = [other for other, found in enumerate(table.digests) if found == digest and other != at][-SAME_SHOWN:]
-    above = int(table.parent[at])
+    body = run_body(log, run)
+    rows, n = rows_of(log, blobs, body.task, me=me, starred=starred), _number_of(log, run)
+    total, children = rows.children(run, CHILDREN_SHOWN)
+    way = log.listing.way(n, most=2)
     return RunContextAnswer(
-        row=rows.at([at])[0],
-        parent=rows.at([above])[0] if above >= 0 else None,
+        row=rows.at([n])[0],
+        parent=rows.at([way[0][0]])[0] if len(way) > 1 else None,
         children=children,
         all_children=total,
-        same_program=rows.at(same),
+        same_program=rows.at(log.listing.same_program(body.task, n, SAME_SHOWN)),
     )
 
 
@@ -210,54 +235,46 @@ def path_answer(
     if task is None:
         raise NotFound("The task of this run is not in this log.", hint="autoresearch network peers")
     rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
-    table, at = rows.table, _place(rows.table, run)
-    path: list[int] = []
-    while at >= 0 and len(path) < len(table):
-        path.append(at)
-        at = int(table.parent[at])
-    path.reverse()
-    values = table.value[path]
-    steps = np.concatenate([[np.nan], np.diff(values)])
+    way = log.listing.way(_number_of(log, run))
+    values = [value for _, _, value in way]
+    steps = [None, *(_difference(old, new) for old, new in pairwise(values))]
     # The steps that changed most, the first run and the last.
-    sizes = np.nan_to_num(np.abs(steps))
-    sizes[[0, -1]] = np.inf
-    told = np.sort(np.argsort(-sizes, kind="stable")[:STEPS_MOST]).tolist()
-    family = np.argsort(table.parent, kind="stable")
-    firsts = np.searchsorted(table.parent[family], path)
+    sizes = [abs(step or 0.0) for step in steps]
+    sizes[0] = sizes[-1] = math.inf
+    told = sorted(sorted(range(len(way)), key=lambda at: -sizes[at])[:STEPS_MOST])
     found: list[PathStep] = []
-    for row, of in zip(rows.at([path[of] for of in told]), told, strict=True):
-        children = family[firsts[of] : firsts[of] + int(table.children[path[of]])]
-        beside = children[~np.isin(children, path[of + 1 : of + 2])]
-        total, best = rows.some(beside, BRANCHES_SHOWN if len(told) <= BRANCHED_MOST else 0)
-        found.append(PathStep(row=row, step=_number(steps[of]), branches=total, branch_runs=best))
-    return PathAnswer(task=task_status(log, task, author=me), steps=found, left_out=len(path) - len(told))
+    for row, at in zip(rows.at([way[at][0] for at in told]), told, strict=True):
+        following = way[at + 1][0] if at + 1 < len(way) else None
+        shown = BRANCHES_SHOWN if len(told) <= BRANCHED_MOST else 0
+        total, best = rows.children(way[at][1], shown, but=following)
+        found.append(PathStep(row=row, step=steps[at], branches=total, branch_runs=best))
+    return PathAnswer(task=task_status(log, task, author=me), steps=found, left_out=len(way) - len(told))
 
 
-@kept_answer
-def runners_answer(log: Log, blobs: BlobStore, task: FoundTask) -> RunnersAnswer:
+@in_snapshot
+def runners_answer(log: Log, task: FoundTask) -> RunnersAnswer:
     """The participants with runs on a task, those with the most first; and the settings that runs changed."""
-    table, teller = run_table(log, task.digest), teller_of(log, blobs, task.digest, comparing=False)
-    counts, last, devices = Counter(table.authors), dict[bytes, int](), defaultdict[bytes, set[str]](set)
-    for at, (author, device) in enumerate(zip(table.authors, table.devices, strict=True)):
-        devices[author].add(device)
-        last[author] = at
+    hardware = defaultdict[bytes, set[str]](set)
+    for author, device in log.listing.hardware(task.digest):
+        hardware[author].add(device)
     found: dict[str, RunnerView] = {}
-    for author, count in counts.items():
-        who = participant_of(log, author, int(table.time[last[author]]))
+    for author, (runs, _, last_ms) in log.listing.devices(task.digest).items():
+        who = participant_of(log, author, last_ms)
         before = found.get(who.key, RunnerView(participant=who, runs=0))
-        both = sorted({*before.devices, *devices[author]} - {""})
-        found[who.key] = RunnerView(participant=who, runs=before.runs + count, devices=both)
+        devices = sorted({*before.devices, *hardware[author]} - {""})
+        found[who.key] = RunnerView(participant=who, runs=before.runs + runs, devices=devices)
     return RunnersAnswer(
         runners=sorted(found.values(), key=lambda one: (-one.runs, one.participant.key)),
-        settings=changed_settings(log, task.digest, baseline=teller.baseline, default=teller.default),
+        settings=log.listing.settings(task.digest),
     )
 
 
-def _place(table: RunTable, run: bytes) -> int:
-    if run not in table.index:
+def _number_of(log: Log, run: bytes) -> int:
+    number = log.listing.number(run)
+    if number is None:
         raise NotFound(f"The run {short_id(run)} was withdrawn by its author.")
-    return table.index[run]
+    return number
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
+def _difference(old: float | None, new: float | None) -> float | None:
+    return None if old is None or new is None else new - old

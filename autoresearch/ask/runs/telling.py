@@ -5,15 +5,15 @@ Also the headline made of them; why the run was tried, in a sentence.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 
 from autoresearch.ask.runs.answers import ChangeView
+from autoresearch.log.pairs import differing
 from autoresearch.propose.program.patches import NO_PATCHES, Patches
 from autoresearch.propose.program.ranges import LARGEST, Range, Value
 from autoresearch.propose.program.space import Parameter
-from autoresearch.propose.search.effects import Seen
+from autoresearch.propose.search.effects import Effect
 from autoresearch.text import one_line
 
 TEXT_CHARACTERS = 24
@@ -119,24 +119,20 @@ def changes(
     before: Mapping[str, Value],
     after: Mapping[str, Value],
     ranges: Mapping[str, Range],
-    seen: Mapping[str, Seen],
+    seen: Mapping[str, Effect],
     patches: Patches = NO_PATCHES,
+    *,
+    same_base: bool = True,
 ) -> list[ChangeView]:
-    """What differs between a parent's genome and a run's, the most important first; nothing if one is unknown, empty.
+    """What differs between a parent's settings and a run's, the most important first; nothing if one is unknown, empty.
 
     The importance is what the change did in earlier pairs times how far it moved on its range; parts count whole.
-    Without earlier pairs parts come first, then what moved the farthest. A part that one lacks is not in it. Another
-    constant that one lacks is left out. ``patches`` are those of the task.
+    Without earlier pairs parts come first, then what moved the farthest. Which settings differ says
+    :func:`~autoresearch.log.pairs.differing`. ``patches`` are those of the task.
     """
-    if not before or not after:
-        return []
     found = []
-    for name in {**before, **after}:
-        is_part = name.startswith("+") and isinstance(before.get(name, after.get(name)), bool)
-        old, new = (before.get(name, False), after.get(name, False)) if is_part else (before.get(name), after.get(name))
-        if old is None or new is None or (old == new and isinstance(old, bool) == isinstance(new, bool)):
-            continue
-        if is_part and isinstance(old, bool) and isinstance(new, bool):
+    for name, (old, new) in differing(before, after, same_base=same_base).items():
+        if name.startswith("+") and isinstance(old, bool) and isinstance(new, bool):
             found.append((_order(name, 1.0, seen, is_part=True), _part(name, patches, added=new)))
         else:
             allowed = ranges.get(name)
@@ -150,11 +146,11 @@ def is_jump(changes: Sequence[ChangeView]) -> bool:
     return len(changes) > JUMP
 
 
-def _order(name: str, moved: float, seen: Mapping[str, Seen], *, is_part: bool) -> tuple[float, bool, float, str]:
+def _order(name: str, moved: float, seen: Mapping[str, Effect], *, is_part: bool) -> tuple[float, bool, float, str]:
     """What sorts a change: the most important is the smallest."""
     known = seen.get(name)
-    effect = abs(known.mean) if known is not None and known.pairs >= LEAST_PAIRS else 0.0
-    return -effect * moved if math.isfinite(effect) else 0.0, not is_part, -moved, name
+    effect = abs(known.median) if known and known.median is not None and known.pairs >= LEAST_PAIRS else 0.0
+    return -effect * moved, not is_part, -moved, name
 
 
 def _part(name: str, patches: Patches, *, added: bool) -> ChangeView:
@@ -213,7 +209,7 @@ def headline(changes: Sequence[ChangeView], *, replicate: int, baseline: bool, t
 
 def because(
     changes: Sequence[ChangeView],
-    seen: Mapping[str, Seen],
+    seen: Mapping[str, Effect],
     *,
     replicate: int,
     baseline: bool,
@@ -271,19 +267,21 @@ def _idea(changes: Sequence[ChangeView], patches: Patches) -> str:
     return whole if len(whole) <= BECAUSE_CHARACTERS else one_line(patch.rationale, BECAUSE_CHARACTERS)
 
 
-def _record(changes: Sequence[ChangeView], seen: Mapping[str, Seen]) -> str:
+def _record(changes: Sequence[ChangeView], seen: Mapping[str, Effect]) -> str:
     """How the comparisons ended of the change that helped most often."""
     found = []
     for number, change in enumerate(changes):
         known, did = seen.get(change.name), _did(change)
         if known is not None and known.pairs >= LEAST_PAIRS and did:
-            helped = known.better if did in ("Adding", "Raising") else known.worse
-            found.append((-helped / known.pairs, number, did, helped, known.pairs))
+            is_up = did in ("Adding", "Raising")
+            helped, failed = (known.better, known.raised_failed) if is_up else (known.worse, known.lowered_failed)
+            found.append((-helped / known.pairs, number, did, helped, known.pairs, failed))
     if not found:
         return ""
-    _, number, did, helped, pairs = min(found)
+    _, number, did, helped, pairs, failed = min(found)
     name = short_name(changes[number].name.removeprefix("+"), 64)
-    return f"{did} {name} helped in {helped} of {pairs} earlier comparisons."
+    failures = f" and failed in {failed} more" if failed else ""
+    return f"{did} {name} helped in {helped} of {pairs} earlier comparisons{failures}."
 
 
 def _did(change: ChangeView) -> str:

@@ -51,7 +51,7 @@ def improvement(participant: CreditView, task: str) -> float:
 
 def verifications(participant: CreditView) -> int:
     """How many verifications of a participant count."""
-    return len(participant.passes) + len(participant.fails) + len(participant.replications)
+    return participant.passes.count + participant.fails.count + participant.replications.count
 
 
 def improvements(participant: CreditView, answer: CreditAnswer) -> str:
@@ -103,17 +103,17 @@ def credit_columns(
         Column("finished", lambda row: row.finished, COUNT, faces=programs),
         Column(
             "confirmed",
-            lambda row: len(row.confirmed),
+            lambda row: row.confirmed.count,
             FIGURES,
-            told=lambda row, _: f"{len(row.confirmed)} of {row.runs}",
+            told=lambda row, _: f"{row.confirmed.count} of {row.runs}",
             late=2,
             help="of its runs",
         ),
-        Column("provisional", lambda row: len(row.provisional), COUNT, faces=programs),
-        Column("not replicated", lambda row: len(row.not_replicated), COUNT, faces=programs),
+        Column("provisional", lambda row: row.provisional.count, COUNT, faces=programs),
+        Column("not replicated", lambda row: row.not_replicated.count, COUNT, faces=programs),
         Column(
             "refuted",
-            lambda row: len(row.refuted),
+            lambda row: row.refuted.count,
             COUNT,
             late=2,
             optional=3,
@@ -123,13 +123,13 @@ def credit_columns(
             "compute", lambda row: row.cpu_ms, COMPUTE_S, late=3, optional=4, help="of runs that verifiers measured"
         ),
         Column("work", lambda row: figure(row.work), faces=programs),
-        Column("passes", lambda row: len(row.passes), COUNT, faces=programs),
-        Column("fails", lambda row: len(row.fails), COUNT, faces=programs),
-        Column("replications", lambda row: len(row.replications), COUNT, faces=programs),
+        Column("passes", lambda row: row.passes.count, COUNT, faces=programs),
+        Column("fails", lambda row: row.fails.count, COUNT, faces=programs),
+        Column("replications", lambda row: row.replications.count, COUNT, faces=programs),
         Column("verifications", verifications, COUNT, faces=Face.PEOPLE, late=2),
         Column(
             "refutations",
-            lambda row: len(row.refutations),
+            lambda row: row.refutations.count,
             COUNT,
             late=2,
             optional=2,

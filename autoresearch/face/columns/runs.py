@@ -30,7 +30,7 @@ from autoresearch.face.columns.column import (
 )
 from autoresearch.log.standing.answers import LineageStep, ProgramView, RunView, best_value
 from autoresearch.record.kinds import RunOutcome
-from autoresearch.text import duration, figure, interval, signed, size, value
+from autoresearch.text import duration, failures, figure, interval, signed, size, value
 from autoresearch.words import COPY, RETEST, STAGE_NAMES, BoardSection, RunMark
 
 # What the search makes has no words of a person: its headline says more than its title.
@@ -257,7 +257,7 @@ TASK_COLUMNS: Columns[TaskStatus] = (
 
 
 def effect_columns(metric: str) -> Columns[EffectView]:
-    """What settings did to a metric: the mean change, its 95 % interval, and in how many pairs they helped."""
+    """What settings did to a metric: the median change of pairs, its 95 % interval, how many helped and failed."""
     return (
         Column("setting", lambda one: one.name),
         Column("pairs", lambda one: one.pairs, COUNT, heading="of pairs", late=2),
@@ -269,7 +269,7 @@ def effect_columns(metric: str) -> Columns[EffectView]:
             format=COUNT,
             late=1,
         ),
-        Column("mean", lambda one: one.mean, CHANGE, heading=metric),
+        Column("median", lambda one: one.median, CHANGE, heading=f"median {metric}"),
         Column(
             "low",
             lambda one: figure(one.low),
@@ -277,6 +277,12 @@ def effect_columns(metric: str) -> Columns[EffectView]:
             heading="95 % interval",
         ),
         Column("high", lambda one: one.high, VALUE, faces=PROGRAMS),
+        Column(
+            "failed",
+            lambda one: failures(one.raised, one.raised_failed, one.lowered, one.lowered_failed),
+            heading="failures",
+            late=2,
+        ),
     )
 
 

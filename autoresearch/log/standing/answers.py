@@ -165,16 +165,23 @@ class LineageStep(MeasuredValue, frozen=True, kw_only=True):
     gain: float | None = None
 
 
+class RecordsView(msgspec.Struct, frozen=True, kw_only=True):
+    """How many records there are, and the ids of the newest 100, the newest first."""
+
+    count: int = 0
+    newest: list[str] = []
+
+
 class ImprovementView(msgspec.Struct, frozen=True, kw_only=True):
-    """The improvements by confirmed runs on a task: the sum of what others measured against each parent."""
+    """The improvements by ``runs`` confirmed runs on a task: the sum of what others measured against each parent."""
 
     task: str
     total: float
-    runs: list[str]
+    runs: int
 
 
 class CreditView(msgspec.Struct, frozen=True, kw_only=True):
-    """What one participant has done, as facts; lists are of record ids.
+    """What one participant has done, as facts, each with its records; of all participants no records are named.
 
     ``participant`` is its voter: the mail tag where it is attested by mail, else the root key. ``keys`` are its root
     keys, ``known_as`` their display names. ``cpu_ms`` and ``work`` (the task's units) are the compute of its
@@ -191,23 +198,23 @@ class CreditView(msgspec.Struct, frozen=True, kw_only=True):
     attested: bool
     runs: int
     finished: int
-    provisional: list[str]
-    confirmed: list[str]
-    not_replicated: list[str]
-    refuted: list[str]
+    provisional: RecordsView
+    confirmed: RecordsView
+    not_replicated: RecordsView
+    refuted: RecordsView
     cpu_ms: int
     work: float
     improvements: list[ImprovementView]
-    passes: list[str]
-    fails: list[str]
-    replications: list[str]
-    refutations: list[str]
+    passes: RecordsView
+    fails: RecordsView
+    replications: RecordsView
+    refutations: RecordsView
     verifying_ms: int
     consecutive_valid: int = 0
     banned_until_ms: int | None = None
     marks: list[MarkView] = []
     known_as: list[ParticipantView] = []
-    implausible: list[str] = []
+    implausible: RecordsView = RecordsView()
 
 
 class TaskCredit(Answer, frozen=True, kw_only=True):

@@ -6,16 +6,16 @@ One selector decides, :func:`buildable`: for the next change (:func:`next_base`)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
 from autoresearch.judging.states import Judgement
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
-from autoresearch.log.standing.cache import cache_of, cached, in_snapshot, kept, roster_of
-from autoresearch.log.standing.context import TrustContext, is_clocked, trust_context, whose
-from autoresearch.log.standing.precedence import precedes, same_models
+from autoresearch.log.standing.cache import cached, in_snapshot
+from autoresearch.log.standing.context import TrustContext, trust_context, whose
+from autoresearch.log.standing.precedence import precedes
 from autoresearch.log.standing.ranking import measured, unvouched, vouched
 from autoresearch.log.standing.verification import judge_soon, judging
 from autoresearch.task.model import possible_value
@@ -119,17 +119,21 @@ def _floor(log: Log, task: bytes) -> float | None:
 
 def backed(log: Log, task: bytes, here: TrustContext, state: RunState) -> list[Placed]:
     """The programs of attested participants in a verified state. The confirmed are sorted by the measured value."""
-    found = checked(log, task, here, voters=CHECKING_AUTHORS if here.verifying else 1)
+    return in_state(log, task, verified_programs(log, task, here), state)
+
+
+def verified_programs(log: Log, task: bytes, here: TrustContext) -> list[Placed]:
+    """The programs that may be in a verified state: enough attested participants measured them."""
+    return checked(log, task, here, voters=CHECKING_AUTHORS if here.verifying else 1)
+
+
+def in_state(log: Log, task: bytes, found: Iterable[Placed], state: RunState) -> list[Placed]:
+    """Those of attested participants in a state. The confirmed are sorted by the measured value."""
     kept = [placed for placed in found if placed.found.state is state and placed.attested]
     if state is not RunState.CONFIRMED:
         return kept
     sign = log.tasks.sign(task)
-    return sorted(kept, key=lambda placed: sign * _measured(placed))
-
-
-def _measured(placed: Placed) -> float:
-    """The value that others measured on comparable hardware, else the reported mean."""
-    return placed.row.mean if placed.found.value is None else placed.found.value
+    return sorted(kept, key=lambda placed: sign * placed.value)
 
 
 def checked(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[Placed]:
@@ -137,26 +141,8 @@ def checked(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[P
 
     Unattested participants take no places, neither with runs nor with verifications, however many they publish.
     """
-    if not here.naming:
-        return []
-    if here.roster is not roster_of(log):
-        return _checked(log, task, here, voters)[0]
-    if is_clocked(log, task):  # any run may change the hardware that is compared
-        name = f"checked {task.hex()} {voters} {here.me.hex() if here.me else ''}"
-        kinds = ("run", "commitment", "verification")
-        return cached(log, name, lambda: _checked(log, task, here, voters)[0], by=kinds)
-    same_models(log)
-    return kept(log, ("checked", task, voters, here.me), lambda: _checked(log, task, here, voters))
-
-
-def _checked(log: Log, task: bytes, here: TrustContext, voters: int) -> tuple[list[Placed], list[Hashable]]:
-    """The measured programs, and what they were computed from."""
     found: dict[tuple[bytes, float, bool], ProgramRow] = {}
-    sources: list[Hashable] = [task, "models"]
-    for row in _soon_checked(log, measured(log, task, here, authors=voters)):
-        sources += [row.source_digest, row.first]
-        if len(_checkers(log, row, here)) < voters:
-            continue
+    for row in measured(log, task, here, voters=voters) if here.naming else ():
         program = (row.source_digest, row.budget, whose(row.author, row.first_time, here).attested)
         other = found.pop(program, None)
         # The program is judged by its first run.
@@ -164,31 +150,11 @@ def _checked(log: Log, task: bytes, here: TrustContext, voters: int) -> tuple[li
         if len(found) >= CHECKED_MOST:
             break
     judge_soon(log, (row.first for row in found.values()))
-    return list(map(_placing(log, here), found.values())), sources
-
-
-def _soon_checked(log: Log, rows: Iterator[ProgramRow]) -> Iterator[ProgramRow]:
-    """The same rows, read ahead for judging where nothing is known of them."""
-    known = cache_of(log).kept
-    while page := list(islice(rows, CHECKED_MOST)):
-        unknown = [row for row in page if ("checkers", row.first) not in known]
-        judge_soon(log, (run for row in unknown for run in (row.first, row.parent) if run))
-        log.verifications.read_rows_ahead([row.first for row in unknown])
-        yield from page
+    return list(map(_placing(log, here), found.values()))
 
 
 def _published(row: ProgramRow) -> _Published:
     return _Published(row.first_time, row.first, row.author)
-
-
-def _checkers(log: Log, row: ProgramRow, here: TrustContext) -> set[bytes]:
-    """The attested participants that published a measurement, whether or not it counts."""
-
-    def find() -> tuple[set[bytes], list[bytes]]:
-        spoken = (here.roster.voter(check.author, check.time) for check in log.verifications.of(row.first))
-        return {voter.voter for voter in spoken if voter.attested}, [row.first]
-
-    return kept(log, ("checkers", row.first), find) if here.roster is roster_of(log) else find()[0]
 
 
 @in_snapshot
@@ -229,8 +195,9 @@ def buildable(log: Log, task: bytes, here: TrustContext) -> Iterator[Placed]:
                 yield at, placed
 
     seen: set[bytes] = set()
-    for state in VERIFIED if here.verifying else ():
-        for _, placed in placed_in(backed(log, task, here, state)):
+    found = verified_programs(log, task, here) if here.verifying else []
+    for state in VERIFIED:
+        for _, placed in placed_in(in_state(log, task, found, state)):
             seen.add(placed.row.first)
             yield placed
     # No later row can be in a better tier than one's own runs, or than any run where nothing can be confirmed.

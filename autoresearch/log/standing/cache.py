@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from autoresearch.judging.states import Judgement, Report
-from autoresearch.log.log import Log
-from autoresearch.log.rows import Alike, CountedVerification, FraudRow, Revision, Said
+from autoresearch.log.rows import Alike, FraudRow, Revision, Said
 from autoresearch.log.settling import ABOUT_PEOPLE
-from autoresearch.log.tables.entries import FirstEntries
 from autoresearch.record.record import Record
 from autoresearch.trust.roster import Roster, Trust
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
 
 # Records of these kinds may change the participant behind any record, or the judgement of any run.
 ABOUT_ALL = frozenset({*ABOUT_PEOPLE, "merge", "task"})
@@ -74,9 +75,8 @@ class Cache:
 
     ``kept`` are those that only some records change, by name; ``users`` has the names by what they were computed from.
     ``discoveries`` are those up to the record ``discovered``; ``endings`` are by task, ``chains`` by device. ``newest``
-    has the newest runs by task, up to a record. ``ledger`` is what participants were right and wrong about;
-    ``unentered`` are the runs that it lacks, ``unsettled`` those whose rows were looked for in vain. ``grown`` are
-    results that records only add to, up to a record.
+    has the newest runs by task, up to a record. ``unsettled`` are those whose rows were
+    looked for in vain. ``grown`` are results that records only add to, up to a record.
     """
 
     roster: Roster
@@ -84,7 +84,6 @@ class Cache:
     revision: Revision
     reports: dict[bytes, list[tuple[Record, Report]]] = field(default_factory=dict)
     judgements: dict[bytes, Judgement] = field(default_factory=dict)
-    counted: dict[bytes, Sequence[CountedVerification]] = field(default_factory=dict)
     unsettled: set[bytes] = field(default_factory=set)
     frauds: list[FraudRow] = field(default_factory=list)
     checkpoints: Alike = field(default_factory=dict)
@@ -94,10 +93,7 @@ class Cache:
     chains: dict[bytes, Chain] = field(default_factory=dict)
     heard: set[bytes] | None = None
     devices: set[bytes] | None = None
-    first_entries: dict[bytes, FirstEntries] = field(default_factory=dict)
     newest: dict[bytes, tuple[int, list[tuple[int, bytes, bytes]]]] = field(default_factory=dict)
-    ledger: object = None
-    unentered: set[bytes] = field(default_factory=set)
     known: dict[str, Known] = field(default_factory=dict)
     kept: dict[Hashable, object] = field(default_factory=dict)
     users: dict[Hashable, set[Hashable]] = field(default_factory=dict)
@@ -112,14 +108,13 @@ class Cache:
         self.known = {} if said is None else {name: one for name, one in self.known.items() if one.outlasts(kinds)}
         runs = said.runs | said.parents | said.children if said else set()
         if said is None:
-            self.heard = self.ledger = None
+            self.heard = None
             self.newest.clear()
             self.drop_all()
         elif self.heard is not None:
             self.heard |= said.runs | said.parents
-        self.unentered |= runs
         self.unsettled.clear()
-        for kept in (self.reports, self.judgements, self.counted):
+        for kept in (self.reports, self.judgements):
             if said is None or len(kept) > CACHED_MAX:
                 kept.clear()
             for run in runs:
@@ -138,7 +133,6 @@ class Cache:
         """Forget all results by what they were computed from."""
         self.kept.clear()
         self.users.clear()
-        self.first_entries.clear()
         self.grown.clear()
 
 
@@ -278,8 +272,8 @@ def verified(log: Log) -> Collection[bytes]:
 
 
 def _is_another(before: Revision, now: Revision) -> bool:
-    """Whether records were removed since then, and not only added."""
-    return before.drops != now.drops or before.row > now.row
+    """Whether records were removed since then, or undone, and not only added."""
+    return before[1:] != now[1:] or before.row > now.row
 
 
 def endings_of(log: Log, task: bytes) -> tuple[dict[str, int], int]:
@@ -327,8 +321,6 @@ def _refresh(log: Log, cache: Cache, revision: Revision) -> None:
         ran, claimed = log.changes.programs_after(before)
         named = set[Hashable]().union(*said, log.changes.named_after(before), ran)
         cache.drop(named | {("claim", digest) for digest in claimed})
-        for known in cache.first_entries.values():
-            known.forget([device for device, _ in places], ran)
     late = [device for device, seq in places if device in cache.chains and seq <= cache.chains[device].seq]
     for device in late:
         del cache.chains[device]

@@ -16,11 +16,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import commitment_digest
-from autoresearch.log.log import Log
 from autoresearch.log.rows import CommitmentRow, ProgramRow
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.cache import cache_of, cached, devices_of, roster_of
@@ -32,6 +31,9 @@ from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.text import plain_name
 from autoresearch.trust.roster import Roster
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
 
 
 @dataclass(frozen=True)
@@ -156,18 +158,21 @@ def _is_baseline(log: Log, run: bytes, task: Task) -> bool:
 def is_own_run(log: Log, run: bytes, own: frozenset[bytes]) -> bool:
     """Whether a run and all its ancestors, back to a run without a parent, are this participant's.
 
-    A run that changes a base other than its task's baseline may hold text of others, so it is not this participant's.
-    Nor is one that came from another network and lost its parent there.
+    A run that changes a base other than its task's baseline and the programs among these may hold text of others, so
+    it is not this participant's. Nor is one that came from another network and lost its parent there.
     """
     following: bytes | None = run
+    programs, bases = set[bytes](), set[bytes | None]({None})
     while following is not None:
         record = log.records.find(following)
-        if record is None or not isinstance(record.body, Run) or record.author not in own or record.body.base:
+        if record is None or not isinstance(record.body, Run) or record.author not in own:
             return False
+        programs.add(record.body.source_digest)
+        bases.add(record.body.base)
         following = record.body.parent
-        if following is None and record.body.origin:
-            return _is_task_s_program(log, record.body)
-    return True
+        if following is None and record.body.origin and not _is_task_s_program(log, record.body):
+            return False
+    return bases <= programs | {None}
 
 
 def _is_task_s_program(log: Log, run: Run) -> bool:
@@ -193,7 +198,7 @@ def _is_others_run(log: Log, source: str, own: frozenset[bytes]) -> bool:
     digest = source_digest(source)
     tasks = {(row.digest, row.budget) for row in log.tasks.all() if row.budget is not None}
     return any(
-        log.programs.find(task, digest, budget) is not None and not log.entries.entrants(task, digest, budget, own)
+        log.programs.find(task, digest, budget) is not None and not log.programs.is_of(task, digest, budget, own)
         for task, budget in tasks
     )
 

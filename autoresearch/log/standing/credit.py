@@ -8,35 +8,37 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.judging.committee import network_rules
-from autoresearch.judging.states import EVALUATE, REPLICATE, Judgement
+from autoresearch.judging.states import EVALUATE
 from autoresearch.log.log import Log
-from autoresearch.log.reader import in_parts
-from autoresearch.log.rows import CountedVerification, Fork, HistoryRow
-from autoresearch.log.standing.answers import CreditView, ImprovementView
-from autoresearch.log.standing.cache import cache_of, cached, in_snapshot, roster_of
+from autoresearch.log.rows import CreditRow, Fork, HistoryRow
+from autoresearch.log.standing.answers import CreditView, ImprovementView, RecordsView
+from autoresearch.log.standing.cache import cache_of, in_snapshot, roster_of
 from autoresearch.log.standing.context import TrustContext, participant_with_key, whose
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
-from autoresearch.log.standing.trials import Spent, spent
-from autoresearch.log.standing.verification import (
-    counted_reports,
-    counted_verifications,
-    judge_soon,
-    judged,
-    judging,
-)
+from autoresearch.log.standing.verification import counted_reports, judge_soon, judging
 from autoresearch.record.encoding import SHORT, format_id
 from autoresearch.record.kinds import Run, Verification, task_of_body
 from autoresearch.record.record import Record
 from autoresearch.text import NOTE_EVIDENCE
-from autoresearch.words import DOUBTED, STOPPED, UPHELD, Consequence, EvidenceKind, RunState, RunStatus
+from autoresearch.words import (
+    DOUBTED,
+    STOPPED,
+    UPHELD,
+    VERIFICATION_KINDS,
+    Consequence,
+    EvidenceKind,
+    RunState,
+    RunStatus,
+    VerificationKind,
+)
 
 
 class EvidenceItem(NamedTuple):
@@ -53,13 +55,10 @@ class EvidenceItem(NamedTuple):
     until_ms: int | None = None
 
 
+@in_snapshot
 def all_evidence(log: Log) -> list[EvidenceItem]:
     """All evidence in a log, the newest first."""
-    return cached(log, "evidence", lambda: _all_evidence(log))
-
-
-def _all_evidence(log: Log) -> list[EvidenceItem]:
-    every = [*_forks(log), *_frauds(log), *_values(log, log.verifications.verified())]
+    every = [*_forks(log), *_frauds(log), *_values(log)]
     return sorted(every, key=lambda one: (-one.time_ms, one.kind, one.records))
 
 
@@ -73,7 +72,7 @@ def evidence_with(log: Log, kind: EvidenceKind, record: bytes) -> EvidenceItem |
         case EvidenceKind.VALUE:
             there = log.records.find(record)
             of = there.body.run if there is not None and isinstance(there.body, Verification) else record
-            found = _values(log, [of])
+            found = _values(log, of)
     return next((one for one in found if one.kind is kind and record in one.records), None)
 
 
@@ -127,23 +126,14 @@ def made_up_parent(log: Log, record: Record) -> bytes | None:
     return parent.id if parent is not None and task_of_body(parent.body) != body.task else None
 
 
-def _values(log: Log, runs: Iterable[bytes]) -> Iterator[EvidenceItem]:
-    """The disputed and refuted ones of these runs, each with the evaluations that came to another value."""
+def _values(log: Log, run: bytes | None = None) -> Iterator[EvidenceItem]:
+    """The disputed and refuted runs, or this one if it is, each with the evaluations that came to another value."""
     words = {RunState.DISPUTED: Consequence.DISPUTED, RunState.REFUTED: Consequence.REFUTED}
-    for run_id in runs:
-        run = log.records.find(run_id)
-        if run is None or not isinstance(run.body, Run) or (state := judged(log, run).state) not in words:
-            continue
-        author = roster_of(log).voter(run.author, run.time).voter
-        against = [
-            record
-            for record, report in counted_reports(log, run)
-            if (report.stage, report.attested, report.measured, report.passed) == (EVALUATE, True, True, False)
-            and report.voter != author
-        ]
-        time_ms = max((record.time for record in against), default=run.time)
-        records = (run.id, *(record.id for record in against))
-        yield EvidenceItem(EvidenceKind.VALUE, run.author, records, time_ms, words[state])
+    for row in log.credits.doubted(run):
+        against = log.credits.evaluations_against(row.n)
+        time_ms = max((time_ms for time_ms, _ in against), default=row.time)
+        records = (row.run, *(record for _, record in against))
+        yield EvidenceItem(EvidenceKind.VALUE, row.author, records, time_ms, words[RunState(row.what)])
 
 
 # Of one note so many runs are looked at: ids are hashes, so that these are as good as drawn at random.
@@ -223,124 +213,127 @@ def runs_named_in(log: Log, task: bytes, text: str) -> tuple[bytes, ...]:
     return tuple(found)[:NOTE_EVIDENCE]
 
 
+# Of one participant so many records of a kind are named, the newest.
+NEWEST_MAX = 100
+
+
 @dataclass(slots=True)
 class _Account:
-    """One participant's facts while they are gathered, under their names in a CreditView where that has them."""
+    """The sums of one participant while they are gathered."""
 
     roots: set[bytes] = field(default_factory=set)
+    voters: set[bytes] = field(default_factory=set)
     runs: int = 0
     finished: int = 0
-    states: defaultdict[RunState, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    facts: Counter[str] = field(default_factory=Counter)
+    implausible: int = 0
     cpu_ms: int = 0
     work: float = 0.0
-    implausible: list[Record] = field(default_factory=list)
-    improvement: defaultdict[bytes, list[tuple[float, bytes]]] = field(default_factory=lambda: defaultdict(list))
-    passes: list[CountedVerification] = field(default_factory=list)
-    fails: list[CountedVerification] = field(default_factory=list)
-    replications: list[CountedVerification] = field(default_factory=list)
-    refutations: list[CountedVerification] = field(default_factory=list)
     verifying_ms: int = 0
-    voters: set[bytes] = field(default_factory=set)
+    gains: defaultdict[bytes, list[CreditRow]] = field(default_factory=lambda: defaultdict(list))
 
-
-class _Book:
-    """The accounts by participant: by the voter that a root key has at the time of the newest record."""
-
-    def __init__(self, log: Log) -> None:
-        self._roster = roster_of(log)
-        newest = log.records.newest(limit=1)
-        self._now_ms = newest[0].time if newest else 0
-        self.accounts: defaultdict[bytes, _Account] = defaultdict(_Account)
-
-    def of(self, device: bytes, time_ms: int) -> _Account:
-        """The account of the participant behind a device at a time. Work before an attestation belongs to it too."""
-        then = self._roster.voter(device, time_ms)
-        account = self.accounts[self._roster.voter(then.root, self._now_ms).voter]
-        account.roots.add(then.root)
-        account.voters.add(then.voter)
-        return account
-
-    def is_attested(self, account: _Account) -> bool:
-        """Whether a participant is attested now."""
-        return any(self._roster.voter(root, self._now_ms).attested for root in account.roots)
+    def add(self, row: CreditRow, budget: float) -> None:
+        """Add what is settled. Sums stay finite whatever ``budget`` a task has."""
+        self.facts[row.what] += row.facts
+        if row.what in VERIFICATION_KINDS:
+            self.verifying_ms += row.ms
+            return
+        self.cpu_ms += row.ms
+        self.implausible += row.implausible
+        self.work = min(self.work + row.work * budget, sys.float_info.max)
+        if row.gains:
+            self.gains[row.task].append(row)
 
 
 @in_snapshot
-def credit(log: Log, task: bytes | None = None) -> list[CreditView]:
+def credit(log: Log, task: bytes | None = None, *, roots: Collection[bytes] | None = None) -> list[CreditView]:
     """What all participants have done, on all tasks or on one, the most verified compute first.
 
-    A run's compute counts when it is provisional, confirmed or not replicated (which is no blame), and is plausible.
+    With ``roots`` only those with one of these root keys, each fact with its newest records. A run's compute counts
+    when it is provisional, confirmed or not replicated (which is no blame), and is plausible.
     """
-    book = _Book(log)
-    for device, runs, finished, last_ms in log.runs.by_author(task):
-        account = book.of(device, last_ms)
-        account.runs, account.finished = account.runs + runs, account.finished + finished
-    for part in in_parts(log.verifications.verified()):
-        judge_soon(log, part, verifications=True)
-        for run_id in part:
-            run = log.records.find(run_id)
-            if run is not None and isinstance(run.body, Run) and task in (None, run.body.task):
-                _enter(book, log, run, run.body, judged(log, run))
-    records = track_records(log)
-    views = [_view(log, voter, account, book, records) for voter, account in book.accounts.items()]
+    roster, now_ms = roster_of(log), log.records.newest_ms()
+    accounts: defaultdict[bytes, _Account] = defaultdict(_Account)
+
+    def account(root: bytes, voter: bytes) -> _Account:
+        """That of the participant with a root key now. Work before an attestation belongs to it too."""
+        found = accounts[roster.voter(root, now_ms).voter]
+        found.roots.add(root)
+        found.voters.add(voter)
+        return found
+
+    for device, runs, finished, last_ms in log.credits.runs(task):
+        then = roster.voter(device, last_ms)
+        found = account(then.root, then.voter)
+        found.runs, found.finished = found.runs + runs, found.finished + finished
+    for row in log.credits.sums(task):
+        rules = log.tasks.rules(row.task) if row.work else None
+        account(row.root, row.voter).add(row, rules.budget if rules else 0.0)
+    shown = {who: found for who, found in accounts.items() if roots is None or found.roots.intersection(roots)}
+    voters = shown.keys() | {voter for found in shown.values() for voter in found.voters}
+    records = track_records(log, voters)
+    views = [
+        _view(log, who, found, records, _Newest(log, task, found.roots if roots is not None else ()))
+        for who, found in shown.items()
+    ]
     return sorted(views, key=lambda view: (-view.cpu_ms, -view.verifying_ms, -view.runs, view.participant))
 
 
-def _enter(book: _Book, log: Log, run: Record, body: Run, found: Judgement) -> None:
-    """Add one verified run to the accounts of its author and its verifiers."""
-    author = book.of(run.author, run.time)
-    author.states[found.state].append(run)
-    if found.state in UPHELD:
-        _add(author, spent(log, body), run)
-    if found.state is RunState.CONFIRMED and found.improvement is not None:
-        author.improvement[body.task].append((found.improvement, run.id))
-    for one in counted_verifications(log, run):
-        account = book.of(one.author, one.time)
-        account.verifying_ms += one.spent_ms
-        if one.stage == REPLICATE:
-            account.replications.append(one)
-        elif one.stage == EVALUATE:
-            (account.passes if one.passed else account.fails).append(one)
-            if found.state is RunState.REFUTED and not one.passed:
-                account.refutations.append(one)
+class _Newest(NamedTuple):
+    """The newest records of the facts of some root keys on a task, or on all."""
+
+    log: Log
+    task: bytes | None
+    roots: Collection[bytes]
+
+    def of(self, kinds: Collection[str]) -> list[str]:
+        """Those of facts of some kinds."""
+        each = [(root, kind) for root in self.roots for kind in kinds]
+        return _ids(self.log.credits.newest(root, kind, self.task, NEWEST_MAX) for root, kind in each)
+
+    def implausible(self) -> list[str]:
+        """The runs that cannot have spent what they state."""
+        return _ids(self.log.credits.implausible(root, self.task, NEWEST_MAX) for root in self.roots)
 
 
-def _add(account: _Account, found: Spent | None, run: Record) -> None:
-    """Add what a run spent. Sums stay finite whatever budgets tasks have."""
-    if found is None:
-        account.implausible.append(run)
-        return
-    account.cpu_ms += found.cpu_ms
-    account.work = min(account.work + found.work, sys.float_info.max)
+def _ids(found: Iterable[list[tuple[int, bytes]]]) -> list[str]:
+    newest = sorted((one for several in found for one in several), reverse=True)[:NEWEST_MAX]
+    return [format_id(record) for _, record in newest]
 
 
-def _view(log: Log, who: bytes, account: _Account, book: _Book, records: dict[bytes, TrackRecord]) -> CreditView:
-    known = [records[voter] for voter in sorted(account.voters | {who}) if voter in records]
-    now, states = records.get(who, TrackRecord(who)), account.states
-    names = {one.name for one in fields(account)}.intersection(CreditView.__struct_fields__)
-    gathered: dict[str, Any] = {name: getattr(account, name) for name in names}
-    gathered |= {name: _ids(value) for name, value in gathered.items() if isinstance(value, list)}
+def _view(log: Log, who: bytes, found: _Account, records: dict[bytes, TrackRecord], newest: _Newest) -> CreditView:
+    now_ms, roster = log.records.newest_ms(), roster_of(log)
+    known = [records[voter] for voter in sorted(found.voters | {who}) if voter in records]
+    now = records.get(who, TrackRecord(who))
+
+    def of(*kinds: str) -> RecordsView:
+        number = sum(found.facts[kind] for kind in kinds)
+        return RecordsView(count=number, newest=newest.of(kinds) if number else [])
+
     return CreditView(
-        **gathered,
         participant=who.hex(),
-        keys=sorted(root.hex() for root in account.roots),
-        attested=book.is_attested(account),
-        provisional=_ids(states[RunState.PROVISIONAL]),
-        confirmed=_ids(states[RunState.CONFIRMED]),
-        not_replicated=_ids(states[RunState.NOT_REPLICATED]),
-        refuted=_ids(states[RunState.REFUTED] + states[RunState.FRAUD]),
+        keys=sorted(root.hex() for root in found.roots),
+        attested=any(roster.voter(root, now_ms).attested for root in found.roots),
+        runs=found.runs,
+        finished=found.finished,
+        provisional=of(RunState.PROVISIONAL),
+        confirmed=of(RunState.CONFIRMED),
+        not_replicated=of(RunState.NOT_REPLICATED),
+        refuted=of(RunState.REFUTED, RunState.FRAUD),
+        implausible=RecordsView(count=found.implausible, newest=newest.implausible() if found.implausible else []),
+        cpu_ms=found.cpu_ms,
+        work=found.work,
         improvements=[
-            ImprovementView(
-                task=task.hex(), total=sum(gain for gain, _ in gains), runs=[format_id(run) for _, run in gains]
-            )
-            for task, gains in sorted(account.improvement.items())
+            ImprovementView(task=task.hex(), total=sum(row.gain for row in rows), runs=sum(row.gains for row in rows))
+            for task, rows in sorted(found.gains.items())
         ],
+        passes=of(VerificationKind.PASSED, VerificationKind.RUBBER_STAMP),
+        fails=of(VerificationKind.FAILED, VerificationKind.REFUTATION),
+        replications=of(VerificationKind.REPLICATION),
+        refutations=of(VerificationKind.REFUTATION),
+        verifying_ms=found.verifying_ms,
         consecutive_valid=now.consecutive_valid,
         banned_until_ms=now.banned_until_ms,
         marks=[mark_view(mark) for record in known for mark in record.marks],
-        known_as=[participant_with_key(log, root) for root in sorted(account.roots)],
+        known_as=[participant_with_key(log, root) for root in sorted(found.roots)],
     )
-
-
-def _ids(records: Sequence[Record | CountedVerification]) -> list[str]:
-    return [format_id(record.id) for record in sorted(records, key=lambda record: (record.time, record.id))]

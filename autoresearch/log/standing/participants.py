@@ -3,33 +3,32 @@
 Which published that they joined with an invite, which of those a founder's node admits; how often one was right in a
 row, and its marks.
 
-Track records are never stored and never sent: every peer computes the same from the same records. Only decisions of
-others count: a confirmed or a refuted run, and verifications on the side that won or lost.
+Track records are never sent: every peer computes the same from the same records. Only decisions of others count: a
+confirmed or a refuted run, and verifications on the side that won or lost. They are sums on the disk.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from autoresearch.judging.states import EVALUATE
 from autoresearch.log.log import Log
-from autoresearch.log.reader import in_parts
-from autoresearch.log.rows import CountedVerification
 from autoresearch.log.standing.answers import MarkView
-from autoresearch.log.standing.cache import cache_of, cached, in_snapshot, roster_of, verified
-from autoresearch.log.standing.precedence import Ban, Copy, bans, copies
-from autoresearch.log.standing.verification import counted_verifications, judge_soon, judgement
+from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
+from autoresearch.log.standing.precedence import bans, copies
+from autoresearch.log.tables.credits import AgainstRow, VoterSum
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Admission, Join
-from autoresearch.record.record import Record
 from autoresearch.trust.invite import Invitation, joined
 from autoresearch.trust.roster import ADMITTED_MAX
-from autoresearch.words import UPHELD, Mark, RunState
+from autoresearch.words import VERIFICATION_KINDS, Mark, RunState, VerificationKind
 
 # The newest are looked at: everybody may publish joins.
 JOINS_MAX = 1000
+# Of a participant so many marks are told, the newest.
+MARKS_MAX = 100
+_MARKS = {RunState.REFUTED.value: Mark.FABRICATOR, VerificationKind.RUBBER_STAMP.value: Mark.RUBBER_STAMP}
 
 
 def joins_of(log: Log) -> Mapping[bytes, int]:
@@ -117,8 +116,9 @@ class TrackRecord(NamedTuple):
     """The track record of a participant, by its voter.
 
     ``consecutive_valid`` is how many times in a row it was right: own runs that were confirmed, and verifications on
-    the side that won. ``confirmed`` and ``refuted`` count its own runs, ``upheld`` and ``overruled`` its verifications.
-    ``banned_until_ms`` is the end of its ban, if it was ever banned.
+    the side that won, later than the last time that it was wrong. ``confirmed`` and ``refuted`` count its own runs,
+    ``upheld`` and ``overruled`` its verifications. ``marks`` are the newest, the last one last. ``banned_until_ms`` is
+    the end of its ban, if it was ever banned.
     """
 
     voter: bytes
@@ -131,60 +131,27 @@ class TrackRecord(NamedTuple):
     banned_until_ms: int | None = None
 
 
-class _Event(NamedTuple):
-    """A participant was right or wrong; ``order`` is time and id of its record."""
-
-    order: tuple[int, bytes]
-    voter: bytes
-    right: bool
-    own: bool
-    marked: Marked | None = None
-
-
-class _Ledger:
-    """The events of all verified runs, by run and by voter; a run is entered anew when others say something of it."""
-
-    def __init__(self) -> None:
-        self._of_run: dict[bytes, Sequence[_Event]] = {}
-        self._runs_of: defaultdict[bytes, set[bytes]] = defaultdict(set)
-
-    def enter(self, log: Log, runs: Collection[bytes]) -> None:
-        """Take in what is known of runs now."""
-        for part in in_parts(runs):
-            judge_soon(log, part, verifications=True)
-            for run in part:
-                for event in self._of_run.get(run, ()):
-                    self._runs_of[event.voter].discard(run)
-                self._of_run[run] = _events_of(log, run)
-                for event in self._of_run[run]:
-                    self._runs_of[event.voter].add(run)
-
-    def events(self, voter: bytes) -> list[_Event]:
-        """All events of a voter, in no order."""
-        return [event for run in self._runs_of[voter] for event in self._of_run[run] if event.voter == voter]
-
-
-@in_snapshot
 def track_record(log: Log, voter: bytes) -> TrackRecord:
     """The track record of one voter."""
-    cache = cache_of(log)
-    ledger = cache.ledger
-    if not isinstance(ledger, _Ledger):
-        ledger = cache.ledger = _Ledger()
-        ledger.enter(log, log.verifications.verified())
-    else:
-        ledger.enter(log, cache.unentered.intersection(verified(log)))
-    cache.unentered = set()
-    copied = [copy for copy in copies(log) if copy.voter == voter]
-    return _summed_up(log, voter, [*ledger.events(voter), *map(_copied, copied)])
+    return track_records(log, [voter]).get(voter, TrackRecord(voter))
 
 
 @in_snapshot
-def track_records(log: Log, *, runs: Collection[bytes] | None = None) -> dict[bytes, TrackRecord]:
-    """The track records of all voters that have one; with ``runs`` at least by these runs."""
-    if runs is not None and "tracks" not in cache_of(log).known:
-        return _computed(log, runs)
-    return cached(log, "tracks", lambda: _computed(log, log.verifications.verified()))
+def track_records(log: Log, voters: Collection[bytes] | None = None) -> dict[bytes, TrackRecord]:
+    """The track records of all voters that have one, or of these."""
+    wrong: defaultdict[bytes, list[Marked]] = defaultdict(list)
+    for marked, voter in (*_frauds(log), *_copied(log)):
+        if voters is None or voter in voters:
+            wrong[voter].append(marked)
+    kinds: defaultdict[bytes, dict[str, VoterSum]] = defaultdict(dict)
+    for found in log.credits.of_voters(voters):
+        if found.right or found.wrong:
+            kinds[found.voter][found.what] = found
+    last_ms = {voter: max((one.time_ms for one in wrong.get(voter, ())), default=-1) for voter in {*kinds, *wrong}}
+    in_a_row = log.credits.in_a_row(last_ms)
+    return {
+        voter: _summed(log, voter, kinds.get(voter, {}), wrong.get(voter, []), in_a_row[voter]) for voter in last_ms
+    }
 
 
 def mark_view(marked: Marked) -> MarkView:
@@ -197,80 +164,43 @@ def mark_view(marked: Marked) -> MarkView:
     )
 
 
-def _computed(log: Log, runs: Collection[bytes]) -> dict[bytes, TrackRecord]:
-    by_voter: defaultdict[bytes, list[_Event]] = defaultdict(list)
-    for part in in_parts(runs):
-        judge_soon(log, part, verifications=True)
-        for run_id in part:
-            for event in _events_of(log, run_id):
-                by_voter[event.voter].append(event)
-    for copy in copies(log):
-        by_voter[copy.voter].append(_copied(copy))
-    for voter in bans(log).by_key:
-        if any(_frauds(log, voter)):
-            by_voter[voter] += []
-    return {voter: _summed_up(log, voter, events) for voter, events in by_voter.items()}
-
-
-def _summed_up(log: Log, voter: bytes, events: Iterable[_Event]) -> TrackRecord:
-    """One voter's track record, by the events of runs and copies, in no order."""
-    ordered = sorted([*events, *_frauds(log, voter)], key=lambda event: event.order)
-    return _summed(voter, ordered, bans(log).by_key.get(voter, [])) if ordered else TrackRecord(voter)
-
-
-def _frauds(log: Log, voter: bytes) -> Iterator[_Event]:
-    """The frauds that a voter is banned for, by its own devices."""
+def _frauds(log: Log) -> Iterator[tuple[Marked, bytes]]:
+    """The frauds that voters are banned for, by their own devices."""
     voter_of = roster_of(log).voter
-    for ban in bans(log).by_key.get(voter, ()):
-        if voter_of(ban.device, ban.start_ms).voter == voter:
-            marked = Marked(Mark.FRAUD, ban.record, (ban.record,), ban.start_ms)
-            yield _Event((ban.start_ms, ban.record), voter, right=False, own=True, marked=marked)
+    for voter, banned in bans(log).by_key.items():
+        for ban in banned:
+            if voter_of(ban.device, ban.start_ms).voter == voter:
+                yield Marked(Mark.FRAUD, ban.record, (ban.record,), ban.start_ms), voter
 
 
-def _copied(copy: Copy) -> _Event:
-    marked = Marked(Mark.COPIER, copy.run, (copy.original,), copy.time_ms)
-    return _Event((copy.time_ms, copy.run), copy.voter, right=False, own=True, marked=marked)
+def _copied(log: Log) -> Iterator[tuple[Marked, bytes]]:
+    for copy in copies(log):
+        yield Marked(Mark.COPIER, copy.run, (copy.original,), copy.time_ms), copy.voter
 
 
-def _events_of(log: Log, run_id: bytes) -> list[_Event]:
-    """The participants that were right or wrong about a run, as far as that is decided; none of one that may come."""
-    run = log.records.find(run_id)
-    if run is None or run.kind != "run":
-        return []
-    state = judgement(log, run.id).state
-    if state not in UPHELD and state is not RunState.REFUTED:
-        return []
-    author, counted = roster_of(log).voter(run.author, run.time).voter, counted_verifications(log, run)
-    events = [_verifier(run, one, state) for one in counted if one.decides]
-    if state is RunState.REFUTED:
-        against = tuple(one.id for one in sorted(counted) if one.stage == EVALUATE and not one.passed)
-        marked = Marked(Mark.FABRICATOR, run.id, against, run.time)
-        events.append(_Event((run.time, run.id), author, right=False, own=True, marked=marked))
-    elif state is RunState.CONFIRMED:
-        events.append(_Event((run.time, run.id), author, right=True, own=True))
-    return events
-
-
-def _verifier(run: Record, one: CountedVerification, state: RunState) -> _Event:
-    marked = None
-    if one.stage == EVALUATE and one.passed and state is RunState.REFUTED:
-        marked = Marked(Mark.RUBBER_STAMP, one.id, (run.id,), one.time)
-    return _Event((one.time, one.id), one.voter, right=one.passed == (state in UPHELD), own=False, marked=marked)
-
-
-def _summed(voter: bytes, events: list[_Event], banned: Sequence[Ban]) -> TrackRecord:
-    """One voter's events, in order, as its track record."""
-    streak = 0
-    for event in events:
-        streak = streak + 1 if event.right else 0
-    marks = tuple(event.marked for event in events if event.marked)
+def _summed(log: Log, voter: bytes, kinds: Mapping[str, VoterSum], wrong: list[Marked], in_a_row: int) -> TrackRecord:
+    """The track record of a voter, by the sums of what is settled, and by frauds and copies."""
+    others = [found for what, found in kinds.items() if what in VERIFICATION_KINDS]
+    own = [found for what, found in kinds.items() if what not in VERIFICATION_KINDS]
+    marks = list(wrong)
+    if RunState.REFUTED in kinds or VerificationKind.RUBBER_STAMP in kinds:
+        marks += [_marked(log, row) for row in log.credits.marks(voter, MARKS_MAX)]
     return TrackRecord(
         voter,
-        consecutive_valid=streak,
-        confirmed=sum(event.own and event.right for event in events),
-        refuted=sum(marked.mark is Mark.FABRICATOR for marked in marks),
-        upheld=sum(not event.own and event.right for event in events),
-        overruled=sum(not event.own and not event.right for event in events),
-        marks=marks,
-        banned_until_ms=max((ban.end_ms for ban in banned), default=None),
+        consecutive_valid=in_a_row,
+        confirmed=sum(found.right for found in own),
+        refuted=sum(found.wrong for found in own),
+        upheld=sum(found.right for found in others),
+        overruled=sum(found.wrong for found in others),
+        marks=tuple(sorted(marks, key=lambda marked: (marked.time_ms, marked.record))[-MARKS_MAX:]),
+        banned_until_ms=max((ban.end_ms for ban in bans(log).by_key.get(voter, ())), default=None),
     )
+
+
+def _marked(log: Log, row: AgainstRow) -> Marked:
+    """What a refuted run says against its author, or against who passed it."""
+    mark = _MARKS[row.what]
+    if mark is Mark.RUBBER_STAMP:
+        return Marked(mark, row.signed, (row.run,), row.time)
+    against = tuple(record for _, record in log.credits.evaluations_against(row.n))
+    return Marked(mark, row.run, against, row.time)

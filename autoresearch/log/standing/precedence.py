@@ -21,10 +21,9 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from autoresearch.judging.committee import network_rules
-from autoresearch.log.log import Log
 from autoresearch.log.projection import MENTIONS_MOST
 from autoresearch.log.rows import Alike, HeardRow, LikeRow
 from autoresearch.log.standing.cache import (
@@ -43,6 +42,9 @@ from autoresearch.log.standing.cache import (
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
 from autoresearch.words import RunStatus
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
 
 
 class Ban(NamedTuple):
@@ -259,6 +261,12 @@ def same_models(log: Log) -> dict[bytes, bytes]:
     """The runs whose checkpoint another participant published before, each with the first run that had it."""
     pairs = _pairs(log, CHECKPOINTS)
     return kept(log, "models", lambda: ({row.id: first.id for row, first in pairs}, [("pairs", CHECKPOINTS)]))
+
+
+def copied_models(log: Log, task: bytes, checkpoint: bytes) -> set[bytes]:
+    """The runs on a task with a checkpoint that another participant published before."""
+    group = log.evidence.with_checkpoint(task, checkpoint)
+    return {row.id for row, _ in _of_others(log, [group])} if len(group) > 1 else set()
 
 
 def copies(log: Log) -> list[Copy]:

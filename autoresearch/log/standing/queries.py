@@ -27,7 +27,7 @@ from autoresearch.log.standing.answers import (
     RunView,
     TaskStatistics,
 )
-from autoresearch.log.standing.bases import Placed, backed, judged_rows, place
+from autoresearch.log.standing.bases import Placed, in_state, judged_rows, place, verified_programs
 from autoresearch.log.standing.cache import endings_of, in_snapshot, kept, roster_of, verified
 from autoresearch.log.standing.context import TrustContext, comparing, participant_of, trust_context
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
@@ -39,9 +39,6 @@ from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record, plain_body
 from autoresearch.words import FALSE_VALUE, SOUND, BoardSection, RunState, with_article
-
-# With more devices than this, all runs are read: a query takes a bounded number of keys.
-_DEVICES_MAX = 1000
 
 
 def with_marks(log: Log, programs: Sequence[ProgramView]) -> list[ProgramView]:
@@ -80,20 +77,11 @@ def banned_until(records: Sequence[TrackRecord]) -> int | None:
 def records_behind(log: Log, signed: Sequence[tuple[bytes, int]]) -> list[list[TrackRecord]]:
     """The track records of the participant behind each device at its time, looked up together.
 
-    By the devices that each participant has now or had then. By voter and by root key: what a participant did before
-    its attestation belongs to it too.
+    By voter and by root key: what a participant did before its attestation belongs to it too.
     """
-    roster, newest = roster_of(log), log.records.newest(limit=1)
+    roster = roster_of(log)
     voters = [roster.voter(device, time_ms) for device, time_ms in signed]
-    devices: set[bytes] = set()
-    for (device, time_ms), voter in zip(signed, voters, strict=True):
-        times = (time_ms, *(record.time for record in newest))
-        devices |= {device}.union(*(roster.devices(voter.root, at_ms) for at_ms in times))
-    if not devices:
-        return []
-    records = track_records(
-        log, runs=log.verifications.verified_with(devices) if len(devices) <= _DEVICES_MAX else None
-    )
+    records = track_records(log, {who for voter in voters for who in (voter.voter, voter.root)})
     return [[records[who] for who in dict.fromkeys((voter.voter, voter.root)) if who in records] for voter in voters]
 
 
@@ -304,8 +292,9 @@ def board(log: Log, task: bytes, here: TrustContext, *, limit: int) -> list[Prog
 
 
 def _sections(log: Log, task: bytes, here: TrustContext, limit: int) -> dict[BoardSection, Sequence[Placed]]:
-    confirmed = backed(log, task, here, RunState.CONFIRMED)[:limit]
-    waiting = backed(log, task, here, RunState.PROVISIONAL)[:limit] if here.verifying else []
+    found = verified_programs(log, task, here)
+    confirmed = in_state(log, task, found, RunState.CONFIRMED)[:limit]
+    waiting = in_state(log, task, found, RunState.PROVISIONAL)[:limit] if here.verifying else []
     failed: list[Placed] = []
     seen = {(placed.row.source_digest, placed.row.budget) for placed in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more

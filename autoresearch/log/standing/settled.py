@@ -11,37 +11,32 @@ import hashlib
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import Judgement
-from autoresearch.log.log import Log
-from autoresearch.log.rows import CountedVerification
 from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.precedence import bans
-from autoresearch.log.tables.standings import Weights
+from autoresearch.log.tables.standings import EVERYBODY, Weights
+from autoresearch.trust.roster import Trust
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
 
 
 def settled(log: Log, runs: Iterable[bytes]) -> dict[bytes, Judgement]:
     """What is judged of those of these runs whose rows hold. Nothing of it is computed here."""
     with log.reader.snapshot():
-        if log.standings.weighed_by() is None:
+        if log.standings.weighed_by()[0] is None:
             return {}
         changed = cached(log, "outweighed", lambda: _outweighed(log), by=())
         return dict(log.standings.of([run for run in runs if run not in changed]))
 
 
-def settled_verifications(log: Log, runs: Iterable[bytes]) -> dict[bytes, list[CountedVerification]]:
-    """The verifications that count of those of these runs whose rows hold."""
-    with log.reader.snapshot():
-        found: dict[bytes, list[CountedVerification]] = {run: [] for run in settled(log, runs)}
-        for run, one in log.standings.verifications_of(list(found)):
-            found[run].append(one)
-        return found
-
-
 def _outweighed(log: Log) -> set[bytes]:
     """The runs whose rows follow from others' verifications than count here."""
-    if log.standings.weighed_by() == _trusted(log):
+    if is_weighed(log):
         return set()
     return changed_runs(log, log.standings.weights(), weights_of(log))
 
@@ -49,7 +44,8 @@ def _outweighed(log: Log) -> set[bytes]:
 def weights_of(log: Log) -> Weights:
     """Whose verifications count in a log, by its trust list."""
     roster, banned = roster_of(log), bans(log).by_key
-    keys: dict[bytes, bytes] = {}
+    # Where trust names nobody all are attested, also those of whom nothing is known.
+    keys = {EVERYBODY: bytes([log.trust.names_anybody])}
     for key in roster.everybody | banned.keys():
         course, voters = roster.course(key)
         decisive = course, [banned.get(who) for who in sorted(voters | {key})]
@@ -81,23 +77,31 @@ def _at(steps: list[tuple[int, int]], moment: int) -> int | None:
     return steps[place - 1][1] if place else None
 
 
-def _trusted(log: Log) -> bytes:
-    trust = log.trust
+@lru_cache(maxsize=8)
+def _digest(trust: Trust) -> bytes:
     lists = (sorted(trust.attestors), trust.needed, sorted(trust.participants), sorted(trust.founders))
     return hashlib.blake2b(repr(lists).encode(), digest_size=16).digest()
 
 
-def note_whose_word_counts(log: Log) -> None:
-    """Note by whose word runs are judged from now on. Those that this changes are to be judged again."""
-    trusted = _trusted(log)
-    if log.standings.weighed_by() == trusted:
-        return
-    with log.writer.settling():
-        if log.standings.weighed_by() != trusted:
-            weights = weights_of(log)
-            log.standings.weigh(weights, trusted, changed_runs(log, log.standings.weights(), weights))
+def is_weighed(log: Log) -> bool:
+    """Whether rows follow from the trust list and from who is who as they are now."""
+    return log.standings.weighed_by() == (_digest(log.trust), True)
+
+
+def is_trusted(log: Log) -> bool:
+    """Whether rows follow from the trust list of this log, or there are none."""
+    return log.standings.weighed_by()[0] in (None, _digest(log.trust))
+
+
+def weigh(log: Log) -> None:
+    """Note by whose word runs are judged from now on. Those that this changes are to be judged again.
+
+    Called in :meth:`Writer.settling`, or in the transaction that stores a record.
+    """
+    weights = weights_of(log)
+    log.standings.weigh(weights, _digest(log.trust), changed_runs(log, log.standings.weights(), weights))
 
 
 def is_settled(log: Log) -> bool:
     """Whether nothing is to be judged again."""
-    return log.standings.weighed_by() == _trusted(log) and not log.standings.count_unsettled()
+    return is_weighed(log) and not (log.standings.count_unsettled() or log.entries.count_unranked())

@@ -1,62 +1,28 @@
-"""Trials: runs on a task, each with its tier as a base and whether the search believes its value.
-
-Also plausibility: how much of the compute that a run states is credited to its author.
-"""
+"""Trials: runs on a task, each with its tier as a base and whether the search believes its value."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from autoresearch.judging.scoring import CountedRun
 from autoresearch.log.log import Log
 from autoresearch.log.rows import HistoryRow
-from autoresearch.log.standing.bases import CHECKING_AUTHORS, Placed, checked, is_possible, next_base, tier, tier_of
+from autoresearch.log.standing.bases import (
+    Placed,
+    is_possible,
+    judged_rows,
+    next_base,
+    tier,
+    tier_of,
+    verified_programs,
+)
 from autoresearch.log.standing.cache import devices_of, in_snapshot
 from autoresearch.log.standing.context import TrustContext, Whose, whose
-from autoresearch.log.standing.precedence import bans
-from autoresearch.log.standing.ranking import entries_of, walk
-from autoresearch.log.standing.verification import is_state_only, judge_soon, judging
-from autoresearch.record.kinds import Run, Task
+from autoresearch.log.standing.ranking import vouched
+from autoresearch.log.standing.verification import judge_soon, judging
 from autoresearch.words import DOUBTED, MISBEHAVED, UPHELD, RunState
-
-# No machine that runs one program has more processors than this.
-_PROCESSORS = 1024
-# A run, and the questions to its model, take no longer together than so many times the task's limit.
-_LIMITS = 4
-
-
-class Spent(NamedTuple):
-    """The compute of a run that counts: processor milliseconds, work in the task's units."""
-
-    cpu_ms: int
-    work: float
-
-
-def spent(log: Log, run: Run) -> Spent | None:
-    """What a run spent; None where it cannot have spent what it states. Nothing of it counts then.
-
-    Processor time is at most that of 1,024 processors in the run's time. Work is the budget of an experiment, which
-    every replication spends too: what its author states in ``metrics`` counts nowhere. None counts of a learned state,
-    whose training nobody repeats, nor where the budget is time.
-    """
-    rules, limit_ms = log.tasks.rules(run.task), _limit_ms(log, run.task)
-    if run.cpu_ms > _PROCESSORS * run.duration_ms or (limit_ms is not None and run.duration_ms > limit_ms):
-        return None
-    if rules is None or rules.clocked or is_state_only(run):
-        return Spent(run.cpu_ms, 0.0)
-    return Spent(run.cpu_ms, min(max(run.budget, 0.0), rules.budget))
-
-
-def _limit_ms(log: Log, task: bytes) -> float | None:
-    row = log.tasks.find(task)
-    body = log.records.get(row.id).body if row else None
-    limits = body.definition.get("limits") if isinstance(body, Task) else None
-    seconds = limits.get("seconds") if isinstance(limits, Mapping) else None
-    return _LIMITS * 1000 * float(seconds) if isinstance(seconds, int | float) else None
-
 
 # So many rows are judged at once.
 _PAGE = 2_000
@@ -112,7 +78,7 @@ def trials(
 def _selected(log: Log, task: bytes, here: TrustContext, leads: Placed | None, digests: set[bytes]) -> list[HistoryRow]:
     """The runs of these programs, of the verified ones, and of the programs that they change."""
     upheld = [leads] if leads else []
-    upheld += checked(log, task, here, voters=CHECKING_AUTHORS if here.verifying else 1)
+    upheld += verified_programs(log, task, here)
     digests |= {placed.row.source_digest for placed in upheld}
     rows = log.runs.history_of({placed.row.first for placed in upheld} | _some_runs(log, task, here, digests))
     bases = {row.base for row in rows if row.base is not None} - digests
@@ -134,25 +100,8 @@ def _sample(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[by
 
 def _best(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
     """The best programs by reported values. Unattested, banned and fraudulent participants take no places."""
-    if not here.naming:
-        return islice((row.source_digest for row in walk(log, task)), most)
-    banned, judged = bans(log), judging(log)
-
-    def counts(run: CountedRun) -> bool:
-        spoken = here.roster.voter(run.author, run.time)
-        if not (spoken.attested or spoken.voter == here.me):
-            return False
-        if run.id not in banned.frauds and {run.author, spoken.voter}.isdisjoint(banned.by_key):
-            return True  # without judging it
-        return judged(run.id, run.author, run.time, None).state not in MISBEHAVED
-
-    seen: set[bytes] = set()  # which device had a program first does not matter here
-    for entry in entries_of(log, task, here.roster.keys | here.mine):
-        if len(seen) >= most:
-            break
-        if any(map(counts, entry.runs)):
-            seen.add(entry.source_digest)
-    return iter(seen)
+    rows = judged_rows(log, vouched(log, task, here, own=True), here)
+    return islice((one.row.source_digest for one in rows if one.found.state not in MISBEHAVED), most)
 
 
 def _some_runs(log: Log, task: bytes, here: TrustContext, digests: Collection[bytes]) -> set[bytes]:

@@ -5,10 +5,10 @@ It depends on the records and the trust list, never on a clock: a verification i
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
+from typing import TYPE_CHECKING
 
 from autoresearch.judging.committee import expected, is_chosen, network_rules, seeds
 from autoresearch.judging.scoring import TaskRules
@@ -26,15 +26,17 @@ from autoresearch.judging.states import (
     judge,
 )
 from autoresearch.judging.statistics import PAIRS, STANDARD_ERROR, Findings, allowance, difference_error, passes
-from autoresearch.log.log import Log
 from autoresearch.log.rows import CommitmentRow, CountedVerification
-from autoresearch.log.standing.cache import Cache, cache_of, cached, roster_of, verified
+from autoresearch.log.standing.cache import Cache, cache_of, cached, in_snapshot, roster_of, verified
 from autoresearch.log.standing.context import commitment_of, committed_by, is_clocked, is_same_hardware
 from autoresearch.log.standing.precedence import bans, is_banned
-from autoresearch.log.standing.settled import note_whose_word_counts, settled, settled_verifications
+from autoresearch.log.standing.settled import settled
 from autoresearch.record.kinds import Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD, RunState
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
 
 # The states of a run to whose reported value others came.
 # An improvement counts if it is at least this share of the noise over seeds.
@@ -43,8 +45,6 @@ MINIMUM_EFFECT_NOISES = 0.5
 _BEYOND = 1e100
 # Hardly any honest pairs are so many standard deviations of one run from the median of all verifiers.
 _APART_NOISES = 4.0
-# So many runs are settled in one transaction, unless its time is over before.
-_PIECE = 64
 # The judgement of a run without verifications.
 _UNHEARD = Judgement(RunState.REPORTED, None, None, 0, 0)
 _BANNED = _UNHEARD._replace(state=RunState.BANNED)
@@ -67,34 +67,6 @@ def find_judgement(log: Log, run_id: bytes) -> Judgement | None:
         return judged(log, record) if record is not None and isinstance(record.body, Run) else None
 
 
-def settle(log: Log, seconds: float) -> int:
-    """Judge runs that are to be judged again, for about so long, and return how many are left.
-
-    Each transaction is short, since writers wait for it. The caller has nothing else to do with ``log`` meanwhile.
-    """
-    note_whose_word_counts(log)
-    end = time.monotonic() + seconds
-    while runs := log.standings.unsettled(_PIECE):
-        with log.reader.snapshot():  # what takes long at first is read before writers have to wait
-            judge_soon(log, runs)
-        with log.writer.settling():
-            heard = verified(log)
-            judge_soon(log, runs)
-            done: dict[bytes, tuple[Judgement, Sequence[CountedVerification]]] = {}
-            for run in runs:
-                record = log.records.find(run) if run in heard else None
-                if record is not None and record.kind == "run":
-                    done[run] = judged(log, record), counted_verifications(log, record)
-                if time.monotonic() > end:
-                    runs = runs[: runs.index(run) + 1]
-                    break
-            log.standings.write(done)
-            log.standings.forget(set(runs) - done.keys())
-        if time.monotonic() > end:
-            break
-    return log.standings.count_unsettled()
-
-
 def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
     """A function that judges a run by its id, device, time, and its number if that is known.
 
@@ -113,21 +85,12 @@ def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
     return judge_one
 
 
-def judge_soon(log: Log, runs: Iterable[bytes], *, verifications: bool = False) -> None:
-    """Have ready what is judged of many runs: their rows, or where there are none what judging them takes.
-
-    With ``verifications`` also those of them that count.
-    """
+def judge_soon(log: Log, runs: Iterable[bytes]) -> None:
+    """Have ready what is judged of many runs: their rows, or where there are none what judging them takes."""
     cache, heard = cache_of(log), verified(log)
     wanted = [run for run in dict.fromkeys(runs) if run in heard]
     _read_settled(log, cache, [run for run in wanted if run not in cache.judgements])
-    if verifications:
-        rows = [run for run in wanted if run not in cache.counted and run not in cache.unsettled]
-        cache.counted.update(settled_verifications(log, rows) if rows else {})
-        log.records.find_ahead(wanted)
-    log.verifications.read_ahead(
-        [run for run in wanted if run not in cache.judgements or (verifications and run not in cache.counted)]
-    )
+    log.verifications.read_ahead([run for run in wanted if run not in cache.judgements])
 
 
 def _read_settled(log: Log, cache: Cache, runs: Iterable[bytes]) -> None:
@@ -237,6 +200,12 @@ def _as_parent(log: Log, run: Record) -> list[float]:
     return [median(values) for values in found.values()]
 
 
+def checkers_of(log: Log, run_id: bytes) -> set[bytes]:
+    """The attested participants that published a measurement of a run, whether or not it counts."""
+    spoken = (roster_of(log).voter(check.author, check.time) for check in log.verifications.of(run_id))
+    return {voter.voter for voter in spoken if voter.attested}
+
+
 def state_of(log: Log, run_id: bytes) -> str:
     """The state of a run, or of the program that is judged by it, as a word. The only place that computes it."""
     return judgement(log, run_id).state.value
@@ -320,15 +289,10 @@ def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
     return [pair for pair in first.values() if pair[1].round == 0 or doubted]
 
 
-def counted_verifications(log: Log, run: Record) -> Sequence[CountedVerification]:
+@in_snapshot
+def counted_verifications(log: Log, run: Record) -> list[CountedVerification]:
     """The verifications of a run that count, of each participant the first of a stage and a round."""
-    with log.reader.snapshot():
-        cache = cache_of(log)
-        if run.id not in cache.counted and run.id in verified(log) and run.id not in cache.unsettled:
-            cache.counted.update(settled_verifications(log, [run.id]))
-        if run.id not in cache.counted:
-            cache.counted[run.id] = list(_counted(log, run))
-        return cache.counted[run.id]
+    return list(_counted(log, run))
 
 
 def _counted(log: Log, run: Record) -> Iterator[CountedVerification]:

@@ -119,13 +119,6 @@ class Runs:
         query = "SELECT status, author, count(*) FROM run WHERE +task = ? AND n > ? AND n <= ? GROUP BY status, author"
         return list(self._reader.rows(query, task, after, last))
 
-    def by_author(self, task: bytes | None = None) -> list[tuple[bytes, int, int, int]]:
-        """All devices with runs (on one task): the device, how many runs, how many ended well, the time of the last."""
-        query = (
-            "SELECT author, count(*), sum(status = 'ok'), max(time) FROM run WHERE ?1 IS NULL OR task = ?1 GROUP BY 1"
-        )
-        return [(author, runs, ok, last) for author, runs, ok, last in self._reader.rows(query, task)]
-
     def counted_after(self, task: bytes, row: int) -> list[tuple[int, bytes, bytes]]:
         """Time, id and device of the runs of a task with a value that came after the record with this number."""
         query = f"SELECT time, id, author FROM run WHERE n > ? AND +task = ? AND {COUNTS}"  # noqa: S608
@@ -156,6 +149,13 @@ class Programs:
         query = f"{_PROGRAM} WHERE program.task = ? AND program.source_digest = ? AND program.budget = ?"
         rows = self._reader.rows(query, task, source_digest, budget)
         return ProgramRow(*rows[0]) if rows else None
+
+    def is_of(self, task: bytes, source_digest: bytes, budget: float, devices: Collection[bytes]) -> bool:
+        """Whether one of these devices has a run of a program with a value."""
+        query = f"""
+        SELECT 1 FROM run WHERE task = ? AND source_digest = ? AND budget = ? AND author = ? AND {COUNTS} LIMIT 1
+        """  # noqa: S608
+        return any(self._reader.rows(query, task, source_digest, budget, device) for device in devices)
 
     def count(self, task: bytes) -> int:
         """How many programs of a task are ranked."""

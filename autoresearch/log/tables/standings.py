@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from autoresearch.judging.states import Evidence, Judgement
-from autoresearch.log.reader import Reader, in_parts, marks
-from autoresearch.log.rows import CountedVerification
-from autoresearch.log.settling import kin_of, note_unsettled
+from autoresearch.log.reader import COUNTS, SUSPECT, Reader, in_parts, marks
+from autoresearch.log.rows import FactRow, RunFacts
+from autoresearch.log.settling import hold_places, kin_of, note_author, note_like, note_unsettled, put_off
 from autoresearch.words import RunState
 
 _COLUMNS = (*Judgement._fields[:-1], *Evidence._fields)
@@ -17,23 +17,43 @@ _READ = """
 SELECT record.id, {columns} FROM record CROSS JOIN standing ON standing.n = record.n WHERE record.id IN ({ids})
 AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
 """
-_WRITE = "INSERT OR REPLACE INTO standing(n, {columns}) SELECT n, {values} FROM record WHERE id = ?"
-_COUNTED = """
-SELECT record.id, said.time, said.id, said.author, counted.voter, counted.stage,
-    counted.passed, counted.decides, counted.spent_ms FROM record
-CROSS JOIN counted ON counted.n = record.n CROSS JOIN record AS said ON said.n = counted.verification
-WHERE record.id IN ({}) AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = record.n)
-"""
-_COUNT = """
-INSERT INTO counted SELECT run.n, said.n, ?3, ?4, ?5, ?6, ?7 FROM record AS run, record AS said
-WHERE run.id = ?1 AND said.id = ?2
-"""
+_WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, checkers, attested, compared) VALUES({values})"
+_FACTS = f"""
+SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget, run.source_digest,
+    run.value, run.replicate, run.device, run.n IS NOT NULL AND {COUNTS}, run.checkpoint, suspect.author IS NOT NULL
+FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.kind = 'run' AND record.id IN ({{}})
+"""  # noqa: S608
+# Without its checkpoint: of those who share one with others all are noted as unsettled.
+_NEW = f"""
+SELECT n, id, run.author, run.seq, time, task, budget, source_digest, value, replicate, device, {COUNTS}, NULL,
+    suspect.author IS NOT NULL
+FROM run {SUSPECT} WHERE n > ? AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = run.n)
+"""  # noqa: S608
 _UNSETTLED = """
 SELECT record.id FROM unsettled CROSS JOIN record ON record.n = unsettled.n ORDER BY unsettled.n DESC LIMIT ?
 """
 _WEIGHED = """
 INSERT OR REPLACE INTO meta SELECT 'weighed', coalesce((SELECT value FROM meta WHERE key = 'people'), 0)
 """
+
+
+# In place of a key: whether trust names anybody.
+EVERYBODY = b""
+
+
+class Settled(NamedTuple):
+    """What is judged of the run in record ``n``, and what it says of participants.
+
+    ``checkers`` attested participants published a measurement of it. ``attested``: its author was when it signed.
+    ``compared``: its value may be compared with others.
+    """
+
+    n: int
+    found: Judgement
+    facts: Sequence[FactRow]
+    checkers: int
+    attested: bool
+    compared: bool
 
 
 class Weights(NamedTuple):
@@ -60,23 +80,31 @@ class Standings:
                 evidence = Evidence._make(values[_NUMBERS:])
                 yield run, Judgement._make((RunState(state), *values[:_NUMBERS], evidence))
 
-    def verifications_of(self, runs: Collection[bytes]) -> Iterator[tuple[bytes, CountedVerification]]:
-        """The verifications that count of those of these runs that are settled, in no order."""
-        for part in in_parts(runs):
-            for run, *row, passed, decides, spent_ms in self._reader.read(_COUNTED.format(marks(part)), part):
-                yield run, CountedVerification._make((*row, bool(passed), bool(decides), spent_ms))
+    def facts(self, runs: Collection[bytes]) -> list[RunFacts]:
+        """What records say of those of these that are runs, in no order."""
+        found = (row for part in in_parts(runs) for row in self._reader.read(_FACTS.format(marks(part)), part))
+        return [RunFacts(*row) for row in found]
 
-    def write(self, judged: Mapping[bytes, tuple[Judgement, Sequence[CountedVerification]]]) -> None:
+    def new_runs(self, after: int) -> list[RunFacts]:
+        """The same of the runs after the record with a number that are not noted as unsettled."""
+        return [RunFacts(*row) for row in self._reader.read(_NEW, (after,))]
+
+    def write(self, rows: Sequence[Settled]) -> None:
         """Settle runs."""
         connection = self._reader.connection
-        rows = [(found.state.value, *found[1:-1], *found.evidence, run) for run, (found, _) in judged.items()]
-        statement = _WRITE.format(columns=", ".join(_COLUMNS), values=", ".join("?" * len(_COLUMNS)))
-        connection.executemany(statement, rows)
-        delete = "DELETE FROM counted WHERE n = (SELECT n FROM record WHERE id = ?)"
-        connection.executemany(delete, [(run,) for run in judged])
-        counted = ((run, one.id, *one[3:]) for run, (_, counting) in judged.items() for one in counting)
-        connection.executemany(_COUNT, counted)
-        self.forget(judged)
+        statement = _WRITE.format(columns=", ".join(_COLUMNS), values=", ".join("?" * (len(_COLUMNS) + 4)))
+        values = [(n, *found[:-1], *found.evidence, *flags) for n, found, _, *flags in rows]
+        connection.executemany(statement, values)
+        numbers = [row[:1] for row in rows]
+        connection.executemany("DELETE FROM unsettled WHERE n = ?", numbers)
+
+    def put_off(self, after: int) -> None:
+        """Note that all runs after the record with a number are to be judged."""
+        put_off(self._reader.connection, after)
+
+    def hold_places(self, after: int) -> None:
+        """Have rows of those runs after the record with a number that are to be judged: as just reported."""
+        hold_places(self._reader.connection, after)
 
     def forget(self, runs: Iterable[bytes]) -> None:
         """Take runs off the list of those that are to be judged again."""
@@ -91,14 +119,14 @@ class Standings:
         """How many runs are to be judged again."""
         return int(self._reader.read("SELECT count(*) FROM unsettled", ())[0][0])
 
-    def weighed_by(self) -> bytes | None:
-        """The digest of the trust list that the runs were judged by; empty where who is who has changed since.
+    def weighed_by(self) -> tuple[bytes | None, bool]:
+        """The digest of the trust list that the runs were judged by, and whether who is who is as it was then.
 
         None where none was settled ever.
         """
         query = "SELECT key, value FROM meta WHERE key IN ('people', 'weighed', 'trusted')"
         meta = dict(self._reader.read(query, ()))
-        return meta.get("trusted") if meta.get("people", 0) == meta.get("weighed") or "weighed" not in meta else b""
+        return meta.get("trusted"), meta.get("people", 0) == meta.get("weighed")
 
     def weights(self) -> Weights:
         """By whose word the runs were judged."""
@@ -106,7 +134,7 @@ class Standings:
         return Weights(dict(keys), self._reader.read("SELECT time, voters FROM voter_count ORDER BY time", ()))
 
     def weigh(self, weights: Weights, trusted: bytes, runs: set[bytes]) -> None:
-        """Note by whose word runs are judged from now on, and which ones that changes."""
+        """Note by whose word runs are judged from now on, and which ones that changes besides."""
         connection, before = self._reader.connection, self.weights()
         gone = [(key,) for key in before.keys.keys() - weights.keys.keys()]
         changed = [(key, digest) for key, digest in weights.keys.items() if before.keys.get(key) != digest]
@@ -116,6 +144,12 @@ class Standings:
             connection.execute("DELETE FROM voter_count")
             connection.executemany("INSERT INTO voter_count VALUES(?, ?)", weights.voters)
         note_unsettled(connection, runs)
+        for (key,) in [*gone, *(one[:1] for one in changed)]:
+            note_author(connection, key)
+        if EVERYBODY in dict(changed):
+            self.put_off(0)
+        if gone or changed:
+            note_like(connection)
         connection.execute(_WEIGHED)
         connection.execute("INSERT OR REPLACE INTO meta VALUES('trusted', ?)", (trusted,))
 

@@ -65,12 +65,16 @@ class Texts:
         rows = self._found(_TEXT_MATCHES, "record.author", [match, task], authors, limit)
         return sorted(rows, key=lambda one: (one.distance, -one.time, one.id))[:limit]
 
+    def matching_runs(self, task: bytes, words: str) -> str:
+        """The query of the index that finds the runs on a task whose text has all these words; empty without a word."""
+        asked = as_query(words, every=True)
+        return f'marks : (("worked" OR "failed") AND "{task_mark(task)}") AND text : ({asked})' if asked else ""
+
     def runs_with(self, task: bytes, words: str) -> list[int]:
         """The numbers of the records of runs on a task whose text has all these words, in no order."""
-        asked = as_query(words, every=True)
-        match = f'marks : (("worked" OR "failed") AND "{task_mark(task)}") AND text : ({asked})'
+        match = self.matching_runs(task, words)
         query = "SELECT rowid FROM text_index WHERE text_index MATCH ?"
-        return [row for (row,) in self._reader.rows(query, match)] if asked else []
+        return [row for (row,) in self._reader.rows(query, match)] if match else []
 
     def newest_notes(self, task: bytes, *, limit: int, authors: Collection[bytes] | None = None) -> list[FoundText]:
         """The newest notes on a task, the newest first."""

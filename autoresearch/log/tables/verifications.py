@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 
-from autoresearch.log.reader import Reader, marks
+from autoresearch.log.reader import Reader
 from autoresearch.log.rows import Alike, CommitmentRow, FraudRow, HeardRow, LikeRow, MentionRow, VerificationRow
 from autoresearch.log.tables.records import Records
 from autoresearch.record.kinds import Run
@@ -62,10 +62,6 @@ class Verifications:
         self._reader.read_ahead(_COMMITMENTS, _COMMITMENTS_WIDE, kin)
         self._records.find_ahead([*parents, *(row.id for run in kin for row in self.of(run))])
 
-    def verified(self) -> list[bytes]:
-        """The ids of all runs that somebody verified, on whatever task, whether or not they are here."""
-        return [row[0] for row in self._reader.rows("SELECT DISTINCT run FROM verification ORDER BY run")]
-
     def verified_and_parents(self) -> list[bytes]:
         """The ids of all runs that somebody verified, and of those that are named as the parent of one."""
         query = """
@@ -74,16 +70,6 @@ class Verifications:
         CROSS JOIN record ON record.id = said.run CROSS JOIN lineage ON lineage.n = record.n
         """
         return [row[0] for row in self._reader.rows(query)]
-
-    def verified_with(self, devices: Collection[bytes]) -> list[bytes]:
-        """The ids of all runs that these devices verified, and of theirs that somebody verified."""
-        keys = list(devices)
-        query = f"""
-        SELECT run FROM verification WHERE author IN ({marks(keys)}) UNION
-        SELECT verification.run FROM verification CROSS JOIN record ON record.id = verification.run
-        WHERE record.author IN ({marks(keys)}) ORDER BY 1
-        """  # noqa: S608
-        return [row[0] for row in self._reader.rows(query, *keys)]
 
 
 # A parent that is not about the run's task: the lineage is made up. Whether the run was withdrawn does not matter.
@@ -162,6 +148,11 @@ class Evidence:
             what, shared, condition = "source_digest", row.source_digest, _DISCOVERY
         rows = self._reader.rows(_LIKE.format(what, condition.format("run")), row.task, shared)
         return [LikeRow(*one) for one in rows]
+
+    def with_checkpoint(self, task: bytes, checkpoint: bytes) -> list[LikeRow]:
+        """The runs on a task that left a checkpoint, in no order."""
+        query = _LIKE.format("checkpoint", _CHECKPOINT.format("run"))
+        return [LikeRow(*row) for row in self._reader.read(query, (task, checkpoint))]
 
     def taken_back(self) -> list[tuple[bytes, bytes, int, int]]:
         """The runs that were withdrawn with each commitment to measure them: run; its author, time and number."""

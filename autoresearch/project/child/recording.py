@@ -6,18 +6,16 @@ Whatever order an environment returns its values in, callers see Gymnasium's fiv
 from __future__ import annotations
 
 import inspect
-import itertools
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 from autoresearch.project.child.messages import Figures
+from autoresearch.run.sandbox.capture import curve_of
 
 # An episode is cut after so many steps: a policy may never find the end.
 MOST_EPISODE_STEPS = 100_000
-# Points of a reward curve, as a run record holds.
-CURVE_POINTS = 64
 _OF_REWARDS: dict[str, Callable[[Sequence[float]], float]] = {
     "mean_reward": statistics.fmean,
     "median_reward": statistics.median,
@@ -62,7 +60,7 @@ class Tally:
         return metrics_of(self.rewards, self.steps)
 
     def curve(self) -> list[float]:
-        """Mean rewards over the run in at most ``CURVE_POINTS`` equal parts."""
+        """Mean rewards of equal parts of the run."""
         return curve_of(self.rewards)
 
 
@@ -78,14 +76,6 @@ def metrics_of(rewards: Sequence[float], steps: int) -> dict[str, int | float]:
     if rewards:
         found |= {name: of(rewards) for name, of in _OF_REWARDS.items()}
     return found
-
-
-def curve_of(rewards: Sequence[float]) -> list[float]:
-    """Mean rewards of ``CURVE_POINTS`` equal parts at most."""
-    count = len(rewards)
-    points = min(count, CURVE_POINTS)
-    cuts = [count * point // points for point in range(points + 1)] if points else []
-    return [statistics.fmean(rewards[a:b]) for a, b in itertools.pairwise(cuts)]
 
 
 # An environment gets a seed of as many bits as it takes: Gymnasium's take all, a message has 63, old ones 32.

@@ -18,12 +18,12 @@ import msgspec
 
 from autoresearch.errors import AutoresearchError, CannotRunHere, Refused
 from autoresearch.project.child.messages import Checked, Done, Failed, Figures, Message, Order, encode_line, unmarked
-from autoresearch.project.child.recording import CURVE_POINTS, METRICS
+from autoresearch.project.child.recording import METRICS
 from autoresearch.project.components.trusting import is_fetched
 from autoresearch.project.learned import BEGIN, LEARNED, pack_learned, unpack_learned
 from autoresearch.project.model import Component, Project
 from autoresearch.project.runs.process import Interrupted, RunStopped
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.capture import CURVE_POINTS, Progress
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Limits, Outcome, Talk
 from autoresearch.run.sandbox.layout import Interpreter

@@ -17,12 +17,13 @@ import msgspec
 
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.project.child.messages import ActOrder, Done, Figures, Message, Order, Played, ServeOrder, Serving
-from autoresearch.project.child.recording import FIGURE_SECONDS, curve_of, figures_of, metrics_of
+from autoresearch.project.child.recording import FIGURE_SECONDS, figures_of, metrics_of
 from autoresearch.project.components.trusting import Pythons, foreign_components, refuse_foreign, trusted_components
 from autoresearch.project.model import Project, load_project, with_parameters
 from autoresearch.project.runs.kept import DATA, Run, find_run, head_run, new_run_folder
 from autoresearch.project.runs.process import Child, RunStopped, act, ended, stop_asked
 from autoresearch.project.runs.running import OWN, kept
+from autoresearch.run.sandbox.capture import curve_of
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.services import find_service
 from autoresearch.task.model import episode_seed

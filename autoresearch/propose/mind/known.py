@@ -22,7 +22,7 @@ from autoresearch.log.standing.trials import Trial
 from autoresearch.propose.mind.recall import ended_trials, known_as, past_run
 from autoresearch.propose.mind.reply import Rules
 from autoresearch.propose.program.guard import Names, names_of, static_guard
-from autoresearch.propose.search.effects import Effect, effects
+from autoresearch.propose.search.effects import Comparisons, Effect
 from autoresearch.propose.search.evidence import Candidate, Evidence
 from autoresearch.propose.search.evidence import gather as weigh
 from autoresearch.record.encoding import short_id
@@ -145,7 +145,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
         frontier=tuple(desk.of_candidate(one) for one in evidence.leaders[:FRONTIER]),
         recent=tuple(desk.of_run(trial) for trial in worked[:RECENT]),
         failures=tuple(desk.of_run(trial) for trial in failed[:FAILURES]),
-        effects=tuple(effects(runs, direction=task.metric.direction)[:EFFECTS]),
+        effects=tuple(Comparisons(log, task.digest, me).effects[:EFFECTS]),
         hypotheses=tuple(Said(short_id(note), body.text) for note, body in hypotheses[:NOTES]),
         insights=tuple(_insights(notes, cited)[:NOTES]),
         past=tuple(_past(notes, task)[:NOTES]),
@@ -243,7 +243,7 @@ class _Desk:
             state=trial.state.value,
             status=body.status,
             reason=body.reason,
-            change="" if body.genome else self._new_lines(body),
+            change="" if body.genome and body.base != body.source_digest else self._new_lines(body),
         )
 
     def _new_lines(self, body: Run) -> str:

@@ -13,6 +13,7 @@ from autoresearch.log.standing.trials import Trial, trials
 from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Value
 from autoresearch.propose.program.space import space_of
+from autoresearch.propose.search.effects import Comparisons
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.proposal import LiveClaim, Problem
 from autoresearch.record.encoding import short_id
@@ -40,6 +41,12 @@ def recall(
         except (AutoresearchError, UnicodeDecodeError):
             return None  # not fetched yet, or no text: the proposer does without it
 
+    compared = Comparisons(log, task.digest, me)
+
+    def median_of(setting: str) -> float | None:
+        effect = compared.of(setting)
+        return None if effect is None else effect.median
+
     problem = Problem(
         task=task.digest,
         baseline=task.baseline.decode(),
@@ -48,6 +55,7 @@ def recall(
         floor=task.metric.floor,
         source_of=source_of,
         patches=patches_of(task),
+        median_of=median_of,
     )
     with log.reader.snapshot():
         return problem, [past_run(trial) for trial in ended_trials(log, task, me)], claims(log, task, now_ms, me)
@@ -68,17 +76,24 @@ def known_genome(
 ) -> tuple[dict[str, Value], bytes | None]:
     """The genome of a program that was edited by hand, and the digest of the base that it changes (None: baseline).
 
-    Empty unless the program changes only constants of the task's program, or of the base of its ``parent`` run.
+    It changes the base of its ``parent`` run, else of the task's program, where it changes only settings of that. A
+    program that changes anything else is its own base: its genome are the settings that are read in its text.
     """
     record, patches = log.records.find(parent) if parent is not None else None, patches_of(task)
     before = record.body if record and isinstance(record.body, Run) else None
-    like = before.genome if before else {}
-    if before is not None and before.base is not None:
-        first = log.programs.find(task.digest, before.base, float(task.budget.amount))
+    source: str | None = task.baseline.decode()
+    base = None
+    if before is not None:
+        base = before.base if before.genome else before.source_digest
+        base = None if base == source_digest(task.baseline.decode()) else base
+    if base is not None:
+        first = log.programs.find(task.digest, base, float(task.budget.amount))
         source = None if first is None else text_of(log, blobs, first.first)
-        genome = None if source is None else space_of(source, patches).genome_of(program, like)
-        return (genome, before.base) if genome is not None else ({}, None)
-    return space_of(task.baseline.decode(), patches).genome_of(program, like) or {}, None
+    genome = None if source is None else space_of(source, patches).genome_of(program, before.genome if before else {})
+    if genome is not None:
+        return genome, base if genome else None
+    genome = space_of(program, patches).settings()
+    return genome, source_digest(program) if genome else None
 
 
 def text_of(log: Log, blobs: BlobStore, run: bytes) -> str | None:

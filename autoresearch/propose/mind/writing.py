@@ -18,7 +18,7 @@ from autoresearch.propose.search.effects import Effect
 from autoresearch.task.loading import MANIFEST, replace_file
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone
-from autoresearch.text import MAXIMIZE
+from autoresearch.text import MAXIMIZE, failures
 
 # The brief and the answer format fit into this, whatever the task.
 LEAST_BYTES = 4096
@@ -133,8 +133,9 @@ def _sections(known: Known, task: Task) -> list[_Section]:
         ),
         _Section(
             "Effects",
-            "Over pairs of a run and its parent: mean change of the value when a constant is raised or a +patch is "
-            "added, its 95 % interval, in how many pairs it helped. The surest help is first.",
+            "Over pairs of a run and its parent: median change of the value when a constant is raised or a +patch is "
+            "added, its 95 % interval, in how many pairs it helped. Then how many runs failed, if any. "
+            "The surest help is first.",
             [_effect_row(one) for one in known.effects],
         ),
         _Section("Latest runs", f"id, value, {change} The newest is first.", [_run_row(one) for one in known.recent]),
@@ -188,8 +189,13 @@ def _failure_row(one: Attempt) -> str:
 
 
 def _effect_row(one: Effect) -> str:
-    interval = "one pair" if one.pairs < 2 else f"[{one.low:+.4g}, {one.high:+.4g}]"
-    return f"{plain_line(one.parameter, 64)}  {one.mean:+.4g}  {interval}  {one.better} of {one.pairs}"
+    name = plain_line(one.parameter, 64)
+    failed = failures(one.raised, one.raised_failed, one.lowered, one.lowered_failed)
+    if one.median is None:
+        return f"{name}  {failed}"
+    interval = "too few pairs" if one.low is None or one.high is None else f"[{one.low:+.4g}, {one.high:+.4g}]"
+    helped = f"{name}  {one.median:+.4g}  {interval}  {one.better} of {one.pairs}"
+    return f"{helped}  {failed}" if failed else helped
 
 
 def _insight_row(one: Said) -> str:

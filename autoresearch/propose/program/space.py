@@ -20,7 +20,7 @@ from itertools import pairwise
 from autoresearch.propose.program.edits import EditError, constants, python_files, set_constants
 from autoresearch.propose.program.known_names import divisions
 from autoresearch.propose.program.patches import NO_PATCHES, Patches
-from autoresearch.propose.program.ranges import Constant, Draws, Range, Value
+from autoresearch.propose.program.ranges import LARGEST, Constant, Draws, Range, Value
 from autoresearch.task.program import source_digest
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
@@ -293,6 +293,14 @@ class Space:
     def allows(self, genome: Mapping[str, Value]) -> bool:
         """Whether the program's own assertions hold for this genome."""
         return holds(self.conditions, {**self.constants, **genome})
+
+    def settings(self) -> Genome:
+        """The values that the base source has, without those that no record can hold."""
+        return {
+            name: value
+            for name, value in self.default().items()
+            if (value.isprintable() if isinstance(value, str) else abs(value) < LARGEST)
+        }
 
     def genome_of(self, program: str, like: Mapping[str, Value]) -> Genome | None:
         """The genome of a program that changes constants of the base alone; None when it changes anything else.

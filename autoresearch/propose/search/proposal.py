@@ -151,6 +151,8 @@ class Problem:
     """The source of a run by its id, or None when it is not at hand."""
     patches: Patches = NO_PATCHES
     """The structural changes that the task's folder offers."""
+    median_of: Callable[[str], float | None] = lambda _name: None
+    """What raising a setting did in the median of pairs, where any are known."""
 
 
 @dataclass(frozen=True, slots=True)

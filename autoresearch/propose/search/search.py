@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.ranges import Draws, Value
 from autoresearch.propose.program.space import Genome, Space, space_of
-from autoresearch.propose.search.effects import effects
 from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun, gather
 from autoresearch.propose.search.moves import Move, Sample, Settings, next_move
 from autoresearch.propose.search.proposal import (
@@ -81,8 +80,8 @@ def samples(ground: Base, evidence: Evidence, baseline: bytes) -> tuple[list[Sam
         base = base_of(candidate, baseline)
         own = base == ground.base
         itself = candidate.source_digest == (ground.base or baseline)
-        if not own and not candidate.first.genome:
-            continue
+        if not own and (not candidate.first.genome or base == candidate.source_digest):
+            continue  # it changes no setting of another base that a score could be credited to
         genome = ground.space.default() if itself else ground.space.read(candidate.first.genome)
         shift = 0.0 if own or ground.base not in best else best[ground.base] - best.get(base, 0.0)
         weight = 1.0 if own else FOREIGN_WEIGHT
@@ -287,11 +286,12 @@ def _gains(state: _State, change: Mapping[str, Sequence[Value]]) -> dict[str, fl
     """What each of these changes gained in pairs of a run and its parent; empty for a single change."""
     if len(change) < 2:
         return {}
-    seen = {effect.parameter: effect.mean for effect in effects(state.runs, direction=state.problem.direction)}
     gains = {}
     for name, (old, new) in change.items():
-        if name in seen and isinstance(old, int | float) and isinstance(new, int | float):
-            gains[name] = -state.sign * seen[name] * (1.0 if new > old else -1.0)
+        if isinstance(old, int | float) and isinstance(new, int | float):
+            median = state.problem.median_of(name)
+            if median is not None:
+                gains[name] = -state.sign * median * (1.0 if new > old else -1.0)
     return gains
 
 
@@ -326,7 +326,7 @@ def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
         genome = space.default() if itself else space.read(run.genome)
         source, base = space.build(genome), state.ground.base
     if source is None or not is_source(source, candidate.source_digest):
-        source, genome, base = state.problem.source_of(run.id), {}, None
+        source, genome, base = state.problem.source_of(run.id), dict(run.genome), run.base
     if source is None or not is_source(source, candidate.source_digest):
         return None
     held = {number for digest, number in state.taken if digest == candidate.source_digest}

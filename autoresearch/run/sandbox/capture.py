@@ -1,12 +1,16 @@
-"""What a run says and leaves: the capped log, the capped checkpoint file, the result channel.
+"""What a run says and leaves: the capped log, the capped checkpoint file, the result channel, the training curve.
 
 The channel has JSON lines from a program that nobody trusts. Nothing it writes raises.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
+import re
+import statistics
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -104,6 +108,54 @@ class ResultChannel:
         else:
             self.results += 1
             self.result = self.result or event
+
+
+# A number behind the word loss, or another name, and what a line says of its progress.
+_NUMBERED = (
+    r"(?<![a-z0-9])(?P<name>(?:[a-z]+[_/ -])?(?:{}))[\"']?\s{{0,8}}[:= ]\s{{0,8}}"
+    r"(?P<value>[-+]?\d{{1,40}}(?:\.\d{{0,40}})?(?:e[-+]?\d{{1,3}})?)"
+)
+_LOSS = re.compile(_NUMBERED.format("loss"))
+_PROGRESS = re.compile(
+    r"(?<![a-z])(?:step|iter|iteration|epoch|round|batch|episode|generation)s?[\"']?\s{0,8}[:=# ]?\s{0,8}\d"
+)
+_NOT_TRAINING = ("val", "valid", "validation", "test", "eval", "best", "min", "final", "dev")
+# Longer lines are no lines of a training, and larger numbers no losses.
+_LINE_CHARACTERS, _LARGEST = 1000, 1e15
+
+
+def printed_curve(text: str, metric: str = "") -> list[float]:
+    """The training curve in what a program printed; empty without one.
+
+    These are the numbers behind ``loss`` in lines such as ``step 10 loss 2.31`` or ``{"epoch": 3, "train_loss": 0.4}``.
+    Where there are none, those behind the name of the task's metric, in lines that name a step.
+    """
+    lines = [line.lower() for line in re.split(r"[\r\n]+", text) if len(line) <= _LINE_CHARACTERS]
+    losses = _numbers(lines, _LOSS, _NOT_TRAINING)
+    if len(losses) < 2 and metric:
+        named = re.compile(_NUMBERED.format(re.escape(metric.lower())))
+        losses = _numbers((line for line in lines if _PROGRESS.search(line)), named, ("best", "final"))
+    return [float(f"{point:.6g}") for point in curve_of(losses)] if len(losses) > 1 else []
+
+
+def _numbers(lines: Iterable[str], pattern: re.Pattern[str], without: Collection[str]) -> list[float]:
+    """The first number of each line that follows a name, unless a word ``without`` stands before that."""
+    found: list[float] = []
+    for line in lines:
+        for match in pattern.finditer(line):
+            if re.split(r"[_/ -]", match["name"])[0] not in without:
+                number = float(match["value"])
+                found += [number] if abs(number) < _LARGEST else []
+                break
+    return found
+
+
+def curve_of(numbers: Sequence[float]) -> list[float]:
+    """The means of ``CURVE_POINTS`` equal parts at most."""
+    count = len(numbers)
+    points = min(count, CURVE_POINTS)
+    cuts = [count * point // points for point in range(points + 1)] if points else []
+    return [statistics.fmean(numbers[a:b]) for a, b in itertools.pairwise(cuts)]
 
 
 CHECKPOINT_NAME = "checkpoint.safetensors"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from autoresearch.errors import AutoresearchError, Refused, UsageError
-from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress
+from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress, printed_curve
 from autoresearch.run.sandbox.job import Job, Level, Outcome, Used
 from autoresearch.run.sandbox.process import Ending, StartError, started
 from autoresearch.run.sandbox.supervise import Stop, Watch, drain, failure, judge_result, over_processor_time, supervise
@@ -105,6 +105,7 @@ def _failed_start(watch: Watch) -> Stop | None:
 def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, duration_ms: int) -> Outcome:
     job, result = watch.job, watch.channel.result
     metrics: Mapping[str, int | float] = result.metrics if result else {}
+    log = watch.log.contents()
     value = result.value if result else None
     if stop is None:
         failed = failure(ending.exit_status, watch.log.tail())
@@ -112,7 +113,7 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
             channel, wants_value = watch.channel, job.metric_source == "harness"
             stop = judge_result(result, channel.results, channel.complaint, failed, wants_value=wants_value)
         elif failed is None:
-            stop, metrics, value = _printed(job, watch.log.contents())
+            stop, metrics, value = _printed(job, log)
         else:
             stop = failed
     is_ok = stop.status is RunStatus.OK
@@ -122,8 +123,8 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
         reason=stop.reason,
         value=value if is_ok and job.metric_source != "referee" else None,
         metrics=dict(metrics),
-        curve=list(result.curve) if result else [],
-        log=watch.log.contents(),
+        curve=list(result.curve if result else []) or printed_curve(log.decode(errors="replace"), job.metric_name),
+        log=log,
         checkpoint=watch.checkpoint.finish(keep=is_ok) if watch.checkpoint else None,
         duration_ms=duration_ms,
         sandbox=int(level),

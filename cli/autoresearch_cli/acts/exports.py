@@ -270,7 +270,7 @@ def _progress(desk: Desk, gathered: _Gathered) -> ProgressContent:
         newest=runs_answer(log, blobs, task, query.newest()).runs,
         best=gathered.best,
         best_row=steps[-1].row if steps else None,
-        runners=runners_answer(log, blobs, task).runners,
+        runners=runners_answer(log, task).runners,
     )
 
 

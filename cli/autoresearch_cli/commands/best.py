@@ -163,7 +163,7 @@ def effects(*, task: Task = "", json: Json = False) -> None:
     epilog=examples(
         ("autoresearch network credit", "all participants, the most verified compute first"),
         ("autoresearch network credit me", "this participant, each fact with its records"),
-        ("autoresearch network credit 3fa9 --json", "one participant for a program, with all record ids"),
+        ("autoresearch network credit 3fa9 --json", "one participant for a program, with the newest record ids"),
         see="top, show, run evidence, node id",
     ),
 )

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 
 from autoresearch.ask.people.participants import EvidenceAnswer
 from autoresearch.face.columns.column import person, persons, short
-from autoresearch.face.columns.people import consequence, credit_columns, improvements, step_columns
-from autoresearch.log.standing.answers import CreditAnswer, CreditView, MarkView
+from autoresearch.face.columns.people import consequence, credit_columns, improvements, step_columns, verifications
+from autoresearch.log.standing.answers import CreditAnswer, CreditView, MarkView, RecordsView
 from autoresearch.text import counted, duration, moment
 from autoresearch.words import BOARD_SECTION_SENTENCES, MARK_SENTENCES, BoardSection, EvidenceKind, Mark
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_line, print_list, print_text
 
-# So many records are named on a line; a program gets all with --json.
+# So many records are named on a line; a program gets up to 100 with --json.
 SHOWN_RECORDS = 6
 
 
@@ -41,7 +41,6 @@ def print_participant(answer: CreditAnswer) -> None:
 
 def _lines(row: CreditView, answer: CreditAnswer) -> list[tuple[str, str]]:
     """Every fact of one participant; nothing where there is nothing."""
-    checks = row.passes + row.fails + row.replications
     known = [
         ("known as", persons(row.known_as)),
         ("participant", f"{row.participant}{'' if row.attested or not answer.trust else ', unattested'}"),
@@ -54,7 +53,7 @@ def _lines(row: CreditView, answer: CreditAnswer) -> list[tuple[str, str]]:
         ("refuted", _records(row.refuted)),
         ("compute", _compute(row)),
         ("implausible", _records(row.implausible)),
-        ("verifications", _checks(row) if checks else ""),
+        ("verifications", _checks(row)),
         ("passes", _records(row.passes)),
         ("fails", _records(row.fails)),
         ("replications", _records(row.replications)),
@@ -80,15 +79,16 @@ def _compute(row: CreditView) -> str:
 
 
 def _checks(row: CreditView) -> str:
-    return f"{len(row.passes + row.fails + row.replications)} that count, {duration(row.verifying_ms)}"
+    checks = verifications(row)
+    return f"{checks} that count, {duration(row.verifying_ms)}" if checks else ""
 
 
-def _records(ids: list[str]) -> str:
+def _records(records: RecordsView) -> str:
     """How many records, and the newest of them."""
-    if not ids:
+    if not records.count:
         return ""
-    newest = [short(text) for text in ids[: -SHOWN_RECORDS - 1 : -1]]
-    return f"{len(ids)}: {' '.join(newest)}{' …' if len(ids) > SHOWN_RECORDS else ''}"
+    newest = [short(text) for text in records.newest[:SHOWN_RECORDS]]
+    return f"{records.count}: {' '.join(newest)}{' …' if records.count > len(newest) else ''}"
 
 
 def print_evidence(answer: EvidenceAnswer, *, now_ms: int) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from autoresearch.ask.runs.telling import because, changes, headline, is_jump
 from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Range
-from autoresearch.propose.search.effects import Seen
+from autoresearch.propose.search.effects import Effect
 from autoresearch.task.loading import shipped_task
 from autoresearch.text import is_harmful
 from tests.nasty import NASTY
@@ -18,6 +18,10 @@ LOG, FLOAT, INT = Range("log", 1e-4, 1.0), Range("float", 0.0, 1.0), Range("int"
 SIZES, WORDS = Range("one of", choices=(32, 64, 128)), Range("one of", choices=("relu", "gelu"))
 PATCHES = patches_of(shipped_task())
 RANGES = {"LR": LOG, "WEIGHT_DECAY": LOG, "DROPOUT": FLOAT, "DEPTH": INT, "WIDTH": SIZES, "ACTIVATION": WORDS}
+
+
+def effect(pairs, better, worse, median, failed=0):
+    return Effect("", pairs, better, worse, median, None, None, pairs, 0, failed, failed)
 
 
 def told(before, after, seen=None):
@@ -54,9 +58,9 @@ def test_without_evidence_parts_come_first_and_then_what_moved_the_farthest():
 
 def test_a_change_that_did_much_in_earlier_pairs_comes_first_but_not_after_two_pairs():
     before, after = {"LR": 0.01, "+muon": False}, {"LR": 0.1, "+muon": True}
-    seen = {"LR": Seen(9, 7, 2, -0.3), "+muon": Seen(2, 2, 0, -5.0)}
+    seen = {"LR": effect(9, 7, 2, -0.3), "+muon": effect(2, 2, 0, -5.0)}
     assert told(before, after, seen) == ["LR ×10", "+muon"]
-    assert told(before, after, {"LR": seen["LR"], "+muon": Seen(3, 3, 0, -5.0)}) == ["+muon", "LR ×10"]
+    assert told(before, after, {"LR": seen["LR"], "+muon": effect(3, 3, 0, -5.0)}) == ["+muon", "LR ×10"]
 
 
 def test_a_change_has_its_values_its_places_and_what_a_part_is():
@@ -111,13 +115,13 @@ def reason(before, after, seen, **given):
 
 
 def test_reasons_are_the_idea_of_a_part_else_the_record_of_a_setting():
-    seen = {"LR": Seen(12, 9, 2, -0.1), "DEPTH": Seen(4, 1, 3, 0.1), "+odd": Seen(3, 0, 3, 0.1)}
+    seen = {"LR": effect(12, 9, 2, -0.1), "DEPTH": effect(4, 1, 3, 0.1, failed=2), "+odd": effect(3, 0, 3, 0.1)}
     muon = "Muon for the matrices of the blocks: steps that are orthogonal move all directions of a matrix alike"
     assert reason({"+muon": False, "LR": 0.1}, {"+muon": True, "LR": 0.2}, seen).startswith(muon)
     assert reason({"LR": 0.1}, {"LR": 0.2}, seen) == "Raising LR helped in 9 of 12 earlier comparisons."
     assert reason({"LR": 0.2}, {"LR": 0.1}, seen) == "Lowering LR helped in 2 of 12 earlier comparisons."
     both = reason({"LR": 0.2, "DEPTH": 4}, {"LR": 0.1, "DEPTH": 3}, seen)
-    assert both == "Lowering DEPTH helped in 3 of 4 earlier comparisons."
+    assert both == "Lowering DEPTH helped in 3 of 4 earlier comparisons and failed in 2 more."
     assert reason({"+odd": True}, {"+odd": False}, seen) == "Dropping odd helped in 3 of 3 earlier comparisons."
     assert reason({"DROPOUT": 0.1}, {"DROPOUT": 0.2}, seen) == "Nothing like it was compared before."
     assert reason({"ACTIVATION": "a"}, {"ACTIVATION": "b"}, seen) == "Nothing like it was compared before."
@@ -141,8 +145,8 @@ scalars = st.one_of(
     st.just(NASTY),
 )
 genomes = st.dictionaries(names, scalars, max_size=9)
-numbers = st.floats(allow_nan=True, allow_infinity=True)
-seens = st.dictionaries(names, st.builds(Seen, st.integers(1, 9), st.just(1), st.just(1), numbers), max_size=5)
+numbers = st.floats(allow_nan=False, allow_infinity=False) | st.none()
+seens = st.dictionaries(names, st.builds(effect, st.integers(1, 9), st.just(1), st.just(1), numbers), max_size=5)
 
 
 @given(genomes, genomes, seens, st.integers(0, 2), st.booleans(), st.booleans(), st.text(max_size=200))

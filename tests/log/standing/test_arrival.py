@@ -21,7 +21,7 @@ from autoresearch.log.standing.verification import judgement
 from autoresearch.record.kinds import Run
 from autoresearch.trust.keys import KeyPair
 from tests.log.standing.stories import HOUR_MS, STORIES, told
-from tests.log.standing.village import ANN, BEN, TRUST, Village
+from tests.log.standing.village import ANN, BEN, TRUST, Village, settled
 from tests.record.making import NETWORK, pairs
 
 
@@ -56,13 +56,13 @@ def job_of(who: KeyPair, log: Log, task: bytes, now_ms: int):
 def test_whatever_arrives_first_the_same_is_seen(tmp_path_factory, story, order: random.Random) -> None:
     village = told(Village.at(tmp_path_factory.mktemp("log")), story)
     now_ms, batch = village.now_ms + HOUR_MS, pairs(village.log.records.newest(limit=1000))
-    last = seen(village.log, village.task)
+    last = seen(settled(village.log), village.task)
     village.log.close()
     order.shuffle(batch)
     with Log.open(tmp_path_factory.mktemp("log") / "log.sqlite", NETWORK, trust=TRUST) as log:
         for start in range(0, len(batch), 6):
             log.writer.ingest(batch[start : start + 6], now_ms=now_ms)
-            between, job = seen(log, village.task), job_of(BEN, log, village.task, now_ms)
+            between, job = seen(settled(log), village.task), job_of(BEN, log, village.task, now_ms)
             with Log.open(log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
                 assert seen(fresh, village.task) == between
                 assert job_of(BEN, fresh, village.task, now_ms) == job  # it depends on what was heard first

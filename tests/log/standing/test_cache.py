@@ -20,10 +20,10 @@ from autoresearch.log.standing.precedence import copies, same_models
 from autoresearch.log.standing.queries import board, leaderboard, statistics
 from autoresearch.log.standing.ranking import vouched
 from autoresearch.log.standing.verification import judgement
-from autoresearch.propose.search.effects import comparisons
+from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Note, Run, Withdrawal
 from autoresearch.trust.roster import Trust
-from tests.log.standing.village import ANN, BEN, CEM, DOT, Village
+from tests.log.standing.village import ANN, BEN, CEM, DOT, Village, settled
 from tests.log.standing.village import TRUST as VILLAGERS
 from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
 from tests.record.making import NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed
@@ -47,7 +47,7 @@ def seen(log: Log):
     verified.append(contenders(log, digest_of(), here, limit=5, each=2))
     tracks = track_records(log)
     assert all(track_record(log, voter) == found for voter, found in tracks.items())
-    compared = comparisons(log, digest_of(), me=DEVICES[1].public)
+    compared = Comparisons(log, digest_of(), DEVICES[1].public).effects
     return words, numbers, voters, ranked, verified, tracks, same_models(log), sorted(copies(log)), compared
 
 
@@ -59,18 +59,19 @@ def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.sqlite"
         with Log.open(path, SMALL, trust=TRUST) as log:
-            seen(log)
+            seen(settled(log))
             for record in mixed:
                 log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10)
                 if dice.random() < 0.1:  # another trust list makes all results anew
                     log.trust = dice.choice(TRUSTS)
+                settled(log)
                 with Log.open(path, SMALL, trust=log.trust, read_only=True) as fresh:
                     assert seen(log) == seen(fresh)
             log.trust = TRUST
-            last = seen(log)
+            last = seen(settled(log))
         with Log.open(Path(folder) / "other.sqlite", SMALL, trust=TRUST) as other:
             other.writer.ingest(pairs(made), now_ms=NOW_MS + 10)
-            assert seen(other) == last
+            assert seen(settled(other)) == last
 
 
 def test_who_ran_a_program_first_is_seen_when_the_earlier_run_arrives_later(tmp_path) -> None:

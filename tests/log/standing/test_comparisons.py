@@ -5,11 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
-from autoresearch.propose.search.effects import comparisons
+from autoresearch.log.tables.pairs import PAIRS_MOST
+from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Withdrawal
 from autoresearch.trust.roster import Trust
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, STRANGER, Village
@@ -19,8 +21,8 @@ BASE = {"LR": 0.1, "+muon": False}
 
 
 def told(village: Village, **asked) -> dict[str, tuple[int, int, float]]:
-    found = comparisons(village.log, village.task, **asked)
-    return {effect.parameter: (effect.pairs, effect.better, round(effect.mean, 6)) for effect in found.effects}
+    found = Comparisons(village.log, village.task, **asked).effects
+    return {one.parameter: (one.pairs, one.better, one.median and round(one.median, 6)) for one in found}
 
 
 def test_pairs_of_a_run_and_its_parent_are_counted_as_they_come(village: Village):
@@ -34,14 +36,46 @@ def test_pairs_of_a_run_and_its_parent_are_counted_as_they_come(village: Village
     assert told(village) == {"+muon": (2, 2, -0.25), "LR": (1, 0, 0.1)}
 
 
+def test_failures_are_counted_apart_and_one_explosion_moves_nothing(village: Village):
+    first = village.run(1.9, "first", genome=BASE)
+    for number, value in enumerate((1.8, 1.7, 1.85, 738.9, None, None)):
+        rate = BASE | {"LR": 0.2 + number}
+        status = "ok" if value else "diverged"
+        village.run(value, f"{number}", parent=first, genome=rate, status=status)
+    village.run(None, "stopped", parent=first, genome=BASE | {"LR": 9.0}, status="cancelled")
+    village.run(None, "other budget", parent=first, genome=BASE | {"LR": 9.5}, status="diverged", budget=1e11)
+    (rate,) = Comparisons(village.log, village.task).effects
+    assert (rate.pairs, rate.better, rate.raised, rate.raised_failed, rate.lowered) == (4, 3, 6, 2, 0)
+    assert rate.median == pytest.approx(-0.075)
+
+
+def test_pairs_that_differ_in_much_or_in_the_program_too_say_nothing(village: Village):
+    four = {"A": 1, "B": 1, "C": 1, "D": 1}
+    first = village.run(1.9, "first", genome=four)
+    village.run(1.5, "three", parent=first, genome=four | {"A": 2, "B": 2, "C": 2})
+    assert set(told(village)) == {"A", "B", "C"}
+    village.run(1.1, "all", parent=first, genome=dict.fromkeys(four, 3))
+    village.run(1.1, "by hand", parent=first, genome=four | {"A": 2}, base=b"b" * 32)
+    village.run(1.1, "copied words", parent=first, genome=four | {"A": "two"})
+    assert {name: pairs for name, (pairs, *_) in told(village).items()} == {"A": 1, "B": 1, "C": 1}
+
+
+def test_the_newest_200_pairs_count(village: Village):
+    first = village.run(1.9, "first", genome=BASE)
+    for number in range(PAIRS_MOST + 3):
+        village.run(2.5 if number < 3 else 1.5, f"{number}", parent=first, genome=BASE | {"LR": 1.0 + number})
+    assert told(village) == {"LR": (PAIRS_MOST, PAIRS_MOST, -0.4)}
+
+
 def test_earlier_pairs_are_those_of_older_runs(village: Village):
     first = village.run(1.9, "first", genome=BASE)
     runs = [village.run(1.9 - n / 10, f"{n}", parent=first, genome=BASE | {"LR": 0.2 + n}) for n in range(4)]
-    found = comparisons(village.log, village.task)
-    assert found.before("LR", runs[0].time) is None
-    assert found.before("LR", runs[2].time)[:3] == (2, 1, 0)
-    assert found.before("LR", None)[:3] == (4, 3, 0)
-    assert found.before("DEPTH", None) is None
+    found = Comparisons(village.log, village.task)
+    assert found.of("LR", runs[0].time) is None
+    earlier, all_of_them = found.of("LR", runs[2].time), found.of("LR")
+    assert (earlier.pairs, earlier.better, earlier.worse) == (2, 1, 0)
+    assert (all_of_them.pairs, all_of_them.better, all_of_them.worse) == (4, 3, 0)
+    assert found.of("DEPTH") is None
 
 
 def test_a_refuted_run_says_nothing_and_a_stranger_s_only_to_itself(village: Village):
@@ -89,9 +123,9 @@ def test_the_order_of_arrival_is_no_matter(made):
             for who in (*turns, *(one for one in order for _ in left[one.public])):
                 if left[who.public]:
                     log.writer.ingest(pairs([left[who.public].pop(0)]), now_ms=NOW_MS + 1000)
-                    comparisons(log, digest_of())
-            piece = comparisons(log, digest_of())
+                    assert Comparisons(log, digest_of()).effects is not None
+            piece = Comparisons(log, digest_of()).effects
         with Log.open(Path(folder) / "whole.sqlite", NETWORK, trust=Trust()) as log:
             everything = [record for records in streams.values() for record in records]
             log.writer.ingest(pairs(everything), now_ms=NOW_MS + 1000)
-            assert comparisons(log, digest_of()) == piece
+            assert Comparisons(log, digest_of()).effects == piece

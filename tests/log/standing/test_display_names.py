@@ -16,7 +16,7 @@ from autoresearch.record.kinds import Identity
 from autoresearch.text import NAME_CHARACTERS, plain_name
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.roster import Trust
-from tests.log.standing.village import ANN, BEN, ROOTS, STRANGER, Village
+from tests.log.standing.village import ANN, BEN, ROOTS, STRANGER, Village, settled
 from tests.record.making import NETWORK, key
 
 
@@ -57,7 +57,7 @@ def test_the_board_and_the_credit_call_a_participant_alike(village: Village) -> 
     row = next(
         row for row in board(village.log, village.task, trust_context(village.log), limit=5) if row.title == "good"
     )
-    account = next(account for account in credit(village.log) if account.known_as == [row.participant])
+    account = next(account for account in credit(settled(village.log)) if account.known_as == [row.participant])
     assert account.keys == [row.participant.key]
     assert row.author == ANN.public.hex()
 

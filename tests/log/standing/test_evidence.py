@@ -9,7 +9,7 @@ from autoresearch.log.standing.credit import all_evidence, evaluations, evidence
 from autoresearch.record.kinds import Merge, Verification, Withdrawal
 from autoresearch.record.record import Record
 from autoresearch.words import CONSEQUENCE_SENTENCES, EVIDENCE_SENTENCES, Consequence, EvidenceKind
-from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, ROOTS, STRANGER, Village
+from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, ROOTS, STRANGER, Village, settled
 from tests.record.making import DEFINITION, NETWORK, pairs, run_body, sealed, task_body
 
 
@@ -23,12 +23,12 @@ def fork(village: Village, *, of: Record) -> Record:
 
 
 def found(village: Village) -> list[tuple[EvidenceKind, Consequence, set[bytes]]]:
-    return [(one.kind, one.follows, set(one.records)) for one in all_evidence(village.log)]
+    return [(one.kind, one.follows, set(one.records)) for one in all_evidence(settled(village.log))]
 
 
 def test_where_nobody_cheated_nothing_is_proved(village: Village) -> None:
     village.confirm(village.run(1.22, "steady", by=ANN), 2.0, 1.22)
-    assert all_evidence(village.log) == []
+    assert all_evidence(settled(village.log)) == []
 
 
 def test_every_kind_is_found_with_its_records_the_newest_first(village: Village) -> None:
@@ -47,7 +47,7 @@ def test_every_kind_is_found_with_its_records_the_newest_first(village: Village)
         (EvidenceKind.VALUE, Consequence.REFUTED, {false.id, *(record.id for record in against)}),
     ]
     assert against[-1].id in evaluations(village.log, false)
-    banned = evidence_with(village.log, EvidenceKind.SEED, lucky.id)
+    banned = evidence_with(settled(village.log), EvidenceKind.SEED, lucky.id)
     assert banned is not None
     assert (banned.device, banned.until_ms) == (ANN.public, lucky.time + NETWORK.verify_ban_ms)
 
@@ -57,7 +57,7 @@ def test_a_verifier_that_chose_its_seeds_is_among_them(village: Village) -> None
     proof = ecvrf.prove(bytes(BEN.key), question(run.id, REPLICATE, 0))
     body = Verification(run=run.id, stage=REPLICATE, verdict="pass", proof=proof, seeds=[1, 2])
     record = village.append(BEN, "verification", body, [run.id])
-    assert [(p.kind, p.device, p.records) for p in all_evidence(village.log)] == [
+    assert [(p.kind, p.device, p.records) for p in all_evidence(settled(village.log))] == [
         (EvidenceKind.SEED, BEN.public, (record.id,))
     ]
 

@@ -22,7 +22,7 @@ from autoresearch.record.kinds import BlobRef, Claim, Identity, Merge, Withdrawa
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
 from autoresearch.words import Mark, RunState
-from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, STRANGER, TRUST, Village
+from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, STRANGER, TRUST, Village, settled
 from tests.record.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
 
 HOUR_MS = 3_600_000
@@ -38,7 +38,7 @@ def village(village):
 def marks(village: Village, who: KeyPair) -> list[tuple[Mark, bytes]]:
     """The marks of a participant, each with the record that it earned it with."""
     root = ROOTS[PEOPLE.index(who)].public
-    return [(marked.mark, marked.record) for marked in track_record(village.log, root).marks]
+    return [(marked.mark, marked.record) for marked in track_record(settled(village.log), root).marks]
 
 
 def claim(village: Village, who: KeyPair, name: str) -> Record:
@@ -310,14 +310,15 @@ def test_whatever_arrives_first_the_same_was_there_first(tmp_path_factory, writt
             )
         )
     now_ms, batch = village.now_ms + HOUR_MS, pairs(village.log.records.newest(limit=1000))
-    seen = everything(village.log, village.task)
+    seen = everything(settled(village.log), village.task)
     village.log.close()
     order.shuffle(batch)
     with Log.open(tmp_path_factory.mktemp("log") / "log.sqlite", NETWORK, trust=TRUST) as log:
         for start in range(0, len(batch), 5):  # links come before what they name
             log.writer.ingest(batch[start : start + 5], now_ms=now_ms)
-            everything(log, village.task)
+            everything(settled(log), village.task)
         assert everything(log, village.task) == seen
         log.writer.rebuild()
+        settled(log)
     with Log.open(log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
         assert everything(fresh, village.task) == seen

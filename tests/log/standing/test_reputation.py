@@ -15,6 +15,7 @@ from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import BlobRef, Claim, Identity, Withdrawal
 from autoresearch.words import MARK_SENTENCES, Mark, RunState
 from tests.log.standing.test_verification_state import AUTHOR, OTHERS, ROOTS, TRUST, Story
+from tests.log.standing.village import settled
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, key, run_body, sealed, task_body
 
 
@@ -33,10 +34,10 @@ def test_who_was_right_counts_up_and_nobody_is_marked(story: Story) -> None:
         story.evaluate(who, 1.2)
     for who in OTHERS[:2]:
         story.replicate(who, [1.5, 1.5], [1.2, 1.2])
-    author = track_record(story.log, voter(AUTHOR))
+    author = track_record(settled(story.log), voter(AUTHOR))
     assert (author.consecutive_valid, author.confirmed, author.refuted) == (1, 1, 0)
-    assert [track_record(story.log, voter(who)).consecutive_valid for who in OTHERS[:4]] == [2, 2, 1, 0]
-    assert not any(found.marks for found in track_records(story.log).values())
+    assert [track_record(settled(story.log), voter(who)).consecutive_valid for who in OTHERS[:4]] == [2, 2, 1, 0]
+    assert not any(found.marks for found in track_records(settled(story.log)).values())
 
 
 def test_who_came_to_the_number_of_a_run_that_is_no_better_was_right_and_its_author_not_wrong(story: Story) -> None:
@@ -45,8 +46,8 @@ def test_who_came_to_the_number_of_a_run_that_is_no_better_was_right_and_its_aut
     for who in OTHERS[:4]:
         story.replicate(who, [1.5, 1.51], [1.5, 1.51])
     assert story.state is RunState.NOT_REPLICATED
-    assert [track_record(story.log, voter(who)).consecutive_valid for who in OTHERS[:4]] == [2, 2, 2, 1]
-    author = track_record(story.log, voter(AUTHOR))
+    assert [track_record(settled(story.log), voter(who)).consecutive_valid for who in OTHERS[:4]] == [2, 2, 2, 1]
+    author = track_record(settled(story.log), voter(AUTHOR))
     assert (author.consecutive_valid, author.refuted, author.marks) == (0, 0, ())
 
 
@@ -54,15 +55,15 @@ def test_a_refuted_run_marks_its_author_and_who_passed_it(story: Story) -> None:
     stamp = story.evaluate(OTHERS[0], 1.2)
     against = [story.evaluate(OTHERS[1], 1.5)]
     against += [story.evaluate(who, 1.5, number=1) for who in OTHERS[2:5]]
-    author = track_record(story.log, voter(AUTHOR))
+    author = track_record(settled(story.log), voter(AUTHOR))
     assert [(found.mark, found.record) for found in author.marks] == [(Mark.FABRICATOR, story.run.id)]
     assert set(author.marks[0].evidence) == {record.id for record in against}
-    passed = track_record(story.log, voter(OTHERS[0]))
+    passed = track_record(settled(story.log), voter(OTHERS[0]))
     assert [(found.mark, found.record) for found in passed.marks] == [(Mark.RUBBER_STAMP, stamp.id)]
     story.append(OTHERS[0], "withdrawal", Withdrawal(), links=[stamp.id])
-    assert track_record(story.log, voter(OTHERS[0])) == passed, "what one verified can't be made unsaid"
+    assert track_record(settled(story.log), voter(OTHERS[0])) == passed, "what one verified can't be made unsaid"
     assert (passed.consecutive_valid, passed.overruled) == (0, 1)
-    assert all(track_record(story.log, voter(who)).upheld == 1 for who in OTHERS[1:5])
+    assert all(track_record(settled(story.log), voter(who)).upheld == 1 for who in OTHERS[1:5])
 
 
 def test_a_chosen_seed_bans_its_author_from_then_on_and_takes_nothing_back(story: Story) -> None:
@@ -81,7 +82,7 @@ def test_a_chosen_seed_bans_its_author_from_then_on_and_takes_nothing_back(story
     assert judgement(story.log, story.run.id).state is RunState.PROVISIONAL
     late = story.replicate(OTHERS[0], [1.5, 1.5], [1.2, 1.2])
     assert late.id not in [record.id for record, report in counted_reports(story.log, story.run) if report.attested]
-    found = track_record(story.log, voter(OTHERS[0]))
+    found = track_record(settled(story.log), voter(OTHERS[0]))
     assert [(mark.mark, mark.record) for mark in found.marks] == [(Mark.FRAUD, cheat.id)]
     assert found.banned_until_ms == cheat.time + NETWORK.verify_ban_ms
     story.now_ms = found.banned_until_ms
@@ -93,7 +94,7 @@ def test_a_chosen_seed_bans_its_author_from_then_on_and_takes_nothing_back(story
 def test_a_withdrawn_fraud_stays_a_fraud(story: Story) -> None:
     cheat = story.append(OTHERS[0], "run", run_body(0.5, source=b"lucky", seed=7))
     story.append(OTHERS[0], "withdrawal", Withdrawal(), links=[cheat.id])
-    assert [mark.mark for mark in track_record(story.log, voter(OTHERS[0])).marks] == [Mark.FRAUD]
+    assert [mark.mark for mark in track_record(settled(story.log), voter(OTHERS[0])).marks] == [Mark.FRAUD]
 
 
 def test_a_lineage_that_is_made_up_is_fraud_whichever_record_comes_first(story: Story) -> None:
@@ -109,16 +110,16 @@ def test_a_verifier_that_chose_its_seeds_is_a_fraud(story: Story) -> None:
     for who in OTHERS[:3]:
         story.evaluate(who, 1.2)
     story.replicate(OTHERS[0], [1.5, 1.5], [1.2, 1.2], own_seeds=True)
-    assert [mark.mark for mark in track_record(story.log, voter(OTHERS[0])).marks] == [Mark.FRAUD]
+    assert [mark.mark for mark in track_record(settled(story.log), voter(OTHERS[0])).marks] == [Mark.FRAUD]
 
 
 def test_who_publishes_anothers_run_as_a_discovery_is_a_copier(story: Story) -> None:
     copy = story.append(OTHERS[0], "run", run_body(1.2, source=b"child", parent=story.parent.id, title="all mine"))
-    found = track_record(story.log, voter(OTHERS[0]))
+    found = track_record(settled(story.log), voter(OTHERS[0]))
     assert [(mark.mark, mark.record, mark.evidence) for mark in found.marks] == [
         (Mark.COPIER, copy.id, (story.run.id,))
     ]
-    assert track_record(story.log, voter(AUTHOR)).marks == ()
+    assert track_record(settled(story.log), voter(AUTHOR)).marks == ()
 
 
 def test_repeating_a_run_or_having_the_same_idea_is_no_copy(story: Story) -> None:
@@ -129,7 +130,7 @@ def test_repeating_a_run_or_having_the_same_idea_is_no_copy(story: Story) -> Non
     story.append(OTHERS[2], "claim", claim)
     story.append(AUTHOR, "run", run_body(1.1, source=b"idea", parent=story.run.id))
     story.append(OTHERS[2], "run", run_body(1.1, source=b"idea", parent=story.run.id))
-    assert not any(found.marks for found in track_records(story.log).values())
+    assert not any(found.marks for found in track_records(settled(story.log)).values())
 
 
 def test_anothers_checkpoint_under_another_program_is_a_copy_and_ranks_nowhere(story: Story) -> None:
@@ -141,7 +142,7 @@ def test_anothers_checkpoint_under_another_program_is_a_copy_and_ranks_nowhere(s
     assert board[0] == format_id(first.id)
     assert format_id(copy.id) not in board
     assert format_id(own.id) in board
-    assert [mark.mark for mark in track_record(story.log, voter(OTHERS[0])).marks] == [Mark.COPIER]
+    assert [mark.mark for mark in track_record(settled(story.log), voter(OTHERS[0])).marks] == [Mark.COPIER]
 
 
 def test_an_earlier_date_takes_nothing_from_what_others_had_measured(story: Story) -> None:
@@ -162,7 +163,7 @@ def test_an_earlier_date_takes_nothing_from_what_others_had_measured(story: Stor
     steal(b"great")
     steal(b"the same, rewritten")
     assert judgement(story.log, honest.id).state is RunState.CONFIRMED
-    assert not track_record(story.log, voter(AUTHOR)).marks
+    assert not track_record(settled(story.log), voter(AUTHOR)).marks
     assert board(story.log, body.task, trust_context(story.log), limit=9)[0].id == format_id(honest.id)
 
 
@@ -170,19 +171,19 @@ def test_who_was_measured_first_by_two_others_was_there_first(story: Story) -> N
     copy = story.append(OTHERS[0], "run", run_body(1.2, source=b"child", parent=story.parent.id))
     original, story.run = story.run, copy
     story.evaluate(OTHERS[1], 1.2)
-    assert [mark.mark for mark in track_record(story.log, voter(OTHERS[0])).marks] == [Mark.COPIER]
+    assert [mark.mark for mark in track_record(settled(story.log), voter(OTHERS[0])).marks] == [Mark.COPIER]
     story.run = original
     for who in OTHERS[1:3]:
         story.evaluate(who, 1.2)
     story.run = copy
     story.evaluate(OTHERS[2], 1.2)
-    assert [mark.mark for mark in track_record(story.log, voter(OTHERS[0])).marks] == [Mark.COPIER]
+    assert [mark.mark for mark in track_record(settled(story.log), voter(OTHERS[0])).marks] == [Mark.COPIER]
 
 
 def marked(story: Story, who) -> list[Mark]:
-    with Log.open(story.log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
+    with Log.open(settled(story.log).path, NETWORK, trust=TRUST, read_only=True) as fresh:
         assert track_records(fresh) == track_records(story.log), "what is remembered is what a new look finds"
-    return [mark.mark for mark in track_record(story.log, voter(who)).marks]
+    return [mark.mark for mark in track_record(settled(story.log), voter(who)).marks]
 
 
 def measured(story: Story, run, *people) -> None:
@@ -207,7 +208,7 @@ def test_a_copy_that_two_others_measured_stays_one_when_it_is_withdrawn(story: S
     assert marked(story, copier) == [], "who published it first and one other are not two others"
     measured(story, slow, OTHERS[2])
     assert marked(story, copier) == [Mark.COPIER]
-    assert track_record(story.log, voter(copier)).marks[0].evidence == (story.run.id,)
+    assert track_record(settled(story.log), voter(copier)).marks[0].evidence == (story.run.id,)
     assert copied_from(story.log)[slow.id] == story.run.id
     story.append(AUTHOR, "withdrawal", Withdrawal(), links=[story.run.id])
     assert marked(story, copier) == [], "nobody stands by the first any more"
@@ -218,7 +219,7 @@ def test_a_withdrawn_run_makes_nobody_else_a_copier(story: Story) -> None:
     measured(story, withdrawn, *OTHERS[1:4])
     story.append(AUTHOR, "withdrawal", Withdrawal(), links=[withdrawn.id])
     story.append(OTHERS[0], "run", run_body(1.2, source=b"idea", parent=story.parent.id))
-    assert not any(found.marks for found in track_records(story.log).values())
+    assert not any(found.marks for found in track_records(settled(story.log)).values())
 
 
 def test_what_a_withdrawn_run_may_be_a_copy_of_is_what_a_run_may(story: Story) -> None:
@@ -243,7 +244,7 @@ def test_who_repeats_what_a_quorum_said_earns_nothing(story: Story) -> None:
     for number, who in enumerate(OTHERS[:3]):
         story.reveal(who, bodies[number], fixed[number], *fixed)
     story.reveal(OTHERS[3], bodies[3], story.commit(OTHERS[3], bodies[3]), *fixed)
-    assert [track_record(story.log, voter(who)).upheld for who in OTHERS[:4]] == [1, 1, 1, 0]
+    assert [track_record(settled(story.log), voter(who)).upheld for who in OTHERS[:4]] == [1, 1, 1, 0]
 
 
 def test_who_says_the_same_again_was_right_once(story: Story) -> None:
@@ -254,7 +255,7 @@ def test_who_says_the_same_again_was_right_once(story: Story) -> None:
             story.reveal(who, body, *committed)
     story.evaluate(OTHERS[0], 1.2, number=1)  # nobody asks: nobody doubts the run
     assert story.state is RunState.PROVISIONAL
-    assert [track_record(story.log, voter(who)).consecutive_valid for who in OTHERS[:3]] == [1, 1, 1]
+    assert [track_record(settled(story.log), voter(who)).consecutive_valid for who in OTHERS[:3]] == [1, 1, 1]
 
 
 def test_whoever_ran_pairs_of_a_run_that_was_refuted_was_not_wrong(story: Story) -> None:
@@ -266,7 +267,7 @@ def test_whoever_ran_pairs_of_a_run_that_was_refuted_was_not_wrong(story: Story)
     for who in OTHERS[3:6]:
         story.evaluate(who, 1.5, number=1)
     assert story.state is RunState.REFUTED
-    found = [track_record(story.log, voter(who)) for who in OTHERS[3:5]]
+    found = [track_record(settled(story.log), voter(who)) for who in OTHERS[3:5]]
     assert [(record.upheld, record.overruled) for record in found] == [(1, 0), (1, 0)]
 
 
@@ -278,7 +279,7 @@ def test_whoever_finds_another_improvement_than_most_was_neither_right_nor_wrong
     for who in OTHERS[1:6]:
         story.replicate(who, [1.5, 1.5], [1.2, 1.21])
     assert story.state is RunState.CONFIRMED
-    found = [track_record(story.log, voter(who)) for who in OTHERS[:6]]
+    found = [track_record(settled(story.log), voter(who)) for who in OTHERS[:6]]
     assert [record.consecutive_valid for record in found] == [1, 2, 2, 1, 1, 1]  # the first for its evaluation alone
     assert not any(record.overruled for record in found)
 
@@ -298,6 +299,7 @@ def test_what_is_remembered_is_what_a_new_look_finds(story: Story, tmp_path) -> 
     ]
     for step in steps:
         step()
+        settled(story.log)
         with Log.open(story.log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
             for look in (track_records, bans_of, words):
                 assert look(story.log) == look(fresh)
@@ -332,5 +334,5 @@ def test_a_flood_of_one_checkpoint_and_one_program_is_a_row_for_each_run_and_acc
     for groups in (story.log.evidence.same_checkpoints(), story.log.evidence.same_discoveries()):
         assert [len(group) for group in groups.values()] == [runs]
     story.append(AUTHOR, "run", first)
-    assert not any(found.marks for found in track_records(story.log).values())
+    assert not any(found.marks for found in track_records(settled(story.log)).values())
     assert [len(group) for group in story.log.evidence.same_checkpoints().values()] == [runs + 1]

@@ -13,14 +13,16 @@ from msgspec.structs import replace
 
 from autoresearch.judging.states import Judgement
 from autoresearch.log.log import Log
-from autoresearch.log.rows import CountedVerification
-from autoresearch.log.standing.settled import is_settled, settled, settled_verifications
-from autoresearch.log.standing.verification import counted_verifications, judged, judgement, settle
+from autoresearch.log.standing.context import trust_context, whose
+from autoresearch.log.standing.precedence import same_models
+from autoresearch.log.standing.settle import settle
+from autoresearch.log.standing.settled import is_settled, is_weighed, settled
+from autoresearch.log.standing.verification import judged, judgement
 from autoresearch.record.kinds import Attestation, Identity, Run, Verification
 from autoresearch.record.record import Network, Record
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.roster import Trust
-from autoresearch.words import RunState
+from autoresearch.words import UPHELD, RunState
 from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK
 from tests.log.standing.village import ANN, BEN, CEM, DOT, PEOPLE, ROOTS, STRANGER, Village
 from tests.log.standing.village import TRUST as VILLAGERS
@@ -84,7 +86,7 @@ OF_PEOPLE = st.one_of(
 )
 
 
-def read_anew(log: Log, folder: Path) -> dict[bytes, tuple[Judgement, list[CountedVerification]]]:
+def read_anew(log: Log, folder: Path) -> dict[bytes, Judgement]:
     """What is judged of all runs from the records alone."""
     path = folder / f"{random.randbytes(8).hex()}.sqlite"
     log.reader.connection.execute("VACUUM INTO ?", (str(path),))
@@ -92,7 +94,7 @@ def read_anew(log: Log, folder: Path) -> dict[bytes, tuple[Judgement, list[Count
         connection.execute("DELETE FROM standing")
     connection.close()
     with Log.open(path, log.network, read_only=True, trust=log.trust) as other:
-        return whole(other)
+        return verdicts(other)
 
 
 def verdicts(log: Log) -> dict[bytes, Judgement]:
@@ -103,9 +105,27 @@ def runs_of(log: Log) -> list[Record]:
     return [record for record in log.records.newest(limit=1000) if isinstance(record.body, Run)]
 
 
-def whole(log: Log) -> dict[bytes, tuple[Judgement, list[CountedVerification]]]:
-    """The verdicts with the verifications that count."""
-    return {run.id: (judgement(log, run.id), sorted(counted_verifications(log, run))) for run in runs_of(log)}
+def placed(log: Log) -> dict[bytes, tuple[bool, bool]]:
+    """Of each run whether its author was attested, and whether its value may be compared, by what the records say."""
+    here, models, suspects = trust_context(log), same_models(log), log.runs.suspects()
+    shown = {run for (run,) in log.reader.read("SELECT id FROM run", ())}
+
+    def is_compared(run: Record) -> bool:
+        body, rules = run.body, log.tasks.rules(run.body.task)
+        doubted = run.seq >= suspects.get(run.author, run.seq + 1) and judgement(log, run.id).state not in UPHELD
+        valued = run.id in shown and body.status == "ok" and body.value is not None
+        return valued and rules is not None and rules.ranks(body.budget) and run.id not in models and not doubted
+
+    return {run.id: (whose(run.author, run.time, here).attested, is_compared(run)) for run in runs_of(log)}
+
+
+def in_rows(log: Log) -> dict[bytes, tuple[bool, bool]]:
+    """The same by the rows, of the runs that are settled."""
+    query = """
+    SELECT record.id, attested, compared FROM standing JOIN record ON record.n = standing.n
+    WHERE standing.n NOT IN (SELECT n FROM unsettled)
+    """
+    return {run: (bool(attested), bool(compared)) for run, attested, compared in log.reader.read(query, ())}
 
 
 def rows(log: Log) -> dict[bytes, Judgement]:
@@ -116,13 +136,17 @@ def rows(log: Log) -> dict[bytes, Judgement]:
 
 def holds(log: Log, folder: Path) -> None:
     truth = read_anew(log, folder)
-    assert whole(log) == truth
+    assert verdicts(log) == truth
     with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
         ids = [run.id for run in runs_of(reader)]
-        counted = settled_verifications(reader, ids)
-        found = {run: (judged, sorted(counted[run])) for run, judged in settled(reader, ids).items()}
-        assert all(truth[run] == one for run, one in found.items())
-        assert whole(reader) == truth
+        assert all(truth[run] == one for run, one in settled(reader, ids).items())
+        assert verdicts(reader) == truth
+    if is_weighed(log):
+        there = placed(log)
+        found = in_rows(log)
+        assert found == {run: there[run] for run in found}
+        (numbers,) = log.reader.read("SELECT count(*) FROM standing", ())
+        assert numbers == (len(there),), "each run has a row"
 
 
 STORY = st.lists(st.tuples(st.one_of(ACTS, ACTS, OF_PEOPLE), HOURS_BACK), min_size=4, max_size=14)
@@ -149,6 +173,11 @@ def test_a_settled_verdict_is_what_the_records_say(tmp_path_factory, story, dice
         settle(log, seconds=10)
         assert is_settled(log)
         holds(log, folder)
+        assert in_rows(log) == placed(log)
+        there = in_rows(log)
+        log.writer.rebuild()
+        settle(log, seconds=10)
+        assert in_rows(log) == there
 
 
 @given(records(), st.randoms(use_true_random=False))
@@ -162,7 +191,9 @@ def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factor
             log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10)
             if dice.random() < 0.4:
                 settle(log, seconds=10)
+        settle(log, seconds=10)
         holds(log, folder)
+        assert in_rows(log) == placed(log)
 
 
 def test_a_restart_judges_nothing_again_and_a_new_word_only_what_it_is_about(tmp_path) -> None:
@@ -175,13 +206,10 @@ def test_a_restart_judges_nothing_again_and_a_new_word_only_what_it_is_about(tmp
         assert settle(log, seconds=60) == 0
         confirmed = rows(log)
         assert [confirmed[run.id].state for run in runs] == [RunState.CONFIRMED] * 4
-        assert other.id not in confirmed, "nobody measured it"
+        assert confirmed[other.id].state is RunState.REPORTED, "nobody measured it"
         village.evaluate(runs[0], 9.0, DOT, number=1)
-        kept = rows(log)
-        assert runs[0].id not in kept
-        assert kept.keys() >= {run.id for run in runs[1:]}
-        assert settle(log, seconds=60) == 0
-        assert rows(log).keys() >= {run.id for run in runs}
+        assert log.standings.count_unsettled() == 0
+        assert rows(log)[runs[0].id].voters == confirmed[runs[0].id].voters + 1
 
 
 def test_another_trust_list_changes_what_those_measured_of_whom_it_speaks(tmp_path) -> None:
@@ -198,7 +226,7 @@ def test_another_trust_list_changes_what_those_measured_of_whom_it_speaks(tmp_pa
         assert rows(log)[first.id].voters == before.voters
         log.trust = VILLAGERS
         assert judgement(log, first.id) == before
-        assert second.id not in rows(log)
+        assert rows(log)[second.id].state is RunState.REPORTED
 
 
 def test_settling_is_cut_into_pieces_and_goes_on(tmp_path) -> None:
@@ -207,6 +235,7 @@ def test_settling_is_cut_into_pieces_and_goes_on(tmp_path) -> None:
         for place in range(5):
             run = village.run(1.9 - place / 10, f"run {place}")
             village.evaluate(run, run.body.value, ANN)
+        log.trust = SOME
         left = [settle(log, seconds=0) for _ in range(8)]
         assert left == sorted(left, reverse=True)
         assert left[0] > left[-1] == 0
@@ -284,9 +313,9 @@ def test_a_run_that_was_dropped_leaves_no_row(tmp_path) -> None:
         settle(log, seconds=60)
         assert len(rows(log)) == 2
         log.writer.ingest(pairs(twins[:1]), now_ms=NOW_MS)
-        assert rows(log).keys() == {twins[1].id}, "of one number two are kept"
+        assert rows(log).keys() == {twin.id for twin in twins[:2]}, "of one number two are kept"
         count = log.reader.read("SELECT count(*) FROM standing", ())
-        assert count == [(1,)]
+        assert count == [(2,)]
 
 
 def test_a_task_whose_rules_come_late_settles_its_runs_again(tmp_path) -> None:

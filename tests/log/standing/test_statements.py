@@ -7,12 +7,12 @@ import pytest
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.runs.boards import best_answer, task_status, top_answer
 from autoresearch.log.log import Log
-from autoresearch.log.standing.verification import settle
+from autoresearch.log.standing.settle import settle
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, PEOPLE, STRANGER, TRUST, Village
 from tests.record.making import NETWORK
 
 ROWS = 50
-COLD, WARM = 30, 14
+COLD, WARM = 30, 16
 
 
 @pytest.fixture

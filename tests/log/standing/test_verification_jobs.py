@@ -18,7 +18,7 @@ from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.roster import Trust
 from autoresearch.words import RunState
-from tests.log.standing.village import ANN, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, TRUST, Village
+from tests.log.standing.village import ANN, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, TRUST, Village, settled
 from tests.record.making import NETWORK, commitment, key
 
 HOUR_MS = 3_600_000
@@ -76,7 +76,7 @@ def test_who_was_always_right_has_fewer_runs_replicated_but_always_those_that_wo
         assert ahead is not None
         assert ahead.stage == REPLICATE  # it would lead
         village.replicate(run, 2.0, run.body.value, ANN, BEN)
-    assert track_record(village.log, ROOTS[0].public).consecutive_valid >= NETWORK.verify_seasoned
+    assert track_record(settled(village.log), ROOTS[0].public).consecutive_valid >= NETWORK.verify_seasoned
     for number in range(24):
         run = village.run(1.6 + number / 1000, f"behind {number}")
         village.evaluate(run, run.body.value, ANN, BEN, CEM)

@@ -25,6 +25,7 @@ from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch.words import Mark, RunStatus
 from tests.daemon.toy import write_toy_task
+from tests.log.standing.village import settled
 from tests.record.making import NOW_MS
 
 HOUR_MS = 3_600_000
@@ -74,7 +75,7 @@ class Villagers:
 
     def marked(self) -> list[list[tuple[Mark, bytes]]]:
         """Marks and the records that they are for, as each sees them."""
-        found = [track_records(one.log).values() for one in self.notebooks]
+        found = [track_records(settled(one.log)).values() for one in self.notebooks]
         return [[(mark.mark, mark.record) for track in tracks for mark in track.marks] for tracks in found]
 
 

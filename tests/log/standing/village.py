@@ -10,6 +10,7 @@ from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.log.log import Log
+from autoresearch.log.standing.settle import settle
 from autoresearch.record.kinds import Identity, Merge, Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
@@ -33,6 +34,12 @@ ROOTS = [key(100 + number) for number in range(6)]
 AUTHOR, ANN, BEN, CEM, DOT, EVE = PEOPLE
 STRANGER = key(50)
 TRUST = Trust(participants=frozenset(root.public for root in ROOTS))
+
+
+def settled(log: Log) -> Log:
+    """The same log once nothing is to be judged any more."""
+    assert settle(log, seconds=60) == 0
+    return log
 
 
 class Village:

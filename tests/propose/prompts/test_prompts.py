@@ -72,7 +72,18 @@ attempts = st.builds(
 )  # fmt: skip
 said = st.builds(Said, id=st.just("abcdefgh"), text=text, better=st.integers(0, 99), worse=st.integers(0, 99))
 changes = st.builds(
-    Effect, parameter=text, pairs=st.integers(1, 99), better=st.integers(0, 9), mean=numbers, low=numbers, high=numbers
+    Effect,
+    parameter=text,
+    pairs=st.integers(1, 99),
+    better=st.integers(0, 9),
+    worse=st.integers(0, 9),
+    median=numbers | st.none(),
+    low=numbers | st.none(),
+    high=numbers | st.none(),
+    raised=st.integers(0, 99),
+    raised_failed=st.integers(0, 99),
+    lowered=st.integers(0, 99),
+    lowered_failed=st.integers(0, 99),
 )
 bests = st.builds(
     Best,

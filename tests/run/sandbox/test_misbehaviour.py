@@ -337,9 +337,10 @@ def test_printed_metrics_are_read_by_the_given_parser(level: Level) -> None:
     def parse(text: str) -> dict[str, float]:
         return {k: float(v) for k, v in (line.split(": ") for line in text.split("---\n")[1].splitlines())}
 
-    source = "print('noise\\n---\\nval_bpb: 1.5\\nsteps: 3')"
+    source = "print('step 1 loss 3.0\\nstep 2 loss 2.0\\n---\\nval_bpb: 1.5\\nsteps: 3')"
     outcome = run(source, level, metric_source="stdout", metric_name="val_bpb", parse=parse)
     assert (outcome.status, outcome.value, outcome.metrics["steps"]) == ("ok", 1.5, 3.0)
+    assert outcome.curve == [3.0, 2.0], "of what it printed"
     for bad in ("print('---\\nval_bpb: nan')", "print('---\\nval_bpb: x')", "print('---\\nother: 1')"):
         outcome = run(bad, level, metric_source="stdout", metric_name="val_bpb", parse=parse)
         assert (outcome.status, outcome.value) == ("crashed", None)

@@ -1,19 +1,19 @@
-"""The runs of a task as columns: what the records say one by one, in any order of arrival, extended or made anew."""
+"""Lists of the runs of a task: what the records say one by one, in any order of arrival, or made anew."""
 
 from __future__ import annotations
 
-import math
 import random
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from autoresearch.ask.runs.columns import MARKS, STATES, RunTable, run_table
+from autoresearch.ask.runs.rows import mark_of
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import board_hardware, trust_context, whose
 from autoresearch.log.standing.precedence import same_models
 from autoresearch.log.standing.verification import judgement
+from autoresearch.log.tables.listing import Filter
 from autoresearch.record.kinds import Run
 from autoresearch.words import RunState
 from tests.log.standing.stories import HOUR_MS, STORIES, told
@@ -24,29 +24,36 @@ UPHELD = {RunState.PROVISIONAL, RunState.CONFIRMED, RunState.NOT_REPLICATED}
 STANDING = {RunState.REPORTED, RunState.PROVISIONAL, RunState.CONFIRMED}
 
 
-def columns(table: RunTable) -> list[tuple[object, ...]]:
-    """The table, row by row; None for what is not known."""
+def columns(log: Log, task: bytes) -> list[tuple[object, ...]]:
+    """All runs of a task by time, row by row; None for what is not known."""
 
-    def number(value: float) -> float | None:
-        return None if math.isnan(value) else round(float(value), 9)
+    def number(value: float | None) -> float | None:
+        return None if value is None else round(value, 9)
 
+    every = Filter(task, board_hardware(log, task) or "")
+    numbers = log.listing.page(every, "time", falling=False, limit=1000)
+    found = log.listing.facts(every, numbers)
+    runs = [found[n] for n in numbers]
+    places = log.listing.places(task).of(run.place for run in runs)
+    assert [place.number for place in places] == list(range(1, len(runs) + 1))
+    assert sum(log.listing.counts(every).values()) == len(runs)
     return [
         (
-            run,
-            int(table.time[at]),
-            int(table.n[at]) > 0,
-            table.ids[table.parent[at]] if table.parent[at] >= 0 else None,
-            number(table.reported[at]),
-            number(table.value[at]),
-            number(table.delta[at]),
-            STATES[table.state[at]].value,
-            MARKS[table.mark[at]].value,
-            int(table.cost[at]),
-            bool(table.leads[at]),
-            bool(table.led_by_claim[at]),
-            int(table.children[at]),
+            run.id,
+            run.time,
+            True,
+            run.parent if run.parent and log.listing.number(run.parent) else None,
+            number(run.reported),
+            number(run.value),
+            number(run.delta),
+            run.state,
+            mark_of(run),
+            place.cost_ms,
+            run.leads,
+            run.led_by_claim,
+            log.listing.children(task, run.id),
         )
-        for at, run in enumerate(table.ids)
+        for run, place in zip(runs, places, strict=True)
     ]
 
 
@@ -111,16 +118,16 @@ def test_columns_say_what_records_say_whatever_arrives_first(
 ) -> None:
     village = told(Village.at(tmp_path_factory.mktemp("log")), story)
     now_ms, batch = village.now_ms + HOUR_MS, pairs(village.log.records.newest(limit=1000))
-    last = columns(run_table(village.log, village.task))
+    last = columns(village.log, village.task)
     village.log.close()
     order.shuffle(batch)
     with Log.open(tmp_path_factory.mktemp("log") / "log.sqlite", NETWORK, trust=TRUST) as log:
         for start in range(0, len(batch), size):
             log.writer.ingest(batch[start : start + size], now_ms=now_ms)
-            between = columns(run_table(log, village.task))
+            between = columns(log, village.task)
             assert between == one_by_one(log, village.task)
         with Log.open(log.path, NETWORK, trust=TRUST, read_only=True) as fresh:
-            assert columns(run_table(fresh, village.task)) == between
+            assert columns(fresh, village.task) == between
         assert between == last
 
 
@@ -129,22 +136,22 @@ def test_who_led_is_by_time_and_direction(tmp_path, direction: str) -> None:
     metric = {**DEFINITION["metric"], "direction": direction}
     village = Village.at(tmp_path, definition={**DEFINITION, "metric": metric})
     runs = [village.run(value, name) for value, name in ((1.9, "a"), (1.95, "b"), (2.5, "c"), (1.8, "d"))]
-    table = run_table(village.log, village.task)
-    led = [bool(table.led_by_claim[table.index[run.id]]) for run in runs]
+    led_by = {row[0]: row[11] for row in columns(village.log, village.task)}
+    led = [led_by[run.id] for run in runs]
     assert led == ([True, False, False, True] if direction == "minimize" else [False, False, True, False])
     village.log.close()
 
 
 def test_a_verification_changes_the_mark_of_its_run_alone(village: Village) -> None:
     runs = [village.run(1.9 - n / 10, f"{n}") for n in range(3)]
-    before = columns(run_table(village.log, village.task))
+    before = columns(village.log, village.task)
     assert [row[8] for row in before] == ["leading"] * 4
     village.evaluate(runs[1], 1.8, ANN, BEN, CEM)
-    after = columns(run_table(village.log, village.task))
+    after = columns(village.log, village.task)
     assert [row[8] for row in after] == ["leading", "leading", "provisional", "leading"]
     village.refute(runs[2], 9.0)
     village.run(1.75, "later")
-    assert [row[8] for row in columns(run_table(village.log, village.task))][2:] == [
+    assert [row[8] for row in columns(village.log, village.task)][2:] == [
         "provisional",
         "refuted",
         "leading",
@@ -155,8 +162,7 @@ def test_equal_times_are_in_order_of_ids_and_a_task_without_runs_is_empty(villag
     for by in (ANN, BEN, CEM):
         village.now_ms -= 1000
         village.run(1.9, by.public.hex(), by=by)
-    table = run_table(village.log, village.task)
-    assert len(run_table(village.log, bytes(32))) == 0
-    assert len(set(table.time.tolist())) == 1 < len(table)
-    keys = list(zip(table.time.tolist(), table.ids, strict=True))
-    assert keys == sorted(keys)
+    rows = columns(village.log, village.task)
+    assert columns(village.log, bytes(32)) == []
+    assert len({row[1] for row in rows}) == 1 < len(rows)
+    assert [row[0] for row in rows] == sorted(row[0] for row in rows)

@@ -1,0 +1,92 @@
+"""What a settled run says of participants: of its author, and of those that verified it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from autoresearch.judging.states import REPLICATE, Judgement
+from autoresearch.log.rows import CountedVerification, FactRow
+from autoresearch.log.standing.cache import cached, roster_of
+from autoresearch.log.standing.verification import is_state_only
+from autoresearch.record.kinds import Run
+from autoresearch.record.record import Record
+from autoresearch.words import UPHELD, RunState, VerificationKind
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
+
+# The states that say something of a run's author.
+_TELLING = UPHELD | {RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD}
+# By a run in one of these states its author was right or wrong.
+_OUTCOMES = {RunState.CONFIRMED: 1, RunState.REFUTED: -1}
+# No machine that runs one program has more processors than this.
+_PROCESSORS = 1024
+# A run, and the questions to its model, take no longer together than so many times the task's limit.
+_LIMITS = 4
+
+
+class Spent(NamedTuple):
+    """The compute of a run that counts: processor milliseconds, work as a share of the task's budget."""
+
+    cpu_ms: int
+    work: float
+
+
+def facts_of(log: Log, run: Record, found: Judgement, counted: Sequence[CountedVerification]) -> list[FactRow]:
+    """What a run says, by its judgement and the verifications that count; nothing where nobody verified it."""
+    if not log.verifications.of(run.id):
+        return []
+    body, voter = run.body, roster_of(log).voter
+    assert isinstance(body, Run)
+    facts = [
+        FactRow(
+            one.id,
+            voter(one.author, one.time).root,
+            one.voter,
+            body.task,
+            _kind(one, found.state).value,
+            one.time,
+            outcome=(1 if one.passed == (found.state in UPHELD) else -1) if one.decides else 0,
+            ms=one.spent_ms,
+        )
+        for one in counted
+    ]
+    if found.state in _TELLING:
+        author = voter(run.author, run.time)
+        used = spent(log, body) if found.state in UPHELD else Spent(0, 0.0)
+        own = FactRow(run.id, author.root, author.voter, body.task, found.state.value, run.time)
+        own = own._replace(outcome=_OUTCOMES.get(found.state, 0), implausible=used is None)
+        own = own._replace(gain=found.improvement if found.state is RunState.CONFIRMED else None)
+        facts.append(own._replace(ms=used.cpu_ms, work=used.work) if used else own)
+    return facts
+
+
+def _kind(one: CountedVerification, state: RunState) -> VerificationKind:
+    if one.stage == REPLICATE:
+        return VerificationKind.REPLICATION
+    if state is RunState.REFUTED:
+        return VerificationKind.RUBBER_STAMP if one.passed else VerificationKind.REFUTATION
+    return VerificationKind.PASSED if one.passed else VerificationKind.FAILED
+
+
+def spent(log: Log, run: Run) -> Spent | None:
+    """What a run spent; None where it cannot have spent what it states. Nothing of it counts then.
+
+    Processor time is at most that of 1,024 processors in the run's time. Work is the budget of an experiment, which
+    every replication spends too: what its author states in ``metrics`` counts nowhere. None counts of a learned state,
+    whose training nobody repeats, nor where the budget is time.
+    """
+    rules = log.tasks.rules(run.task)
+    limit_ms = cached(log, f"limit {run.task.hex()}", lambda: _limit_ms(log, run.task), by=())
+    if run.cpu_ms > _PROCESSORS * run.duration_ms or (limit_ms is not None and run.duration_ms > limit_ms):
+        return None
+    if rules is None or rules.clocked or is_state_only(run):
+        return Spent(run.cpu_ms, 0.0)
+    return Spent(run.cpu_ms, min(max(run.budget, 0.0), rules.budget) / rules.budget)
+
+
+def _limit_ms(log: Log, task: bytes) -> float | None:
+    limits = (log.tasks.definition(task) or {}).get("limits")
+    seconds = limits.get("seconds") if isinstance(limits, Mapping) else None
+    return _LIMITS * 1000 * float(seconds) if isinstance(seconds, int | float) else None

@@ -1,0 +1,125 @@
+"""Ranks programs as single devices ran them, and finds which device published each first. Boards are these rows.
+
+A program is ranked by the runs of one device, since no committee verifies the repetitions of others. After an unmerged
+fork of a device's log its runs count once others verified them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
+from autoresearch.log.rows import Device, DeviceRun, Entry, EntryRow, Place, Program, RunFacts
+from autoresearch.log.standing.precedence import copied_models, first_of
+from autoresearch.log.tables.standings import Settled
+from autoresearch.words import UPHELD, RunState
+
+if TYPE_CHECKING:
+    from autoresearch.log.log import Log
+
+# Whose word an entry is, see schema.sql.
+OTHERS, ATTESTED, DOUBTED = 0, 1, 2
+# What an entry is the first of: all that counts, that and unverified runs after a fork, what nobody attested has.
+COUNTED, WITH_DOUBTED, UNVOUCHED = 1, 2, 4
+
+
+def add_new(log: Log, runs: Iterable[RunFacts], settled: Iterable[Settled]) -> list[Device]:
+    """Write the entries of new runs that nobody verified where each is all of its program; returns the others."""
+    rules = cache(log.tasks.rules)
+    entries: dict[Program, Entry] = {}
+    others: list[Device] = []
+    for run, row in zip(runs, settled, strict=True):
+        if not run.valued:
+            continue
+        program = (run.task, run.source_digest, run.budget)
+        if program in entries or run.forked or not log.entries.is_new(program):
+            others.append(Device(*program, run.author))
+            continue
+        vouch, ruling = (ATTESTED if row.attested else OTHERS), rules(run.task)
+        entries[program] = Entry(
+            *program,
+            run.author,
+            vouch,
+            run.device if ruling and ruling.clocked else "",
+            run.n,
+            run.time,
+            run.id,
+            1,
+            run.value,
+            _rank(run.value, 1, ruling, run.budget),
+            copy=False,
+            measured=0,
+            place=COUNTED + WITH_DOUBTED if row.attested else UNVOUCHED,
+        )
+    log.entries.add(entries.values())
+    return others
+
+
+def place(log: Log, devices: Collection[Device]) -> None:
+    """Compute anew the entries of programs by devices, and which of each program is the first."""
+    log.entries.replace(devices, [entry for device in devices for entry in _entries(log, device)])
+    for program in dict.fromkeys(device[:3] for device in devices):
+        log.entries.set_places(program, list(_places(log, program)))
+
+
+def _entries(log: Log, device: Device) -> Iterator[Entry]:
+    rules, runs = log.tasks.rules(device.task), log.entries.runs_of(device)
+    copied = cache(lambda checkpoint: copied_models(log, device.task, checkpoint))
+    counted = [run for run in runs if not run.forked or RunState(run.state) in UPHELD]
+    attested = [run for run in runs if run.attested]
+    words = {
+        OTHERS: [run for run in counted if not run.attested],
+        ATTESTED: [run for run in counted if run.attested],
+        DOUBTED: attested if any(run not in counted for run in attested) else [],
+    }
+    for vouch, some in words.items():
+        by_hardware: defaultdict[str, list[DeviceRun]] = defaultdict(list)
+        for run in some:
+            by_hardware[run.device if rules and rules.clocked else ""].append(run)
+        for hardware, same in by_hardware.items():
+            pooled = pool((CountedRun(*run[:6]) for run in same), clocked=False)
+            assert pooled is not None, "at least one run"
+            first = min(same)
+            yield Entry(
+                *device,
+                vouch,
+                hardware,
+                first.n,
+                first.time,
+                first.id,
+                pooled.runs,
+                pooled.mean,
+                _rank(pooled.mean, pooled.runs, rules, device.budget),
+                copy=first.checkpoint is not None and first.id in copied(first.checkpoint),
+                measured=0 if vouch == DOUBTED else max(run.checkers for run in same),
+                place=0,
+            )
+
+
+def _rank(mean: float, runs: int, rules: TaskRules | None, budget: float) -> float | None:
+    return rank(mean, runs, rules) if rules and rules.ranks(budget) else None
+
+
+def _places(log: Log, program: Program) -> Iterator[Place]:
+    """The entries of a program that are the first of something."""
+    places: defaultdict[EntryRow, int] = defaultdict(int)
+    counted = log.entries.rivals(program, [ATTESTED])
+    doubted = log.entries.rivals(program, [DOUBTED])
+    others = [] if counted else log.entries.rivals(program, [OTHERS])
+    # Where a device has runs after a fork, that entry has its other runs too.
+    with_doubted = [*doubted, *(row for row in counted if row.author not in {one.author for one in doubted})]
+    for rows, what in ((counted, COUNTED), (with_doubted, WITH_DOUBTED), (others, UNVOUCHED)):
+        if rows:
+            places[_first(log, rows)] += what
+    return (Place(row.author, row.vouch, row.hardware, number) for row, number in places.items())
+
+
+def _first(log: Log, rows: Sequence[EntryRow]) -> EntryRow:
+    """The entry of the device that published a program first."""
+    by_device: dict[bytes, EntryRow] = {}
+    for row in sorted(rows, key=lambda row: (row.time, row.id)):
+        by_device.setdefault(row.author, row)
+    return first_of(log, by_device.values())

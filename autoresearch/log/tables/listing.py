@@ -1,0 +1,371 @@
+"""Lists and charts of the runs of a task: those that a filter finds in any order, counted, sampled, with their places.
+
+What is asked for often is read by an index or from sums. A filter by text, hardware, participant or setting reads the
+entries of all runs in an index, and a sort by change or cost too: 0.1 to 0.5 µs for each run of the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from autoresearch.log.frontier import Leader
+from autoresearch.log.reader import PAGE, Reader
+from autoresearch.log.tables.places import Place, Places
+from autoresearch.words import RunMark
+
+Order = Literal["time", "value", "change", "cost"]
+# More runs with words cannot be read on any page: the ones that came first are left out.
+WORDS_MOST = 100_000
+# A set of runs that is smaller is read by number, a larger one is looked through in order of time.
+_SET_MOST = 10_000
+_UNMARKED = frozenset({RunMark.REPORTED, RunMark.FAILED, RunMark.LEADING})
+_BY_TIME = "run AS r INDEXED BY run_task_time CROSS JOIN listing AS l ON l.n = r.n"
+_BY_MARK = "listing AS l INDEXED BY listing_mark CROSS JOIN run AS r ON r.n = l.n"
+_BY_VALUE = "listing AS l INDEXED BY listing_value CROSS JOIN run AS r ON r.n = l.n"
+_BY_ZEROS = "listing AS l INDEXED BY listing_zeros CROSS JOIN run AS r ON r.n = l.n"
+_BY_NUMBER = "run AS r CROSS JOIN listing AS l ON l.n = r.n"
+_KEYS: dict[Order, str] = {"value": "l.value", "change": "l.delta", "cost": "r.cpu_ms"}
+_ROWS = """
+SELECT r.n, r.id, r.author, r.time, r.cpu_ms, r.parent, l.mark, l.value, l.delta, s.state, s.error, s.runs,
+    l.zeros, s.improvement IS NOT NULL, s.compared AND l.hardware = ?1, iif(r.status = 'ok', r.value, NULL),
+    EXISTS(SELECT 1 FROM frontier WHERE (task, hardware, sure, time, id) = (r.task, ?1, 1, r.time, r.id)),
+    EXISTS(SELECT 1 FROM frontier WHERE (task, hardware, sure, time, id) = (r.task, ?1, 0, r.time, r.id))
+FROM {} LEFT JOIN standing AS s ON s.n = r.n WHERE {}
+"""
+# The runs that may stand for all: of those the first zeros of the id are no choice of anybody's. Fewer have no index.
+_ZEROS_LEAST = 4
+
+
+class Own(NamedTuple):
+    """A device that is a participant's from one time on and before another, Unix milliseconds."""
+
+    device: bytes
+    start_ms: int
+    end_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which runs of a task. ``board`` is the hardware whose values are compared; empty where that is no matter.
+
+    ``until``: of the records up to that number. ``authors`` and ``own`` are devices, always or for a time; None: all.
+    ``match`` is a query of the index of texts, ``ids`` a range of ids: one of the two suffices.
+    """
+
+    task: bytes
+    board: str = ""
+    marks: frozenset[str] = frozenset()
+    until: int = 0
+    authors: frozenset[bytes] | None = None
+    own: tuple[Own, ...] = ()
+    hardware: str = ""
+    match: str = ""
+    ids: tuple[bytes, bytes] | None = None
+    setting: str = ""
+    since: Place = (0, b"")
+    to: Place | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether it finds what stands in another table."""
+        return bool(self.match or self.ids or self.setting)
+
+    @property
+    def is_summed(self) -> bool:
+        """Whether there are sums of what it finds, but for marks and the newest records."""
+        return not (self.is_set or self.own)
+
+
+class ListedRun(NamedTuple):
+    """A run in a list or chart: ``mark`` as :class:`RunMark`, ``value`` and ``delta`` as in the table ``listing``.
+
+    ``reported`` is its author's value, None where it failed. ``measured``: verifiers measured ``delta`` in pairs.
+    ``error`` is that of the value of ``verified`` runs. ``compared``: with the other values of the board.
+    """
+
+    n: int
+    id: bytes
+    author: bytes
+    time: int
+    cpu_ms: int
+    parent: bytes | None
+    mark: str
+    value: float | None
+    delta: float | None
+    state: str
+    error: float | None
+    verified: int
+    zeros: int
+    measured: bool
+    compared: bool
+    reported: float | None
+    leads: bool
+    led_by_claim: bool
+
+    @property
+    def place(self) -> Place:
+        """Its place in the order of runs."""
+        return self.time, self.id
+
+
+@dataclass(slots=True)
+class _Query:
+    """Conditions and their values, in order."""
+
+    texts: list[str] = field(default_factory=list)
+    values: list[object] = field(default_factory=list)
+
+    def add(self, text: str, *values: object) -> None:
+        self.texts.append(text)
+        self.values += values
+
+    @property
+    def text(self) -> str:
+        return " AND ".join(self.texts)
+
+
+class Listing:
+    """Questions to the rows that :mod:`autoresearch.log.listing` settles. None is kept in memory."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def page(self, found: Filter, order: Order, *, falling: bool, limit: int, skip: int = 0) -> list[int]:
+        """The numbers of some runs in an order; those without the value last, equal ones by time and id."""
+        tables, query = self._tables(found)
+        if order == "time":
+            by = "r.time DESC, r.id DESC" if falling else "r.time, r.id"
+        else:
+            by = f"{_KEYS[order]} {'DESC' if falling else 'ASC NULLS LAST'}, r.time, r.id"
+            if order == "value" and tables == _BY_TIME and found.authors is None and not found.hardware:
+                tables = _BY_VALUE
+                query.add("l.task = ?", found.task)
+        text = f"SELECT r.n FROM {tables} WHERE {query.text} ORDER BY {by} LIMIT ? OFFSET ?"  # noqa: S608
+        return [n for (n,) in self._reader.read(text, (*query.values, limit, skip))]
+
+    def counts(self, found: Filter) -> dict[str, int]:
+        """How many runs a filter finds of each mark, without its own marks."""
+        counts = self._summed(found) if found.is_summed else self._counted(found)
+        if found.is_summed and found.until:
+            for mark, runs in self._counted(found, after=found.until).items():
+                counts[mark] -= runs
+        query = _conditions(found, with_marks=False)
+        query.add("l.mark = 'reported'")
+        text = f"""
+        SELECT count(*) FROM frontier AS f CROSS JOIN run AS r ON r.n = f.n CROSS JOIN listing AS l ON l.n = r.n
+        WHERE f.task = ? AND f.hardware = ? AND f.sure = 0 AND {query.text}
+        """  # noqa: S608
+        counts[RunMark.LEADING] = self._reader.read(text, (found.task, found.board, *query.values))[0][0]
+        counts[RunMark.REPORTED] = counts.get(RunMark.REPORTED, 0) - counts[RunMark.LEADING]
+        return {mark.value: counts[mark] for mark in RunMark if counts.get(mark)}
+
+    def _tables(self, found: Filter) -> tuple[str, _Query]:
+        """The tables that a filter is looked up in, in an order in which few rows are read; and its conditions."""
+        if self._is_small(found):
+            return _BY_NUMBER, _conditions(found, by_number=True)
+        query, tables = _conditions(found), _BY_TIME
+        if found.marks == {RunMark.LEADING}:
+            return _BY_NUMBER, _conditions(found, by_number=True)
+        if found.marks and not found.marks & _UNMARKED:
+            tables = _BY_MARK
+            query.add("l.task = ? AND l.mark NOT IN ('reported', 'failed')", found.task)
+        return tables, query
+
+    def _summed(self, found: Filter) -> dict[str, int]:
+        query = _Query()
+        query.add("task = ?", found.task)
+        if found.hardware:
+            query.add("device = ?", found.hardware)
+        if found.authors is not None:
+            query.add(f"author IN ({', '.join('?' * len(found.authors))})", *found.authors)
+        text = f"SELECT mark, sum(runs) FROM tally WHERE {query.text} GROUP BY mark"  # noqa: S608
+        return dict(self._reader.read(text, query.values))
+
+    def _counted(self, found: Filter, *, after: int = 0) -> dict[str, int]:
+        """The same run by run; ``after``: of the records with greater numbers."""
+        is_few = bool(after) or self._is_small(found)
+        query = _conditions(found, with_marks=False, after=after, by_number=is_few)
+        tables = _BY_NUMBER if is_few else _BY_TIME
+        text = f"SELECT l.mark, count(*) FROM {tables} WHERE {query.text} GROUP BY l.mark"  # noqa: S608
+        return dict(self._reader.read(text, query.values))
+
+    def _is_small(self, found: Filter) -> bool:
+        query = _Query()
+        if not found.is_set:
+            return False
+        _add_sets(query, found)
+        text = f"SELECT 1 FROM run AS r WHERE {query.text} LIMIT 1 OFFSET ?"  # noqa: S608
+        return not self._reader.read(text, (*query.values, _SET_MOST))
+
+    def sample(self, found: Filter, kinds: Literal["plain", "marked"], zeros: int) -> list[ListedRun]:
+        """Of the runs that a filter finds those whose id begins with so many zero bits, in order of time.
+
+        ``plain`` are those only reported or failed, ``marked`` all others. An id is a hash: these are as good as drawn
+        at random, and the same on all nodes.
+        """
+        query = _conditions(found)
+        query.add("l.zeros >= ?", zeros)
+        tables = _BY_TIME
+        if kinds == "marked":
+            tables = _BY_MARK
+            query.add("l.task = ? AND l.mark NOT IN ('reported', 'failed')", found.task)
+        else:
+            query.add("l.mark IN ('reported', 'failed')")
+            if zeros >= _ZEROS_LEAST:
+                tables = _BY_ZEROS
+                query.add(f"l.task = ? AND l.zeros >= {_ZEROS_LEAST}", found.task)
+        return self._facts(tables, query, found.board)
+
+    def leaders(self, found: Filter, sure: int) -> list[Leader]:
+        """All runs of a task that led, as confirmed or as reported, in order."""
+        text = "SELECT time, id, n, value FROM frontier WHERE task = ? AND hardware = ? AND sure = ? ORDER BY time, id"
+        return [Leader._make(row) for row in self._reader.read(text, (found.task, found.board, sure))]
+
+    def places(self, task: bytes) -> Places:
+        """The places of a task's runs, for one question."""
+        return Places(self._reader, task)
+
+    def facts(self, found: Filter, runs: Collection[int]) -> dict[int, ListedRun]:
+        """Those of these runs that a filter finds, by number."""
+        rows: dict[int, ListedRun] = {}
+        for part in _parts(runs):
+            query = _conditions(found, by_number=True)
+            query.add(f"r.n IN ({', '.join('?' * len(part))})", *part)
+            rows.update((run.n, run) for run in self._facts(_BY_NUMBER, query, found.board))
+        return rows
+
+    def _facts(self, tables: str, query: _Query, board: str) -> list[ListedRun]:
+        text = _ROWS.format(tables, query.text) + " ORDER BY r.time, r.id"
+        return [ListedRun._make(row) for row in self._reader.read(text, (board, *query.values))]
+
+    def beside(self, found: Filter, run: bytes) -> list[tuple[int, str, float | None, bool]]:
+        """The children of a run on its task: number, mark, value, and whether that is compared with others; by time."""
+        text = """
+        SELECT l.n, l.mark, l.value, s.compared AND l.hardware = ? FROM lineage
+        CROSS JOIN listing AS l ON l.n = lineage.n LEFT JOIN standing AS s ON s.n = l.n
+        WHERE lineage.parent = ? AND l.task = ? ORDER BY l.time, l.n
+        """
+        led = {leader.n for leader in self.leaders(found, 0)}
+        return [
+            (n, RunMark.LEADING.value if mark == RunMark.REPORTED and n in led else mark, value, bool(compared))
+            for n, mark, value, compared in self._reader.read(text, (found.board, run, found.task))
+        ]
+
+    def children(self, task: bytes, run: bytes) -> int:
+        """How many runs of a task have this one as their parent."""
+        text = "SELECT count(*) FROM lineage CROSS JOIN listing ON listing.n = lineage.n WHERE parent = ? AND task = ?"
+        return int(self._reader.read(text, (run, task))[0][0])
+
+    def same_program(self, task: bytes, n: int, limit: int) -> list[int]:
+        """The newest other runs of the program of a run, the oldest first."""
+        text = """
+        SELECT n FROM run WHERE task = ?1 AND n <> ?2 AND source_digest = (SELECT source_digest FROM run WHERE n = ?2)
+        ORDER BY time DESC, id DESC LIMIT ?3
+        """
+        return [run for (run,) in reversed(self._reader.read(text, (task, n, limit)))]
+
+    def way(self, n: int, *, most: int = -1) -> list[tuple[int, bytes, float | None]]:
+        """The runs from the oldest known ancestor to a run, or the last ``most``, on its task: number, id and value."""
+        text = """
+        WITH RECURSIVE way(n, task, parent, depth) AS (
+            SELECT n, task, parent, 0 FROM run WHERE n = ? UNION ALL
+            SELECT above.n, above.task, above.parent, depth + 1 FROM way CROSS JOIN record ON record.id = way.parent
+            CROSS JOIN run AS above ON above.n = record.n AND above.task = way.task LIMIT ?)
+        SELECT way.n, run.id, listing.value FROM way CROSS JOIN run ON run.n = way.n
+        CROSS JOIN listing ON listing.n = way.n ORDER BY depth DESC
+        """
+        return self._reader.read(text, (n, most))
+
+    def number(self, run: bytes) -> int | None:
+        """The number of a run that was not withdrawn."""
+        rows = self._reader.read(
+            "SELECT run.n FROM record CROSS JOIN run ON run.n = record.n WHERE record.id = ?", (run,)
+        )
+        return rows[0][0] if rows else None
+
+    def devices(self, task: bytes) -> dict[bytes, tuple[int, int, int]]:
+        """The devices with runs on a task: how many, and the times of the first and the last record of each."""
+        text = """
+        SELECT author, sum(runs), (SELECT min(time) FROM record WHERE record.author = tally.author),
+            (SELECT max(time) FROM record WHERE record.author = tally.author) FROM tally WHERE task = ? GROUP BY author
+        """
+        return {author: (runs, first, last) for author, runs, first, last in self._reader.read(text, (task,))}
+
+    def hardware(self, task: bytes) -> list[tuple[bytes, str]]:
+        """The devices with runs on a task, each with the kinds of hardware that it ran on."""
+        return self._reader.read("SELECT DISTINCT author, device FROM tally WHERE task = ?", (task,))
+
+    def settings(self, task: bytes) -> list[str]:
+        """The settings and parts that runs of a task changed, by name."""
+        text = """
+        WITH RECURSIVE changed(setting) AS (
+            SELECT min(setting) FROM pair WHERE task = ?1 UNION ALL
+            SELECT (SELECT min(setting) FROM pair WHERE task = ?1 AND setting > changed.setting) FROM changed
+            WHERE changed.setting IS NOT NULL)
+        SELECT setting FROM changed WHERE setting IS NOT NULL
+        """
+        return [setting for (setting,) in self._reader.read(text, (task,))]
+
+
+def _conditions(found: Filter, *, with_marks: bool = True, after: int = 0, by_number: bool = False) -> _Query:
+    """What a filter asks of ``run AS r`` and ``listing AS l``. ``by_number``: few runs are named by their numbers."""
+    query = _Query()
+    query.add("+r.task = ?" if by_number else "r.task = ?", found.task)
+    _add_sets(query, found)
+    if after:
+        query.add("r.n > ?", after)
+    elif found.until:
+        query.add("+r.n <= ?", found.until)
+    if found.authors is not None:
+        devices = f"r.author IN ({', '.join('?' * len(found.authors))})"
+        own = ", ".join(["(?, ?, ?)"] * len(found.own))
+        times = "column1 = r.author AND r.time >= column2 AND r.time < column3"
+        either = f"({devices} OR EXISTS(SELECT 1 FROM (VALUES {own}) WHERE {times}))" if own else devices  # noqa: S608
+        query.add(either, *found.authors, *(value for own in found.own for value in own))
+    if found.hardware:
+        query.add("r.device = ?", found.hardware)
+    if found.since > (0, b""):
+        query.add("r.time >= ? AND (r.time, r.id) >= (?, ?)", found.since[0], *found.since)
+    if found.to:
+        query.add("r.time <= ? AND (r.time, r.id) < (?, ?)", found.to[0], *found.to)
+    if with_marks and found.marks:
+        _add_marks(query, found)
+    return query
+
+
+def _add_sets(query: _Query, found: Filter) -> None:
+    texts, values = [], list[object]()
+    if found.match:
+        newest = "SELECT rowid FROM text_index WHERE text_index MATCH ? ORDER BY rowid DESC LIMIT ?"
+        texts.append(f"r.n IN ({newest})")
+        values += [found.match, WORDS_MOST]
+    if found.ids:
+        texts.append("r.n IN (SELECT n FROM record WHERE id BETWEEN ? AND ?)")
+        values += found.ids
+    if texts:
+        query.add(f"({' OR '.join(texts)})", *values)
+    if found.setting:
+        pairs = "r.n IN (SELECT n FROM pair WHERE task = ? AND setting IN (?, ?) AND same_base)"
+        query.add(pairs, found.task, found.setting, f"+{found.setting}")
+
+
+def _add_marks(query: _Query, found: Filter) -> None:
+    """A run leads by its place on the frontier, whatever its row says."""
+    marks = set(found.marks)
+    led = "l.mark = 'reported' AND r.n {} (SELECT n FROM frontier WHERE task = ? AND hardware = ? AND sure = 0)"
+    texts, values = [], list[object]()
+    if (RunMark.LEADING in marks) != (RunMark.REPORTED in marks):
+        texts.append(f"({led.format('IN' if RunMark.LEADING in marks else 'NOT IN')})")
+        values += [found.task, found.board]
+        marks.discard(RunMark.REPORTED)
+    marks.discard(RunMark.LEADING)
+    texts.append(f"l.mark IN ({', '.join('?' * len(marks))})")
+    query.add(f"({' OR '.join(texts)})", *values, *sorted(marks))
+
+
+def _parts(runs: Collection[int]) -> Iterator[list[int]]:
+    ordered = list(runs)
+    for start in range(0, len(ordered), PAGE):
+        yield ordered[start : start + PAGE]

@@ -1,0 +1,169 @@
+"""Boards that are read from rows are those that follow from all runs, in whatever order these came."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autoresearch.judging.scoring import CountedRun, pool, rank
+from autoresearch.log.log import Log
+from autoresearch.log.rows import ProgramRow
+from autoresearch.log.standing.context import trust_context, whose
+from autoresearch.log.standing.precedence import first_of, same_models
+from autoresearch.log.standing.ranking import measured, unvouched, vouched
+from autoresearch.log.standing.settle import settle
+from autoresearch.log.standing.verification import checkers_of, judgement
+from autoresearch.record.record import Record
+from autoresearch.words import UPHELD
+from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK, Publish
+from tests.log.standing.test_settled import OF_PEOPLE, TRUSTS, YOUNG
+from tests.log.standing.village import PEOPLE, STRANGER, Village
+from tests.record.making import NOW_MS, pairs
+
+# What identifies a row of a board, and orders it.
+Row = tuple[float, int, bytes, int, float, bytes]
+AGAIN = st.builds(
+    Publish,
+    st.sampled_from([*PEOPLE, STRANGER]),
+    st.sampled_from("ab"),
+    st.sampled_from([1.9, 1.5]),
+    st.just(0),
+    st.booleans(),
+)
+STORY = st.lists(st.tuples(st.one_of(ACTS, AGAIN, AGAIN, OF_PEOPLE), HOURS_BACK), min_size=4, max_size=16)
+
+
+class Truth:
+    """The boards of a log, by its records."""
+
+    def __init__(self, log: Log, task: bytes) -> None:
+        self._log, self.here = log, trust_context(log)
+        self._rules, self._models, suspects = log.tasks.rules(task), same_models(log), log.runs.suspects()
+        shown = {run for (run,) in log.reader.read("SELECT id FROM run WHERE task = ?", (task,))}
+        self.programs: defaultdict[tuple[bytes, float], list[Record]] = defaultdict(list)
+        for run in log.records.newest(limit=1000):
+            if run.id in shown and run.body.status == "ok" and run.body.value is not None:
+                self.programs[run.body.source_digest, run.body.budget].append(run)
+        self._forked = {
+            run.id
+            for runs in self.programs.values()
+            for run in runs
+            if run.seq >= suspects.get(run.author, run.seq + 1)
+        }
+
+    def attested(self, run: Record, *, doubted: bool = False) -> bool:
+        """Whether a run counts as an attested participant's."""
+        return whose(run.author, run.time, self.here).attested and (doubted or self._counts(run))
+
+    def unattested(self, run: Record) -> bool:
+        """Whether it counts as another's."""
+        return not whose(run.author, run.time, self.here).attested and self._counts(run)
+
+    def _counts(self, run: Record) -> bool:
+        return run.id not in self._forked or judgement(self._log, run.id).state in UPHELD
+
+    def firsts(self, counts: Callable[[Record], bool]) -> list[Row]:
+        """Each program by the device that published it first, of the runs that count."""
+        rows = []
+        for runs in self.programs.values():
+            by_device: defaultdict[bytes, list[Record]] = defaultdict(list)
+            for run in filter(counts, runs):
+                by_device[run.author].append(run)
+            if by_device:
+                earliest = [min(own, key=lambda run: (run.time, run.id)) for own in by_device.values()]
+                rows += self.row(by_device[first_of(self._log, earliest).author])
+        return sorted(rows)
+
+    def row(self, runs: list[Record], first: Record | None = None) -> list[Row]:
+        """Runs of one device as a row of a board, if they are on one."""
+        counted = (CountedRun(run.time, run.id, run.body.value, run.author, run.body.replicate, "") for run in runs)
+        pooled = pool(counted, clocked=False)
+        body = runs[0].body
+        if pooled is None or self._rules is None or not self._rules.ranks(body.budget):
+            return []
+        run, ranked = first or pooled.first, rank(pooled.mean, pooled.runs, self._rules)
+        if ranked is None or pooled.first.id in self._models or run.id in self._models:
+            return []
+        return [(ranked, run.time, run.id, pooled.runs, pooled.mean, run.author)]
+
+    def measured(self, voters: int) -> list[Row]:
+        """The runs of attested participants that so many of these measured."""
+        rows = []
+        for runs in self.programs.values():
+            for run in filter(self.attested, runs):
+                if len(checkers_of(self._log, run.id)) >= voters:
+                    rows += self.row([one for one in runs if one.author == run.author and self.attested(one)], run)
+        return sorted(rows)
+
+    def vouched_for(self) -> set[bytes]:
+        """The programs that attested participants have."""
+        return {digest for (digest, _), runs in self.programs.items() if any(map(self.attested, runs))}
+
+
+def as_row(row: ProgramRow) -> Row:
+    assert row.rank is not None
+    return row.rank, row.first_time, row.first, row.runs, row.mean, row.author
+
+
+def holds(log: Log, task: bytes) -> None:
+    truth, here = Truth(log, task), trust_context(log)
+    if not here.naming:
+        return
+    assert list(map(as_row, vouched(log, task, here))) == truth.firsts(truth.attested)
+    forked = list(map(as_row, vouched(log, task, here, forked=True)))
+    assert forked == truth.firsts(partial(truth.attested, doubted=True))
+    known = truth.vouched_for()
+    others = truth.firsts(lambda run: truth.unattested(run) and run.body.source_digest not in known)
+    assert list(map(as_row, unvouched(log, task, here))) == others
+    for voters in (1, 2):
+        assert list(map(as_row, measured(log, task, here, voters=voters))) == truth.measured(voters)
+
+
+def entries(log: Log) -> list[tuple[object, ...]]:
+    """All rows, but for the numbers in which records came."""
+    query = """
+    SELECT task, source_digest, budget, author, vouch, hardware, time, first, runs, mean, rank, copy, measured, place
+    FROM entry ORDER BY 1, 2, 3, 4, 5, 6
+    """
+    return log.reader.read(query, ())
+
+
+@given(STORY, st.randoms(use_true_random=False))
+@settings(max_examples=25, deadline=None)
+def test_boards_are_what_the_records_say(tmp_path_factory, story, dice: random.Random) -> None:
+    folder = tmp_path_factory.mktemp("log")
+    with Log.open(folder / "log.sqlite", YOUNG, trust=dice.choice(TRUSTS)) as log:
+        village = Village(log)
+        village.now_ms += 24 * HOUR_MS
+        assert village.baseline is not None
+        runs = [village.baseline]
+        for what, hours in story:
+            with village.earlier(hours * HOUR_MS):
+                what.act(village, runs)
+            if dice.random() < 0.1:
+                log.trust = dice.choice(TRUSTS)
+            if dice.random() < 0.3:
+                settle(log, seconds=10)
+                holds(log, village.task)
+        settle(log, seconds=10)
+        holds(log, village.task)
+        rows = entries(log)
+        log.writer.rebuild()
+        settle(log, seconds=10)
+        assert entries(log) == rows
+        shuffled = pairs(log.records.newest(limit=1000))
+        dice.shuffle(shuffled)
+        trust = log.trust
+    with Log.open(folder / "other.sqlite", YOUNG, trust=trust) as other:
+        while shuffled:
+            batch = [shuffled.pop() for _ in range(min(len(shuffled), dice.choice([1, 2, 50])))]
+            other.writer.ingest(batch, now_ms=NOW_MS + 100 * HOUR_MS)
+            if dice.random() < 0.1:
+                settle(other, seconds=10)
+        settle(other, seconds=10)
+        assert entries(other) == rows
