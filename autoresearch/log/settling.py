@@ -8,11 +8,12 @@ the way they came in.
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
-from autoresearch.log.listing import settle_listing
+from autoresearch.log.listing import note_unlisted, settle_listing
 from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
 from autoresearch.log.quota import Stored, drop, enforce, shared_places
@@ -260,6 +261,7 @@ def rules_in(row: tuple[str, float, float, int, int]) -> TaskRules:
 
 
 _BATCH = 1000
+_COUNT_RUNS = "INSERT INTO run_count VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs"
 _COUNTED_IN_META = "INSERT INTO meta VALUES('{}', 1) ON CONFLICT DO UPDATE SET value = value + 1"
 _DROPS, _PEOPLE = _COUNTED_IN_META.format("drops"), _COUNTED_IN_META.format("people")
 # Kinds of records that say who is who. A withdrawal may take one of them back.
@@ -429,7 +431,15 @@ def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched:
         if shown:
             connection.executemany(INSERTS[table], shown)
         if table == "run":
+            _count_runs(connection, shown)
             touched.programs.update((row[2], row[7], row[6]) for row in shown)  # type: ignore[misc]
+
+
+def _count_runs(connection: sqlite3.Connection, shown: Sequence[Row]) -> None:
+    """Count runs that came, and note that they are to be listed."""
+    note_unlisted(connection, [row[:1] for row in shown])
+    counts = Counter((row[11], row[2], row[4]) for row in shown)
+    connection.executemany(_COUNT_RUNS, [(*key, count) for key, count in counts.items()])
 
 
 def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None:
