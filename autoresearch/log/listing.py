@@ -25,6 +25,7 @@ _MAY_LEAD = frozenset(state.value for state in SOUND)
 # The zero bits of so much of an id are counted.
 _ID_BITS = 32
 _LAST = "SELECT max(n) FROM (SELECT n FROM unlisted ORDER BY n LIMIT ?)"
+_CAME = "INSERT OR IGNORE INTO unlisted SELECT n, task, time, id, author, device, status, cpu_ms FROM run WHERE n = ?"
 # A parent that comes or goes changes the difference that its children made.
 _CHILDREN = """
 INSERT OR IGNORE INTO unlisted
@@ -90,6 +91,11 @@ class _Facts(NamedTuple):
 
 
 _Changed = tuple[_Facts, Listed | None, Listed | None]
+
+
+def note_unlisted(connection: sqlite3.Connection, numbers: Iterable[tuple[object, ...]]) -> None:
+    """Note that runs came; those that go or are judged in another way are noted by triggers."""
+    connection.executemany(_CAME, numbers)
 
 
 def settle_listing(connection: sqlite3.Connection) -> None:

@@ -18,7 +18,7 @@ from autoresearch.log.connection import appending, own_authors, read_head, refus
 from autoresearch.log.listing import settle_listing
 from autoresearch.log.quota import ALL_DAYS, Stored, Unattested, bucket
 from autoresearch.log.reader import Reader
-from autoresearch.log.rows import Head, State, Verdict
+from autoresearch.log.rows import Head, Revision, State, Verdict
 from autoresearch.log.schema import open_database
 from autoresearch.log.settling import discard, note_settling, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
@@ -37,6 +37,7 @@ from autoresearch.record.kinds import Body
 from autoresearch.record.record import DAY_MS, Network, Record, Refusal, Signer, admit, seal
 from autoresearch.trust.roster import Trust
 
+_WAL_BYTES = 64 << 20
 # Where a record stands in the order of reconciliation: its time, ms UTC, and its id.
 Key = tuple[int, bytes]
 
@@ -105,6 +106,7 @@ class Writer:
         """Admit and store records of others, given as bytes and signature, in one transaction. One verdict each."""
         self._refuse_read_only()
         ids = [hashlib.sha256(raw).digest() for raw, _ in batch]
+        revision = self._reader.revision()
         present = self._records.has(ids)
         verdicts: list[Verdict] = []
         fresh: dict[bytes, Record] = {}
@@ -119,13 +121,13 @@ class Writer:
             else:
                 fresh[record_id] = record
                 verdicts.append(Verdict(State.STORED, record_id, record))
-        lost = self._store(fresh) if fresh else {}
+        lost = self._store(fresh, revision) if fresh else {}
         return [Verdict(lost[verdict.id], verdict.id) if _is_lost(verdict, lost) else verdict for verdict in verdicts]
 
-    def _store(self, fresh: dict[bytes, Record]) -> dict[bytes, State]:
-        """Store what another process hasn't stored in the meantime; returns the ids that are not news after all."""
+    def _store(self, fresh: dict[bytes, Record], missing_at: Revision) -> dict[bytes, State]:
+        """Store what nobody has stored since a revision that had none of it; returns the ids that are no news."""
         with self._reader.lock, self._writing(durable=False):
-            there = self._records.has(fresh)
+            there = self._records.has(fresh) if self._reader.revision() != missing_at else set()
             records = [record for record_id, record in fresh.items() if record_id not in there]
             dropped = self._take(records)
         self._tell(records, dropped)
@@ -272,7 +274,8 @@ class Log:
         self.reader = Reader(open_database(path, rebuild, read_only=read_only))
         self._refuse_other_network(read_only=read_only)
         # While a node catches up, the same pages of the indexes change again and again: 64 MiB of each, not 2 and 4.
-        for pragma in ("cache_size = -65536", "wal_autocheckpoint = 16000"):
+        page_size: int = self.reader.read("PRAGMA page_size", ())[0][0]
+        for pragma in ("cache_size = -65536", f"wal_autocheckpoint = {_WAL_BYTES // page_size}"):
             self.reader.read(f"PRAGMA {pragma}", ())
         self.writer = Writer(
             self.reader, path, network, trust or Trust(), settle=partial(settle_stored, self), read_only=read_only

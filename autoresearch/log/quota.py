@@ -30,6 +30,10 @@ ALL_DAYS = -1
 
 Stored = tuple[int, bytes, bytes, int, int]  # n, id, author, seq, time
 _AT = "SELECT n, id, author, seq, time FROM record WHERE author = ? AND seq = ?"
+_SHARED = """
+SELECT author, seq FROM record AS new WHERE n > ?
+AND EXISTS(SELECT 1 FROM record AS other WHERE other.author = new.author AND other.seq = new.seq AND other.n <> new.n)
+"""
 LAST_OF_DAY = """
 SELECT n, id, author, seq, time FROM record WHERE author = ? AND time >= ? AND time < ?
 ORDER BY seq DESC, id DESC LIMIT ?
@@ -37,11 +41,21 @@ ORDER BY seq DESC, id DESC LIMIT ?
 _LAST = "SELECT n, id, author, seq, time FROM record WHERE author = ? ORDER BY seq DESC, id DESC LIMIT ?"
 
 
-def enforce(connection: sqlite3.Connection, network: Network, inserted: Sequence[Stored]) -> list[Stored]:
-    """Drop what is over quota after ``inserted`` came in, and return it. Counts them all. Projections are untouched."""
+def shared_places(connection: sqlite3.Connection, after: int) -> set[tuple[bytes, int]]:
+    """Author and sequence number of the records stored after a row, where another record has both."""
+    return set(connection.execute(_SHARED, (after,)).fetchall())
+
+
+def enforce(
+    connection: sqlite3.Connection, network: Network, inserted: Sequence[Stored], shared: Iterable[tuple[bytes, int]]
+) -> list[Stored]:
+    """Drop what is over quota after ``inserted`` came in, and return it. Counts them all. Projections are untouched.
+
+    ``shared``: the places of several records among those of ``inserted``.
+    """
     _count(connection, inserted, sign=1)
     dropped: list[Stored] = []
-    for author, seq in {(author, seq) for _, _, author, seq, _ in inserted}:
+    for author, seq in shared:
         dropped += drop(connection, _crowded(connection, author, seq, network.per_day_seq))
     for author, day in sorted({(author, time // DAY_MS) for _, _, author, _, time in inserted}):
         if (excess := bucket(connection, author, day) - network.per_day) > 0:

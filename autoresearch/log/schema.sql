@@ -21,7 +21,6 @@ CREATE INDEX record_author_seq ON record(author, seq, time);
 CREATE INDEX record_author_time ON record(author, time);
 CREATE INDEX record_time ON record(time, id);
 CREATE INDEX record_kind_time ON record(kind, time);
-CREATE INDEX record_task_time ON record(task, time) WHERE task IS NOT NULL;
 CREATE INDEX record_task_kind_time ON record(task, kind, time) WHERE task IS NOT NULL;
 
 -- How many records of an author are stored: of a UTC day, and of all days (-1).
@@ -103,7 +102,7 @@ CREATE TABLE note(
 );
 CREATE INDEX note_task ON note(task, time);
 
--- What participants wrote, by its words; the row number is n. marks: the kind and the task.
+-- What participants wrote, by its words; the row number is n. marks: the kind, and 8 bytes of the task.
 CREATE VIRTUAL TABLE text_index USING fts5(marks, text, tokenize = 'porter unicode61 remove_diacritics 2');
 
 -- Releases of components, and which were yanked.
@@ -433,8 +432,6 @@ CREATE TABLE unlisted(
     status TEXT NOT NULL,
     cpu_ms INTEGER NOT NULL
 );
-CREATE TRIGGER run_came AFTER INSERT ON run BEGIN INSERT OR IGNORE INTO unlisted VALUES(
-    NEW.n, NEW.task, NEW.time, NEW.id, NEW.author, NEW.device, NEW.status, NEW.cpu_ms); END;
 CREATE TRIGGER run_went AFTER DELETE ON run BEGIN INSERT OR IGNORE INTO unlisted VALUES(
     OLD.n, OLD.task, OLD.time, OLD.id, OLD.author, OLD.device, OLD.status, OLD.cpu_ms); END;
 CREATE TRIGGER run_judged AFTER INSERT ON standing BEGIN INSERT OR IGNORE INTO unlisted

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
-from autoresearch.log.listing import settle_listing
+from autoresearch.log.listing import note_unlisted, settle_listing
 from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
-from autoresearch.log.quota import Stored, drop, enforce
+from autoresearch.log.quota import Stored, drop, enforce, shared_places
 from autoresearch.log.reader import COUNTS, SUSPECT
 from autoresearch.log.schema import make_tables
 from autoresearch.record.kinds import task_of_body
@@ -46,7 +46,8 @@ class Touched:
 
     authors: set[bytes] = field(default_factory=set)
     places: set[tuple[bytes, int]] = field(default_factory=set)  # author, seq
-    records: set[bytes] = field(default_factory=set)  # their ids
+    shared: set[tuple[bytes, int]] = field(default_factory=set)  # those of several records, and those of dropped ones
+    gone: set[bytes] = field(default_factory=set)  # ids of dropped records
     tasks: set[bytes] = field(default_factory=set)
     programs: set[Program] = field(default_factory=set)
     said: set[bytes] = field(default_factory=set)  # runs of which something else is said, by their ids
@@ -60,8 +61,8 @@ def settle(connection: sqlite3.Connection, touched: Touched) -> None:
 
     What is judged of runs takes a trust list, so it is only noted which runs are to be judged again.
     """
-    _settle_forks(connection, touched.places)
-    touched.people |= _settle_strays(connection, touched)
+    _settle_forks(connection, touched.shared)
+    touched.people |= _settle_strays(connection, touched.gone, touched.after)
     for author in {author for author, _ in touched.places} | touched.authors:
         touched.programs |= _settle_suspect(connection, author)
     for task in touched.tasks:
@@ -83,21 +84,14 @@ def _settle_forks(connection: sqlite3.Connection, places: set[tuple[bytes, int]]
         connection.executemany("DELETE FROM fork WHERE author = ? AND seq = ?", whole)
 
 
-def _settle_strays(connection: sqlite3.Connection, touched: Touched) -> bool:
+def _settle_strays(connection: sqlite3.Connection, gone: set[bytes], after: int | None) -> bool:
     """Whether any came or went."""
     before = connection.total_changes
-    if connection.execute("SELECT EXISTS(SELECT 1 FROM stray)").fetchone()[0]:
-        gone = "DELETE FROM stray WHERE parent = ?1 AND NOT EXISTS(SELECT 1 FROM record WHERE id = ?1)"
-        connection.executemany(gone, [(record,) for record in touched.records])
-    if touched.after is not None:
+    connection.executemany("DELETE FROM stray WHERE parent = ?", [(record,) for record in gone])
+    if after is not None:
         for joined, name in ((_ABOVE, "child"), (_BELOW, "above")):
-            connection.execute(f"{_STRAY.format(joined)} AND {name}.n > ?", (touched.after,))
+            connection.execute(f"{_STRAY.format(joined)} AND {name}.n > ?", (after,))
     return connection.total_changes != before
-
-
-def settle_all_strays(connection: sqlite3.Connection) -> None:
-    """Find all runs whose parent is on another task, where none is noted yet."""
-    connection.execute(_STRAY.format(_ABOVE))
 
 
 def merged_up_to(connection: sqlite3.Connection, author: bytes) -> int:
@@ -288,9 +282,12 @@ def store(
         [(n, r.id, r.author, r.seq, r.time, r.kind, task_of_body(r.body), r.raw, r.signature) for n, r in numbered],
     )
     inserted: list[Stored] = [(n, r.id, r.author, r.seq, r.time) for n, r in numbered]
-    dropped = enforce(connection, network, inserted)
+    shared = shared_places(connection, first - 1)
+    dropped = enforce(connection, network, inserted, shared)
     over = {stored[0] for stored in dropped}
-    touched = _touched_by([*inserted, *dropped])
+    touched = _touched_by(dropped)
+    touched.places.update((r.author, r.seq) for r in records)
+    touched.shared |= shared
     touched.after = first - 1
     touched.people = any(record.kind in ABOUT_PEOPLE for record in records)
     kept = [(n, record) for n, record in numbered if n not in over]
@@ -323,12 +320,9 @@ def note_settling(connection: sqlite3.Connection) -> None:
 
 
 def _touched_by(records: Iterable[Stored]) -> Touched:
-    """What is computed anew because these records came or went, whatever they say."""
-    touched = Touched()
-    for _, record_id, author, seq, _ in records:
-        touched.places.add((author, seq))
-        touched.records.add(record_id)
-    return touched
+    """What is computed anew because these records went, whatever they say."""
+    places = {(author, seq) for _, _, author, seq, _ in records}
+    return Touched(places=places, shared=set(places), gone={record_id for _, record_id, _, _, _ in records})
 
 
 def rebuild(connection: sqlite3.Connection) -> None:
@@ -345,7 +339,7 @@ def rebuild(connection: sqlite3.Connection) -> None:
         connection.execute(f"DROP {kind} IF EXISTS {name}")
     make_tables(connection, "schema.sql")
     connection.execute("DELETE FROM meta WHERE key IN ('weighed', 'trusted')")
-    touched = Touched(people=True)
+    touched = Touched(people=True, shared=shared_places(connection, 0))
     last = 0
     while batch := connection.execute(
         "SELECT n, raw, signature FROM record WHERE n > ? ORDER BY n LIMIT ?", (last, _BATCH)
@@ -357,7 +351,7 @@ def rebuild(connection: sqlite3.Connection) -> None:
         touched.places.update((record.author, record.seq) for _, record in numbered)
         _project(connection, numbered, touched)
         last = batch[-1][0]
-    settle_all_strays(connection)
+    _settle_strays(connection, set(), 0)
     settle(connection, touched)
     settle_pairs(connection, 0, ())
     put_off(connection, 0)
@@ -440,6 +434,7 @@ def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched:
         if shown:
             connection.executemany(INSERTS[table], shown)
         if table == "run":
+            note_unlisted(connection, [row[:1] for row in shown])
             touched.programs.update((row[2], row[7], row[6]) for row in shown)  # type: ignore[misc]
 
 
@@ -477,7 +472,7 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
         for table in (*EVIDENCE, "stray", "standing", "fact", "unsettled"):
             connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
     if gone:
-        touched.said |= kin_of(connection, touched.records)
+        touched.said |= kin_of(connection, touched.gone)
         for place in touched.places:
             _note_like(connection, _NAMED_BY, place)
     for target in targets:

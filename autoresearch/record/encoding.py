@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterable
 from typing import Any, cast
 
 import libipld
@@ -23,7 +24,8 @@ Value = None | bool | int | float | str | bytes | list["Value"] | dict[str, "Val
 
 MAX_DEPTH = 16
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
-# libipld writes a byte string that happens to parse as a CID as a link, and this is how a link begins.
+# libipld writes a byte string that happens to parse as a CID as a link, and this is how a link begins. By chance these
+# bytes stand in hashes as well, and then no decoder but libipld has to be asked.
 _LINK = b"\xd8\x2a"
 # libipld recurses on the native stack, and only Python's recursion limit, which a host program may raise, ends that.
 # No input nests deeper than it has bytes that can begin a list or a map, so few such bytes mean no danger.
@@ -41,7 +43,8 @@ def encode(value: object) -> bytes:
     Raises EncodingError for types other than None, bool, int, float, str, bytes, list, dict (exactly: no subclasses),
     keys that are not text, integers beyond 64 bits, infinities, not-a-number, negative zero and too deep nesting.
     """
-    _check(value)
+    _check_bounds((value,))
+    _check_types(value)
     try:
         raw: bytes = libipld.encode_dag_cbor(value)
         if _LINK in raw:
@@ -55,11 +58,12 @@ def encode(value: object) -> bytes:
 
 def decode(raw: bytes) -> Value:
     """The value that ``raw`` is the encoding of. Raises EncodingError when it is not the only encoding of a value."""
-    if _LINK not in raw and len(raw.translate(None, _NOT_CONTAINERS)) <= _SAFE_NESTING:
+    if len(raw.translate(None, _NOT_CONTAINERS)) <= _SAFE_NESTING:
         try:
             value: Value = libipld.decode_dag_cbor(raw)
-            if libipld.encode_dag_cbor(value) == raw:
-                _check(value)
+            # What libipld decodes has no other types, nor a float that is negative zero or not finite.
+            _check_bounds((value,))
+            if libipld.encode_dag_cbor(value) == raw and not (_LINK in raw and _holds_link(value)):
                 return value
         except EncodingError:
             raise
@@ -87,39 +91,54 @@ def decode_strictly(raw: bytes) -> Value:
         value = cast("Value", dag_cbor.decode(raw))
     except (CBORDecodingError, ValueError) as error:
         raise EncodingError(str(error)) from error
-    _check(value)
+    _check_bounds((value,))
+    _check_types(value)
     if dag_cbor.encode(cast("Any", value)) != raw:
         raise EncodingError("the bytes are not the encoding of their own value")
     return value
 
 
-def _check(value: object) -> None:
-    """Walk ``value`` level by level and refuse what the profile has no place for."""
-    level: list[Any] = [value]
-    for _ in range(MAX_DEPTH + 1):
-        below: list[Any] = []
-        for item in level:
-            kind = type(item)
-            if kind is str or kind is bytes or kind is bool or item is None:
-                continue
-            if kind is float:
-                if item - item != 0.0 or (item == 0.0 and str(item)[0] == "-"):
-                    raise EncodingError("a number is infinite, not a number, or negative zero")
-            elif kind is int:
-                if not _INT_MIN <= item <= _INT_MAX:
-                    raise EncodingError("an integer does not fit into 64 bits with a sign")
-            elif kind is dict:
-                if any(type(key) is not str for key in item):
-                    raise EncodingError("a key must be text")
-                below.extend(item.values())
-            elif kind is list:
-                below.extend(item)
-            else:
-                raise EncodingError(f"a record has no place for values of type {kind.__name__}")
-        if not below:
-            return
-        level = below
-    raise EncodingError(f"nested more than {MAX_DEPTH} levels deep")
+def _check_bounds(items: Iterable[Any], depth: int = 0) -> None:
+    """Refuse what is nested too deeply, and integers that do not fit, in ``items`` at this depth and in all below."""
+    if depth > MAX_DEPTH:
+        raise EncodingError(f"nested more than {MAX_DEPTH} levels deep")
+    for item in items:
+        kind = type(item)
+        if kind is int:
+            if not _INT_MIN <= item <= _INT_MAX:
+                raise EncodingError("an integer does not fit into 64 bits with a sign")
+        elif kind is dict and item:
+            _check_bounds(item.values(), depth + 1)
+        elif kind is list and item:
+            _check_bounds(item, depth + 1)
+
+
+def _check_types(value: object) -> None:
+    """Refuse types, keys and floats that the profile has no place for, in a value whose bounds were checked."""
+    kind = type(value)
+    if kind is float:
+        number = cast("float", value)
+        if number - number != 0.0 or (number == 0.0 and str(number)[0] == "-"):
+            raise EncodingError("a number is infinite, not a number, or negative zero")
+    elif kind is dict:
+        for key, item in cast("dict[object, object]", value).items():
+            if type(key) is not str:
+                raise EncodingError("a key must be text")
+            _check_types(item)
+    elif kind is list:
+        for item in cast("list[object]", value):
+            _check_types(item)
+    elif not (kind is str or kind is bytes or kind is bool or kind is int or value is None):
+        raise EncodingError(f"a record has no place for values of type {kind.__name__}")
+
+
+def _holds_link(value: Value) -> bool:
+    """Whether ``value`` holds bytes that libipld takes for a link: it writes them, and reads links, as the same."""
+    if isinstance(value, dict):
+        return any(_holds_link(item) for item in value.values())
+    if isinstance(value, list):
+        return any(_holds_link(item) for item in value)
+    return isinstance(value, bytes) and libipld.encode_dag_cbor(value).startswith(_LINK)
 
 
 def _scan(raw: bytes) -> None:

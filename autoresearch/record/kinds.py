@@ -304,6 +304,10 @@ def blobs_of(body: object) -> list[tuple[str, BlobRef]]:
     return found
 
 
+# The kinds of records that can be about a task.
+TASK_KINDS = ("task", "run", "claim", "note")
+
+
 def task_of_body(body: Body | dict[str, object]) -> bytes | None:
     """The digest of the task that a record is about."""
     if isinstance(body, Task):

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log import frontier, listing
-from autoresearch.log.listing import settle_listing
+from autoresearch.log.listing import note_unlisted, settle_listing
 from autoresearch.log.reader import Reader
 from autoresearch.log.schema import make_tables
 from autoresearch.log.tables import listing as questions
@@ -89,6 +89,7 @@ class Table:
         row = (n, name(n), task, "", status, value, 1, b"", 0, above, None, b"%d" % (n % 3), n, minutes * MINUTES_MS)
         marks = ", ".join("?" * 19)
         self.connection.execute(f"INSERT INTO run VALUES({marks})", (*row, "", b"{}", None, device, 10 + n))
+        note_unlisted(self.connection, [(n,)])
 
     def go(self, n: int) -> None:
         """A run is withdrawn."""

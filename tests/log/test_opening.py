@@ -85,6 +85,19 @@ def test_a_database_of_something_else_keeps_what_it_holds(tmp_path):
         assert other.execute("SELECT count(*) FROM theirs").fetchone() == (0,)
 
 
+@pytest.mark.parametrize(("theirs", "size"), [(None, 8192), (4096, 4096)])
+def test_a_new_log_has_pages_of_8_kib_and_one_with_others_is_used_as_it_is(tmp_path, theirs, size):
+    path = tmp_path / "log.sqlite"
+    if theirs:
+        with closing(sqlite3.connect(path)) as older:
+            older.execute(f"PRAGMA page_size = {theirs}")
+            older.execute("CREATE TABLE theirs(x)")
+    with Log.open(path, NETWORK) as log:
+        append(log)
+        assert log.reader.rows("PRAGMA page_size") == [(size,)]
+        assert log.reader.rows("PRAGMA wal_autocheckpoint") == [((64 << 20) // size,)]
+
+
 def test_a_log_of_another_network_is_refused(tmp_path):
     Log.open(tmp_path / "log.sqlite", NETWORK).close()
     with pytest.raises(Refused, match="another network"):

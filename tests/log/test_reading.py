@@ -8,7 +8,7 @@ from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
 from autoresearch.record.encoding import format_id, short_id
-from autoresearch.record.kinds import Note, Verification, Withdrawal
+from autoresearch.record.kinds import Claim, Note, Verification, Withdrawal
 from tests.log.dumping import dump
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed, task_body
 
@@ -49,6 +49,23 @@ def test_ids_resolve_from_any_unambiguous_prefix(log):
         log.records.resolve("1!")
 
 
+def test_the_newest_of_a_task_are_of_all_kinds_that_can_be_about_it(log):
+    claim = Claim(task=digest_of(), source_digest=b"d" * 32, until=NOW_MS)
+    bodies = {
+        "task": task_body(),
+        "run": run_body(),
+        "claim": claim,
+        "note": Note(topic="insight", text="", task=digest_of()),
+    }
+    made = [
+        sealed(key(number), body, kind=kind, time_ms=NOW_MS + number)
+        for number, (kind, body) in enumerate(bodies.items())
+    ]
+    ingest(log, [*made, sealed(key(9), Withdrawal(), kind="withdrawal")])
+    assert log.records.newest(task=digest_of()) == made[::-1]
+    assert log.records.newest(task=digest_of(), since_ms=NOW_MS + 1, limit=2, without="claim") == [made[3], made[1]]
+
+
 def test_records_come_newest_first_and_filtered(log):
     ingest(log, RUNS[::-1])
     ingest(log, [sealed(key(3), Note(topic="insight", text="x", task=digest_of()), kind="note")])
@@ -57,6 +74,7 @@ def test_records_come_newest_first_and_filtered(log):
     assert log.records.newest(kind="run", limit=100) == newest
     assert log.records.newest(author=key(1).public, limit=3) == newest[1:7:2]
     assert [record.kind for record in log.records.newest(task=digest_of(), limit=100)] == ["run"] * 40 + ["note"]
+    assert log.records.newest(task=digest_of(), limit=3, without="note") == newest[:3]
     assert log.records.newest(task=b"?" * 32) == []
     assert log.records.newest(since_ms=NOW_MS + 39_000) == newest[:2]
     assert log.records.newest(kind="run", task=digest_of(), author=key(0).public, since_ms=0, limit=1) == newest[:1]

@@ -161,6 +161,42 @@ def test_a_run_is_no_stray_any_more_when_its_parent_on_another_task_goes_over_th
         assert dump(log)["stray"] == []
 
 
+def test_a_run_is_no_stray_any_more_when_its_parent_goes_for_the_quota():
+    parent = sealed(key(1), run_body(task=b"t" * 32), seq=9, network=SMALL)
+    child = sealed(key(2), run_body(parent=parent.id), network=SMALL)
+    smaller = [sealed(key(1), run_body(source=b"%d" % seq), seq=seq, network=SMALL) for seq in range(1, 6)]
+    with fresh(SMALL) as log, fresh(SMALL) as other:
+        fill(log, [parent, child])
+        assert [row for (row,) in dump(log)["stray"]] == [parent.id]
+        fill(log, smaller)
+        fill(other, [*smaller, child])
+        assert dump(log) == dump(other)
+        assert not dump(log)["stray"]
+
+
+class WhileChecked(list):
+    """Records of which something is done the second time that they are gone through: when each is checked."""
+
+    def __init__(self, pairs, act):
+        super().__init__(pairs)
+        self.acts = [act, lambda: None]
+
+    def __iter__(self):
+        self.acts.pop()()
+        return super().__iter__()
+
+
+def test_what_another_process_stores_while_records_are_checked_is_no_news():
+    made = [sealed(key(1), run_body(source=b"%d" % seq), seq=seq) for seq in range(1, 4)]
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        path = Path(folder) / "log.sqlite"
+        with Log.open(path, NETWORK) as log, Log.open(path, NETWORK) as other:
+            batch = WhileChecked(pairs(made), lambda: fill(other, made[1:]))
+            states = [verdict.state for verdict in log.writer.ingest(batch, now_ms=NOW_MS)]
+            assert states == [State.STORED, State.DUPLICATE, State.DUPLICATE]
+            assert log.records.count() == 3
+
+
 @pytest.mark.slow
 def test_five_hundred_records_in_random_orders_give_the_same_tables():
     chance = random.Random(7)

@@ -102,6 +102,7 @@ NEGATIVE = {
     "simple value of a byte": b"\xf8\x20",
     "link": LINK,
     "link in a list": b"\x81" + LINK,
+    "link in a map": b"\xa1\x61a" + LINK,
     "link with a long tag": b"\xd9\x00\x2a" + LINK[2:],
     "other tag": b"\xc1\x01",
     "empty link": b"\xd8\x2a\x40",

@@ -137,8 +137,8 @@ class Credits:
         """All devices with runs (on one task): the device, how many runs, how many ended well, the time of the last."""
         query = """
         SELECT author, sum(runs), sum(CASE status WHEN 'ok' THEN runs ELSE 0 END),
-            (SELECT time FROM run WHERE run.author = ending.author ORDER BY seq DESC LIMIT 1)
-        FROM ending WHERE ?1 IS NULL OR task = ?1 GROUP BY author
+            (SELECT time FROM run WHERE run.author = tally.author ORDER BY seq DESC LIMIT 1)
+        FROM tally WHERE ?1 IS NULL OR task = ?1 GROUP BY author
         """
         return self._reader.read(query, (task,))
 

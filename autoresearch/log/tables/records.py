@@ -13,6 +13,7 @@ from autoresearch.log.rows import Said
 from autoresearch.log.settling import SAID
 from autoresearch.log.tables.runs import Runs
 from autoresearch.record.encoding import format_id, prefix_range, short_id
+from autoresearch.record.kinds import TASK_KINDS
 from autoresearch.record.record import Record, parse_stored
 
 _CANDIDATES = 10
@@ -100,6 +101,13 @@ class Records:
 
         ``without`` leaves one kind out.
         """
+        if task is not None and kind is None and author is None:
+            # The index has a task's records by kind: the newest of each kind, and of these the newest.
+            kinds = [one for one in TASK_KINDS if one != without]
+            found = [
+                record for one in kinds for record in self.newest(kind=one, task=task, since_ms=since_ms, limit=limit)
+            ]
+            return sorted(found, key=lambda record: (record.time, record.id), reverse=True)[:limit]
         # One author has far fewer records than there are of a kind or on a task: a plus sign says “no index here”.
         other = "" if author is None else "+"
         conditions = {

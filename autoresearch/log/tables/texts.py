@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection
 from typing import Literal, NamedTuple
 
+from autoresearch.log.projection import task_mark
 from autoresearch.log.reader import Reader, in_parts, marks
 from autoresearch.log.rows import ReleaseRow, YankRow
 
@@ -60,14 +61,14 @@ class Texts:
         query = as_query(words, every=every)
         if not query:
             return []
-        match = f'marks : ("{kind}" AND "{task.hex()}") AND text : ({query})'
+        match = f'marks : ("{kind}" AND "{task_mark(task)}") AND text : ({query})'
         rows = self._found(_TEXT_MATCHES, "record.author", [match, task], authors, limit)
         return sorted(rows, key=lambda one: (one.distance, -one.time, one.id))[:limit]
 
     def matching_runs(self, task: bytes, words: str) -> str:
         """The query of the index that finds the runs on a task whose text has all these words; empty without a word."""
         asked = as_query(words, every=True)
-        return f'marks : (("worked" OR "failed") AND "{task.hex()}") AND text : ({asked})' if asked else ""
+        return f'marks : (("worked" OR "failed") AND "{task_mark(task)}") AND text : ({asked})' if asked else ""
 
     def runs_with(self, task: bytes, words: str) -> list[int]:
         """The numbers of the records of runs on a task whose text has all these words, in no order."""
