@@ -202,3 +202,17 @@ def test_a_record_that_comes_late_says_that_its_device_saw_runs_later(tmp_path) 
         assert next(vouched(log, village.task, here)).first == runs[0].id
         log.writer.ingest(pairs([late]), now_ms=village.now_ms + HOUR_MS)
         assert next(vouched(log, village.task, here)).first == runs[1].id
+
+
+def test_a_fork_takes_runs_off_the_board_that_had_come_before_it_and_a_merge_brings_them_back(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        run = village.run(1.5, "P", by=ANN)
+        here = trust_context(log)
+        assert next(vouched(log, village.task, here)).first == run.id
+        village.fork(ANN, 1.4, "forked")
+        assert next(vouched(log, village.task, here)).author == AUTHOR.public
+        holds(log, village.task)
+        village.merge(ANN)
+        assert next(vouched(log, village.task, here)).author == ANN.public
+        holds(log, village.task)
