@@ -21,7 +21,7 @@ from autoresearch.log.standing.verification import checkers_of, judgement
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD
 from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK, Publish
-from tests.log.standing.test_settled import OF_PEOPLE, TRUSTS, YOUNG
+from tests.log.standing.test_settled import OF_PEOPLE, SOME, TRUSTS, YOUNG
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, PEOPLE, STRANGER, Village
 from tests.log.standing.village import TRUST as VILLAGERS
 from tests.record.making import NETWORK, NOW_MS, pairs, run_body, sealed
@@ -183,6 +183,9 @@ def test_a_program_is_anothers_once_it_is_known_who_saw_which_run_first(tmp_path
             village.run(1.9, f"by another {number}", by=who, links=[later])
             firsts.append(next(vouched(log, village.task, here)).first)
         assert firsts == [earlier.id, earlier.id, later.id]
+        log.trust = SOME  # one of those who saw it counts no longer
+        settle(log, seconds=60)
+        assert next(vouched(log, village.task, trust_context(log))).first == earlier.id
 
 
 def test_a_record_that_comes_late_says_that_its_device_saw_runs_later(tmp_path) -> None:
@@ -202,3 +205,17 @@ def test_a_record_that_comes_late_says_that_its_device_saw_runs_later(tmp_path) 
         assert next(vouched(log, village.task, here)).first == runs[0].id
         log.writer.ingest(pairs([late]), now_ms=village.now_ms + HOUR_MS)
         assert next(vouched(log, village.task, here)).first == runs[1].id
+
+
+def test_a_fork_takes_runs_off_the_board_that_had_come_before_it_and_a_merge_brings_them_back(tmp_path) -> None:
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=VILLAGERS) as log:
+        village = Village(log)
+        run = village.run(1.5, "P", by=ANN)
+        here = trust_context(log)
+        assert next(vouched(log, village.task, here)).first == run.id
+        village.fork(ANN, 1.4, "forked")
+        assert next(vouched(log, village.task, here)).author == AUTHOR.public
+        holds(log, village.task)
+        village.merge(ANN)
+        assert next(vouched(log, village.task, here)).author == ANN.public
+        holds(log, village.task)
