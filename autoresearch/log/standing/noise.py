@@ -46,7 +46,9 @@ def learnt_noise(log: Log, task: bytes) -> LearntNoise | None:
 def _learnt(log: Log, task: bytes) -> LearntNoise | None:
     here, judge, clocked = trust_context(log), judging(log), is_clocked(log, task)
     groups: defaultdict[tuple[bytes, float, str], dict[int, float]] = defaultdict(dict)
-    for row in log.runs.replicates(task, _NEWEST):
+    rows = log.runs.replicates(task, _NEWEST)
+    judge_soon(log, (row.id for row in rows))
+    for row in rows:
         group = groups[row.source_digest, row.budget, row.device if clocked else ""]
         if row.replicate in group or not whose(row.author, row.time, here).attested:
             continue
