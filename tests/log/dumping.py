@@ -3,7 +3,7 @@
 TABLES = (
     "record", "run", "program", "entry", "task", "claim", "note", "verification",
     "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud", "lineage", "stray",
-    "text_index",
+    "text_index", "ending",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from autoresearch.judging.statistics import contradicts
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import cached
 from autoresearch.log.standing.context import is_clocked, trust_context, whose
-from autoresearch.log.standing.verification import is_exact, judging
+from autoresearch.log.standing.verification import is_exact, judge_soon, judging
 from autoresearch.text import counted, value
 from autoresearch.words import DOUBTED
 
