@@ -14,6 +14,7 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.home import bring_home
 from autoresearch.log.local import Choice, LocalFile, MailLedger, ModelCost, ModelLedger, choose, chosen, forget_local
 from autoresearch.log.log import Log
+from autoresearch.log.standing.settle import settle
 from autoresearch.paths import Paths
 from tests.log.dumping import dump
 from tests.record.making import NETWORK, NOW_MS, digest_of, key, run_body, task_body
@@ -85,7 +86,8 @@ def check(paths, contents):
     with ModelLedger(paths.home_local) as ledger:
         assert ledger.spent("llm", since_ms=0) == ModelCost(starts=1, tokens=5, cost=0.5, seconds=2.0)
     for place, content in zip((paths, paths.of_network(TEA)), contents, strict=True):
-        with Log.open(place.log, NETWORK, read_only=True) as log:
+        with Log.open(place.log, NETWORK) as log:
+            settle(log, seconds=10)
             assert dump(log) == content
             assert len(log.programs.ranked(digest_of())) == 1
         with BlobStore(place.blobs) as blobs:

@@ -14,6 +14,7 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.connection import lock_device
 from autoresearch.log.local import LocalFile
 from autoresearch.log.log import Log
+from autoresearch.log.standing.settle import settle
 from autoresearch.record.record import Network
 from tests.log.dumping import dump
 from tests.record.making import NETWORK, NOW_MS, digest_of, key, run_body, task_body
@@ -136,6 +137,7 @@ def test_an_older_format_is_rebuilt_from_the_records_at_the_next_opening(tmp_pat
     with pytest.raises(Refused, match="up to date"):
         Log.open(path, NETWORK, read_only=True)
     with Log.open(path, NETWORK) as log:
+        settle(log, seconds=10)
         assert dump(log) == contents
         assert len(log.programs.ranked(digest_of())) == 1
         names = {name for (name,) in log.reader.connection.execute("SELECT name FROM sqlite_master")}

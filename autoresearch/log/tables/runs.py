@@ -16,8 +16,6 @@ from autoresearch.record.record import parse_stored
 
 # So many records are looked through for a sample of runs.
 _SAMPLED_MOST = 5_000
-# So many of a task's newest runs are looked through, whoever wrote them.
-_RECENT = 20_000
 _FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND suspect.seq <= run.seq)"
 _HISTORY = f"""
 SELECT id, source_digest, genome, value, replicate, parent, base, status, author, budget, time, {_FORKED}, seq FROM run
@@ -115,12 +113,12 @@ class Runs:
     ) -> list[bytes]:
         """The newest runs of a task with a value by attested participants and these devices, the newest first.
 
-        With ``ended`` also those that failed. No more than the newest runs of all are looked through.
+        With ``ended`` also those that failed.
         """
         query = f"""
-        SELECT run.id FROM (SELECT * FROM run WHERE task = ? ORDER BY time DESC, id DESC LIMIT {_RECENT}) AS run
-        CROSS JOIN standing ON standing.n = run.n
-        WHERE {ENDED if ended else COUNTS} AND (standing.attested OR run.author IN ({", ".join("?" * len(own))}))
+        SELECT run.id FROM run INDEXED BY run_task_time CROSS JOIN standing ON standing.n = run.n
+        WHERE run.task = ? AND {ENDED if ended else COUNTS}
+        AND (standing.attested OR run.author IN ({", ".join("?" * len(own))}))
         ORDER BY run.time DESC, run.id DESC LIMIT ?
         """  # noqa: S608
         return [run for (run,) in self._reader.rows(query, task, *own, limit)]

@@ -196,7 +196,7 @@ def tables(log: Log) -> tuple[list[object], ...]:
     SELECT run.id, said.id, fact.* FROM fact JOIN record AS run ON run.n = fact.n JOIN record AS said ON said.n = said
     """
     rows = [(*row[:2], *row[4:]) for row in log.reader.read(query, ())]
-    return sorted(rows), log.reader.read("SELECT * FROM credit", ()), log.reader.read("SELECT * FROM ending", ())
+    return sorted(rows), log.reader.read("SELECT * FROM credit", ()), log.reader.read("SELECT * FROM tally", ())
 
 
 def holds(log: Log) -> None:
