@@ -1,5 +1,9 @@
 """What a log holds, without row numbers: two logs with the same records must be equal in all of it."""
 
+import math
+
+from autoresearch.log.standing.settle import settle
+
 TABLES = (
     "record", "run", "program", "entry", "task", "claim", "note", "verification",
     "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud", "lineage", "stray",
@@ -8,7 +12,8 @@ TABLES = (
 
 
 def dump(log):
-    """All tables as sorted rows without the row number."""
+    """All tables as sorted rows without the row number, when everything is settled."""
+    settle(log, math.inf)
     contents = {}
     for table in TABLES:
         columns = [row[1] for row in log.reader.connection.execute(f"PRAGMA table_info({table})") if row[1] != "n"]
