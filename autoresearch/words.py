@@ -135,6 +135,13 @@ class Counts(StrEnum):
     ATTESTED = "attested"
 
 
+class Origin(StrEnum):
+    """Whose number it is: measured by verifiers, or reported by the run's author."""
+
+    VERIFIED = "verified"
+    REPORTED = "reported"
+
+
 class RunMark(StrEnum):
     """How a run is shown in a table or chart: its state, or what says more than “reported”."""
 

@@ -57,7 +57,12 @@ class VotersAnswer(Answer, frozen=True, kw_only=True):
 
 
 class TaskStatus(Answer, frozen=True, kw_only=True):
-    """A task, and how far the network has come with it. ``archived``: a person put it away on this machine."""
+    """A task, and how far the network has come with it.
+
+    ``best`` is the program to build upon, ``@``. ``baseline`` is the reported value of the task's own program.
+    ``closed`` is the share of the way from the baseline to the floor, 0 to 1, by the verified value of the best or else
+    its reported one. ``archived``: a person put it away on this machine.
+    """
 
     name: str
     digest: str
@@ -67,7 +72,7 @@ class TaskStatus(Answer, frozen=True, kw_only=True):
     noise: float = 0.0  # the standard deviation of the value over seeds
     baseline: float | None = None
     best: ProgramView | None = None
-    closed: float | None = None  # share of the way from the baseline to the floor, 0..1
+    closed: float | None = None
     runs: int = 0
     failed: int = 0
     archived: bool = False

@@ -19,7 +19,6 @@ from autoresearch.ask.registry.components import ReleaseView
 from autoresearch.ask.registry.releases import release_view
 from autoresearch.errors import UsageError
 from autoresearch.judging.states import EVALUATE, REPLICATE
-from autoresearch.judging.statistics import margin
 from autoresearch.log.log import Log
 from autoresearch.log.rows import StoredRun
 from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
@@ -58,18 +57,12 @@ def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> Ver
     found = judgement(log, run.id)
     body = run.body
     assert isinstance(body, Run)
-    rules = log.tasks.rules(body.task)
     author = roster_of(log).voter(run.author, run.time).voter
     counted = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
     return VerificationStateView(
         state=found.state.value,
         reason=reason(log, run, found.state),
-        voters=found.voters,
-        value=found.value,
-        error=found.error,
-        runs=found.runs,
         tolerance=allowed_difference(log, body),
-        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
         changes=[
             StateChange(state=change.state.value, id=format_id(change.record), time_ms=change.time_ms)
             for change in states_over_time(log, run.id)

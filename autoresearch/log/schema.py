@@ -15,7 +15,7 @@ from autoresearch.errors import Refused
 from autoresearch.log.connection import BACKUP, connect, connect_read_only, refusals, transaction
 
 # Raised by 1 whenever a table changes, or what a table of the log means.
-FORMAT = 13
+FORMAT = 14
 
 
 def open_database(

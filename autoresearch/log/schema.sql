@@ -258,6 +258,7 @@ CREATE TABLE standing(
     runs INTEGER NOT NULL,
     voters INTEGER NOT NULL,
     improvement REAL,
+    improvement_margin REAL,
     evaluated INTEGER NOT NULL,
     repeated INTEGER NOT NULL,
     compared INTEGER NOT NULL,

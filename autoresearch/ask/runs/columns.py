@@ -45,12 +45,13 @@ _NOBODY = -1
 class RunTable:
     """All runs of a task in order of time, then id. Each column has a value for each run.
 
-    ``reported`` is NaN where a run has no value; ``value`` is what verifiers measured where they did, ``margin`` half
-    of the 95 % interval of that, else NaN. ``gain`` is how much better than its parent verifiers found it, in the
-    metric's sign, else NaN. ``delta`` is that, or the difference of the reported values. ``compared`` are runs whose
-    values may be compared: full budget, the board's hardware, no copies, no unverified run after a fork. ``mark``
-    indexes MARKS, ``state`` STATES, ``parent`` this table (-1: not here). ``cost`` is the processor time up to a run in
-    ms. ``step_before`` is the best confirmed value before a run, else the best reported one.
+    ``reported`` is NaN where a run has no value; ``verified`` is what verifiers measured, else NaN, ``margin`` half of
+    the 95 % interval of that, ``value`` the verified value or else the reported one. ``gain`` is how much better than
+    its parent verifiers found it, in the metric's sign, else NaN. ``delta`` is that, or the difference of the reported
+    values. ``compared`` are runs whose values may be compared: full budget, the board's hardware, no copies, no
+    unverified run after a fork. ``mark`` indexes MARKS, ``state`` STATES, ``parent`` this table (-1: not here).
+    ``cost`` is the processor time up to a run in ms. ``step_before`` is the best confirmed value before a run, else the
+    best reported one.
     """
 
     task: bytes
@@ -67,6 +68,7 @@ class RunTable:
     cost: Ints
     parent: Ints
     reported: Floats
+    verified: Floats
     value: Floats
     margin: Floats
     gain: Floats
@@ -220,16 +222,17 @@ def _table(log: Log, task: bytes, known: _Known, columns: _Columns) -> RunTable:
     rules, size, index = log.tasks.rules(task), len(columns.ids), columns.index
     noise, sign = (rules.noise, sign_of(rules.direction)) if rules else (0.0, 1)
     state = np.full(size, _REPORTED)
-    value, error, gain = columns.reported.copy(), np.full(size, np.nan), np.full(size, np.nan)
+    verified, error, gain = np.full(size, np.nan), np.full(size, np.nan), np.full(size, np.nan)
     for run, found in known.judged.items():
         at = index[run]
         state[at] = STATES.index(found.state)
         if found.value is not None:
-            value[at] = found.value
+            verified[at] = found.value
             half = margin(found.error, found.runs, noise=noise)
             error[at] = np.nan if half is None else half
         if found.improvement is not None:
             gain[at] = -sign * found.improvement
+    value = np.where(np.isnan(verified), columns.reported, verified)
     for run, other in known.states.items():
         state[index[run]] = STATES.index(other)
     parent, has_parent = columns.parent, columns.parent >= 0
@@ -252,6 +255,7 @@ def _table(log: Log, task: bytes, known: _Known, columns: _Columns) -> RunTable:
         cost=np.cumsum(columns.cpu),
         parent=parent,
         reported=columns.reported,
+        verified=verified,
         value=value,
         margin=error,
         gain=gain,

@@ -70,7 +70,7 @@ def _each(table: RunTable, places: Ints, *, with_value: bool = False) -> Progres
         number=(places + 1).tolist(),
         time_ms=table.time[places].tolist(),
         cost_ms=table.cost[places].tolist(),
-        value=np.round(table.reported[places], 6).tolist() if with_value else [],
+        reported=np.round(table.reported[places], 6).tolist() if with_value else [],
         id=[format_id(table.ids[at]) for at in places.tolist()],
     )
 
@@ -88,17 +88,21 @@ def _marks(rows: Rows, places: Ints) -> list[ProgressMark]:
             number=at + 1,
             time_ms=int(table.time[at]),
             cost_ms=int(table.cost[at]),
-            value=float(table.value[at]),
             reported=float(table.reported[at]),
             mark=mark_of(table, at).value,
-            margin=None if math.isnan(table.margin[at]) else float(table.margin[at]),
+            verified=_number(table.verified[at]),
+            verified_margin=_number(table.margin[at]),
             leads=bool(table.leads[at]),
             led_by_claim=bool(table.led_by_claim[at]),
-            gain=float(gains[at]) or None,
+            step=float(gains[at]) or None,
             label=labels.get(at, ""),
         )
         for at in places.tolist()
     ]
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
 
 
 def _label(row: RunRow) -> str:
@@ -169,6 +173,6 @@ class _Cells:
             number=(places + 1).tolist(),
             time_ms=table.time[places].tolist(),
             cost_ms=table.cost[places].tolist(),
-            value=np.round(table.reported[places], 6).tolist() if with_value else [],
+            reported=np.round(table.reported[places], 6).tolist() if with_value else [],
             count=count.tolist(),
         )

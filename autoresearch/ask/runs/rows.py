@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+import msgspec
 import numpy as np
 
 from autoresearch.ask.lookup import FoundTask, task_of
@@ -27,19 +28,20 @@ from autoresearch.ask.runs.columns import MARKS, STATES, Ints, RunTable, changed
 from autoresearch.ask.runs.filtering import counts, found_by, in_order, mark_of, with_marks
 from autoresearch.ask.runs.headlines import Teller, described, teller_of
 from autoresearch.errors import NotFound
+from autoresearch.judging.states import EVALUATE
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import leading_gain
 from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
 from autoresearch.log.standing.context import participant_of
-from autoresearch.log.standing.queries import run_body, wants_retest
+from autoresearch.log.standing.queries import run_body, run_numbers, wants_retest
 from autoresearch.log.standing.verdicts import verdict_of
-from autoresearch.log.standing.verification import counted_reports
+from autoresearch.log.standing.verification import counted_reports, judgement
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import DISCREDITED
+from autoresearch.words import DISCREDITED, Origin
 
-FAIL = "fail"
 CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
 # So many steps of a lineage are told; of longer ones those that changed the value least are left out.
 STEPS_MOST = 200
@@ -47,8 +49,8 @@ STEPS_MOST = 200
 BRANCHED_MOST = 40
 # States in which the reported value is no value at all.
 _DISCREDITED = np.array([state in DISCREDITED for state in STATES])
-# A change below twice the noise of one seed may be luck; below the noise where verifiers measured pairs.
-NOISES, NOISES_OF_PAIRS = 2.0, 1.0
+# A gain below twice the noise of one seed may be luck; below the noise where verifiers measured pairs.
+NOISES = {Origin.REPORTED: 2.0, Origin.VERIFIED: 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,10 @@ class Rows:
         parents = [int(self.table.parent[at]) for at in places]
         wanted = [self.table.ids[at] for at in dict.fromkeys([*places, *(at for at in parents if at >= 0)])]
         records = {record.id: record for record in self.log.records.find_ahead(wanted)}
-        return [self._row(at, records) for at in places]
+        values = self.log.runs.values(self.table.task, wanted)
+        return [self._row(at, records, values) for at in places]
 
-    def _row(self, at: int, records: dict[bytes, Record]) -> RunRow:
+    def _row(self, at: int, records: dict[bytes, Record], values: dict[bytes, float]) -> RunRow:
         table, record = self.table, records[self.table.ids[at]]
         body = record.body
         assert isinstance(body, Run)
@@ -77,11 +80,12 @@ class Rows:
         assert parent is None or isinstance(parent, Run)
         told = self.teller.tell(described(body, record.time), described(parent) if parent else None)
         state, mark = STATES[int(table.state[at])], mark_of(table, at)
-        delta, gain = _number(table.delta[at]), _number(table.gain[at])
-        bound = table.noise * (NOISES if gain is None else NOISES_OF_PAIRS)
-        within = delta is not None and abs(delta) < bound
+        numbers = run_numbers(self.log, record, judgement(self.log, record.id), values=values)
+        gain, _, origin = leading_gain(numbers)
+        within = gain is not None and abs(gain) < table.noise * NOISES[origin]
         roster = roster_of(self.log)
         return RunRow(
+            **msgspec.structs.asdict(numbers),
             id=format_id(record.id),
             number=at + 1,
             time_ms=record.time,
@@ -91,12 +95,8 @@ class Rows:
             state=state.value,
             status=body.status,
             reason=body.reason,
-            reported=body.value,
-            value=_number(table.value[at]),
-            margin=_number(table.margin[at]),
             found=self._found(record) if state in DISCREDITED else None,
-            delta=delta,
-            better=None if delta is None or within else table.sign * delta < 0,
+            better=None if gain is None or within else table.sign * gain < 0,
             within_noise=within,
             in_doubt=state in DISCREDITED,
             leads=bool(table.leads[at]),
@@ -120,9 +120,16 @@ class Rows:
 
     def _found(self, record: Record) -> float | None:
         """The median of the values that verifiers measured in place of a refuted one."""
-        counted = {found.id for found, _ in counted_reports(self.log, record)}
-        measured = [row for row in self.log.verifications.of(record.id) if row.id in counted and row.verdict == FAIL]
-        values = [row.value for row in measured if row.value is not None]
+        author = roster_of(self.log).voter(record.author, record.time).voter
+        values = [
+            self.table.sign * report.values[0]
+            for _, report in counted_reports(self.log, record)
+            if report.stage == EVALUATE
+            and not report.passed
+            and report.values
+            and report.attested
+            and report.voter != author
+        ]
         return median(values) if values else None
 
     def some(self, places: Ints, shown: int) -> tuple[MarkCounts, list[RunRow]]:
@@ -229,7 +236,7 @@ def path_answer(
         children = family[firsts[of] : firsts[of] + int(table.children[path[of]])]
         beside = children[~np.isin(children, path[of + 1 : of + 2])]
         total, best = rows.some(beside, BRANCHES_SHOWN if len(told) <= BRANCHED_MOST else 0)
-        found.append(PathStep(row=row, step=_number(steps[of]), branches=total, branch_runs=best))
+        found.append(PathStep(row=row, branches=total, branch_runs=best))
     return PathAnswer(task=task_status(log, task, author=me), steps=found, left_out=len(path) - len(told))
 
 
@@ -257,7 +264,3 @@ def _place(table: RunTable, run: bytes) -> int:
     if run not in table.index:
         raise NotFound(f"The run {short_id(run)} was withdrawn by its author.")
     return table.index[run]
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)

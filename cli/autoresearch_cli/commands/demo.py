@@ -15,6 +15,8 @@ from autoresearch.ask.node import Event, StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import DaemonNotRunning, install_command
+from autoresearch.face.columns.runs import leading_words
+from autoresearch.log.standing.answers import numbers_of
 from autoresearch.text import counted, parse_duration, percent, value
 from autoresearch_cli import here, starting
 from autoresearch_cli.acts import joining
@@ -22,7 +24,6 @@ from autoresearch_cli.catalogue import For, JsonLines, Runs, Workers, command_ap
 from autoresearch_cli.demo.show import demo_of_many, say_what_next
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.rendering.status import program_value
 from autoresearch_cli.starting import announce_pages
 from autoresearch_cli.watching import Watch, choose_display
 
@@ -155,11 +156,10 @@ def _is_over(event: Event) -> bool:
 def _standing(client: Client) -> str:
     """The best so far, and how far it is on the way to the floor."""
     task = client.ask(Node.status).task
-    best = program_value(task) if task else None
-    if task is None or best is None:
+    if task is None or task.best is None:
         return ""
     way = "" if task.closed is None else f", {percent(task.closed)} of the way to {value(task.floor)}"
-    return f"best {value(best)}{way}"
+    return f"best {leading_words(task.best)}{way}"
 
 
 def _ask_no_more(client: Client) -> None:
@@ -181,8 +181,8 @@ def _answer(watch: Watch, before: StatusAnswer, after: StatusAnswer) -> DemoAnsw
         runs=watch.runs,
         failed=watch.failed,
         metric=task.metric if task else "",
-        best_before=program_value(before.task) if before.task else None,
-        best=program_value(task) if task else None,
+        best_before=numbers_of(before.task.best) if before.task and before.task.best else None,
+        best=numbers_of(task.best) if task and task.best else None,
         floor=task.floor if task else None,
     )
 
@@ -191,8 +191,8 @@ def _sum_up(answer: DemoAnswer, *, owned: bool) -> None:
     say(f"{counted(answer.runs, 'run')}, {answer.failed} of them failed")
     if answer.best is not None:
         floor = f"; a perfect model has {value(answer.floor)}" if answer.floor is not None else ""
-        before = f" (before: {value(answer.best_before)})" if answer.best_before is not None else ""
-        say(f"best {answer.metric} {value(answer.best)}{before}{floor}")
+        before = f" (before: {leading_words(answer.best_before)})" if answer.best_before is not None else ""
+        say(f"best {answer.metric} {leading_words(answer.best)}{before}{floor}")
     on = ", or to go on in the background: autoresearch up --work" if owned else ""
     say(f"→ autoresearch best --code, autoresearch top, autoresearch run lineage @{on}")
     say_what_next()
