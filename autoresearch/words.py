@@ -46,6 +46,9 @@ MEASURED_BY = {
     "stdout": "the program itself (self-reported)",
 }
 
+# The units of a budget, by ``budget.unit`` of its task; agents are trained for episodes.
+BUDGET_UNITS = {"work": "work units", "seconds": "seconds", "episodes": "training episodes"}
+
 # What a run that is no experiment says the worth of, by its record's ``mode``.
 RUN_MODES = {
     "train": "trained agent: what it learned is measured",

@@ -99,7 +99,8 @@ class ShowAnswer(Answer, frozen=True, kw_only=True):
     """One record, whole. ``run`` and ``verification`` are there when it is a run, else ``body``.
 
     ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none. ``measured_by`` is what gives the
-    numbers of a run's task: ``referee``, ``evaluator``, ``harness`` or ``stdout``; empty where the task is not here.
+    numbers of a run's task: ``referee``, ``evaluator``, ``harness`` or ``stdout``; ``budget_unit`` that of its budget:
+    ``work``, ``seconds`` or ``episodes``. Both are empty where the task is not here.
     ``notes`` are the newest of which a run is the evidence. ``changes`` are those of a run from its parent, the most
     important first, and ``because`` says why it was tried. ``release`` is there when it is a release of a component;
     ``used_by`` are then the best runs of agents that use it, where they were looked up (show does).
@@ -112,6 +113,7 @@ class ShowAnswer(Answer, frozen=True, kw_only=True):
     body: dict[str, object] = {}
     links: list[str] = []
     measured_by: str = ""
+    budget_unit: str = ""
     forked: bool = False
     withdrawn: bool = False
     withdrawn_ms: int | None = None

@@ -48,7 +48,7 @@ from autoresearch.record.kinds import (
 )
 from autoresearch.record.record import Record, plain_body
 from autoresearch.text import one_line
-from autoresearch.words import MEASURED_BY, UNDECIDED, RunState, RunStatus
+from autoresearch.words import BUDGET_UNITS, MEASURED_BY, RUN_MODES, UNDECIDED, RunState, RunStatus
 
 
 @in_snapshot
@@ -179,6 +179,7 @@ def show_answer(
         body={} if isinstance(record.body, Run) else plain_body(record.body),
         links=[format_id(link) for link in record.links],
         measured_by=_measured_by(log, record.body),
+        budget_unit=_budget_unit(log, record.body),
         forked=forked,
         withdrawn=withdrawal is not None,
         withdrawn_ms=withdrawal.time if withdrawal else None,
@@ -209,10 +210,24 @@ def _is(record: Record, kind: str | None, author: bytes | None, task: bytes | No
 
 def _measured_by(log: Log, body: object) -> str:
     """What measures on a run's task, by its definition; empty where that is not here."""
+    source = _stated(log, body, "metric", "source")
+    return source if source in MEASURED_BY else ""
+
+
+def _budget_unit(log: Log, body: object) -> str:
+    """The unit of a run's budget; empty where its task is not here. Agents are trained for episodes, on any task."""
+    if isinstance(body, Run) and body.mode in RUN_MODES:
+        return "episodes"
+    unit = _stated(log, body, "budget", "unit")
+    return unit if unit in BUDGET_UNITS else ""
+
+
+def _stated(log: Log, body: object, section: str, name: str) -> str:
+    """A text in the definition of a run's task; empty where that is not here."""
     definition = log.tasks.definition(body.task) if isinstance(body, Run) else None
-    metric = (definition or {}).get("metric")
-    source = metric.get("source") if isinstance(metric, Mapping) else None
-    return source if isinstance(source, str) and source in MEASURED_BY else ""
+    found = (definition or {}).get(section)
+    text = found.get(name) if isinstance(found, Mapping) else None
+    return text if isinstance(text, str) else ""
 
 
 def record_view(log: Log, record: Record) -> RecordView:

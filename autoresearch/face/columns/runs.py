@@ -32,7 +32,7 @@ from autoresearch.face.columns.column import (
 from autoresearch.log.standing.answers import LineageStep, ProgramView, RunNumbers, RunView, leading, leading_gain
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.text import change_interval, counted, duration, figure, interval, signed, size, value
-from autoresearch.words import COPY, DISCREDITED, RETEST, STAGE_NAMES, BoardSection, Origin, RunMark
+from autoresearch.words import BUDGET_UNITS, COPY, DISCREDITED, RETEST, STAGE_NAMES, BoardSection, Origin, RunMark
 
 # What the search makes has no words of a person: its headline says more than its title.
 SEARCH = "search"
@@ -72,10 +72,10 @@ def gain_words(numbers: RunNumbers) -> str:
 
 def number_words(numbers: RunNumbers) -> list[tuple[str, str]]:
     """Each number of a run after its word, for people: ``verified``, ``reported``, ``gain``."""
-    verifiers = f"median of {counted(numbers.verified_runs, 'run')} by {counted(numbers.verifiers, 'verifier')}"
+    runs = f"median of {counted(numbers.verified_runs, 'run')} of verifiers"
     mean = f", mean of {numbers.reported_runs} runs" if numbers.reported_runs > 1 else ""
     known = (
-        (Origin.VERIFIED, numbers.verified, f"{interval(numbers.verified, numbers.verified_margin)}, {verifiers}"),
+        (Origin.VERIFIED, numbers.verified, f"{interval(numbers.verified, numbers.verified_margin)}, {runs}"),
         (Origin.REPORTED, numbers.reported, f"{value(numbers.reported)}{mean}"),
         ("gain", numbers.gain, f"{change_interval(numbers.gain, numbers.gain_margin)} verified, in pairs"),
         ("gain reported", numbers.gain_reported, signed(numbers.gain_reported)),
@@ -128,6 +128,13 @@ def number_columns(
             help="the reported value minus that of the parent",
         ),
     )
+
+
+def budget_words(amount: float, unit: str) -> str:
+    """A budget in its unit, ``work``, ``seconds`` or ``episodes``: ``4e+12 work units``, ``5 min``, ``2 s``."""
+    if unit == "seconds":
+        return duration(amount * 1000) if amount >= 60 else f"{amount:.6g} s"
+    return f"{amount:.6g} {BUDGET_UNITS[unit]}" if unit in BUDGET_UNITS else f"{amount:.6g}"
 
 
 def _retest(row: RunRow | ProgramView | LineageStep) -> str:

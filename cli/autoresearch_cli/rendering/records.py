@@ -9,6 +9,7 @@ from autoresearch.ask.registry.components import ReleaseView
 from autoresearch.face.columns.column import person, short, shortened
 from autoresearch.face.columns.runs import (
     STARRED,
+    budget_words,
     leading_words,
     measured_columns,
     number_words,
@@ -97,6 +98,8 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
         lines.append(("state", f"{answer.verification.state}: {answer.verification.reason}"))
         if answer.verification.noise:
             lines.append(("noise", answer.verification.noise))
+        if answer.run and answer.run.standing.verifiers:
+            lines.append(("verifiers", f"{answer.run.standing.verifiers}, below"))
         lines += verification_lines(answer.verification, answer.record.participant, now_ms)
     lines += [("note", note_line(note, now_ms)) for note in answer.notes[:NOTES_SHOWN]]
     print_labelled(lines)
@@ -178,7 +181,7 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("parent", run.parent or ""),
         ("brought", f"from another network, where it is {run.origin}" if run.origin else ""),
         ("seed", f"{run.seed}, replicate {run.replicate}"),
-        ("budget", f"{run.budget:.4g}"),
+        ("budget", budget_words(run.budget, answer.budget_unit)),
         ("its author states", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
         ("genome", ", ".join(map(setting, sorted(run.genome.items())))),
         ("took", ", ".join(used_words(run))),
