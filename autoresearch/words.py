@@ -60,7 +60,7 @@ RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.DIVERGED: "the loss became infinite or not a number",
     RunStatus.CRASHED: "the program stopped with an error",
     RunStatus.TIMED_OUT: "it ran longer than the task allows and was stopped",
-    RunStatus.OUT_OF_MEMORY: "it needed more memory than the task allows and was stopped",
+    RunStatus.OUT_OF_MEMORY: "it ran out of memory",
     RunStatus.OUTPUT_LIMIT: "it printed more than the task allows and was stopped",
     RunStatus.DISK_LIMIT: "it wrote more to disk than the task allows and was stopped",
     RunStatus.PROCESS_LIMIT: "it started more processes than the task allows",
