@@ -131,11 +131,12 @@ class ProgressAnswer(Answer, frozen=True, kw_only=True):
 
 
 class MarkCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Some runs: how many, how many of each mark, the best value: of each run the verified one, or the reported one."""
+    """Some runs: how many, how many of each mark, the best value and its origin, ``verified`` or ``reported``."""
 
     total: int
     counts: dict[str, int]
     best: float | None = None
+    best_origin: str = ""
 
 
 class RunContextAnswer(Answer, frozen=True, kw_only=True):

@@ -143,7 +143,9 @@ class Rows:
         best = float(table.value[ranked[0]]) if len(ranked) else None
         found = np.bincount(table.mark[places], minlength=len(MARKS)).tolist()
         counted = {mark.value: count for mark, count in zip(MARKS, found, strict=True) if count}
-        return MarkCounts(total=len(places), counts=counted, best=best), rows
+        is_verified = best is not None and not math.isnan(table.verified[ranked[0]])
+        origin = Origin.VERIFIED if is_verified else Origin.REPORTED
+        return MarkCounts(total=len(places), counts=counted, best=best, best_origin=origin if ranked.size else ""), rows
 
 
 def rows_of(

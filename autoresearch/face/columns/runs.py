@@ -203,8 +203,18 @@ def program_columns(now_ms: int, *, sections: bool) -> Columns[ProgramView]:
             optional=1,
             faces=Face.PIPE | Face.TERMINAL,
         ),
-        Column("runs", lambda one: one.reported_runs, COUNT, late=1, optional=4, help="whose mean is reported"),
-        Column("verified runs", lambda one: one.verified_runs, COUNT, late=1, optional=4),
+        Column(
+            "runs",
+            lambda one: one.reported_runs,
+            COUNT,
+            faces=Face.PIPE | Face.TERMINAL,
+            late=1,
+            optional=4,
+            help="whose mean is reported",
+        ),
+        Column(
+            "verified runs", lambda one: one.verified_runs, COUNT, faces=Face.PIPE | Face.TERMINAL, late=1, optional=4
+        ),
         Column("state", lambda one: one.state, STATE, told=_program_state, late=1),
         Column("device", lambda one: one.author, faces=PROGRAMS),
         Column("when", lambda one: one.time_ms, TIME, late=2, optional=2),
