@@ -28,7 +28,7 @@ from autoresearch.ask.runs.columns import MARKS, STATES, Ints, RunTable, changed
 from autoresearch.ask.runs.filtering import counts, found_by, in_order, mark_of, with_marks
 from autoresearch.ask.runs.headlines import Teller, described, teller_of
 from autoresearch.errors import NotFound
-from autoresearch.judging.states import EVALUATE
+from autoresearch.judging.states import EVALUATE, Judgement
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import leading_gain
@@ -36,7 +36,7 @@ from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
 from autoresearch.log.standing.context import participant_of
 from autoresearch.log.standing.queries import run_body, run_numbers, wants_retest
 from autoresearch.log.standing.verdicts import verdict_of
-from autoresearch.log.standing.verification import counted_reports, judgement
+from autoresearch.log.standing.verification import counted_reports, judging
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
@@ -68,10 +68,13 @@ class Rows:
         parents = [int(self.table.parent[at]) for at in places]
         wanted = [self.table.ids[at] for at in dict.fromkeys([*places, *(at for at in parents if at >= 0)])]
         records = {record.id: record for record in self.log.records.find_ahead(wanted)}
-        values = self.log.runs.values(self.table.task, wanted)
-        return [self._row(at, records, values) for at in places]
+        values, judge = self.log.runs.values(self.table.task, wanted), judging(self.log)
+        judged = [
+            judge(one.id, one.author, one.time, one.seq) for one in (records[self.table.ids[at]] for at in places)
+        ]
+        return [self._row(at, records, found, values) for at, found in zip(places, judged, strict=True)]
 
-    def _row(self, at: int, records: dict[bytes, Record], values: dict[bytes, float]) -> RunRow:
+    def _row(self, at: int, records: dict[bytes, Record], found: Judgement, values: dict[bytes, float]) -> RunRow:
         table, record = self.table, records[self.table.ids[at]]
         body = record.body
         assert isinstance(body, Run)
@@ -80,7 +83,7 @@ class Rows:
         assert parent is None or isinstance(parent, Run)
         told = self.teller.tell(described(body, record.time), described(parent) if parent else None)
         state, mark = STATES[int(table.state[at])], mark_of(table, at)
-        numbers = run_numbers(self.log, record, judgement(self.log, record.id), values=values)
+        numbers = run_numbers(self.log, record, found, values=values)
         gain, _, origin = leading_gain(numbers)
         within = gain is not None and abs(gain) < table.noise * NOISES[origin]
         roster = roster_of(self.log)
