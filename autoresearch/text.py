@@ -165,6 +165,11 @@ def signed(number: float | None) -> str:
     return "" if number is None else f"{number:+.4f}"
 
 
+def change_interval(number: float | None, margin: float | None) -> str:
+    """A change of a metric with half of its 95 % interval."""
+    return signed(number) if margin is None else f"{signed(number)} ± {value(margin)}"
+
+
 def counted(number: int, thing: str, things: str = "") -> str:
     """A number of things: ``1 run``, ``2 runs``; ``things`` where the plural is not formed so."""
     return f"{number} {thing}" if number == 1 else f"{number} {things or f'{thing}s'}"

@@ -46,6 +46,9 @@ MEASURED_BY = {
     "stdout": "the program itself (self-reported)",
 }
 
+# The units of a budget, by ``budget.unit`` of its task; agents are trained for episodes.
+BUDGET_UNITS = {"work": "work units", "seconds": "seconds", "episodes": "training episodes"}
+
 # What a run that is no experiment says the worth of, by its record's ``mode``.
 RUN_MODES = {
     "train": "trained agent: what it learned is measured",
@@ -57,7 +60,7 @@ RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.DIVERGED: "the loss became infinite or not a number",
     RunStatus.CRASHED: "the program stopped with an error",
     RunStatus.TIMED_OUT: "it ran longer than the task allows and was stopped",
-    RunStatus.OUT_OF_MEMORY: "it needed more memory than the task allows and was stopped",
+    RunStatus.OUT_OF_MEMORY: "it ran out of memory",
     RunStatus.OUTPUT_LIMIT: "it printed more than the task allows and was stopped",
     RunStatus.DISK_LIMIT: "it wrote more to disk than the task allows and was stopped",
     RunStatus.PROCESS_LIMIT: "it started more processes than the task allows",
@@ -133,6 +136,13 @@ class Counts(StrEnum):
     ADMITTED = "admitted"
     BY_HAND = "named by hand"
     ATTESTED = "attested"
+
+
+class Origin(StrEnum):
+    """Whose number it is: measured by verifiers, or reported by the run's author."""
+
+    VERIFIED = "verified"
+    REPORTED = "reported"
 
 
 class RunMark(StrEnum):

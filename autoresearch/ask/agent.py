@@ -19,7 +19,7 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.participants import AttestAnswer
 from autoresearch.ask.requests import OfTask, OneRecord, ProposeRequest
 from autoresearch.errors import AutoresearchError, NotFound, UsageError, not_running
-from autoresearch.log.standing.answers import RunView
+from autoresearch.log.standing.answers import RunNumbers, RunView, leading_gain, numbers_of
 from autoresearch.paths import Paths, typed_path
 from autoresearch.propose.program.edits import constants, set_constants
 from autoresearch.propose.program.ranges import Value
@@ -33,15 +33,14 @@ LEARNING_RATES = ("LR", "LEARNING_RATE", "learning_rate", "lr")
 USUAL_FACTOR = 1.1
 
 
-class Best(msgspec.Struct, frozen=True, kw_only=True):
-    """The program to build on: the leading run's, or the baseline where there is no run yet.
+class Best(RunNumbers, frozen=True, kw_only=True):
+    """The program to build on with its numbers: the leading run's, or the baseline where there is no run yet.
 
     ``parameters`` are the numbers that its source names, ``run`` the run's id (empty: no run).
     """
 
     run: str
     state: str
-    value: float | None
     parameters: dict[str, Value]
     source: str
 
@@ -54,22 +53,18 @@ class Hypothesis(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that ended. ``gain`` is how much better than its parent it is, in the metric's unit; None: nobody knows."""
+class Result(RunNumbers, frozen=True, kw_only=True):
+    """A run that ended, with its numbers.
+
+    ``is_better``: its gain makes the metric better, the verified or else the reported. One run is little evidence.
+    """
 
     run: str
     status: str
     state: str
     reason: str
-    value: float | None
     parent: str | None
-    parent_value: float | None
-    gain: float | None
-
-    @property
-    def is_better(self) -> bool:
-        """Whether it is better than its parent. One run is little evidence."""
-        return self.gain is not None and self.gain > 0
+    is_better: bool
 
 
 class ResearchAgent:
@@ -101,7 +96,7 @@ class ResearchAgent:
         return Best(
             run=view.id if view else "",
             state=view.standing.state if view else "baseline",
-            value=view.run.value if view else None,
+            **(msgspec.structs.asdict(numbers_of(view.standing)) if view else {}),
             parameters={name: constant.value for name, constant in constants(source).items()},
             source=source,
         )
@@ -165,20 +160,15 @@ class ResearchAgent:
 
     def _read(self, name: str) -> Result:
         view = self._run(name)
-        run = view.run
-        before = self._run(run.parent).run.value if run.parent else None
-        gain = (
-            None if run.value is None or before is None else (before - run.value) * sign_of(self._task.metric.direction)
-        )
+        run, gain = view.run, leading_gain(view.standing).value
         return Result(
+            **msgspec.structs.asdict(numbers_of(view.standing)),
             run=view.id,
             status=run.status,
             state=view.standing.state,
             reason=run.reason,
-            value=run.value,
             parent=run.parent,
-            parent_value=before,
-            gain=gain,
+            is_better=gain is not None and sign_of(self._task.metric.direction) * gain < 0,
         )
 
     def _run(self, run: str) -> RunView:

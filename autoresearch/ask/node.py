@@ -58,7 +58,12 @@ class VotersAnswer(Answer, frozen=True, kw_only=True):
 
 
 class TaskStatus(Answer, frozen=True, kw_only=True):
-    """A task, and how far the network has come with it. ``archived``: a person put it away on this machine."""
+    """A task, and how far the network has come with it.
+
+    ``best`` is the program to build upon, ``@``. ``baseline`` is the reported value of the task's own program.
+    ``closed`` is the share of the way from the baseline to the floor, 0 to 1, by the verified value of the best or else
+    its reported one. ``archived``: a person put it away on this machine.
+    """
 
     name: str
     digest: str
@@ -68,7 +73,7 @@ class TaskStatus(Answer, frozen=True, kw_only=True):
     noise: float = 0.0  # the standard deviation of the value over seeds
     baseline: float | None = None
     best: ProgramView | None = None
-    closed: float | None = None  # share of the way from the baseline to the floor, 0..1
+    closed: float | None = None
     runs: int = 0
     failed: int = 0
     archived: bool = False
@@ -362,7 +367,7 @@ class Event(Answer, frozen=True, kw_only=True):
     committed, verified, confirmed, demoted, evidence, trust, state, worker, record. Progress events have id 0, come at
     most once a second for each worker, and are not replayed. ``stale`` says that the listener missed something.
 
-    Of a run ``data`` has ``task``, ``title``, ``status``, ``value``, ``parent``, ``parent_value``, ``delta`` and ``id``
+    Of a run ``data`` has ``task``, ``title``, ``status``, ``reported``, ``parent``, ``gain_reported`` and ``id``
     when it ended (``record``: another node's), and of one in hand ``fraction``, ``elapsed_ms`` and ``left_ms``.
     """
 

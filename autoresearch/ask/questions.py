@@ -66,7 +66,7 @@ def tasks(desk: Desk, request: TasksOf) -> TasksAnswer:
     """The tasks of the log, those with the most runs first."""
     from autoresearch.ask.runs.boards import tasks_answer
 
-    return tasks_answer(desk.log, archived=desk.archived(), all_tasks=request.archived)
+    return tasks_answer(desk.log, author=desk.me, archived=desk.archived(), all_tasks=request.archived)
 
 
 @operation("GET /v1/top")

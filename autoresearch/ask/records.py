@@ -74,26 +74,19 @@ class StateChange(Answer, frozen=True, kw_only=True):
 
 
 class VerificationStateView(Answer, frozen=True, kw_only=True):
-    """The verification state of a run and its reason, how many voters measured it, and the values that they measured.
+    """The verification state of a run and its reason, and who measured what. Its numbers are in the run's standing.
 
-    ``value`` is the median of others' runs with seeds fixed by the protocol, on new text where the task can write any.
-    ``error`` is its standard error, ``margin`` half of its 95 % interval, ``runs`` the number of runs. ``tolerance`` is
-    how far an evaluation as precise as the author's may lie from the reported value. ``changes`` are the states that it
-    went through, the oldest first. ``retest``: the run that it builds on was refuted. ``copy_of`` is another
-    participant's run that had its checkpoint or program before. ``marks`` are what its author did wrong, here or
-    elsewhere. ``attested`` is false where the network attests participants and the author is not attested. ``noise``
+    ``tolerance`` is how far an evaluation as precise as the author's may lie from the reported value. ``changes`` are
+    the states that it went through, the oldest first. ``retest``: the run that it builds on was refuted. ``copy_of`` is
+    another participant's run that had its checkpoint or program before. ``marks`` are what its author did wrong, here
+    or elsewhere. ``attested`` is false where the network attests participants and the author is not attested. ``noise``
     says so where the replicates here vary otherwise than the task states: intervals go by the stated noise.
     """
 
     state: str
     reason: str
-    voters: int
-    value: float | None
-    error: float | None
-    runs: int
     tolerance: float
     measured: list[Measured]
-    margin: float | None = None
     changes: list[StateChange] = []
     retest: bool = False
     marks: list[MarkView] = []
@@ -106,7 +99,8 @@ class ShowAnswer(Judged, frozen=True, kw_only=True):
     """One record, whole. ``run`` and ``verification`` are there when it is a run, else ``body``.
 
     ``withdrawn``: its author withdrew it at ``withdrawn_ms``, for a reason or none. ``measured_by`` is what gives the
-    numbers of a run's task: ``referee``, ``evaluator``, ``harness`` or ``stdout``; empty where the task is not here.
+    numbers of a run's task: ``referee``, ``evaluator``, ``harness`` or ``stdout``; ``budget_unit`` that of its budget:
+    ``work``, ``seconds`` or ``episodes``. Both are empty where the task is not here.
     ``notes`` are the newest of which a run is the evidence. ``changes`` are those of a run from its parent, the most
     important first, and ``because`` says why it was tried. ``release`` is there when it is a release of a component;
     ``used_by`` are then the best runs of agents that use it, where they were looked up (show does).
@@ -119,6 +113,7 @@ class ShowAnswer(Judged, frozen=True, kw_only=True):
     body: dict[str, object] = {}
     links: list[str] = []
     measured_by: str = ""
+    budget_unit: str = ""
     forked: bool = False
     withdrawn: bool = False
     withdrawn_ms: int | None = None

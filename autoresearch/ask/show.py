@@ -19,7 +19,6 @@ from autoresearch.ask.registry.components import ReleaseView
 from autoresearch.ask.registry.releases import release_view
 from autoresearch.errors import UsageError
 from autoresearch.judging.states import EVALUATE, REPLICATE
-from autoresearch.judging.statistics import margin
 from autoresearch.log.log import Log
 from autoresearch.log.rows import StoredRun
 from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
@@ -49,7 +48,7 @@ from autoresearch.record.kinds import (
 )
 from autoresearch.record.record import Record, plain_body
 from autoresearch.text import one_line
-from autoresearch.words import MEASURED_BY, UNDECIDED, RunState, RunStatus
+from autoresearch.words import BUDGET_UNITS, MEASURED_BY, RUN_MODES, UNDECIDED, RunState, RunStatus
 
 
 @in_snapshot
@@ -58,18 +57,12 @@ def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> Ver
     found = judgement(log, run.id)
     body = run.body
     assert isinstance(body, Run)
-    rules = log.tasks.rules(body.task)
     author = roster_of(log).voter(run.author, run.time).voter
     counted = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
     return VerificationStateView(
         state=found.state.value,
         reason=reason(log, run, found.state),
-        voters=found.voters,
-        value=found.value,
-        error=found.error,
-        runs=found.runs,
         tolerance=allowed_difference(log, body),
-        margin=margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
         changes=[
             StateChange(state=change.state.value, id=format_id(change.record), time_ms=change.time_ms)
             for change in states_over_time(log, run.id)
@@ -186,6 +179,7 @@ def show_answer(
         body={} if isinstance(record.body, Run) else plain_body(record.body),
         links=[format_id(link) for link in record.links],
         measured_by=_measured_by(log, record.body),
+        budget_unit=_budget_unit(log, record.body),
         forked=forked,
         withdrawn=withdrawal is not None,
         withdrawn_ms=withdrawal.time if withdrawal else None,
@@ -216,10 +210,24 @@ def _is(record: Record, kind: str | None, author: bytes | None, task: bytes | No
 
 def _measured_by(log: Log, body: object) -> str:
     """What measures on a run's task, by its definition; empty where that is not here."""
+    source = _stated(log, body, "metric", "source")
+    return source if source in MEASURED_BY else ""
+
+
+def _budget_unit(log: Log, body: object) -> str:
+    """The unit of a run's budget; empty where its task is not here. Agents are trained for episodes, on any task."""
+    if isinstance(body, Run) and body.mode in RUN_MODES:
+        return "episodes"
+    unit = _stated(log, body, "budget", "unit")
+    return unit if unit in BUDGET_UNITS else ""
+
+
+def _stated(log: Log, body: object, section: str, name: str) -> str:
+    """A text in the definition of a run's task; empty where that is not here."""
     definition = log.tasks.definition(body.task) if isinstance(body, Run) else None
-    metric = (definition or {}).get("metric")
-    source = metric.get("source") if isinstance(metric, Mapping) else None
-    return source if isinstance(source, str) and source in MEASURED_BY else ""
+    found = (definition or {}).get(section)
+    text = found.get(name) if isinstance(found, Mapping) else None
+    return text if isinstance(text, str) else ""
 
 
 def record_view(log: Log, record: Record) -> RecordView:

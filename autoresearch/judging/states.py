@@ -21,7 +21,7 @@ from statistics import median, median_high, median_low
 from typing import Final, NamedTuple
 
 from autoresearch.judging.committee import Rules
-from autoresearch.judging.statistics import LOOKS, Finding, judge_pairs, standard_error
+from autoresearch.judging.statistics import LOOKS, Finding, judge_pairs, margin, standard_error
 from autoresearch.record.encoding import encode
 from autoresearch.words import UNDECIDED, RunState
 
@@ -142,7 +142,8 @@ class Judgement(NamedTuple):
     """The state of a run; the network's value with its standard error and number of runs; the number of verifiers.
 
     ``value`` is like those of the reports: smaller is better. ``improvement`` is the median difference to the parent,
-    positive where the run is better. Where the two numbers in the middle lie far apart, each is the worse of the two.
+    positive where the run is better, ``improvement_margin`` half of its 95 % interval. Where the two numbers in the
+    middle lie far apart, each is the worse of the two.
     """
 
     state: RunState
@@ -151,6 +152,7 @@ class Judgement(NamedTuple):
     runs: int
     voters: int
     improvement: float | None = None
+    improvement_margin: float | None = None
     evidence: Evidence = Evidence()
 
 
@@ -209,6 +211,7 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
         len(values),
         speakers,
         _middle(improvements, noise, worse=median_low) if improvements else None,
+        margin(_error(improvements, noise), len(improvements), noise=noise) if improvements else None,
         _evidence(spoken, noise),
     )
     evaluations = [report for report in spoken if report.stage == EVALUATE]

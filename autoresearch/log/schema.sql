@@ -295,6 +295,7 @@ CREATE TABLE standing(
     runs INTEGER NOT NULL DEFAULT 0,
     voters INTEGER NOT NULL DEFAULT 0,
     improvement REAL,
+    improvement_margin REAL,
     evaluated INTEGER NOT NULL DEFAULT 0,
     repeated INTEGER NOT NULL DEFAULT 0,
     paired INTEGER NOT NULL DEFAULT 0,

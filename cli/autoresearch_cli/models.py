@@ -6,7 +6,7 @@ import msgspec
 
 from autoresearch.ask.node import VoterView
 from autoresearch.ask.records import RecordView
-from autoresearch.log.standing.answers import Answer
+from autoresearch.log.standing.answers import Answer, RunNumbers
 
 
 class Problem(Answer, frozen=True, kw_only=True):
@@ -411,7 +411,7 @@ class BundleImportAnswer(Answer, frozen=True, kw_only=True):
 
 
 class DemoAnswer(Answer, frozen=True, kw_only=True):
-    """What a demo reached: runs finished, how many of them failed, and the best value of a task before and after.
+    """What a demo reached: runs finished, how many of them failed, and the numbers of a task's best before and after.
 
     With several daemons it says how many there were and are left, and whether those hold the same records and the same
     best. It counts the runs that repeat what another had measured. At the end it has the home of the first daemon, how
@@ -423,8 +423,8 @@ class DemoAnswer(Answer, frozen=True, kw_only=True):
     failed: int
     task: str = ""
     metric: str = ""
-    best_before: float | None = None
-    best: float | None = None
+    best_before: RunNumbers | None = None
+    best: RunNumbers | None = None
     floor: float | None = None
     peers: int = 1
     peers_left: int = 1

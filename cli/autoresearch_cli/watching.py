@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from autoresearch.ask.node import Event
 from autoresearch.face.columns.column import short
-from autoresearch.text import clock, duration, largest_unit, moment, one_line, percent, value
+from autoresearch.text import clock, duration, largest_unit, moment, one_line, percent, signed, value
 from autoresearch_cli.rendering.output import is_rich, print_json, print_line, print_rows, say, wants_color
 
 if TYPE_CHECKING:
@@ -200,17 +200,16 @@ class Watch:
 
 
 def finished_line(event: Event) -> str:
-    """One run that ended: its value and the change against its parent, or how it failed and why."""
+    """One run that ended: its reported value and gain on its parent, or how it failed and why."""
     title = f"“{text_in(event, 'title') or event.text}”"
     status = text_in(event, "status")
     if status != OK:
         reason = text_in(event, "reason") or event.text
         return f"✗ {status or 'failed'}  {title}  {reason}".rstrip()
-    delta, parent = number_in(event, "delta"), number_in(event, "parent_value")
+    gain = number_in(event, "gain_reported")
     sign = "★" if event.data.get("is_best") else "✓"
-    better = "" if delta is None else f"{delta:+.4f}"
-    against = "" if parent is None else f"parent {value(parent)}"
-    parts = (f"{sign} {value(number_in(event, 'value'))}", better, against, title, _circumstances(event))
+    against = "" if gain is None else f"gain {signed(gain)}"
+    parts = (f"{sign} {value(number_in(event, 'reported'))} reported", against, title, _circumstances(event))
     return "  ".join(part for part in parts if part)
 
 
@@ -304,7 +303,7 @@ def words(event: Event) -> str:
         case "run_finished" | "run_failed":
             return finished_line(event)
         case "best":  # the line of the run that ended comes before it
-            return f"{value(number_in(event, 'value'))} is the best so far: {short(text_in(event, 'id'))}"
+            return f"{value(number_in(event, 'reported'))} reported is the best so far: {short(text_in(event, 'id'))}"
         case "record" if event.data.get("status"):
             return finished_line(event)
         case "run_started":

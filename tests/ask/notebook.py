@@ -19,12 +19,12 @@ BASELINE = "DEPTH = 4\nLR = 0.1\n\n\ndef build_model():\n    return DEPTH\n"
 BUDGET = 1e9
 
 
-def definition(name="grammar", direction="minimize", floor=0.75, harness=None, **metric):
+def definition(name="grammar", direction="minimize", floor=0.75, harness=None, unit="work", **metric):
     metric |= {"name": "val_bpb", "direction": direction, "noise": 0.02} | ({} if floor is None else {"floor": floor})
     return {
         "name": name,
         "metric": metric,
-        "budget": {"unit": "work", "amount": BUDGET},
+        "budget": {"unit": unit, "amount": BUDGET},
         "baseline": hashlib.sha256(BASELINE.encode()).digest(),
         "harness": harness or {},
     }

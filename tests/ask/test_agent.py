@@ -47,14 +47,14 @@ def test_each_step_builds_on_the_one_before(daemon: Daemon, toy: Path) -> None:
     agent = ResearchAgent(toy, home=daemon.home)
     assert agent.connect().pid
     best = agent.read_best_result()
-    assert (best.run, best.state, best.value) == ("", "baseline", None)
+    assert (best.run, best.state, best.reported) == ("", "baseline", None)
     assert best.parameters == {"LR": 0.9, "Y": 0.1}
     with pytest.raises(UsageError, match="no changed program"):
         agent.run_experiment()
 
     agent.modify_train_script(agent.propose_hypothesis(changes={"LR": 0.9}), best.source)
     baseline = agent.run_experiment()
-    assert (baseline.status, baseline.parent, baseline.gain) == ("ok", None, None)
+    assert (baseline.status, baseline.parent, baseline.gain_reported) == ("ok", None, None)
 
     best = agent.read_best_result()
     assert best.run == baseline.run
@@ -63,7 +63,7 @@ def test_each_step_builds_on_the_one_before(daemon: Daemon, toy: Path) -> None:
     assert "LR = 0.99 " in agent.modify_train_script(hypothesis)
     result = agent.run_experiment()
     assert result.parent == baseline.run
-    assert result.gain == pytest.approx((0.9 - 1.1) ** 2 - (0.99 - 1.1) ** 2)
+    assert result.gain_reported == pytest.approx((0.99 - 1.1) ** 2 - (0.9 - 1.1) ** 2)
     assert result.is_better
     assert agent.publish_results(result) == result
     assert agent.read_best_result().parameters["LR"] == 0.99
@@ -98,7 +98,7 @@ def test_the_same_steps_in_an_event_loop(daemon: Daemon, toy: Path) -> None:
 
 def test_a_number_that_the_program_does_not_have_is_refused(tmp_path: Path, toy: Path) -> None:
     agent = ResearchAgent(toy, home=tmp_path / "nobody")
-    best = Best(run="", state="baseline", value=None, parameters={"Y": 0.1}, source="Y = 0.1\n")
+    best = Best(run="", state="baseline", parameters={"Y": 0.1}, source="Y = 0.1\n")
     with pytest.raises(UsageError, match="no constant DEPTH"):
         agent.modify_train_script(agent.propose_hypothesis(best, {"DEPTH": 3}))
     with pytest.raises(UsageError, match="learning rate") as refused:

@@ -13,7 +13,7 @@ from tests.ask.notebook import BASELINE
 def test_the_difference_shows_lines_constants_and_values(story):
     answer = diff_answer(story.notebook.log, story.notebook.blobs, story.baseline, story.deeper)
     assert (answer.old, answer.new) == (format_id(story.baseline), format_id(story.deeper))
-    assert (answer.old_value, answer.new_value) == (1.25, 1.05)
+    assert (answer.old_numbers.reported, answer.new_numbers.reported) == (1.25, 1.05)
     assert answer.change == {"DEPTH": [4, 6]}
     assert "-DEPTH = 4\n+DEPTH = 6\n LR = 0.1\n" in answer.diff
 
@@ -61,7 +61,11 @@ def test_the_lineage_goes_from_the_baseline_to_the_run(story):
     assert [step.run.id for step in answer.steps] == [
         format_id(run) for run in (story.baseline, story.deeper, story.faster)
     ]
-    assert [step.delta for step in answer.steps] == [None, pytest.approx(-0.2), pytest.approx(-0.05)]
+    assert [step.run.standing.gain_reported for step in answer.steps] == [
+        None,
+        pytest.approx(-0.2),
+        pytest.approx(-0.05),
+    ]
     assert answer.task.name == "grammar"
 
 

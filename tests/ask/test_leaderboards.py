@@ -19,7 +19,7 @@ numbers = st.floats(-1e6, 1e6)
 def test_the_status_says_how_far_the_task_has_come(story):
     status = task_status(story.notebook.log, find_task(story.notebook.log))
     assert (status.name, status.digest, status.metric) == ("grammar", story.task.hex(), "val_bpb")
-    assert (status.baseline, status.floor, status.best.mean) == (1.25, 0.75, 1.0)
+    assert (status.baseline, status.floor, status.best.reported) == (1.25, 0.75, 1.0)
     assert (status.runs, status.failed) == (4, 1)
     assert status.closed == pytest.approx(0.5)
 
@@ -39,7 +39,7 @@ def test_for_a_metric_to_maximize_the_way_goes_up(notebook):
     notebook.run(task, 0.75, source="x = 1\n", parent=baseline)
     notebook.run(task, 0.25, source="x = 2\n", parent=baseline)
     status = task_status(notebook.log, find_task(notebook.log))
-    assert status.best.mean == 0.75
+    assert status.best.reported == 0.75
     assert status.closed == pytest.approx(0.5)
 
 
@@ -84,8 +84,8 @@ def test_a_confirmed_program_ranks_before_a_better_reported_one(village):
     assert answer.provisional.id == format_id(checked.id)
     assert answer.reported.id == format_id(faster.id)
     assert answer.note == ""
-    assert answer.confirmed.value == pytest.approx(1.405)
-    assert (answer.confirmed.others, answer.confirmed.voters) == (4, 3)
+    assert answer.confirmed.verified == pytest.approx(1.405)
+    assert (answer.confirmed.verified_runs, answer.confirmed.verifiers) == (4, 3)
 
 
 def test_a_task_without_a_value_says_so(notebook):
@@ -100,7 +100,7 @@ def test_a_task_without_a_value_says_so(notebook):
 def test_the_leaderboard_is_in_order_and_as_long_as_asked(story):
     task = find_task(story.notebook.log)
     programs = top_answer(story.notebook.log, task).programs
-    assert [row.mean for row in programs] == [1.0, 1.05, 1.25]
+    assert [row.reported for row in programs] == [1.0, 1.05, 1.25]
     assert [row.position for row in programs] == [1, 2, 3]
     assert top_answer(story.notebook.log, task, limit=1).programs == programs[:1]
 

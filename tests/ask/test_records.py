@@ -7,6 +7,7 @@ from autoresearch.ask.lookup import find_task
 from autoresearch.ask.records import LogAnswer, ShowAnswer
 from autoresearch.ask.show import SUMMARY_CHARACTERS, log_answer, show_answer, summary
 from autoresearch.errors import NotFound
+from autoresearch.face.columns.runs import budget_words
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import KINDS, Claim, Identity, Merge, Run, Verification, Withdrawal
 from autoresearch.text import one_line
@@ -14,6 +15,21 @@ from autoresearch.text import one_line
 
 def ids(answer):
     return [parse_id(record.id) for record in answer.records]
+
+
+@pytest.mark.parametrize(
+    ("stated", "mode", "unit", "words"),
+    [
+        ("seconds", "experiment", "seconds", "5 min"),
+        ("work", "experiment", "work", "300 work units"),
+        ("seconds", "train", "episodes", "300 training episodes"),
+    ],
+)
+def test_a_budget_has_the_unit_of_its_task(story, stated, mode, unit, words):
+    notebook = story.notebook
+    run = notebook.run(notebook.task("timed", unit=stated), 1.0, mode=mode)
+    assert show_answer(notebook.log, run).budget_unit == unit
+    assert budget_words(300, unit) == words
 
 
 def test_the_newest_come_first_and_filters_narrow(story):

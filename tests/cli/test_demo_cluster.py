@@ -42,9 +42,9 @@ def test_a_flock_tells_who_does_what_and_who_has_everything() -> None:
     state.hear("peer-1", event("progress", assignment="search-1", fraction=0.5, step=7, loss=2.0))
     one, two = state.members.values()
     assert (one.doing, one.in_hand, one.fraction, two.in_hand) == ("text", True, 0.5, False)
-    done = state.hear("peer-1", event("run_finished", status="ok", title="x", value=1.5, is_best=True))
+    done = state.hear("peer-1", event("run_finished", status="ok", title="x", reported=1.5, is_best=True))
     assert done
-    assert done.text.startswith("peer-1  ★ 1.5000")
+    assert done.text.startswith("peer-1  ★ 1.5000 reported")
     failed = state.hear("peer-2", event("run_finished", status="crashed", title="y", reason="why"))
     assert failed
     assert "✗ crashed" in failed.text

@@ -187,7 +187,7 @@ def test_beside_a_daemon_it_is_the_same(process: Process, daemon: Path) -> None:
     assert {event.data["task"] for event in ended} == {"toy"}
     first, *later = ended
     assert (first.data["parent"], first.data["status"]) == (None, "ok")
-    assert all(event.data["parent_value"] is not None for event in later)
+    assert all(event.data["gain_reported"] is not None for event in later)
     logged = process("node", "logs", "-n", "1000").stdout
     assert all(f'"event": "{kind}"' in logged for kind in ("started", "run_started", "run_finished"))
     assert process("note", "add", "@", "it runs").returncode == 0

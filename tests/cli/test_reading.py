@@ -35,7 +35,7 @@ def test_status_says_that_the_daemon_is_down_and_what_the_notebook_holds(cli: Cl
     result = cli("status")
     assert result.exit_code == 0
     assert "daemon is not running" in result.stdout
-    assert "best\t1.3000 · baseline 1.5000 · floor 1.0000 · 40% of the way" in result.stdout
+    assert "best\t1.3000 reported · baseline 1.5000 · floor 1.0000 · 40% of the way" in result.stdout
     assert "runs\t6, of which 1 failed" in result.stdout
     assert "autoresearch up --work" in result.stderr
 
@@ -139,7 +139,7 @@ def test_diff_is_against_the_parent_or_between_two(cli: Cli, filled: Filled) -> 
 def test_lineage_goes_from_the_baseline_to_the_run(cli: Cli, filled: Filled) -> None:
     rows = [line.split("\t") for line in cli("run", "lineage", "@").stdout.splitlines()]
     assert [row[0] for row in rows] == [filled.ids[0], filled.ids[1], filled.best]
-    assert [row[2] for row in rows] == ["", "-0.1", "-0.1"]
+    assert [row[6] for row in rows] == ["", "-0.1", "-0.1"]
 
 
 @pytest.mark.parametrize("words", READING)

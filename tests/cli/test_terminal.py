@@ -27,7 +27,7 @@ def terminal() -> Terminal:
 def test_a_person_gets_a_header_short_ids_and_colour(terminal: Terminal, filled: Filled) -> None:
     shown = terminal("top")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
-    assert re.search(r"# +run +val_bpb +score +runs +state +when +by +change", plain)
+    assert re.search(r"# +run +reported +gain reported +runs +state +by +change", plain)
     assert filled.best[7:15] in plain
     assert filled.best not in plain
     assert "\x1b[1m" in shown

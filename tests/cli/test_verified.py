@@ -49,10 +49,11 @@ def test_best_shows_what_others_measured_with_its_interval_and_how_many_they_wer
     village.evaluate(checked, 1.1, ANN, CEM, DOT)
     village.run(1.0, "said", by=CEM)
     shown = dict(row[:2] for row in rows(cli("best").stdout))
-    assert shown["best"].startswith("1.2250 ± 0.0257 · confirmed")
+    assert shown["best"].startswith("1.2250 ± 0.0257 verified · confirmed")
     assert shown["confirmed"].startswith(
-        f"1.2250 ± 0.0257 · {short_id(steady.id)} · 4 verification runs · it is better"
+        f"{short_id(steady.id)} · verified 1.2250 ± 0.0257, median of 4 runs of verifiers · reported 1.2200"
     )
+    assert " · gain -0.7800 ± 0.0253 verified, in pairs · gain reported -0.7800 · it is better" in shown["confirmed"]
     assert "“checked”" in shown["provisional"]
     assert "“said”" in shown["reported"]
     assert cli("show", "@", "--field", "id").stdout.strip() == format_id(steady.id)
@@ -74,14 +75,14 @@ def test_top_has_the_confirmed_first_and_strangers_last(cli: Cli, village: Villa
     village.run(0.95, "child", parent=false, by=CEM)
     village.refute(false, 1.9)
     table = rows(cli("top").stdout)
-    assert [(row[0], row[8], row[5], row[13], row[14]) for row in table] == [
+    assert [(row[0], row[14], row[11], row[16], row[17]) for row in table] == [
         ("1", "steady", "confirmed", "confirmed", ""),
         ("0", "child", "reported", "open", "re-test"),
         ("0", "baseline", "reported", "open", ""),
         ("0", "false", "refuted", "failed", ""),
         ("0", "incredible", "reported", "unattested", ""),
     ]
-    assert table[0][9:13] == ["1.225", "0.0256749", "4", "3"]
+    assert (*table[0][2:5], table[0][10], table[0][15]) == ("1.22", "1.225", "0.0256749", "4", "3")
     person = cli("--color", "always", "top").stdout
     for heading in ("confirmed: ranked by the values that verifiers measured", "by unattested participants"):
         assert heading in person
@@ -94,10 +95,10 @@ def test_top_and_best_tell_who_copied_and_who_cheated_and_what_the_words_mean(cl
     fork(village, of=idea)  # so that the copy stands on the board
     village.run(0.5, "lucky", by=EVE, seed=7)
     village.run(1.35, "more", by=EVE)
-    table = {row[8]: row for row in rows(cli("top").stdout)}
-    assert table["idea"][17:] == ["copier", format_id(idea.id)]
-    assert table["more"][17:] == ["fraud, banned", ""]
-    assert table["baseline"][17:] == ["", ""]
+    table = {row[14]: row for row in rows(cli("top").stdout)}
+    assert table["idea"][20:] == ["copier", format_id(idea.id)]
+    assert table["more"][20:] == ["fraud, banned", ""]
+    assert table["baseline"][20:] == ["", ""]
     person = cli("--color", "always", "top")
     assert "copy: idea" in person.stdout
     assert "fraud, banned" in person.stdout
@@ -122,7 +123,7 @@ def test_show_lists_who_measured_what_and_what_came_of_it(cli: Cli, village: Vil
     village.refute(false, 1.9)
     shown = cli("show", format_id(false.id)).stdout
     assert "verifiers measured another value" in shown
-    assert "by 5 participants" in shown
+    assert "verifiers\t5, below" in shown
     assert "reported → disputed → refuted" in shown
     assert shown.count("evaluate") == 5
     assert "its author: fabricator, reported a value that verifiers refuted" in shown
@@ -159,7 +160,7 @@ def test_whoever_is_named_in_a_table_is_found_by_what_stands_there(cli: Cli, vil
         assert said in page, words
     assert said in cli("--color", "always", "run", "lineage", "@").stdout
     assert ANN.public.hex() in cli("show", "@").stdout, "the device is a detail"
-    assert rows(cli("top").stdout)[0][15:17] == [ROOTS[1].public.hex(), "ann 9"]
+    assert rows(cli("top").stdout)[0][18:20] == [ROOTS[1].public.hex(), "ann 9"]
     by_device, by_name = cli("network", "credit", ANN.public.hex()[:12]), cli("network", "credit", "ann 9")
     assert by_device.stdout == by_name.stdout == cli("network", "credit", short).stdout
     verifier = rows(cli("show", "@").stdout)[-1][3]
@@ -199,8 +200,8 @@ def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:
     shown = cli("--color", "always", "node", "records", "--kind", "run").stdout
     assert re.search(r" confirmed +\w+ +steady: 1\.22\n", shown)
     steps = rows(cli("run", "lineage", "@").stdout)
-    assert [row[6] for row in steps] == ["reported", "confirmed"]
-    assert steps[1][8:13] == ["1.225", "0.0256749", "-0.78", "4", "3"]
+    assert [row[9] for row in steps] == ["reported", "confirmed"]
+    assert (*steps[1][2:5], *steps[1][11:13]) == ("1.225", "0.0256749", "-0.78", "4", "3")
 
 
 def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, paths: Paths) -> None:
@@ -209,7 +210,7 @@ def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, path
     with Log.open(paths.log, NETWORK) as log:
         Village(log).run(1.2, "said", by=STRANGER)
     result = cli("top")
-    assert [(row[0], row[8], row[13]) for row in rows(result.stdout)] == [("1", "said", ""), ("2", "baseline", "")]
+    assert [(row[0], row[14], row[16]) for row in rows(result.stdout)] == [("1", "said", ""), ("2", "baseline", "")]
     said = "4 more participants and runs can be confirmed → "
     assert f"{said}in a network that names them: autoresearch network new NAME --for lab" in result.stderr
 

@@ -35,9 +35,9 @@ from autoresearch_cli.watching import EventLines
 from autoresearch_cli.watching import TerminalDisplay
 from autoresearch_cli.watching import Watch
 title = "LR 0.0083 -> 0.006, WEIGHT_DECAY 0.1 -> 0.19, bigram table (+17)"
-data = {"assignment": "one", "title": title, "status": "ok", "value": 1.155, "delta": -0.0123, "is_best": True}
+data = {"assignment": "one", "title": title, "status": "ok", "reported": 1.155, "is_best": True}
 data |= {"fraction": 0.5, "step": 1082, "loss": 1.226, "left_ms": 720_000, "elapsed_ms": 720_000, "task": "grammar"}
-data |= {"parent_value": 1.1673, "duration_ms": 61_000, "id": "bafyrei" + "a" * 52}
+data |= {"gain_reported": -0.0123, "duration_ms": 61_000, "id": "bafyrei" + "a" * 52}
 kinds = ("run_started", "progress", "confirmed", "run_finished", "run_started", "progress")
 events = [Event(id=1, kind=kind, time_ms=0, text=title, data=data) for kind in kinds]
 with TerminalDisplay(quiet=False) as display:
@@ -209,7 +209,14 @@ def test_runs_in_hand_fit_too(width: int) -> None:
     shown = on_terminal([sys.executable, "-c", WATCHING], PYTHONUTF8="1", COLUMNS=str(width), NO_COLOR="1")
     lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown))
     assert max(map(cells, lines)) <= width
-    for whole in ("★ 1.1550  -0.0123", "step 1082 loss 1.226", "best", "1.1550,", "0.1 -> 0.19", "0 records, equal"):
+    for whole in (
+        "★ 1.1550 reported  gain -0.0123",
+        "step 1082 loss 1.226",
+        "best",
+        "1.1550,",
+        "0.1 -> 0.19",
+        "0 records, equal",
+    ):
         assert any(whole in line for line in lines), whole
     assert "Traceback" not in shown
 

@@ -89,7 +89,7 @@ def test_a_forced_fork_is_shown_and_a_merge_by_the_root_key_ends_it(tmp_path):
         log.writer.ingest(pairs(lost), now_ms=NOW_MS)
         assert [(fork.seq, fork.merged) for fork in log.devices.forks()] == [(3, False), (4, False)]
         assert log.devices.forks(AUTHOR.public)[0].ids == tuple(sorted([lost[0].id, forked.id]))
-        assert [program.mean for program in leaderboard(log, task)] == [1.0, 2.0]
+        assert [program.reported for program in leaderboard(log, task)] == [1.0, 2.0]
         assert [stored.forked for stored in log.runs.newest(task)].count(True) == 4
 
         heads = [log.devices.head(AUTHOR.public).id, forked.id]
@@ -102,10 +102,10 @@ def test_a_forced_fork_is_shown_and_a_merge_by_the_root_key_ends_it(tmp_path):
             root, "identity", Identity(action="delegate", root=root.public, device=AUTHOR.public), now_ms=NOW_MS
         )
         assert [fork.merged for fork in log.devices.forks()] == [True, True]
-        assert best(log, task).mean == 0.5
+        assert best(log, task).reported == 0.5
         assert len(leaderboard(log, task)) == 6
         assert append(log, 0.4).seq == 5
-        assert best(log, task).mean == 0.4
+        assert best(log, task).reported == 0.4
 
 
 def test_a_fork_by_others_is_kept_and_shown_whatever_comes_first(log, tmp_path):
@@ -209,4 +209,4 @@ def test_the_definition_decides_what_is_better(log):
         body = run_body(value, source=b"%r" % value, task=digest_of(definition))
         log.writer.append(AUTHOR, "run", body, now_ms=NOW_MS)
     ranked = leaderboard(log, digest_of(definition))
-    assert [(program.mean, program.score) for program in ranked] == [(3.0, 2.5), (2.0, 1.5), (1.0, 0.5)]
+    assert [(program.reported, program.score) for program in ranked] == [(3.0, 2.5), (2.0, 1.5), (1.0, 0.5)]

@@ -508,8 +508,6 @@ class Notebook:
         is_best = after is not None and after.row.source_digest == body.source_digest and before != after
         data = {
             **outcome(self.log, record),
-            "best": None if after is None else after.value,
-            "best_runs": None if after is None else after.row.runs,
             "best_id": None if after is None else format_id(after.row.first),
             "is_best": is_best,
         }
@@ -527,20 +525,19 @@ def check_name(name: str) -> None:
 
 
 def outcome(log: Log, record: Record) -> dict[str, object]:
-    """What came of a run, as the data of an event: its task's name, its value, and how it compares with its parent."""
+    """What came of a run, as the data of an event: its task's name, and what its author reports."""
     body = record.body
     assert isinstance(body, Run), "only runs end"
-    task, before = log.tasks.find(body.task), log.records.find(body.parent) if body.parent else None
-    parent = before.body.value if before and isinstance(before.body, Run) else None
+    task, reported = log.tasks.find(body.task), body.value
+    before = log.runs.values(body.task, [body.parent]).get(body.parent) if body.parent else None
     return {
         "id": format_id(record.id),
         "task": task.name if task else "",
         "status": body.status,
         "reason": body.reason,
-        "value": body.value,
+        "reported": reported,
         "parent": format_id(body.parent) if body.parent else None,
-        "parent_value": parent,
-        "delta": None if body.value is None or parent is None else body.value - parent,
+        "gain_reported": None if reported is None or before is None else reported - before,
         "title": body.title,
         "replicate": body.replicate,
         "duration_ms": body.duration_ms,

@@ -12,19 +12,20 @@ from autoresearch.log.standing.answers import (
     LineageStep,
     ParticipantView,
     ProgramView,
+    RunNumbers,
     RunView,
 )
 
 
-class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One run in a table.
+class RunRow(RunNumbers, frozen=True, kw_only=True):
+    """One run in a table, with its numbers.
 
     ``number`` is its place among the runs of the task by time, from 1. ``cost_ms`` is the processor time of the runs up
     to it. ``mark`` is its state, or ``failed``, or ``leading``: only reported, and the best value when it came.
-    ``reported`` is its author's value, ``value`` what verifiers measured where they did, ``margin`` half of the 95 %
-    interval of that. ``found`` is the median of the values that refuted it.
+    ``found`` is the median of the values that refuted it.
 
-    ``delta`` is the change against its parent. ``better`` is null where that is ``within_noise`` or unknown.
+    ``better`` says whether its gain is one, the verified or else the reported; null where that is ``within_noise`` or
+    unknown.
     ``in_doubt``: refuted, fraud or banned. ``leads`` and ``led_by_claim``: it had the best confirmed value, or the best
     reported one, of the runs up to it. ``headline`` tells the change in a line, ``because`` why it was tried. ``jump``:
     too many changes to credit one. ``verdict`` says who measured it and what follows; empty where only its author did.
@@ -39,11 +40,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     status: str
     reason: str = ""
-    reported: float | None = None
-    value: float | None = None
-    margin: float | None = None
     found: float | None = None
-    delta: float | None = None
     better: bool | None = None
     within_noise: bool = False
     in_doubt: bool = False
@@ -85,33 +82,35 @@ class RunsAnswer(Judged, frozen=True, kw_only=True):
 
 
 class ProgressMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run that led, or that others measured, on the chart. ``gain`` is the improvement over the step before it.
+    """A run that led, or that verifiers measured, on the chart. ``step``: by how much it beat the best before.
 
-    What has its default is left out of JSON: thousands of marks are sent.
-    ``number``, ``time_ms``, ``cost_ms``, ``value``, ``reported``, ``margin``, ``mark``: see RunRow.
+    What has its default is left out of JSON: thousands of marks are sent. The other fields are those of RunRow.
     """
 
     id: str
     number: int
     time_ms: int
     cost_ms: int
-    value: float
     reported: float
     mark: str
-    margin: float | None = None
+    verified: float | None = None
+    verified_margin: float | None = None
     leads: bool = False
     led_by_claim: bool = False
-    gain: float | None = None
+    step: float | None = None
     label: str = ""
 
 
 class ProgressDots(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs that led nothing, or failures, as columns. With ``count`` each is a cell of so many runs, without ids."""
+    """Runs that led nothing, or failures, as columns. With ``count`` each is a cell of so many runs, without ids.
+
+    ``reported`` are their values.
+    """
 
     number: list[int]
     time_ms: list[int]
     cost_ms: list[int]
-    value: list[float] = []
+    reported: list[float] = []
     id: list[str] = []
     count: list[int] = []
 
@@ -133,11 +132,12 @@ class ProgressAnswer(Judged, frozen=True, kw_only=True):
 
 
 class MarkCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Some runs: how many, how many of each mark, the best value."""
+    """Some runs: how many, how many of each mark, the best value and its origin, ``verified`` or ``reported``."""
 
     total: int
     counts: dict[str, int]
     best: float | None = None
+    best_origin: str = ""
 
 
 class RunContextAnswer(Answer, frozen=True, kw_only=True):
@@ -152,14 +152,13 @@ class RunContextAnswer(Answer, frozen=True, kw_only=True):
 
 
 class PathStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of a lineage: its run, the change of the best value from the step before, and the other children of that.
+    """A step of a lineage: its run, and its other children.
 
     ``branches`` are the children of this run that are not on the path, ``branch_runs`` the best of them where the path
     is short.
     """
 
     row: RunRow
-    step: float | None = None
     branches: MarkCounts
     branch_runs: list[RunRow] = []
 
@@ -192,14 +191,17 @@ class RunnersAnswer(Answer, frozen=True, kw_only=True):
 class DiffAnswer(Answer, frozen=True, kw_only=True):
     """The change from one run's source to another's: a unified diff, and the constants that differ.
 
-    In ``change`` the most important stand first. ``episodes`` are how long agents were trained, the older one first.
+    ``old_numbers`` and ``new_numbers`` are those of the two runs; ``is_parent``: the gain of the new one is against the
+    old one. In ``change`` the most important stand first. ``episodes`` are how long agents were trained, the older one
+    first.
     """
 
     schema: str = "autoresearch.diff/1"
     old: str
     new: str
-    old_value: float | None = None
-    new_value: float | None = None
+    old_numbers: RunNumbers
+    new_numbers: RunNumbers
+    is_parent: bool = False
     episodes: list[float] = []
     change: dict[str, list[object]] = {}
     diff: str = ""

@@ -17,7 +17,7 @@ from autoresearch.ask.runs.answers import BestAnswer, TasksAnswer, TopAnswer
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
-from autoresearch.log.standing.answers import ProgramView, best_value
+from autoresearch.log.standing.answers import ProgramView, leading
 from autoresearch.log.standing.bases import CHECKING_AUTHORS, backed, checked, judged_rows, preferred
 from autoresearch.log.standing.cache import in_snapshot, kept_answer
 from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context
@@ -46,18 +46,26 @@ def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> Ta
         noise=rules.noise if (rules := log.tasks.rules(task.digest)) else 0.0,
         baseline=baseline.mean if baseline else None,
         best=best,
-        closed=closed(baseline.mean, best_value(best), task.floor) if baseline and best else None,
+        closed=closed(baseline.mean, leading(best).value, task.floor) if baseline and best else None,
         runs=sum(statuses.values()),
         failed=sum(count for status, count in statuses.items() if status != RunStatus.OK and status not in STOPPED),
     )
 
 
 @in_snapshot
-def tasks_answer(log: Log, *, archived: frozenset[bytes] = frozenset(), all_tasks: bool = False) -> TasksAnswer:
-    """The tasks that somebody published, those with the most runs first; with ``all_tasks`` the archived ones too."""
+def tasks_answer(
+    log: Log, *, author: bytes | None = None, archived: frozenset[bytes] = frozenset(), all_tasks: bool = False
+) -> TasksAnswer:
+    """The tasks that somebody published, those with the most runs first; with ``all_tasks`` the archived ones too.
+
+    The best of each is what ``author`` would build upon.
+    """
     published = [task_of(log, digest) for digest in dict.fromkeys(row.digest for row in log.tasks.all())]
     shown = [task for task in published if task is not None and (all_tasks or task.digest not in archived)]
-    tasks = [msgspec.structs.replace(task_status(log, task), archived=task.digest in archived) for task in shown]
+    tasks = [
+        msgspec.structs.replace(task_status(log, task, author=author), archived=task.digest in archived)
+        for task in shown
+    ]
     return TasksAnswer(tasks=sorted(tasks, key=lambda task: (-task.runs, task.digest)))
 
 
@@ -146,7 +154,7 @@ def _demoted(log: Log, task: FoundTask, here: TrustContext, confirmed: ProgramVi
     """What was confirmed, is no more, and would lead: people who built on it have to know."""
     sign = sign_of(task.direction)
     for placed in checked(log, task.digest, here, voters=CHECKING_AUTHORS):
-        if confirmed is not None and sign * placed.row.mean >= sign * confirmed.mean:
+        if confirmed is not None and sign * placed.row.mean >= sign * (confirmed.reported or 0.0):
             return None
         end = None if placed.found.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)
         if end is not None:
@@ -173,14 +181,14 @@ def _standing_note(log: Log, task: FoundTask, status: TaskStatus, confirmed: Pro
     return f"{claim}: {few}" if few else f"{claim}: none is confirmed yet."
 
 
-def closed(baseline: float, best: float, floor: float | None) -> float | None:
-    """The share of the way from the baseline to the floor that is done, 0 to 1, for both directions.
+def closed(baseline: float | None, value: float | None, floor: float | None) -> float | None:
+    """The share of the way from the baseline to the floor that a value has done, 0 to 1, for both directions.
 
-    None when there is no way. The best may be a little worse than the baseline when it has more seeds behind it: 0.
+    None where there is no way. A value that is worse than the baseline has done nothing of it.
     """
-    if floor is None or baseline == floor:
+    if baseline is None or value is None or floor is None or baseline == floor:
         return None
-    return min(1.0, max(0.0, (baseline - best) / (baseline - floor)))
+    return min(1.0, max(0.0, (baseline - value) / (baseline - floor)))
 
 
 def _baseline(log: Log, task: FoundTask, here: TrustContext) -> ProgramRow | None:

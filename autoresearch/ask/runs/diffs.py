@@ -17,8 +17,10 @@ from autoresearch.ask.runs.telling import changes
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import RunNumbers
 from autoresearch.log.standing.cache import kept_answer
-from autoresearch.log.standing.queries import lineage, run_body
+from autoresearch.log.standing.queries import lineage, run_body, run_numbers
+from autoresearch.log.standing.verification import judgement
 from autoresearch.propose.search.effects import Comparisons, Effect
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import BlobRef, Run
@@ -79,14 +81,19 @@ def diff_answer(log: Log, blobs: BlobStore, old: bytes, new: bytes) -> DiffAnswe
     return DiffAnswer(
         old=format_id(old),
         new=format_id(new),
-        old_value=before.value,
-        new_value=after.value,
+        old_numbers=_numbers(log, old),
+        new_numbers=_numbers(log, new),
+        is_parent=after.parent == old,
         episodes=[before.budget, after.budget] if after.mode in RUN_MODES else [],
         change=_ordered(log, blobs, before, after),
         diff=_program_diff(
             run_source(log, blobs, old), run_source(log, blobs, new), old_name=short_id(old), new_name=short_id(new)
         ),
     )
+
+
+def _numbers(log: Log, run: bytes) -> RunNumbers:
+    return run_numbers(log, log.records.get(run), judgement(log, run))
 
 
 def _ordered(log: Log, blobs: BlobStore, before: Run, after: Run) -> dict[str, list[object]]:

@@ -123,7 +123,7 @@ def _dots(points: Points, *, with_value: bool = False) -> ProgressDots:
         number=[sums.number for _, sums in points],
         time_ms=[run.time for run, _ in points],
         cost_ms=[sums.cost_ms for _, sums in points],
-        value=[round(run.reported or 0.0, 6) for run, _ in points] if with_value else [],
+        reported=[round(run.reported or 0.0, 6) for run, _ in points] if with_value else [],
         id=[format_id(run.id) for run, _ in points],
     )
 
@@ -139,17 +139,21 @@ def _marks(rows: Rows, points: Points, gains: Mapping[int, float | None]) -> lis
             number=sums.number,
             time_ms=run.time,
             cost_ms=sums.cost_ms,
-            value=run.value if run.value is not None else math.nan,
             reported=run.reported if run.reported is not None else math.nan,
             mark=mark_of(run),
-            margin=rows.margin(run),
+            verified=run.value if run.verified else None,
+            verified_margin=rows.margin(run),
             leads=run.leads,
             led_by_claim=run.led_by_claim,
-            gain=steps.get(run.n),
+            step=steps.get(run.n),
             label=labels.get(run.n, ""),
         )
         for run, sums in points
     ]
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
 
 
 def _label(row: RunRow) -> str:

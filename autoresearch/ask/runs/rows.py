@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+import msgspec
+
 from autoresearch.ask.lookup import FoundTask, task_of
 from autoresearch.ask.requests import RunsOf
 from autoresearch.ask.runs.answers import (
@@ -25,22 +27,23 @@ from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.filtering import filter_of, order_of
 from autoresearch.ask.runs.headlines import Teller, described, teller_of
 from autoresearch.errors import NotFound
+from autoresearch.judging.states import EVALUATE
 from autoresearch.judging.statistics import margin
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import leading_gain
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, participant_of
-from autoresearch.log.standing.queries import run_body, wants_retest
+from autoresearch.log.standing.queries import run_body, run_numbers, wants_retest
 from autoresearch.log.standing.verdicts import verdict_of
-from autoresearch.log.standing.verification import counted_reports
+from autoresearch.log.standing.verification import counted_reports, judge_soon, judgement
 from autoresearch.log.tables.listing import Filter, ListedRun
 from autoresearch.log.tables.places import Places, Sums
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import DISCREDITED, RunMark, RunState
+from autoresearch.words import DISCREDITED, Origin, RunMark, RunState
 
-FAIL = "fail"
 CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
 # So many steps of a lineage are told; of longer ones those that changed the value least are left out.
 STEPS_MOST = 200
@@ -48,8 +51,8 @@ STEPS_MOST = 200
 BRANCHED_MOST = 40
 # Marks of runs whose reported value is no value at all.
 _DISCREDITED = frozenset(state.value for state in DISCREDITED)
-# A change below twice the noise of one seed may be luck; below the noise where verifiers measured pairs.
-NOISES, NOISES_OF_PAIRS = 2.0, 1.0
+# A gain below twice the noise of one seed may be luck; below the noise where verifiers measured pairs.
+NOISES = {Origin.REPORTED: 2.0, Origin.VERIFIED: 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +74,15 @@ class Rows:
         wanted = [one for run in facts.values() for one in (run.id, run.parent) if one]
         records = {record.id: record for record in self.log.records.find_ahead(wanted)}
         sums = self.places.of(facts[n].place for n in numbers)
-        return [self._row(facts[n], place, records) for n, place in zip(numbers, sums, strict=True)]
+        values = self.log.runs.values(self.every.task, wanted)
+        judge_soon(self.log, (run.id for run in facts.values()))
+        return [self._row(facts[n], place, records, values) for n, place in zip(numbers, sums, strict=True)]
 
     def margin(self, run: ListedRun) -> float | None:
         """Half of the 95 % interval of what verifiers measured of a run."""
         return margin(run.error, run.verified, noise=self.noise)
 
-    def _row(self, run: ListedRun, place: Sums, records: dict[bytes, Record]) -> RunRow:
+    def _row(self, run: ListedRun, place: Sums, records: dict[bytes, Record], values: dict[bytes, float]) -> RunRow:
         record = records[run.id]
         body = record.body
         assert isinstance(body, Run)
@@ -85,10 +90,12 @@ class Rows:
         parent = above.body if above and isinstance(above.body, Run) and above.body.task == body.task else None
         told = self.teller.tell(described(body, record.time), described(parent) if parent else None)
         state = RunState(run.state)
-        bound = self.noise * (NOISES_OF_PAIRS if run.measured else NOISES)
-        within = run.delta is not None and abs(run.delta) < bound
+        numbers = run_numbers(self.log, record, judgement(self.log, run.id), values=values)
+        gain, _, origin = leading_gain(numbers)
+        within = gain is not None and abs(gain) < self.noise * NOISES[origin]
         roster = roster_of(self.log)
         return RunRow(
+            **msgspec.structs.asdict(numbers),
             id=format_id(record.id),
             number=place.number,
             time_ms=record.time,
@@ -98,12 +105,8 @@ class Rows:
             state=state.value,
             status=body.status,
             reason=body.reason,
-            reported=body.value,
-            value=run.value,
-            margin=self.margin(run),
             found=self._found(record) if state in DISCREDITED else None,
-            delta=run.delta,
-            better=None if run.delta is None or within else self.sign * run.delta < 0,
+            better=None if gain is None or within else self.sign * gain < 0,
             within_noise=within,
             in_doubt=state in DISCREDITED,
             leads=run.leads,
@@ -127,9 +130,16 @@ class Rows:
 
     def _found(self, record: Record) -> float | None:
         """The median of the values that verifiers measured in place of a refuted one."""
-        counted = {found.id for found, _ in counted_reports(self.log, record)}
-        measured = [row for row in self.log.verifications.of(record.id) if row.id in counted and row.verdict == FAIL]
-        values = [row.value for row in measured if row.value is not None]
+        author = roster_of(self.log).voter(record.author, record.time).voter
+        values = [
+            self.sign * report.values[0]
+            for _, report in counted_reports(self.log, record)
+            if report.stage == EVALUATE
+            and not report.passed
+            and report.values
+            and report.attested
+            and report.voter != author
+        ]
         return median(values) if values else None
 
     def children(self, run: bytes, shown: int, *, but: int | None = None) -> tuple[MarkCounts, list[RunRow]]:
@@ -137,16 +147,19 @@ class Rows:
         found = [one for one in self.log.listing.beside(self.every, run) if one[0] != but]
         standing = [
             (self.sign * value, n)
-            for n, mark, value, compared in found
+            for n, mark, value, compared, _ in found
             if compared and value is not None and mark not in _DISCREDITED
         ]
         standing.sort(key=lambda one: one[0])
         ranked = [n for _, n in standing]
         rest = [n for n in (one[0] for one in found) if n not in set(ranked)]
-        counted = Counter(mark for _, mark, _, _ in found)
+        counted = Counter(mark for _, mark, *_ in found)
         counts = {mark.value: counted[mark.value] for mark in RunMark if counted[mark.value]}
         best = self.sign * standing[0][0] if standing else None
-        return MarkCounts(total=len(found), counts=counts, best=best), self.at([*ranked, *rest][:shown])
+        verified = {n for n, *_, is_verified in found if is_verified}
+        origin = "" if not ranked else Origin.VERIFIED if ranked[0] in verified else Origin.REPORTED
+        total = MarkCounts(total=len(found), counts=counts, best=best, best_origin=origin)
+        return total, self.at([*ranked, *rest][:shown])
 
 
 def mark_of(run: ListedRun) -> str:
@@ -247,7 +260,7 @@ def path_answer(
         following = way[at + 1][0] if at + 1 < len(way) else None
         shown = BRANCHES_SHOWN if len(told) <= BRANCHED_MOST else 0
         total, best = rows.children(way[at][1], shown, but=following)
-        found.append(PathStep(row=row, step=steps[at], branches=total, branch_runs=best))
+        found.append(PathStep(row=row, branches=total, branch_runs=best))
     return PathAnswer(task=task_status(log, task, author=me), steps=found, left_out=len(way) - len(told))
 
 

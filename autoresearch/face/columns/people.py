@@ -120,7 +120,13 @@ def credit_columns(
             help="its runs whose value verifiers refuted",
         ),
         Column(
-            "compute", lambda row: row.cpu_ms, COMPUTE_S, late=3, optional=4, help="of runs that verifiers measured"
+            "compute",
+            lambda row: row.cpu_ms,
+            COMPUTE_S,
+            heading="verified compute",
+            late=3,
+            optional=4,
+            help="of runs that verifiers measured",
         ),
         Column("work", lambda row: figure(row.work), faces=programs),
         Column("passes", lambda row: row.passes.count, COUNT, faces=programs),

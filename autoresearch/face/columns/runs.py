@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import partial
 
 from autoresearch.ask.node import TaskStatus
@@ -25,13 +25,14 @@ from autoresearch.face.columns.column import (
     Column,
     Columns,
     Face,
+    Row,
     person,
     reproach,
 )
-from autoresearch.log.standing.answers import LineageStep, ProgramView, RunView, best_value
+from autoresearch.log.standing.answers import LineageStep, ProgramView, RunNumbers, RunView, leading, leading_gain
 from autoresearch.record.kinds import RunOutcome
-from autoresearch.text import duration, failures, figure, interval, signed, size, value
-from autoresearch.words import COPY, RETEST, STAGE_NAMES, BoardSection, RunMark
+from autoresearch.text import change_interval, counted, duration, failures, figure, interval, signed, size, value
+from autoresearch.words import BUDGET_UNITS, COPY, DISCREDITED, RETEST, STAGE_NAMES, BoardSection, Origin, RunMark
 
 # What the search makes has no words of a person: its headline says more than its title.
 SEARCH = "search"
@@ -57,49 +58,118 @@ def used_words(run: RunOutcome) -> list[str]:
     return [duration(run.duration_ms), f"{duration(run.cpu_ms)} of processor", size(run.peak_memory_bytes)]
 
 
+def leading_words(numbers: RunNumbers) -> str:
+    """The value of a run and whose it is: ``1.0234 ± 0.0020 verified``; a dash where it has none."""
+    number, margin, origin = leading(numbers)
+    return f"{interval(number, margin)} {origin}" if number is not None else value(None)
+
+
+def gain_words(numbers: RunNumbers) -> str:
+    """The gain of a run and whose it is: ``-0.0120 ± 0.0031 verified``; empty where it has none."""
+    gain, margin, origin = leading_gain(numbers)
+    return f"{change_interval(gain, margin)} {origin}" if gain is not None else ""
+
+
+def number_words(numbers: RunNumbers) -> list[tuple[str, str]]:
+    """Each number of a run after its word, for people: ``verified``, ``reported``, ``gain``."""
+    runs = f"median of {counted(numbers.verified_runs, 'run')} of verifiers"
+    mean = f", mean of {numbers.reported_runs} runs" if numbers.reported_runs > 1 else ""
+    known = (
+        (Origin.VERIFIED, numbers.verified, f"{interval(numbers.verified, numbers.verified_margin)}, {runs}"),
+        (Origin.REPORTED, numbers.reported, f"{value(numbers.reported)}{mean}"),
+        ("gain", numbers.gain, f"{change_interval(numbers.gain, numbers.gain_margin)} verified, in pairs"),
+        ("gain reported", numbers.gain_reported, signed(numbers.gain_reported)),
+    )
+    return [(word, text) for word, number, text in known if number is not None]
+
+
+def number_columns(
+    numbers: Callable[[Row], RunNumbers],
+    *,
+    in_doubt: Callable[[Row], bool] = lambda _: False,
+    within_noise: Callable[[Row], bool] = lambda _: False,
+) -> Columns[Row]:
+    """The numbers of runs, each below its word. ``in_doubt`` and ``within_noise`` get signs before the number."""
+
+    def reported(row: Row, _: int) -> str:
+        number = numbers(row).reported
+        sign = f"{DOUBT} " if in_doubt(row) else ""
+        return "" if number is None else f"{sign}{value(number)}"
+
+    def verified(row: Row, _: int) -> str:
+        number = numbers(row).verified
+        return "" if number is None else interval(number, numbers(row).verified_margin)
+
+    def gain(row: Row, _: int) -> str:
+        of = numbers(row)
+        return "" if of.gain is None else about(row, change_interval(of.gain, of.gain_margin))
+
+    def gain_reported(row: Row, _: int) -> str:
+        of = numbers(row)
+        return about(row, signed(of.gain_reported)) if of.gain is None else signed(of.gain_reported)
+
+    def about(row: Row, text: str) -> str:
+        return f"{ABOUT} {text}" if text and within_noise(row) else text
+
+    return (
+        Column("reported", lambda row: numbers(row).reported, VALUE, told=reported, help="by the run's author"),
+        Column("verified", lambda row: numbers(row).verified, VALUE, told=verified, help="measured by verifiers, 95 %"),
+        Column("verified margin", lambda row: numbers(row).verified_margin, VALUE, faces=PROGRAMS),
+        Column(
+            "gain", lambda row: numbers(row).gain, CHANGE, told=gain, help="against the parent, in verifiers' pairs"
+        ),
+        Column("gain margin", lambda row: numbers(row).gain_margin, VALUE, faces=PROGRAMS),
+        Column(
+            "gain reported",
+            lambda row: numbers(row).gain_reported,
+            CHANGE,
+            told=gain_reported,
+            optional=4,
+            help="the reported value minus that of the parent",
+        ),
+    )
+
+
+def budget_words(amount: float, unit: str) -> str:
+    """A budget in its unit, ``work``, ``seconds`` or ``episodes``: ``4e+12 work units``, ``5 min``, ``2 s``."""
+    if unit == "seconds":
+        return duration(amount * 1000) if amount >= 60 else f"{amount:.6g} s"
+    return f"{amount:.6g} {BUDGET_UNITS[unit]}" if unit in BUDGET_UNITS else f"{amount:.6g}"
+
+
 def _retest(row: RunRow | ProgramView | LineageStep) -> str:
     return RETEST if row.retest else ""
-
-
-def _row_value(row: RunRow, _: int) -> str:
-    measured = interval(row.value, row.margin) if row.value is not None else ""
-    return f"{DOUBT} {measured}" if row.in_doubt and measured else measured
-
-
-def _row_change(row: RunRow, _: int) -> str:
-    return f"{ABOUT} {signed(row.delta)}" if row.within_noise and row.delta is not None else signed(row.delta)
 
 
 def _row_state(row: RunRow, _: int) -> str:
     return ", ".join(filter(None, (row.status if row.mark == RunMark.FAILED else row.state, _retest(row))))
 
 
-def run_columns(metric: str) -> Columns[RunRow]:
-    """The runs of a task whose values are of a ``metric``."""
-    return (
-        Column("number", lambda row: row.number, COUNT, heading="#", optional=1),
-        Column("run", lambda row: row.id, RUN),
-        Column("mark", lambda row: row.mark, faces=PROGRAMS),
-        Column("state", lambda row: row.state, STATE, told=_row_state, late=1),
-        Column("status", lambda row: row.status, faces=PROGRAMS),
-        Column("reported", lambda row: row.reported, VALUE, faces=PROGRAMS),
-        Column("value", lambda row: row.value, VALUE, told=_row_value, heading=metric),
-        Column("margin", lambda row: row.margin, VALUE, faces=PROGRAMS),
-        Column("vs parent", lambda row: row.delta, CHANGE, told=_row_change),
-        Column("when", lambda row: row.time_ms, TIME, late=2, optional=3),
-        Column("compute", lambda row: row.cpu_ms, COMPUTE_MS, late=2, optional=2),
-        Column("by", lambda row: row.participant, PERSON, late=1, varies=True),
-        Column("name", lambda row: row.participant.name, faces=PROGRAMS),
-        Column("hardware", lambda row: row.device, faces=PROGRAMS),
-        Column("parent", lambda row: row.parent, faces=PROGRAMS),
-        Column("change", lambda row: row.headline, WORDS, late=3),
-        Column("changes", lambda row: " ".join(change.text for change in row.change), faces=PROGRAMS),
-        Column("because", lambda row: row.because, faces=PROGRAMS),
-        Column("re-test", _retest, faces=PROGRAMS),
-    )
+def _of_row(row: RunRow) -> RunNumbers:
+    return row
 
 
-def _is_measured(program: ProgramView) -> bool:
+RUN_COLUMNS: Columns[RunRow] = (
+    Column("number", lambda row: row.number, COUNT, heading="#", optional=1),
+    Column("run", lambda row: row.id, RUN),
+    Column("mark", lambda row: row.mark, faces=PROGRAMS),
+    Column("state", lambda row: row.state, STATE, told=_row_state, late=1),
+    Column("status", lambda row: row.status, faces=PROGRAMS),
+    *number_columns(_of_row, in_doubt=lambda row: row.in_doubt, within_noise=lambda row: row.within_noise),
+    Column("when", lambda row: row.time_ms, TIME, late=2, optional=3),
+    Column("compute", lambda row: row.cpu_ms, COMPUTE_MS, late=2, optional=2),
+    Column("by", lambda row: row.participant, PERSON, late=1, varies=True),
+    Column("name", lambda row: row.participant.name, faces=PROGRAMS),
+    Column("hardware", lambda row: row.device, faces=PROGRAMS),
+    Column("parent", lambda row: row.parent, faces=PROGRAMS),
+    Column("change", lambda row: row.headline, WORDS, late=3),
+    Column("changes", lambda row: " ".join(change.text for change in row.change), faces=PROGRAMS),
+    Column("because", lambda row: row.because, faces=PROGRAMS),
+    Column("re-test", _retest, faces=PROGRAMS),
+)
+
+
+def _is_confirmed(program: ProgramView) -> bool:
     """Whether a program is ranked by what verifiers measured."""
     return program.section == BoardSection.CONFIRMED
 
@@ -110,36 +180,21 @@ def doubts(program: ProgramView) -> list[str]:
 
 
 def _program_state(program: ProgramView, _: int) -> str:
-    if _is_measured(program):
+    if _is_confirmed(program):
         return ""
-    return f"{program.state} ({program.voters})" if program.voters else program.state
+    return f"{program.state} ({program.verifiers})" if program.verifiers else program.state
 
 
-def program_columns(
-    metric: str, now_ms: int, *, sections: bool, rows: Mapping[str, RunRow] | None = None
-) -> Columns[ProgramView]:
-    """The programs of a leaderboard, of which each section may be a table.
+def _of_program(program: ProgramView) -> RunNumbers:
+    return program
 
-    The confirmed have the value that verifiers measured, all others the mean that their authors report. ``sections``:
-    the board has any. ``rows`` are their runs as rows, by id: with these a page says how each compares with its parent.
-    """
-    beside = rows or {}
 
-    def compared(program: ProgramView) -> float | None:
-        row = beside.get(program.id)
-        return row.delta if row else None
-
+def program_columns(now_ms: int, *, sections: bool) -> Columns[ProgramView]:
+    """The programs of a leaderboard, of which each section may be a table. ``sections``: the board has any."""
     return (
         Column("place", lambda one: one.position, COUNT, heading="#"),
         Column("run", lambda one: one.id, RUN),
-        Column(
-            "value",
-            lambda one: best_value(one) if _is_measured(one) else one.mean,
-            VALUE,
-            heading=metric,
-            faces=PEOPLE,
-        ),
-        Column("mean", lambda one: one.mean, VALUE, faces=PROGRAMS),
+        *number_columns(_of_program, in_doubt=lambda one: one.state in DISCREDITED),
         Column(
             "score",
             lambda one: one.score,
@@ -150,11 +205,15 @@ def program_columns(
         ),
         Column(
             "runs",
-            lambda one: one.runs,
+            lambda one: one.reported_runs,
             COUNT,
-            told=lambda one, _: str(one.others if _is_measured(one) else one.runs),
+            faces=Face.PIPE | Face.TERMINAL,
             late=1,
             optional=4,
+            help="whose mean is reported",
+        ),
+        Column(
+            "verified runs", lambda one: one.verified_runs, COUNT, faces=Face.PIPE | Face.TERMINAL, late=1, optional=4
         ),
         Column("state", lambda one: one.state, STATE, told=_program_state, late=1),
         Column("device", lambda one: one.author, faces=PROGRAMS),
@@ -166,28 +225,17 @@ def program_columns(
             told=lambda one, _: ": ".join(filter(None, (", ".join(doubts(one)), told(one)))),
             late=3,
         ),
-        Column("measured", lambda one: one.value, VALUE, faces=PROGRAMS),
-        Column(
-            "margin",
-            lambda one: one.margin,
-            VALUE,
-            told=lambda one, _: value(one.margin) if _is_measured(one) and one.margin is not None else "",
-            heading="± 95 %",
-            faces=Face.PIPE | Face.TERMINAL,
-        ),
         Column(
             "interval",
-            lambda one: interval(one.value, one.margin) if _is_measured(one) else "",
+            lambda one: interval(one.verified, one.verified_margin) if _is_confirmed(one) else "",
             heading="95 % interval",
             faces=Face.PAGE,
         ),
-        Column("vs parent", lambda one: compared(one) if _is_measured(one) else None, CHANGE, faces=Face.PAGE),
-        Column("others", lambda one: one.others, COUNT, faces=PROGRAMS),
         Column(
             "verifiers",
-            lambda one: one.voters,
+            lambda one: one.verifiers,
             COUNT,
-            told=lambda one, _: str(one.voters or "") if _is_measured(one) else "",
+            told=lambda one, _: str(one.verifiers or "") if _is_confirmed(one) else "",
             late=1,
             optional=3,
         ),
@@ -207,19 +255,7 @@ def program_columns(
 
 LINEAGE_COLUMNS: Columns[LineageStep] = (
     Column("run", lambda step: step.run.id, RUN),
-    Column(
-        "value",
-        lambda step: step.mean,
-        VALUE,
-        told=lambda step, _: interval(step.mean if step.value is None else step.value, step.margin),
-    ),
-    Column(
-        "vs parent",
-        lambda step: step.delta,
-        CHANGE,
-        told=lambda step, _: signed(step.delta if step.gain is None else step.gain),
-    ),
-    Column("own runs", lambda step: step.runs, COUNT, faces=PROGRAMS),
+    *number_columns(lambda step: step.run.standing),
     Column("status", lambda step: step.run.run.status, faces=PROGRAMS),
     Column(
         "change",
@@ -230,11 +266,8 @@ LINEAGE_COLUMNS: Columns[LineageStep] = (
     ),
     Column("state", lambda step: step.run.standing.state, STATE, late=1),
     Column("re-test", _retest, faces=PROGRAMS),
-    Column("measured", lambda step: step.value, VALUE, faces=PROGRAMS),
-    Column("margin", lambda step: step.margin, VALUE, faces=PROGRAMS),
-    Column("gain", lambda step: step.gain, VALUE, faces=PROGRAMS),
-    Column("runs", lambda step: step.others, COUNT),
-    Column("verifiers", lambda step: step.voters, COUNT),
+    Column("verified runs", lambda step: step.run.standing.verified_runs, COUNT, optional=1),
+    Column("verifiers", lambda step: step.run.standing.verifiers, COUNT),
     Column("by", lambda step: step.run.participant, PERSON, late=1, varies=True),
     Column("name", lambda step: step.run.participant.name, faces=PROGRAMS),
 )
@@ -245,7 +278,13 @@ TASK_COLUMNS: Columns[TaskStatus] = (
     Column("metric", lambda task: task.metric),
     Column("direction", lambda task: task.direction),
     Column("runs", lambda task: task.runs, COUNT, late=1),
-    Column("best", lambda task: best_value(task.best) if task.best else None, VALUE),
+    Column(
+        "best",
+        lambda task: leading(task.best).value if task.best else None,
+        VALUE,
+        told=lambda task, _: leading_words(task.best) if task.best else "",
+    ),
+    Column("best is", lambda task: leading(task.best).origin if task.best else "", faces=PROGRAMS),
     Column("archived", lambda task: "archived" if task.archived else "", late=2),
     Column("state", lambda task: task.best.state if task.best else "", STATE, faces=PEOPLE),
     Column("baseline", lambda task: task.baseline, VALUE, faces=PEOPLE, optional=1),

@@ -153,8 +153,8 @@ def _trailers(run: Record, body: Run, parent: Record | None) -> dict[str, str]:
     before = parent.body.value if parent and isinstance(parent.body, Run) else None
     failed = body.status != RunStatus.OK
     return {
-        "Value": "" if body.value is None else f"{body.value:.8g}",
-        "Delta": "" if body.value is None or before is None else f"{body.value - before:+.6g}",
+        "Reported": "" if body.value is None else f"{body.value:.8g}",
+        "Gain-reported": "" if body.value is None or before is None else f"{body.value - before:+.6g}",
         "Status": line(body.status) if failed else "",
         "Reason": line(body.reason) if failed else "",
         "Seed": str(body.seed),
@@ -166,11 +166,15 @@ def _trailers(run: Record, body: Run, parent: Record | None) -> dict[str, str]:
     }
 
 
-def note(found: Judgement, margin: float | None, who: ParticipantView, *, withdrawn: bool) -> str:
-    """The note of a run, a line for each thing; ``margin`` is half of the 95 % interval of the measured value."""
+def note(found: Judgement, margin: float | None, sign: float, who: ParticipantView, *, withdrawn: bool) -> str:
+    """The note of a run, a line for each thing. ``margin`` is half of the 95 % interval of the verified value.
+
+    ``sign`` is 1 where smaller values are better, else -1.
+    """
     rows = {
         "State": found.state.value,
-        "Measured": _measured(found, margin),
+        "Verified": _verified(found, margin),
+        "Gain": _gain(found, sign),
         "Participant": person(who),
         "Withdrawn": "yes" if withdrawn else "",
     }
@@ -193,7 +197,14 @@ def blob_id(text: str) -> str:
     return hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
 
 
-def _measured(found: Judgement, margin: float | None) -> str:
+def _gain(found: Judgement, sign: float) -> str:
+    if found.improvement is None:
+        return ""
+    error = "" if found.improvement_margin is None else f" ± {found.improvement_margin:.2g}"
+    return f"{-sign * found.improvement:+.6g}{error}"
+
+
+def _verified(found: Judgement, margin: float | None) -> str:
     if found.value is None:
         return ""
     error = "" if margin is None else f" ± {margin:.2g}"

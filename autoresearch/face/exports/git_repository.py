@@ -101,7 +101,7 @@ _UNFINISHED = ".git.partial"
 # With so many new references git keeps them in one file.
 _PACK_AT = 100
 _HEAD_FILE = "ref: refs/heads/main\n"
-_LINE = "%C(auto)%h  %<(10,trunc)%(trailers:key=Value,key=Status,valueonly,separator=%x20)  %s%C(auto)%d"
+_LINE = "%C(auto)%h  %<(10,trunc)%(trailers:key=Reported,key=Status,valueonly,separator=%x20)  %s%C(auto)%d"
 _CONFIG = (
     ("core.autocrlf", "false"),
     ("notes.displayRef", NOTES),

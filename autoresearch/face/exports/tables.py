@@ -18,7 +18,7 @@ from msgspec import inspect
 from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import TIME, Column, Columns
 from autoresearch.log.rows import HistoryRow
-from autoresearch.log.standing.answers import RunView
+from autoresearch.log.standing.answers import RunNumbers, RunView
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Note, Run
 from autoresearch.record.record import Record
@@ -81,7 +81,8 @@ def run_files(view: RunView, metric: str, place: str, artifacts: Mapping[str, by
         "user_id": view.participant.short,
     }
     found = {f"{folder}/meta.yaml": _yaml(about)}
-    numbers = {**run.metrics, **({metric: run.value} if run.value is not None and metric else {})}
+    reported = {metric: run.value} if run.value is not None and metric else {}
+    numbers = {**run.metrics, **reported, **_named_numbers(view.standing)}
     found |= {f"{folder}/metrics/{name}": _points([value], ended) for name, value in _plain(numbers).items()}
     if run.curve:
         found[f"{folder}/metrics/curve"] = _points(run.curve, ended)
@@ -89,6 +90,12 @@ def run_files(view: RunView, metric: str, place: str, artifacts: Mapping[str, by
     found |= {f"{folder}/params/{name}": _text(value) for name, value in _plain(settings).items()}
     found |= {f"{folder}/tags/{name}": _text(value) for name, value in _tags(view) if value}
     return found | {f"{folder}/artifacts/{name}": content for name, content in artifacts.items()}
+
+
+def _named_numbers(numbers: RunNumbers) -> dict[str, float]:
+    """The numbers that there are, by their words."""
+    named = {name: getattr(numbers, name) for name in ("reported", "verified", "gain", "gain_reported")}
+    return {f"autoresearch.{name}": number for name, number in named.items() if number is not None}
 
 
 def _tags(view: RunView) -> Iterator[tuple[str, str]]:

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from autoresearch.ask.runs.answers import BestAnswer, ProgressAnswer, RunnerView, RunRow, RunsAnswer
 from autoresearch.face.columns.people import improvement, verifications
 from autoresearch.face.pages.chart import Query, Scale, axis_over, chart_data
-from autoresearch.log.standing.answers import CreditView, ProgramView, RunView, best_value
+from autoresearch.log.standing.answers import CreditView, Leading, ProgramView, RunView, leading, numbers_of
 from autoresearch.text import one_line, sign_of
 from autoresearch.words import BoardSection, RunMark, RunState, RunStatus
 
@@ -59,8 +61,7 @@ def bare_row(view: RunView, *, own: bool = False) -> RunRow:
         state=state,
         status=run.status,
         reason=run.reason,
-        reported=run.value,
-        value=run.value,
+        **msgspec.structs.asdict(numbers_of(view.standing)),
         headline=run.title,
         parent=run.parent,
         replicate=run.replicate,
@@ -79,9 +80,9 @@ DEVIATIONS = 2.0
 class Standing:
     """How far a task has come.
 
-    ``best`` is the best confirmed program, or the best one that there is. ``row`` is its run as a row of the table.
-    ``rival`` is only reported, and better by ``ahead`` (in the metric's unit and sign); ``is_noise``: by less than two
-    standard deviations over seeds.
+    ``best`` is the program to build upon, ``@``. ``row`` is its run as a row of the table. ``rival`` is provisional or
+    only reported, and better by ``ahead`` (in the metric's unit and sign); ``is_noise``: by less than two standard
+    deviations over seeds.
     """
 
     best: ProgramView
@@ -96,25 +97,25 @@ class Standing:
         return self.best.state == RunState.CONFIRMED
 
     @property
-    def value(self) -> float:
-        """Its value: what verifiers measured where they did."""
-        return best_value(self.best)
+    def number(self) -> Leading:
+        """The value of the best one."""
+        return leading(self.best)
 
-
-def best_program(answer: BestAnswer) -> ProgramView | None:
-    """The one to show first: confirmed before provisional before reported."""
-    return answer.confirmed or answer.provisional or answer.reported
+    @property
+    def rivals_number(self) -> Leading | None:
+        """The value of its rival."""
+        return leading(self.rival) if self.rival else None
 
 
 def standing(answer: BestAnswer, row: RunRow | None = None) -> Standing | None:
     """How far the task of an answer has come; None while no run has a value."""
-    best = best_program(answer)
+    best = answer.task.best
     if best is None:
         return None
     sign = sign_of(answer.task.direction)
     open_ones = [one for one in (answer.reported, answer.provisional) if one and one.id != best.id]
-    rival = min(open_ones, key=lambda one: sign * best_value(one), default=None)
-    ahead = best_value(rival) - best_value(best) if rival else 0.0
+    rival = min(open_ones, key=lambda one: sign * _value(one), default=None)
+    ahead = _value(rival) - _value(best) if rival else 0.0
     if rival is None or sign * ahead >= 0:
         return Standing(best, row)
     return Standing(best, row, rival, ahead, is_noise=abs(ahead) < DEVIATIONS * answer.task.noise)
@@ -159,7 +160,7 @@ def confirmed_board(
                 row=rows.get(program.id),
                 place=place,
                 low=axis.at(interval.low),
-                middle=axis.at(best_value(program)),
+                middle=axis.at(_value(program)),
                 high=axis.at(interval.high),
                 beyond=interval.high < axis.low or interval.low > axis.high,
             )
@@ -172,19 +173,16 @@ def confirmed_board(
 def as_program(row: RunRow, section: BoardSection) -> ProgramView:
     """A run as a program of a section, where a board is made of the runs on one kind of hardware."""
     return ProgramView(
+        **msgspec.structs.asdict(numbers_of(row)),
         position=0,
         id=row.id,
         source_digest="",
-        runs=1,
-        mean=row.reported or 0.0,
-        score=row.value or 0.0,
+        score=leading(row).value or 0.0,
         state=row.state,
         title=row.headline,
         author="",
         parent=row.parent,
         time_ms=row.time_ms,
-        value=row.value,
-        margin=row.margin,
         section=section.value,
         retest=row.retest,
         participant=row.participant,
@@ -196,8 +194,12 @@ def by_credit(participants: Sequence[CreditView], task: str) -> list[CreditView]
     return sorted(participants, key=lambda one: (-improvement(one, task), -verifications(one), -one.cpu_ms))
 
 
+def _value(program: ProgramView) -> float:
+    return leading(program).value or 0.0
+
+
 def _interval(program: ProgramView) -> Interval:
-    middle, margin = best_value(program), program.margin or 0.0
+    middle, margin = _value(program), program.verified_margin or 0.0
     return Interval(middle - margin, middle + margin)
 
 

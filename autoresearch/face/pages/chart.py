@@ -292,10 +292,10 @@ def _mark(mark: ProgressMark) -> ProgressMark:
     return msgspec.structs.replace(
         mark,
         id=_short(mark.id),
-        value=round(mark.value, DIGITS),
         reported=round(mark.reported, DIGITS),
-        margin=round(mark.margin, DIGITS) if mark.margin else None,
-        gain=None,
+        verified=round(mark.verified, DIGITS) if mark.verified is not None else None,
+        verified_margin=round(mark.verified_margin, DIGITS) if mark.verified_margin else None,
+        step=None,
         label=one_line(mark.label, LABEL_CHARACTERS),
     )
 

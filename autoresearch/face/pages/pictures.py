@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
-from statistics import median
+from itertools import chain
 from typing import NamedTuple
 
 from autoresearch.ask.records import Measured, VerificationStateView
 from autoresearch.ask.runs.answers import PathStep
 from autoresearch.face.pages.chart import Scale, Tick, axis_over
-from autoresearch.log.standing.answers import ParticipantView, RunFields
-from autoresearch.words import RunState
+from autoresearch.log.standing.answers import ParticipantView, RunFields, RunNumbers, RunView, leading, leading_gain
 
 # The picture has so many rows; all measurements are in the table below it.
 MOST_ROWS = 24
@@ -62,16 +60,16 @@ class Forest(NamedTuple):
     left_out: int
 
 
-def forest(run: RunFields, verification: VerificationStateView, *, noise: float = 0.0) -> Forest | None:
+def forest(view: RunView, verification: VerificationStateView, *, noise: float = 0.0) -> Forest | None:
     """The picture of a run, or None where only its author measured it."""
-    wrong = refuting(run, verification)
+    run, wrong = view.run, refuting(view.run, verification)
     chosen = sorted(verification.measured, key=lambda one: not one.counts)[:MOST_ROWS]
     values = [(one, list(_values(one, "other" if one.id in wrong else "run"))) for one in chosen]
     told = [(one, measured) for one, measured in values if measured]
     if not told:
         return None
     reported = [] if run.value is None else [("claim", run.value)]
-    ends = _ends(verification)
+    ends = _ends(view.standing)
     axis = axis_over((value for _, value in [*ends, *reported, *chain(*(of for _, of in told))]), beside=noise / 2)
     groups = [Group("", [ForestRow(None, _points(axis, reported))])]
     for stage in (EVALUATE, REPLICATE):
@@ -90,25 +88,18 @@ def refuting(run: RunFields, verification: VerificationStateView) -> frozenset[s
     return frozenset(one.id for one in verification.measured if _refutes(one, run.value))
 
 
-def refuting_value(run: RunFields, verification: VerificationStateView) -> float | None:
-    """The median of the evaluations that refute a run; None of a run that is not refuted."""
-    wrong = refuting(run, verification)
-    values = [one.value for one in verification.measured if one.id in wrong and one.counts and one.value is not None]
-    return median(values) if values and verification.state == RunState.REFUTED else None
-
-
 def _refutes(one: Measured, reported: float | None) -> bool:
     if one.stage != EVALUATE or one.value is None or reported is None or one.allowed is None:
         return one.verdict == "fail"
     return abs(one.value / 2 - reported / 2) > one.allowed / 2
 
 
-def _ends(verification: VerificationStateView) -> list[tuple[str, float]]:
+def _ends(numbers: RunNumbers) -> list[tuple[str, float]]:
     """The value of the verifiers between the ends of its interval; nothing where they came to none."""
-    if verification.value is None:
+    if numbers.verified is None:
         return []
-    margin = verification.margin or 0.0
-    return [("run", verification.value + part) for part in (-margin, 0.0, margin)]
+    margin = numbers.verified_margin or 0.0
+    return [("run", numbers.verified + part) for part in (-margin, 0.0, margin)]
 
 
 def _values(one: Measured, look: str) -> Iterator[tuple[str, float]]:
@@ -131,18 +122,23 @@ LEAST = 5e-5
 
 
 class Fall(NamedTuple):
-    """A step: its run, the value before it and its own, the change, and its share of the whole way.
+    """A step: its run, the value of that, its gain, and what share that has of the gains of all steps.
 
-    ``better`` is None where the change is smaller than the noise or unknown. ``onward`` is the id of the next run.
+    Value and gain are the verified ones where there are any, else the reported ones. ``better`` is None where the gain
+    is smaller than the noise or unknown. ``onward`` is the id of the next run.
     """
 
     of: PathStep
-    before: float | None
     value: float | None
-    change: float | None
+    gain: float | None
     share: float
     better: bool | None
     onward: str
+
+    @property
+    def before(self) -> float | None:
+        """Where its gain begins."""
+        return None if self.value is None or self.gain is None else self.value - self.gain
 
 
 class Fold(NamedTuple):
@@ -162,9 +158,9 @@ class Fold(NamedTuple):
         return self.steps[-1].value
 
     @property
-    def change(self) -> float | None:
-        """The change by all."""
-        return None if self.before is None or self.value is None else self.value - self.before
+    def gain(self) -> float:
+        """The gain by all."""
+        return sum(step.gain or 0.0 for step in self.steps)
 
 
 class Waterfall(NamedTuple):
@@ -184,54 +180,48 @@ class Waterfall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """What a change is worth: the direction, the noise, and the whole way."""
+    """What a gain is worth: the direction, the noise, and the gains of all steps together."""
 
     sign: int
     noise: float
     whole: float
 
-    def better(self, change: float | None) -> bool | None:
-        # What four decimals don't show is no change either.
-        is_known = change is not None and abs(change) > max(self.noise, LEAST)
-        return self.sign * change < 0 if change is not None and is_known else None
+    def shows(self, gain: float | None) -> bool:
+        """Whether four decimals show it: what they don't show is no gain."""
+        return gain is not None and abs(gain) > LEAST
 
-    def share(self, change: float | None) -> float:
-        return -self.sign * change / self.whole if change is not None and self.whole > 0 else 0.0
+    def better(self, gain: float) -> bool | None:
+        return self.sign * gain < 0 if self.shows(gain) and abs(gain) > self.noise else None
+
+    def share(self, gain: float | None) -> float:
+        return -self.sign * gain / self.whole if gain is not None and self.whole > 0 else 0.0
 
 
 def waterfall(
     path: Sequence[PathStep], *, noise: float = 0.0, floor: float | None = None, maximize: bool = False
 ) -> Waterfall:
     """The steps of a path. Those within the noise are folded where several follow each other, but never the ends."""
-    known = [step.row.value for step in path if step.row.value is not None]
+    values, gains = ([of(step.row).value for step in path] for of in (leading, leading_gain))
+    known = [value for value in values if value is not None]
     first, last = (known[0], known[-1]) if known else (None, None)
     sign = -1 if maximize else 1
-    scale = _Scale(sign, noise, sign * (first - last) if first is not None and last is not None else 0.0)
-    falls: list[Fall] = []
-    before: float | None = None
-    for step, following in pairwise([*path, None]):
-        assert step is not None
-        falls.append(_fall(step, before, scale, following.row.id if following else ""))
-        before = step.row.value if step.row.value is not None else before
+    scale = _Scale(sign, noise, -sign * sum(gain for gain in gains if gain is not None))
+    onward = [*(step.row.id for step in path[1:]), ""]
+    falls = [
+        Fall(step, value, gain, scale.share(gain), step.row.better if scale.shows(gain) else None, following)
+        for step, value, gain, following in zip(path, values, gains, onward, strict=False)
+    ]
     largest = sorted((fall for fall in falls if fall.better), key=lambda fall: -fall.share)[:LARGEST]
     axis = axis_over([*known, *([] if floor is None else [floor])])
     share = sum(fall.share for fall in largest)
     return Waterfall(_folded(falls, scale), largest, share, axis, first, last, max(len(path) - 1, 0))
 
 
-def _fall(step: PathStep, before: float | None, scale: _Scale, onward: str) -> Fall:
-    value = step.row.value
-    if value is not None and step.step is not None:  # steps between this one and the one before may be left out
-        before = value - step.step
-    change = None if before is None or value is None else value - before
-    return Fall(step, before, value, change, scale.share(change), scale.better(change), onward)
-
-
 def _folded(falls: Sequence[Fall], scale: _Scale) -> list[Fall | Fold]:
     lines: list[Fall | Fold] = []
     small: list[Fall] = []
     for place, fall in enumerate(falls):
-        if fall.change is not None and fall.better is None and place != len(falls) - 1:
+        if fall.gain is not None and fall.better is None and place != len(falls) - 1:
             small.append(fall)
             continue
         lines += [*_gathered(small, scale), fall]
@@ -243,4 +233,4 @@ def _gathered(small: list[Fall], scale: _Scale) -> list[Fall | Fold]:
     if len(small) < FOLDED:
         return list(small)
     together = Fold(small, None)
-    return [together._replace(better=scale.better(together.change))]
+    return [together._replace(better=scale.better(together.gain))]

@@ -14,11 +14,12 @@ from typing import NamedTuple
 from autoresearch.ask.node import TaskStatus, VotersAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, PathAnswer, RunContextAnswer, RunRow, TopAnswer
+from autoresearch.ask.runs.boards import closed
 from autoresearch.face.columns.runs import used_words
 from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board
 from autoresearch.face.pages.chart import curve_data
-from autoresearch.face.pages.pictures import forest, refuting, refuting_value, waterfall
-from autoresearch.log.standing.answers import CreditAnswer, ProgramView
+from autoresearch.face.pages.pictures import forest, refuting, waterfall
+from autoresearch.log.standing.answers import CreditAnswer, ProgramView, leading
 from autoresearch.text import MAXIMIZE, one_line, sanitised
 from autoresearch.words import BoardSection, RunState
 
@@ -214,9 +215,8 @@ def run_content(
         "row": context.row if context else bare_row(view, own=view.participant.key == me),
         "parent": context.parent if context else None,
         "context": context,
-        "picture": forest(run, verification, noise=task.noise if task else 0.0),
+        "picture": forest(view, verification, noise=task.noise if task else 0.0),
         "refuting": refuting(run, verification),
-        "refuted_by": refuting_value(run, verification),
         "effects": {one.name: one for one in effects.effects} if effects else None,
         "program": changed_program(diff.diff) if diff else None,
         "curve": curve_data(
@@ -224,7 +224,7 @@ def run_content(
             parent.run.run.curve if parent and parent.run else (),
             rewards=run.mode != "experiment" or (task is not None and task.metric == _REWARD),
         ),
-        "closed": _closed(task, run.value if verification.value is None else verification.value),
+        "closed": closed(task.baseline, leading(view.standing).value, task.floor) if task else None,
     }
 
 
@@ -275,10 +275,3 @@ def board_sections(programs: Sequence[ProgramView]) -> dict[BoardSection, list[P
         usual = BoardSection.OPEN if program.state == RunState.REPORTED else BoardSection.FAILED
         found[BoardSection(program.section) if program.section else usual].append(program)
     return found
-
-
-def _closed(task: TaskStatus | None, value: float | None) -> float | None:
-    """The share of the way from the baseline to the floor; None where the task states no floor."""
-    if task is None or task.baseline is None or task.floor is None or value is None or task.baseline == task.floor:
-        return None
-    return (task.baseline - value) / (task.baseline - task.floor)

@@ -5,9 +5,12 @@ Record ids are CIDs, other hashes and keys hexadecimal.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from autoresearch.record.kinds import Joined, RunDesign, RunOutcome
+from autoresearch.words import Origin
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +80,58 @@ class RunFields(RunDesign, RunOutcome, frozen=True, kw_only=True, omit_defaults=
     origin: str | None = None
 
 
-class RunStanding(msgspec.Struct, frozen=True, kw_only=True):
-    """What is computed about a run.
+class RunNumbers(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of a run, or of a program: in the metric's unit and sign, null where nobody measured them.
+
+    ``reported`` is what its author reports, of a program the mean of ``reported_runs`` runs. ``verified`` is the median
+    of ``verified_runs`` runs of verifiers with seeds fixed by the protocol, ``verified_margin`` half of its 95 %
+    interval, ``verifiers`` how many measured the run in any way. ``gain`` is the change against the parent run in pairs
+    that verifiers ran on one machine, ``gain_margin`` half of its 95 % interval. ``gain_reported`` is the reported
+    value minus that of the parent run. A gain below zero is better where lower values are.
+    """
+
+    reported: float | None = None
+    reported_runs: int = 0
+    verified: float | None = None
+    verified_margin: float | None = None
+    verified_runs: int = 0
+    verifiers: int = 0
+    gain: float | None = None
+    gain_margin: float | None = None
+    gain_reported: float | None = None
+
+
+def numbers_of(one: RunNumbers) -> RunNumbers:
+    """The numbers of an answer alone."""
+    return RunNumbers(**{name: getattr(one, name) for name in RunNumbers.__struct_fields__})
+
+
+class Leading(NamedTuple):
+    """The number that stands for a run where there is room for one: its value, its margin, and whose it is."""
+
+    value: float | None
+    margin: float | None
+    origin: Origin
+
+
+def leading(numbers: RunNumbers) -> Leading:
+    """The value of a run or program: the verified one where there is one, else the reported one."""
+    return _leading(numbers.verified, numbers.verified_margin, numbers.reported)
+
+
+def leading_gain(numbers: RunNumbers) -> Leading:
+    """The gain of a run: the one that verifiers measured in pairs where they did, else that of reported values."""
+    return _leading(numbers.gain, numbers.gain_margin, numbers.gain_reported)
+
+
+def _leading(verified: float | None, margin: float | None, reported: float | None) -> Leading:
+    if verified is None:
+        return Leading(reported, None, Origin.REPORTED)
+    return Leading(verified, margin, Origin.VERIFIED)
+
+
+class RunStanding(RunNumbers, frozen=True, kw_only=True):
+    """What is computed about a run: its numbers and its state.
 
     ``forked``: it follows an unmerged fork and counts once others verified it. ``headline`` tells the change from its
     parent in a line; empty where it was not looked up.
@@ -101,31 +154,16 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     standing: RunStanding
 
 
-class MeasuredValue(msgspec.Struct, frozen=True, kw_only=True):
-    """What others measured of a run, and whether its parent was refuted.
-
-    ``verdict`` says who measured it and what follows; empty where nobody but its author tells of it.
-    """
-
-    value: float | None = None
-    margin: float | None = None
-    others: int = 0
-    voters: int = 0
-    retest: bool = False
-    verdict: str = ""
-
-
-class ProgramView(MeasuredValue, frozen=True, kw_only=True):
+class ProgramView(RunNumbers, frozen=True, kw_only=True):
     """All counted runs of one source with the task's full budget, of one device where trust names anybody.
 
-    ``id`` is the first of them, and identifies the program. ``mean`` and ``runs`` are reported. ``score`` ranks the
-    program, in the metric's unit: the mean made worse by the standard error. ``value`` is what others measured with
-    seeds fixed by the protocol: the median of ``others`` runs. ``margin`` is half of its 95 % interval, ``voters`` the
-    number of verifiers.
+    ``id`` is the first of them, and identifies the program. ``reported`` is the mean of all of them; the other numbers
+    are those of the first. ``score`` ranks what nobody verified, in the metric's unit: ``reported`` made worse by the
+    standard error.
 
     ``section`` is where the leaderboard shows it, empty where trust names nobody. ``position`` is 0 where it is not
-    ranked. ``retest``: the run that it builds on was refuted. ``confirmed_until_ms``: the end of an earlier
-    confirmation.
+    ranked. ``retest``: the run that it builds on was refuted. ``verdict`` says who measured it and what follows; empty
+    where nobody but its author tells of it. ``confirmed_until_ms``: the end of an earlier confirmation.
 
     ``author`` is the device that signed, ``participant`` whose it is. ``marks`` are that participant's marks, null
     where they were not looked up (best and top do). ``banned_until_ms`` is the end of its ban, if it was banned.
@@ -136,8 +174,6 @@ class ProgramView(MeasuredValue, frozen=True, kw_only=True):
     position: int
     id: str
     source_digest: str
-    runs: int
-    mean: float
     score: float
     state: str
     title: str
@@ -145,6 +181,8 @@ class ProgramView(MeasuredValue, frozen=True, kw_only=True):
     parent: str | None
     time_ms: int
     section: str = ""
+    retest: bool = False
+    verdict: str = ""
     confirmed_until_ms: int | None = None
     participant: ParticipantView = NOBODY
     marks: list[MarkView] | None = None
@@ -154,24 +192,16 @@ class ProgramView(MeasuredValue, frozen=True, kw_only=True):
     proposer: str = ""
 
 
-def best_value(program: ProgramView) -> float:
-    """A program's value: what others measured where they did, else what its authors say."""
-    return program.mean if program.value is None else program.value
+class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in the lineage of a run; its numbers are in ``run.standing``.
 
-
-class LineageStep(MeasuredValue, frozen=True, kw_only=True):
-    """One run in the lineage of a run. ``delta`` is the change of the value from the step before.
-
-    ``value`` is what others measured with seeds fixed by the protocol, in ``others`` runs. ``margin`` is half of its
-    95 % interval, ``gain`` the improvement over the parent, ``voters`` the number of verifiers. ``retest``: the step
-    before was refuted, so the change means nothing.
+    ``retest``: the step before was refuted, so the gain means nothing. ``verdict`` says who measured it and what
+    follows; empty where nobody but its author tells of it.
     """
 
     run: RunView
-    mean: float | None
-    runs: int
-    delta: float | None
-    gain: float | None = None
+    retest: bool = False
+    verdict: str = ""
 
 
 class RecordsView(msgspec.Struct, frozen=True, kw_only=True):

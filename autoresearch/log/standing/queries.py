@@ -6,8 +6,8 @@ that is copied.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from itertools import islice, pairwise
 from typing import Any
 
 import msgspec
@@ -23,22 +23,23 @@ from autoresearch.log.standing.answers import (
     MarkView,
     ProgramView,
     RunFields,
+    RunNumbers,
     RunStanding,
     RunView,
     TaskStatistics,
 )
 from autoresearch.log.standing.bases import Placed, in_state, judged_rows, place, verified_programs
 from autoresearch.log.standing.cache import in_snapshot, kept, roster_of
-from autoresearch.log.standing.context import TrustContext, comparing, participant_of, trust_context
+from autoresearch.log.standing.context import TrustContext, comparing, participant_of
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
 from autoresearch.log.standing.precedence import copies, same_models
-from autoresearch.log.standing.ranking import program_as_reported, unvouched, vouched
+from autoresearch.log.standing.ranking import unvouched, vouched
 from autoresearch.log.standing.verdicts import verdict_of
-from autoresearch.log.standing.verification import find_judgement, judge_soon, judgement, state_of
+from autoresearch.log.standing.verification import find_judgement, judge_soon, judgement
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record, plain_body
-from autoresearch.words import FALSE_VALUE, SOUND, BoardSection, RunState, with_article
+from autoresearch.words import FALSE_VALUE, SOUND, BoardSection, RunState, RunStatus, with_article
 
 
 def with_marks(log: Log, programs: Sequence[ProgramView]) -> list[ProgramView]:
@@ -150,8 +151,11 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[ProgramView]:
         kept += filter(is_comparable, page)
         skip += size
     judge_soon(log, [run for row in kept[:limit] for run in (row.first, row.parent) if run])
+    values = reported_values(log, task, kept[:limit])
     rows = enumerate(kept[:limit], start=1)
-    return [program_view(log, row, judgement(log, row.first), position=position) for position, row in rows]
+    return [
+        program_view(log, row, judgement(log, row.first), position=position, values=values) for position, row in rows
+    ]
 
 
 def best(log: Log, task: bytes) -> ProgramView | None:
@@ -161,7 +165,7 @@ def best(log: Log, task: bytes) -> ProgramView | None:
 
 @in_snapshot
 def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
-    """The runs from the oldest known ancestor to this one, each with the change of its mean from its parent.
+    """The runs from the oldest known ancestor to this one.
 
     Raises NotFound, or UsageError when the id is that of another kind of record.
     """
@@ -171,39 +175,41 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
         if parent is None or not isinstance(parent.body, Run):
             break
         path.append(run_view(log, StoredRun(parent, log.devices.forked(parent))))
-    steps: list[LineageStep] = []
-    here = trust_context(log)
-    for view in reversed(path):
-        task = bytes.fromhex(view.run.task)
-        row = program_as_reported(log, (task, bytes.fromhex(view.run.source_digest), view.run.budget), here)
-        mean = row.mean if row else view.run.value
-        before = steps[-1].mean if steps else None
-        found = judgement(log, parse_id(view.id))
-        step = LineageStep(
+    path.reverse()
+    return [
+        LineageStep(
             run=view,
-            mean=mean,
-            runs=row.runs if row else 0,
-            delta=mean - before if mean is not None and before is not None else None,
-            gain=None if found.improvement is None else -log.tasks.sign(task) * found.improvement,
-            **_measured(
-                log, parse_id(view.id), task, found, retest=bool(steps) and steps[-1].run.standing.state in FALSE_VALUE
-            ),
+            retest=before is not None and before.standing.state in FALSE_VALUE,
+            verdict=verdict_of(log, parse_id(view.id)),
         )
-        steps.append(step)
-    return steps
+        for before, view in pairwise([None, *path])
+        if view is not None
+    ]
 
 
-def _measured(log: Log, run_id: bytes, task: bytes, found: Judgement, *, retest: bool) -> dict[str, Any]:
-    """The fields of a MeasuredValue."""
-    rules = log.tasks.rules(task)
-    within = margin(found.error, found.runs, noise=rules.noise if rules else 0.0)
+def run_numbers(
+    log: Log, record: Record, found: Judgement, *, values: Mapping[bytes, float] | None = None
+) -> RunNumbers:
+    """The numbers of one run with this judgement. ``values`` are reported ones, its parent's among them."""
+    body = record.body
+    assert isinstance(body, Run)
+    value = body.value if body.status == RunStatus.OK else None
+    known = log.runs.values(body.task, [body.parent]) if values is None and body.parent else values or {}
+    numbers = _numbers(log, body.task, found, value=value, before=known.get(body.parent or b""))
+    return RunNumbers(reported=value, reported_runs=int(value is not None), **numbers)
+
+
+def _numbers(log: Log, task: bytes, found: Judgement, *, value: float | None, before: float | None) -> dict[str, Any]:
+    """What verifiers measured of a run, and how its reported value differs from that of its parent, ``before``."""
+    rules, sign = log.tasks.rules(task), log.tasks.sign(task)
     return {
-        "value": found.value,
-        "margin": within,
-        "others": found.runs,
-        "voters": found.voters,
-        "retest": retest,
-        "verdict": verdict_of(log, run_id),
+        "verified": found.value,
+        "verified_margin": margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
+        "verified_runs": found.runs,
+        "verifiers": found.voters,
+        "gain": None if found.improvement is None else -sign * found.improvement,
+        "gain_margin": found.improvement_margin,
+        "gain_reported": None if value is None or before is None else value - before,
     }
 
 
@@ -218,6 +224,7 @@ def statistics(log: Log, task: bytes) -> TaskStatistics:
 def run_view(log: Log, stored: StoredRun) -> RunView:
     """A stored run as an answer."""
     record = stored.record
+    found = judgement(log, record.id)
     return RunView(
         id=format_id(record.id),
         author=record.author.hex(),
@@ -225,7 +232,9 @@ def run_view(log: Log, stored: StoredRun) -> RunView:
         time_ms=record.time,
         participant=participant_of(log, record.author, record.time),
         run=msgspec.convert(plain_body(record.body), RunFields),
-        standing=RunStanding(state=state_of(log, record.id), forked=stored.forked),
+        standing=RunStanding(
+            state=found.state.value, forked=stored.forked, **msgspec.structs.asdict(run_numbers(log, record, found))
+        ),
     )
 
 
@@ -235,15 +244,24 @@ def wants_retest(log: Log, parent: bytes | None) -> bool:
     return found is not None and found.state in FALSE_VALUE
 
 
-def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, section: str = "") -> ProgramView:
-    """A program as an answer, with the judgement of its first run."""
+def program_view(
+    log: Log,
+    row: ProgramRow,
+    found: Judgement,
+    *,
+    position: int,
+    section: str = "",
+    values: Mapping[bytes, float] | None = None,
+) -> ProgramView:
+    """A program as an answer, with the judgement of its first run. ``values`` are reported ones, its parent's too."""
     assert row.rank is not None
+    known = reported_values(log, row.task, [row]) if values is None else values
     return ProgramView(
         position=position,
         id=format_id(row.first),
         source_digest=row.source_digest.hex(),
-        runs=row.runs,
-        mean=row.mean,
+        reported=row.mean,
+        reported_runs=row.runs,
         score=log.tasks.sign(row.task) * row.rank,
         state=found.state.value,
         title=row.title,
@@ -252,8 +270,15 @@ def program_view(log: Log, row: ProgramRow, found: Judgement, *, position: int, 
         time_ms=row.first_time,
         section=section,
         participant=participant_of(log, row.author, row.first_time),
-        **_measured(log, row.first, row.task, found, retest=wants_retest(log, row.parent)),
+        retest=wants_retest(log, row.parent),
+        verdict=verdict_of(log, row.first),
+        **_numbers(log, row.task, found, value=known.get(row.first), before=known.get(row.parent or b"")),
     )
+
+
+def reported_values(log: Log, task: bytes, rows: Sequence[ProgramRow]) -> dict[bytes, float]:
+    """What authors report of the first runs of programs, and of the parents of those."""
+    return log.runs.values(task, list({run for row in rows for run in (row.first, row.parent) if run}))
 
 
 def _id(record_id: bytes | None) -> str | None:
@@ -281,9 +306,12 @@ def board(log: Log, task: bytes, here: TrustContext, *, limit: int) -> list[Prog
     sections = _sections(log, task, here, limit)
     shares = _shares({name: len(rows) for name, rows in sections.items()}, limit)
     judge_soon(log, [placed.row.parent for rows in sections.values() for placed in rows if placed.row.parent])
+    values = reported_values(log, task, [placed.row for rows in sections.values() for placed in rows])
     ranked = BoardSection.CONFIRMED if here.verifying else BoardSection.OPEN
     return [
-        program_view(log, placed.row, placed.found, position=number if name is ranked else 0, section=name.value)
+        program_view(
+            log, placed.row, placed.found, position=number if name is ranked else 0, section=name.value, values=values
+        )
         for name, rows in sections.items()
         for number, placed in enumerate(rows[: shares[name]], start=1)
     ]

@@ -245,17 +245,17 @@ class Listing:
         rows = self._reader.read(text, (board, *query.values))
         return [ListedRun(*row[:_FLAGS], *map(bool, row[_FLAGS:])) for row in rows]
 
-    def beside(self, found: Filter, run: bytes) -> list[tuple[int, str, float | None, bool]]:
-        """The children of a run on its task: number, mark, value, and whether that is compared with others; by time."""
+    def beside(self, found: Filter, run: bytes) -> list[tuple[int, str, float | None, bool, bool]]:
+        """The children of a run on its task, by time: number, mark, value, whether that is compared, and verified."""
         text = """
-        SELECT l.n, l.mark, l.value, s.compared AND l.hardware = ? FROM lineage
+        SELECT l.n, l.mark, l.value, s.compared AND l.hardware = ?, s.runs > 0 FROM lineage
         CROSS JOIN listing AS l ON l.n = lineage.n LEFT JOIN standing AS s ON s.n = l.n
         WHERE lineage.parent = ? AND l.task = ? ORDER BY l.time, l.n
         """
         led = {leader.n for leader in self.leaders(found, 0)}
         return [
-            (n, RunMark.LEADING.value if mark == RunMark.REPORTED and n in led else mark, value, bool(compared))
-            for n, mark, value, compared in self._reader.read(text, (found.board, run, found.task))
+            (n, RunMark.LEADING.value if mark == RunMark.REPORTED and n in led else mark, value, *map(bool, flags))
+            for n, mark, value, *flags in self._reader.read(text, (found.board, run, found.task))
         ]
 
     def children(self, task: bytes, run: bytes) -> int:

@@ -40,6 +40,15 @@ class Runs:
         rows = self._reader.rows(query, *values, limit)
         return [StoredRun(parse_stored(raw, signature), bool(forked)) for raw, signature, forked in rows]
 
+    def values(self, task: bytes, runs: Collection[bytes]) -> dict[bytes, float]:
+        """What their authors report of those of these runs that are on a task and have a value."""
+        query = """
+        SELECT id, value FROM run WHERE n IN (SELECT n FROM record WHERE id IN ({}))
+        AND task = ? AND status = 'ok' AND value IS NOT NULL
+        """
+        parts = ((query.format(marks(part)), [*part, task]) for part in in_parts(runs))
+        return {run: value for text, part in parts for run, value in self._reader.read(text, part)}
+
     def suspects(self) -> dict[bytes, int]:
         """The devices with an unmerged fork, each with the number of the record after which it is in doubt."""
         return dict(self._reader.rows("SELECT author, seq FROM suspect"))

@@ -9,7 +9,7 @@ import re
 
 from autoresearch.propose.mind.known import Known
 from autoresearch.task.model import Task
-from autoresearch.text import MAXIMIZE, one_line, sanitised
+from autoresearch.text import MAXIMIZE, counted, one_line, sanitised
 
 MARKER = "data"
 _REMOVED = "[removed]"
@@ -120,10 +120,8 @@ def _standing(known: Known, task: Task) -> str:
     baseline = "" if known.baseline is None else f"the baseline has {known.baseline:.6g}, "
     if best.value is None:
         return f"Nobody has measured a program yet.{bound}"
-    seeds = f"{best.seeds} seed{'s' if best.seeds != 1 else ''}"
-    return (
-        f"Of {known.runs} runs {baseline}the best program {best.value:.6g} ({best.id}, {best.state}, {seeds}).{bound}"
-    )
+    found = f"{best.value:.6g} {best.origin} ({best.id}, {best.state}, {counted(best.seeds, 'run')})"
+    return f"Of {known.runs} runs {baseline}the best program {found}.{bound}"
 
 
 def _budget(task: Task) -> str:

@@ -31,7 +31,7 @@ from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest, split_program
 from autoresearch.text import one_line, sign_of
-from autoresearch.words import RunStatus
+from autoresearch.words import Origin, RunStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,8 @@ class Best:
 
     id: str
     value: float | None
+    origin: Origin
+    """Whose number it is."""
     seeds: int
     state: str
     source: str | None
@@ -161,10 +163,18 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
 def _best(log: Log, blobs: BlobStore, task: Task, context: TrustContext) -> Best:
     base = next_base(log, task.digest, context)
     if base is None:
-        return Best("", None, 0, "", task.baseline.decode())
+        return Best("", None, Origin.REPORTED, 0, "", task.baseline.decode())
     body = log.records.get(base.row.first).body
     assert isinstance(body, Run)
-    return Best(short_id(base.row.first), base.value, base.row.runs, base.found.state.value, _source(blobs, body))
+    is_reported = base.found.value is None
+    return Best(
+        short_id(base.row.first),
+        base.value,
+        Origin.REPORTED if is_reported else Origin.VERIFIED,
+        base.row.runs if is_reported else base.found.runs,
+        base.found.state.value,
+        _source(blobs, body),
+    )
 
 
 def _source(blobs: BlobStore, run: Run) -> str | None:

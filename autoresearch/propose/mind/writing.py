@@ -119,7 +119,8 @@ def _sections(known: Known, task: Task) -> list[_Section]:
     sections = [
         _Section(
             "Best programs",
-            f"id, mean value (n: seeds), {change} State and title; [new lines of the program]. "
+            "id, mean value (n: seeds; the verified value of a run where there is one, else the reported), "
+            f"{change} State and title; [new lines of the program]. "
             f"The best is first; {better} is better.",
             [_program_row(one) for one in known.frontier],
         ),

@@ -32,7 +32,7 @@ from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, R
 from autoresearch.face.exports.git import Exported, export_task
 from autoresearch.face.exports.git_repository import exported_task, open_repository
 from autoresearch.face.exports.tables import experiment_files, run_files
-from autoresearch.face.pages.boards import ProgressContent, best_program
+from autoresearch.face.pages.boards import ProgressContent
 from autoresearch.face.pages.chart import Query
 from autoresearch.face.pages.rendering import Links, View, asset, asset_names, render
 from autoresearch.face.pages.run import board_content, lineage_content, run_content
@@ -233,7 +233,7 @@ def _gather(desk: Desk, task: FoundTask) -> _Gathered:
     log, blobs = desk.log, desk.blobs
     best, top = best_answer(log, task), top_answer(log, task, limit=MAXIMUM_ROWS)
     runs = runs_answer(log, blobs, task, Query().runs())
-    program = best_program(best)
+    program = best.task.best
     path = path_answer(log, blobs, parse_id(program.id)) if program else None
     named = [
         *(step.row.id for step in reversed(path.steps if path else ())),

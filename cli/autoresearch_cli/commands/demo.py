@@ -15,6 +15,8 @@ from autoresearch.ask.node import Event, StatusAnswer, TaskStatus
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import DaemonNotRunning, install_command
+from autoresearch.face.columns.runs import leading_words
+from autoresearch.log.standing.answers import numbers_of
 from autoresearch.text import counted, parse_duration, percent, value
 from autoresearch_cli import here, starting
 from autoresearch_cli.acts import joining
@@ -23,7 +25,6 @@ from autoresearch_cli.demo.plan import parts_of, say_dropped, say_part
 from autoresearch_cli.demo.show import demo_of_many, say_what_next
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.rendering.status import program_value
 from autoresearch_cli.starting import announce_pages
 from autoresearch_cli.watching import Watch, choose_display, text_in
 
@@ -160,7 +161,7 @@ def _watch(request: WorkRequest, *, json: bool, owned: bool) -> DemoAnswer:
             _ask_no_more(client)
     if owned:
         say_dropped((f"“{title}”", fraction) for title, fraction in watch.in_hand.values())
-    valued = [task for task in tasks if program_value(task) is not None]
+    valued = [task for task in tasks if task.best]
     return _answer(watch, before, valued[-1] if valued else before.task)
 
 
@@ -177,11 +178,10 @@ def _why(event: Event) -> str:
 def _standing(client: Client) -> str:
     """The best so far, and how far it is on the way to the floor."""
     task = client.ask(Node.status).task
-    best = program_value(task) if task else None
-    if task is None or best is None:
+    if task is None or task.best is None:
         return ""
     way = "" if task.closed is None else f", {percent(task.closed)} of the way to {value(task.floor)}"
-    return f"best {value(best)}{way}"
+    return f"best {leading_words(task.best)}{way}"
 
 
 def _ask_no_more(client: Client) -> None:
@@ -205,8 +205,8 @@ def _answer(watch: Watch, before: StatusAnswer, task: TaskStatus | None) -> Demo
         failed=watch.failed,
         task=task.name if task else "",
         metric=task.metric if task else "",
-        best_before=program_value(before.task) if is_same and before.task else None,
-        best=program_value(task) if task else None,
+        best_before=numbers_of(before.task.best) if is_same and before.task and before.task.best else None,
+        best=numbers_of(task.best) if task and task.best else None,
         floor=task.floor if task else None,
     )
 
@@ -215,8 +215,8 @@ def _sum_up(answer: DemoAnswer, *, owned: bool) -> None:
     say(f"{counted(answer.runs, 'run')}, {answer.failed} of them failed")
     if answer.best is not None:
         floor = f"; a perfect model has {value(answer.floor)}" if answer.floor is not None else ""
-        before = f" (before: {value(answer.best_before)})" if answer.best_before is not None else ""
-        say(f"best {answer.metric} {value(answer.best)}{before}{floor}")
+        before = f" (before: {leading_words(answer.best_before)})" if answer.best_before is not None else ""
+        say(f"best {answer.metric} {leading_words(answer.best)}{before}{floor}")
         say(f"→ autoresearch best --task {answer.task} --code, or autoresearch top --task {answer.task}")
     if owned:
         say("→ to go on in the background: autoresearch up --work")

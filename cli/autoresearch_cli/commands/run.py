@@ -20,7 +20,7 @@ from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import CLAIM_COLUMNS
-from autoresearch.face.columns.runs import run_columns
+from autoresearch.face.columns.runs import RUN_COLUMNS
 from autoresearch.record.encoding import format_id
 from autoresearch.text import counted
 from autoresearch.words import HELD
@@ -198,7 +198,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=MAXIMUM_ROWS, help="Runs a page.")] = 20,
     json: Json = False,
 ) -> None:
-    """The runs of a task as a table: value, change against the parent, state, what was changed."""
+    """The runs of a task as a table: reported and verified value, gain against the parent, state, what was changed."""
     request = RunsOf(
         task=task or None, state=state, by=by, has=has, q=find, hardware=hardware, sort=sort, page=page, size=limit
     )
@@ -208,8 +208,9 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     if json:
         print_json(answer)
         return
+    say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
     with paged():
-        print_list(run_columns(answer.task.metric), answer.runs, now_ms=here.now_ms())
+        print_list(RUN_COLUMNS, answer.runs, now_ms=here.now_ms())
     if not answer.runs:
         name = answer.task.name
         say(f"no run on {name} is like that" if answer.task.runs else f"no run on {name} yet")

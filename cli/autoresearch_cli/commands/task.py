@@ -14,6 +14,7 @@ import msgspec
 import typer
 
 from autoresearch.errors import Refused, UsageError
+from autoresearch.face.columns.runs import budget_words
 from autoresearch.log.local import Choice, choose, chosen
 from autoresearch.paths import typed_path
 from autoresearch.propose.program.edits import constants
@@ -21,7 +22,7 @@ from autoresearch.propose.search.proposal import nothing_to_change
 from autoresearch.task.folders import pin_baseline
 from autoresearch.task.loading import MANIFEST, load_task, shipped_task
 from autoresearch.task.model import Task
-from autoresearch.text import duration, value
+from autoresearch.text import value
 from autoresearch.words import MEASURED_BY
 from autoresearch_cli import here
 from autoresearch_cli.acts import packages
@@ -366,7 +367,6 @@ def describe(task: Task) -> TaskAnswer:
 def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
     measured = f"{answer.metric}, {answer.direction}, measured by {MEASURED_BY[answer.metric_source]}"
     bounds = [f"{name} {value(bound)}" for name, bound in (("floor", answer.floor), ("noise", answer.noise)) if bound]
-    budget = duration(answer.budget * 1000) if answer.budget_unit == "seconds" else f"{answer.budget:.3g} work units"
     return [
         ("task", answer.name),
         ("about", answer.summary),
@@ -377,7 +377,7 @@ def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
         ("may change", ", ".join(answer.edit)),
         ("metric", " · ".join([measured, *bounds])),
         *((("evaluator", f"{answer.evaluator}, reads {answer.artifact}"),) if answer.evaluator else ()),
-        ("budget", budget),
+        ("budget", budget_words(answer.budget, answer.budget_unit)),
         ("limits", _amounts(answer.limits)),
         ("allowed here", _amounts(answer.ceiling)),
         *(("reads", f"{folder} ({name})") for name, folder in answer.mounts.items()),

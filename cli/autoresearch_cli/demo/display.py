@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from autoresearch.ask.node import Event, StatusAnswer, TaskStatus
 from autoresearch.face.columns.column import short
+from autoresearch.face.columns.runs import leading_words
+from autoresearch.log.standing.answers import Leading, leading
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
 from autoresearch.text import counted, one_line, percent, value
 from autoresearch.words import STOPPED, RunStatus
 from autoresearch_cli.rendering.output import print_line, say, wants_color
-from autoresearch_cli.rendering.status import program_value
 from autoresearch_cli.watching import finished_line, progress_in, text_in
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Member:
     connected: int = 0
     records: int = 0
     behind: int = 0
-    best: float | None = None
+    best: Leading | None = None
     done: bool = False
     ended: str = ""
 
@@ -75,7 +76,7 @@ class DemoState:
     def newest_with_value(self) -> TaskStatus | None:
         """The last task that has a value, or the one in work."""
         tasks = [status.task for status in self.statuses.values() if status.task]
-        valued = [task for task in tasks if program_value(task) is not None]
+        valued = [task for task in tasks if task.best]
         return valued[-1] if valued else self.status.task if self.status else None
 
     @classmethod
@@ -139,7 +140,7 @@ class DemoState:
         member = self.members[name]
         member.connected = status.net.connected if status.net else 0
         is_same = status.task is not None and status.task.digest == self.task
-        member.best = program_value(status.task) if status.task and is_same else None
+        member.best = leading(status.task.best) if status.task and is_same and status.task.best else None
         if status.task and is_same:
             known = self.status.task if self.status else None
             if known is None or status.task.runs >= known.runs:
@@ -165,10 +166,9 @@ def standing(state: DemoState) -> str:
     """Best, distance to the floor, runs, and whether all hold the same."""
     parts = []
     task = state.status.task if state.status else None
-    best = program_value(task) if task else None
-    if task is not None and best is not None:
+    if task is not None and task.best is not None:
         way = "" if task.closed is None else f", {percent(task.closed)} of the way to {value(task.floor)}"
-        parts.append(f"best {value(best)}{way}")
+        parts.append(f"best {leading_words(task.best)}{way}")
     parts.append(f"{counted(state.runs, 'run')}, {state.failed} failed")
     alive = state.alive()
     equal = sum(1 for member in alive if not member.behind)

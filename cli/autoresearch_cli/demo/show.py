@@ -16,7 +16,9 @@ from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import AutoresearchError
+from autoresearch.face.columns.runs import leading_words
 from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import RunNumbers, numbers_of
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.verification import judgement
 from autoresearch.record.record import Record
@@ -28,7 +30,6 @@ from autoresearch_cli.demo.display import DemoDisplay, DemoState, done_twice
 from autoresearch_cli.demo.plan import free_cores, parts_of, say_dropped, say_part, task_of
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.rendering.output import print_json, say
-from autoresearch_cli.rendering.status import program_value
 from autoresearch_cli.starting import announce_pages
 
 LOOK_SECONDS = 1.0
@@ -258,8 +259,8 @@ def _answer(daemons: list[Daemon], state: DemoState) -> DemoAnswer:
         failed=state.failed,
         task=task.name if task else "",
         metric=task.metric if task else "",
-        best_before=task.baseline if task else None,
-        best=program_value(task) if task else None,
+        best_before=RunNumbers(reported=task.baseline) if task else None,
+        best=numbers_of(task.best) if task and task.best else None,
         floor=task.floor if task else None,
         peers=len(daemons),
         peers_left=len(alive),
@@ -278,7 +279,8 @@ def sum_up(answer: DemoAnswer) -> None:
         f"{answer.done_twice} done twice")  # fmt: skip
     if answer.best is not None:
         floor = f"; a perfect model has {value(answer.floor)}" if answer.floor is not None else ""
-        say(f"best {answer.metric} {value(answer.best)} (baseline: {value(answer.best_before)}){floor}")
+        before = f" (baseline: {leading_words(answer.best_before)})" if answer.best_before is not None else ""
+        say(f"best {answer.metric} {leading_words(answer.best)}{before}{floor}")
     if answer.attested:
         words = ", ".join(f"{number} {state}" for state, number in sorted(answer.states.items()))
         of_runs = f"; of all runs: {words}" if words else ""

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 from typing_extensions import TypedDict
 
 from autoresearch.ask import publishing, questions
@@ -30,8 +31,9 @@ from autoresearch.ask.requests import (
     Records,
     TopOf,
 )
+from autoresearch.ask.runs.answers import DiffAnswer
 from autoresearch.errors import AutoresearchError, NotFound, UsageError
-from autoresearch.log.standing.answers import ProgramView, RunView
+from autoresearch.log.standing.answers import ProgramView, RunNumbers, RunView, numbers_of
 from autoresearch.propose.program.edits import Block, apply_blocks
 from autoresearch.task.loading import load_task
 from autoresearch.text import MAXIMIZE, MINIMIZE, sanitised
@@ -104,7 +106,7 @@ def task_facts(found: TaskStatus) -> Facts:
         direction=_word(found.direction, (MINIMIZE, MAXIMIZE)),
         floor=found.floor,
         baseline=found.baseline,
-        best=found.best.value if found.best and found.best.value is not None else found.best and found.best.mean,
+        best={"id": found.best.id, "state": found.best.state, **number_facts(found.best)} if found.best else None,
         runs=found.runs,
         failed=found.failed,
     ) | _quoted(name=found.name, metric=found.metric)
@@ -123,6 +125,11 @@ def queued(waiting: QueuedRun) -> Facts:
     return _filled(name=waiting.name, parent=waiting.parent) | _quoted(title=waiting.title, waits=waiting.reason)
 
 
+def number_facts(numbers: RunNumbers) -> Facts:
+    """The numbers of a run by their words: what its author reports, what verifiers measured, its gain on its parent."""
+    return {name: number for name, number in msgspec.structs.asdict(numbers_of(numbers)).items() if number is not None}
+
+
 def program_facts(found: ProgramView) -> Facts:
     """A row of the leaderboard."""
     return _filled(
@@ -130,25 +137,20 @@ def program_facts(found: ProgramView) -> Facts:
         id=found.id,
         state=found.state,
         verdict=found.verdict,
-        mean=found.mean,
-        runs=found.runs,
-        measured_by_others=found.value,
-        margin=found.margin,
+        **number_facts(found),
         parent=found.parent,
     ) | _quoted(title=found.title, headline=found.headline)
 
 
-def run_facts(view: RunView, parent: RunView | None = None) -> Facts:
+def run_facts(view: RunView) -> Facts:
     """One run, and how it compares with its parent."""
-    run, before = view.run, parent.run.value if parent else None
+    run = view.run
     return _filled(
         id=view.id,
         status=_word(run.status, RunStatus) or "unknown",
         state=view.standing.state,
-        value=run.value,
+        **number_facts(view.standing),
         parent=run.parent,
-        parent_value=before,
-        delta=None if run.value is None or before is None else round(run.value - before, 6),
         seed=run.seed,
         replicate=run.replicate,
         seconds=round(run.duration_ms / 1000, 1),
@@ -185,13 +187,12 @@ def listed_facts(rows: Sequence[Facts], *, limit: int) -> Facts:
     return {"rows": list(rows), **({"next_before": last} if last else {})}
 
 
-def change_facts(
-    old: str, new: str, values: Mapping[str, float | None], changed: Mapping[str, object], diff: str
-) -> Facts:
+def change_facts(found: DiffAnswer) -> Facts:
     """What changed between two runs."""
-    part = page_facts(diff, 0)
-    quoted = {OTHERS: {**_quoted(change=changed).get(OTHERS, {}), **part[OTHERS]}}
-    return {"old": old, "new": new, **_filled(**values), **part, **quoted}
+    part = page_facts(found.diff, 0)
+    quoted = {OTHERS: {**_quoted(change=found.change).get(OTHERS, {}), **part[OTHERS]}}
+    numbers = {"old_numbers": number_facts(found.old_numbers), "new_numbers": number_facts(found.new_numbers)}
+    return {"old": found.old, "new": found.new, "is_parent": found.is_parent, **_filled(**numbers), **part, **quoted}
 
 
 ROWS_MAX = 50
@@ -259,16 +260,15 @@ class Tools:
             return {"run": run, **page_facts(client.ask(operation, asked), max(offset, 0))}
         shown = client.ask(questions.run, asked)
         assert shown.run is not None  # the operation answers with runs only
-        facts = run_facts(shown.run, self._parent(client, shown.run))
+        facts = run_facts(shown.run)
         if shown.verification is not None:
             facts["verification"] = {"state": shown.verification.state, "reason": shown.verification.reason}
         return facts
 
     def diff(self, old: str, new: str) -> Facts:
-        """What changed from one run's program to another's, and their values. `@~1` is the parent of the best run."""
+        """What changed from one run's program to another's, and their numbers. `@~1` is the parent of the best run."""
         found = self._client().ask(questions.diff, Difference(old=old, new=new))
-        values = {"old_value": found.old_value, "new_value": found.new_value}
-        return change_facts(found.old, found.new, values, found.change, found.diff)
+        return change_facts(found)
 
     def lineage(self, run: str = "@") -> Facts:
         """The steps from the baseline to a run: which change brought what."""
@@ -362,14 +362,6 @@ class Tools:
             if parent != "@":
                 raise
             return "", task.baseline.decode()
-
-    def _parent(self, client: Client, view: RunView) -> RunView | None:
-        if not view.run.parent:
-            return None
-        try:
-            return client.ask(questions.run, OneRecord(id=view.run.parent)).run
-        except NotFound:
-            return None  # it has not come here yet
 
 
 class _Waiting:

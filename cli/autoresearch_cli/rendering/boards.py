@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from autoresearch.ask.runs.answers import BestAnswer, RunRow, TopAnswer
 from autoresearch.face.columns.column import person, reproach, short
-from autoresearch.face.columns.runs import ABOUT, DOUBT, doubts, program_columns, told
+from autoresearch.face.columns.runs import ABOUT, DOUBT, doubts, number_words, program_columns, told
 from autoresearch.log.standing.answers import ProgramView
-from autoresearch.text import counted, interval, lately, moment, one_line, value
+from autoresearch.text import lately, moment, one_line
 from autoresearch.words import (
     BOARD_SECTION_SENTENCES,
     COPY,
@@ -55,11 +55,8 @@ def print_best(answer: BestAnswer, *, now_ms: int) -> None:
 
 
 def program_line(program: ProgramView, now_ms: int) -> str:
-    """One program: value, id, how often it was run, title, author and age."""
-    parts = [value(program.mean), short(program.id), counted(program.runs, "run")]
-    if program.value is not None:
-        runs = counted(program.others, "verification run")
-        parts = [interval(program.value, program.margin), short(program.id), runs]
+    """One program: its numbers, id, title, author and age."""
+    parts = [short(program.id), *(f"{word} {text}" for word, text in number_words(program))]
     if program.verdict:
         parts.append(program.verdict)
     parts += [*doubts(program), *([f"“{told(program)}”"] if told(program) else [])]
@@ -71,7 +68,7 @@ def program_line(program: ProgramView, now_ms: int) -> str:
 def print_top(answer: TopAnswer, *, now_ms: int) -> None:
     """The leaderboard; for people section by section."""
     sections = dict.fromkeys(program.section for program in answer.programs)
-    columns = program_columns(answer.task.metric, now_ms, sections=any(sections))
+    columns = program_columns(now_ms, sections=any(sections))
     if not is_rich():
         print_list(columns, answer.programs)
         return
@@ -104,7 +101,9 @@ def row_words(rows: Sequence[RunRow]) -> list[str]:
     """What signs and words in these rows mean, each once."""
     lines = [f"{ABOUT}: the noise over seeds can make such a change"] if any(row.within_noise for row in rows) else []
     lines += (
-        [f"{DOUBT}: this value does not count"] if any(row.in_doubt and row.value is not None for row in rows) else []
+        [f"{DOUBT}: this value does not count"]
+        if any(row.in_doubt and row.reported is not None for row in rows)
+        else []
     )
     lines += [f"{RETEST}: {RETEST_SENTENCE}"] if any(row.retest for row in rows) else []
     statuses = dict.fromkeys(row.status for row in rows if row.mark == RunMark.FAILED)

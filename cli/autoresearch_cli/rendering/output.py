@@ -21,7 +21,8 @@ import typer
 
 from autoresearch.ask.runs.answers import DiffAnswer
 from autoresearch.face.columns.column import Column, Row, lines
-from autoresearch.text import change, json_text, one_line, sanitised, value
+from autoresearch.face.columns.runs import gain_words
+from autoresearch.text import change, interval, json_text, one_line, sanitised, value
 from autoresearch_cli.rendering.layout import GAP, table, wrapped
 
 if TYPE_CHECKING:
@@ -242,9 +243,14 @@ STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 def print_diff(answer: DiffAnswer) -> None:
     """The unified diff, and beside it the values, the patches and the constants that changed."""
-    if answer.old_value is not None or answer.new_value is not None:
-        difference = change(answer.new_value, answer.old_value)
-        say(f"{value(answer.old_value)} → {value(answer.new_value)}  {difference}".rstrip())
+    old, new = answer.old_numbers, answer.new_numbers
+    if old.reported is not None or new.reported is not None:
+        say(f"reported {value(old.reported)} → {value(new.reported)}  {change(new.reported, old.reported)}".rstrip())
+    if old.verified is not None or new.verified is not None:
+        after = interval(new.verified, new.verified_margin)
+        say(f"verified {interval(old.verified, old.verified_margin)} → {after}")
+    if answer.is_parent and new.gain is not None:
+        say(f"gain {gain_words(new)}, in pairs")
     patches = [name if new else f"-{name[1:]}" for name, (_, new) in answer.change.items() if name.startswith("+")]
     constants = [f"{name} {old} → {new}" for name, (old, new) in answer.change.items() if not name.startswith("+")]
     for label, changes in (("patches", patches), ("constants", constants)):

@@ -7,9 +7,17 @@ from itertools import pairwise
 from autoresearch.ask.records import RecordView, ShowAnswer, VerificationStateView
 from autoresearch.ask.registry.components import ReleaseView
 from autoresearch.face.columns.column import person, short, shortened
-from autoresearch.face.columns.runs import STARRED, measured_columns, reported_by_author, used_words
+from autoresearch.face.columns.runs import (
+    STARRED,
+    budget_words,
+    leading_words,
+    measured_columns,
+    number_words,
+    reported_by_author,
+    used_words,
+)
 from autoresearch.log.standing.answers import ParticipantView, RunView
-from autoresearch.text import age, counted, duration, interval, moment, one_line, size, value
+from autoresearch.text import age, duration, moment, one_line, size, value
 from autoresearch.words import (
     COPY,
     COPY_SENTENCE,
@@ -72,7 +80,7 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     lines = record_lines(answer.record, now_ms)
     if answer.release:
         lines += release_lines(answer.release)
-        lines += [("used by", f"{short(row.id)} {value(row.mean)}, {row.title}") for row in answer.used_by]
+        lines += [("used by", f"{short(row.id)} {leading_words(row)}, {row.title}") for row in answer.used_by]
     else:
         lines += run_lines(answer.run, answer) if answer.run else body_lines(answer.body)
     if answer.measured_by:
@@ -88,10 +96,10 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
         lines.append(("!", "its author signed two records with one number: it counts only once others verified it"))
     if answer.verification:
         lines.append(("state", f"{answer.verification.state}: {answer.verification.reason}"))
-        if answer.verification.value is not None:
-            lines.append(("network", network_line(answer.verification)))
         if answer.verification.noise:
             lines.append(("noise", answer.verification.noise))
+        if answer.run and answer.run.standing.verifiers:
+            lines.append(("verifiers", f"{answer.run.standing.verifiers}, below"))
         lines += verification_lines(answer.verification, answer.record.participant, now_ms)
     lines += [("note", note_line(note, now_ms)) for note in answer.notes[:NOTES_SHOWN]]
     print_labelled(lines)
@@ -117,20 +125,11 @@ def for_people(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(label, text) for label, text in short_lines if label != "link" or text not in said]
 
 
-def network_line(verification: VerificationStateView) -> str:
-    """What verifiers measured: value, 95 % interval, how many runs."""
-    whole = "" if verification.margin is None else " (95 %)"
-    runs = f"median of {counted(verification.runs, 'run')} by verifiers, with seeds fixed by the protocol"
-    return f"{interval(verification.value, verification.margin)}{whole}, {runs}"
-
-
 def verification_lines(
     verification: VerificationStateView, author: ParticipantView, now_ms: int
 ) -> list[tuple[str, str]]:
     """Who verified it, which states it had, what is wrong with it or its author."""
     lines = []
-    if verification.voters:
-        lines.append(("verified", f"by {counted(verification.voters, 'participant')}, below"))
     if len(verification.changes) > 1:
         words = " → ".join(change.state for change in verification.changes)
         lines.append(("was", f"{words}, {age(verification.changes[-1].time_ms, now_ms)}"))
@@ -177,11 +176,12 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("mode", RUN_MODES.get(run.mode, "")),
         ("status", f"{run.status}, {view.standing.state}"),
         ("reason", run.reason),
-        ("value", value(run.value) + (f", expected {value(run.expected)}" if run.expected is not None else "")),
+        *number_words(view.standing),
+        ("expected", value(run.expected) if run.expected is not None else ""),
         ("parent", run.parent or ""),
         ("brought", f"from another network, where it is {run.origin}" if run.origin else ""),
         ("seed", f"{run.seed}, replicate {run.replicate}"),
-        ("budget", f"{run.budget:.4g}"),
+        ("budget", budget_words(run.budget, answer.budget_unit)),
         ("its author states", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
         ("genome", ", ".join(map(setting, sorted(run.genome.items())))),
         ("took", ", ".join(used_words(run))),

@@ -19,7 +19,7 @@ from autoresearch.ask.node import (
 )
 from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.people import peer_columns
-from autoresearch.log.standing.answers import best_value
+from autoresearch.face.columns.runs import leading_words
 from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.services import Service
 from autoresearch.text import (
@@ -27,7 +27,6 @@ from autoresearch.text import (
     clock,
     counted,
     duration,
-    interval,
     largest_unit,
     percent,
     size,
@@ -190,10 +189,9 @@ def task_lines(task: TaskStatus) -> list[Line]:
 
 def best_so_far(task: TaskStatus) -> str:
     """The best value between the baseline and the floor."""
-    best = program_value(task)
     parts = ["nothing measured yet"]
     if task.best is not None:
-        parts = [interval(best, task.best.margin)]
+        parts = [leading_words(task.best)]
         if task.best.state != RunState.REPORTED:
             parts.append(task.best.state)
     if task.baseline is not None:
@@ -203,11 +201,6 @@ def best_so_far(task: TaskStatus) -> str:
     if task.closed is not None:
         parts.append(f"{percent(task.closed)} of the way")
     return " · ".join(parts)
-
-
-def program_value(task: TaskStatus) -> float | None:
-    """The best program's value, if there is one."""
-    return best_value(task.best) if task.best else None
 
 
 def next_step(status: StatusAnswer) -> str:

@@ -25,7 +25,7 @@ from autoresearch.ask.operation import METRICS
 from autoresearch.ask.requests import EventsSince
 from autoresearch.errors import Refused, UsageError
 from autoresearch.log.log import Log
-from autoresearch.log.standing.answers import Failure, best_value
+from autoresearch.log.standing.answers import Failure
 from autoresearch.log.standing.queries import statistics
 from autoresearch.text import json_text, one_line
 from autoresearch.words import RunStatus, WorkState
@@ -206,10 +206,10 @@ def task_metrics(task: TaskStatus, statuses: Mapping[str, int]) -> Iterator[Metr
     for word in RunStatus:
         runs.add_metric([name, word], statuses.get(word, 0))
     yield runs
-    best = best_value(task.best) if task.best else None
     figures = {
-        "best_value": ("The best value of the task's metric, confirmed or else reported", best),
-        "baseline_value": ("The value of the task's baseline", task.baseline),
+        "best_verified": ("What verifiers measured of the best program", task.best.verified if task.best else None),
+        "best_reported": ("What the author of the best program reports", task.best.reported if task.best else None),
+        "baseline_reported": ("The reported value of the task's baseline", task.baseline),
         "closed_ratio": ("Share of the way from the baseline to the floor", task.closed),
     }
     for figure, (documentation, value) in figures.items():

@@ -101,6 +101,11 @@ class Asking:
         """What ``work`` returns, computed away from the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self.request.app[THREADS], work)
 
+    async def digest(self) -> str | None:
+        """The digest of that task; where no task is here, what the address names."""
+        task = await self.task_status()
+        return task.digest if task else self.task
+
     async def task_status(self) -> TaskStatus | None:
         """The task that the page is about: that of its run or the one that the address names, else the usual one."""
         status = self.status()
@@ -146,9 +151,9 @@ async def _node(asking: Asking, template: str) -> web.Response:
 
 
 async def _recent(asking: Asking) -> list[RunRow]:
-    """The newest runs of this participant on the task."""
+    """The newest runs of this participant on the task of the page."""
     try:
-        return (await asking.ask(questions.runs, RunsOf(task=asking.task, by="me", size=RECENT_RUNS))).runs
+        return (await asking.ask(questions.runs, RunsOf(task=await asking.digest(), by="me", size=RECENT_RUNS))).runs
     except NotFound:
         return []  # no task is here yet
 
@@ -221,15 +226,17 @@ def _named(key: str, credit: CreditView | None, voters: VotersAnswer) -> Partici
 
 
 async def _newest(asking: Asking, who: ParticipantView) -> RunsAnswer | None:
-    """Its newest runs on the task; None where no task is here."""
-    return await asking.found(questions.runs, RunsOf(task=asking.task, by=who.key, size=RUNS_SHOWN))
+    """Its newest runs on the task of the page; None where no task is here."""
+    return await asking.found(questions.runs, RunsOf(task=await asking.digest(), by=who.key, size=RUNS_SHOWN))
 
 
 async def _best(asking: Asking, who: ParticipantView) -> RunsAnswer | None:
     """Its best runs on the task, without those that failed or are in doubt."""
     task = await asking.task_status()
     sort = "-value" if task is not None and task.direction == MAXIMIZE else "value"
-    asked = RunsOf(task=asking.task, by=who.key, sort=sort, size=RUNS_SHOWN, state=",".join(COUNTED_MARKS))
+    asked = RunsOf(
+        task=task.digest if task else asking.task, by=who.key, sort=sort, size=RUNS_SHOWN, state=",".join(COUNTED_MARKS)
+    )
     return await asking.found(questions.runs, asked)
 
 

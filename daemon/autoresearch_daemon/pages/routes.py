@@ -26,11 +26,11 @@ from autoresearch.ask.requests import (
 )
 from autoresearch.ask.runs.answers import RunRow, TopAnswer
 from autoresearch.errors import AutoresearchError, NotFound
-from autoresearch.face.pages.boards import ProgressContent, as_program, best_program, no_progress
+from autoresearch.face.pages.boards import ProgressContent, as_program, no_progress
 from autoresearch.face.pages.chart import Query, chart_data
 from autoresearch.face.pages.rendering import asset
 from autoresearch.face.pages.run import board_content, changed_program, lineage_content, log_tail, run_content
-from autoresearch.log.standing.answers import RunView
+from autoresearch.log.standing.answers import RunView, leading
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import MAXIMIZE
 from autoresearch.words import SECTION_MARKS
@@ -77,7 +77,7 @@ async def card_page(asking: Asking) -> web.Response:
 async def _content(asking: Asking, query: Query) -> ProgressContent:
     of_task = OfTask(task=asking.task)
     best = await asking.ask(questions.best, of_task)
-    program = best_program(best)
+    program = best.task.best
     runners = await asking.ask(questions.runners, of_task)
     return ProgressContent(
         query=query,
@@ -140,7 +140,7 @@ async def _on_hardware(asking: Asking, top: TopAnswer, hardware: str) -> tuple[T
     programs = []
     for section, marks in SECTION_MARKS.items():
         found = await _rows(asking, top, hardware=hardware, state=",".join(marks))
-        programs += [as_program(row, section) for row in found.values() if row.value is not None]
+        programs += [as_program(row, section) for row in found.values() if leading(row).value is not None]
         rows |= found
     return msgspec.structs.replace(top, programs=programs), rows
 

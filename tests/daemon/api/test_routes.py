@@ -23,7 +23,7 @@ async def test_best_and_top_are_those_of_the_log(client, story):
     assert best["confirmed"] is None
     assert best["reported"]["id"] == format_id(story.faster)
     top = await client.get("/v1/top?limit=2&task=grammar")
-    assert [row["mean"] for row in top["programs"]] == [1.0, 1.05]
+    assert [row["reported"] for row in top["programs"]] == [1.0, 1.05]
 
 
 async def test_notes_are_published_and_found(client, story):
@@ -162,7 +162,7 @@ async def test_metrics_are_in_the_format_that_prometheus_reads(client):
     assert samples["autoresearch_records",] == 6
     assert samples["autoresearch_runs", "grammar", "ok"] == 3
     assert samples["autoresearch_runs", "crashed", "grammar"] == 1
-    assert samples["autoresearch_best_value", "grammar", "minimize", "val_bpb"] == 1.0
+    assert samples["autoresearch_best_reported", "grammar", "minimize", "val_bpb"] == 1.0
     assert samples["autoresearch_work_state", "idle"] == 1
     assert samples["autoresearch_work_state", "working"] == 0
     assert samples["process_resident_memory_bytes",] > 0

@@ -12,14 +12,14 @@ async def test_a_page_tells_each_run(client, story):
     assert ids(answer) == [format_id(run) for run in (story.crashed, story.faster, story.deeper, story.baseline)]
     crashed, faster, deeper, baseline = answer["runs"]
     assert [row["mark"] for row in answer["runs"]] == ["failed", "leading", "leading", "leading"]
-    assert (faster["number"], round(faster["delta"], 6), faster["better"], faster["parent"]) == (
+    assert (faster["number"], round(faster["gain_reported"], 6), faster["better"], faster["parent"]) == (
         3,
         -0.05,
         True,
         deeper["id"],
     )
     assert (crashed["status"], crashed["reason"]) == ("crashed", "division by zero")
-    assert "value" not in crashed or crashed["value"] is None
+    assert crashed["reported"] is None
     assert [change["name"] for change in deeper["change"]] == ["DEPTH"]
     assert baseline["children"] == 1
     assert answer["counts"] == {"failed": 1, "leading": 3}
@@ -85,9 +85,9 @@ async def test_pages_stay_while_runs_arrive(client, story):
 async def test_the_chart_has_steps_dots_and_failures(client, story):
     story.notebook.run(story.task, 1.9, source="worse")
     chart = await client.get("/v1/progress")
-    assert [mark["value"] for mark in chart["marks"]] == [1.25, 1.05, 1.0]
-    assert [round(mark.get("gain", 0.0), 6) for mark in chart["marks"]] == [0.0, 0.2, 0.05]
-    assert (chart["dots"]["value"], chart["failures"]["number"]) == ([1.9], [4])
+    assert [mark["reported"] for mark in chart["marks"]] == [1.25, 1.05, 1.0]
+    assert [round(mark.get("step", 0.0), 6) for mark in chart["marks"]] == [0.0, 0.2, 0.05]
+    assert (chart["dots"]["reported"], chart["failures"]["number"]) == ([1.9], [4])
     assert (chart["found"], chart["total"], chart["binned"]) == (5, 5, False)
     zoomed = await client.get("/v1/progress?since=2&to=3")
     assert [mark["number"] for mark in zoomed["marks"]] == [2, 3]
@@ -106,7 +106,7 @@ async def test_a_run_with_what_stands_around_it(client, story):
     ]
     assert [row["id"] for row in path["steps"][0]["branch_runs"]] == [format_id(again)]
     assert path["steps"][2]["branches"]["counts"] == {"failed": 1}
-    assert round(path["steps"][1]["step"], 6) == -0.2
+    assert round(path["steps"][1]["row"]["gain_reported"], 6) == -0.2
     await client.ask("GET", "/v1/runs/nothing/context", 400)
 
 

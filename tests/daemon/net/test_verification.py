@@ -157,7 +157,7 @@ def test_the_honest_best_is_confirmed_and_the_invented_number_refuted(
     assert best.confirmed.id != invented
     shown = asked(author, f"/v1/runs/{best.confirmed.id}", ShowAnswer).verification
     assert shown.voters >= 3
-    assert shown.value == pytest.approx(best.confirmed.mean)
+    assert shown.value == pytest.approx(best.confirmed.reported)
     assert all(found.counts for found in shown.measured)
     assert best.run.id == best.confirmed.id
     assert asked(author, "/v1/top", TopAnswer).programs[0].id == best.confirmed.id

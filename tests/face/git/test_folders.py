@@ -235,7 +235,7 @@ def test_a_task_with_a_hostile_definition_is_refused(
 
 
 def test_hostile_text_breaks_nothing(history: History, tmp_path: Path, export: Export) -> None:
-    forged = f"x\n\nRecord: forged\nValue: 0\n---\nStatus: {NASTY}"
+    forged = f"x\n\nRecord: forged\nReported: 0\n---\nStatus: {NASTY}"
     base = history.run(2.0, NASTY.encode() + b"\0\xff\n", title=NASTY, hypothesis=forged, device=NASTY)
     history.run(None, b"done\ndata 5\n", base, title="\n", status="from :1", reason=NASTY * 20, hypothesis="\0" * 2048)
     history.run(1.5, b"", base, title="M 100644 :1 /etc/passwd", hypothesis=f"commit refs/heads/main\n{NASTY}")

@@ -24,17 +24,17 @@ def task(**fields):
 
 def progress(**fields):
     mark = ProgressMark(
-        id=RUN, number=1, time_ms=5, cost_ms=0, value=1.0, reported=1.1, mark="leading", label=NASTY * 9
+        id=RUN, number=1, time_ms=5, cost_ms=0, verified=1.0, reported=1.1, mark="leading", label=NASTY * 9
     )
-    dots = {"number": [2, 3], "time_ms": [6, 7], "cost_ms": [8, 9], "value": [1.5, 1.6]}
+    dots = {"number": [2, 3], "time_ms": [6, 7], "cost_ms": [8, 9], "reported": [1.5, 1.6]}
     none = ProgressDots(number=[], time_ms=[], cost_ms=[])
     given = {"task": task(), "marks": [mark], "dots": ProgressDots(**dots, id=[RUN, OTHER]), "failures": none}
     return ProgressAnswer(**given | {"binned": False, "found": 3, "total": 3} | fields)
 
 
-def program(run, mean, state, **fields):
+def program(run, reported, state, **fields):
     text = {"source_digest": "", "title": "", "author": "", "parent": None}
-    return ProgramView(position=0, id=run, runs=1, mean=mean, score=mean, state=state, time_ms=0, **text, **fields)
+    return ProgramView(position=0, id=run, reported=reported, score=reported, state=state, time_ms=0, **text, **fields)
 
 
 def test_ids_are_short_and_labels_are_text():
@@ -47,12 +47,12 @@ def test_ids_are_short_and_labels_are_text():
 
 def test_of_a_mark_what_has_its_default_is_left_out():
     said = json.loads(msgspec.json.encode(chart_data(progress(), Query())))["marks"][0]
-    assert said.keys() == {"id", "number", "time_ms", "cost_ms", "value", "reported", "mark", "label"}
+    assert said.keys() == {"id", "number", "time_ms", "cost_ms", "verified", "reported", "mark", "label"}
 
 
 @pytest.mark.parametrize(("x", "column"), [("number", [2, 3]), ("time", [6, 7]), ("cost", [8, 9])])
 def test_cells_have_the_axis_that_they_were_counted_for(x, column):
-    cells = ProgressDots(number=[2, 3], time_ms=[6, 7], cost_ms=[8, 9], value=[1.5, 1.6], count=[4, 1])
+    cells = ProgressDots(number=[2, 3], time_ms=[6, 7], cost_ms=[8, 9], reported=[1.5, 1.6], count=[4, 1])
     dots = chart_data(progress(dots=cells, binned=True), Query(x=x)).dots
     assert column in (dots.number, dots.time_ms, dots.cost_ms)
     assert sorted(map(len, (dots.number, dots.time_ms, dots.cost_ms))) == [0, 0, 2]
@@ -61,21 +61,19 @@ def test_cells_have_the_axis_that_they_were_counted_for(x, column):
 
 @pytest.mark.parametrize(("direction", "better", "worse"), [("minimize", 0.5, 1.5), ("maximize", 1.5, 0.5)])
 def test_a_reported_program_is_told_where_it_is_better_than_the_best_confirmed(direction, better, worse):
-    best = program(RUN, 2.0, "confirmed", value=1.0, margin=0.1)
+    best = program(RUN, 2.0, "confirmed", verified=1.0, verified_margin=0.1)
     for value, ahead in ((better, better - 1.0), (worse, 0.0)):
         found = standing(
-            BestAnswer(task=task(direction=direction), confirmed=best, reported=program(OTHER, value, "reported"))
+            BestAnswer(task=task(direction=direction, best=best), reported=program(OTHER, value, "reported"))
         )
-        assert (found.best.id, found.value, found.is_confirmed) == (RUN, 1.0, True)
+        assert (found.best.id, found.number, found.is_confirmed) == (RUN, (1.0, 0.1, "verified"), True)
         assert found.ahead == ahead
         assert bool(found.rival) == bool(ahead)
         assert not found.is_noise
 
 
 def test_a_lead_below_two_deviations_is_noise():
-    answer = BestAnswer(
-        task=task(), confirmed=program(RUN, 1.0, "confirmed"), reported=program(OTHER, 0.85, "reported")
-    )
+    answer = BestAnswer(task=task(best=program(RUN, 1.0, "confirmed")), reported=program(OTHER, 0.85, "reported"))
     assert standing(answer).is_noise
     assert standing(BestAnswer(task=task())) is None
 

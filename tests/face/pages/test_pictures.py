@@ -17,7 +17,7 @@ from autoresearch.face.pages.boards import Interval, confirmed_board, places
 from autoresearch.face.pages.chart import Scale, axis_over, curve_data
 from autoresearch.face.pages.pictures import forest, refuting, waterfall
 from autoresearch.face.pages.run import changed_program, log_tail
-from autoresearch.log.standing.answers import BlobView, ParticipantView, ProgramView, RunFields
+from autoresearch.log.standing.answers import BlobView, ParticipantView, ProgramView, RunFields, RunStanding, RunView
 from tests.nasty import NASTY, harms
 
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
@@ -70,7 +70,8 @@ def test_places_of_a_board():
     intervals = [Interval(1.0, 1.2), Interval(1.1, 1.3), Interval(1.25, 1.4), Interval(2.0, 2.1)]
     assert places(intervals) == [(1, 2), (1, 3), (2, 3), (4, 4)]
     programs = [
-        program(f"p{at}", value=(low + high) / 2, margin=(high - low) / 2) for at, (low, high) in enumerate(intervals)
+        program(f"p{at}", verified=(low + high) / 2, verified_margin=(high - low) / 2)
+        for at, (low, high) in enumerate(intervals)
     ]
     board = confirmed_board(programs, {})
     assert [row.place for row in board.rows] == places(intervals)
@@ -79,7 +80,7 @@ def test_places_of_a_board():
 
 
 def program(name, **fields):
-    known = {"position": 1, "source_digest": "", "runs": 1, "mean": 1.0, "score": 1.0, "state": "confirmed"}
+    known = {"position": 1, "source_digest": "", "reported": 1.0, "score": 1.0, "state": "confirmed"}
     return ProgramView(id=name, title=name, author="", parent=None, time_ms=0, **known, **fields)
 
 
@@ -103,67 +104,66 @@ def measured(name, value=None, *, stage="evaluate", values=(), parents=(), count
     )
 
 
-def run_fields(value=1.0):
-    return RunFields(
-        status="ok", value=value, task="", source=BlobView(sha256="", size=0), source_digest="", seed=0, budget=1.0
-    )
+def a_run(value=1.0, **numbers):
+    source, standing = BlobView(sha256="", size=0), RunStanding(state="confirmed", **numbers)
+    run = RunFields(status="ok", value=value, task="", source=source, source_digest="", seed=0, budget=1.0)
+    return RunView(id="r", author="", seq=0, time_ms=0, run=run, standing=standing)
 
 
-def standing(*measurements, value=None, margin=None, tolerance=0.01):
-    return VerificationStateView(
-        state="confirmed",
-        reason="",
-        voters=0,
-        value=value,
-        error=None,
-        runs=0,
-        tolerance=tolerance,
-        margin=margin,
-        measured=list(measurements),
-    )
+def verification(*measurements):
+    return VerificationStateView(state="confirmed", reason="", tolerance=0.01, measured=list(measurements))
 
 
 def test_a_forest_has_a_row_for_each_measurement_and_one_axis():
     pairs = measured("b", stage="replicate", values=[0.9, 0.92], parents=[1.1])
-    found = forest(run_fields(), standing(measured("a", 1.0), pairs, value=0.91, margin=0.05))
+    found = forest(a_run(verified=0.91, verified_margin=0.05), verification(measured("a", 1.0), pairs))
     assert [(group.stage, len(group.rows)) for group in found.groups] == [("", 1), ("evaluate", 1), ("replicate", 1)]
     assert [point.look for point in found.groups[2].rows[0].points] == ["run", "run", "parent"]
     assert found.low.at < found.middle.at < found.high.at
-    assert forest(run_fields(), standing()) is None
+    assert forest(a_run(), verification()) is None
 
 
 def test_an_evaluation_refutes_by_its_number_and_not_by_its_verdict():
     liar, honest = measured("a", 2.0, verdict="pass"), measured("b", 1.005, verdict="fail")
-    state = standing(liar, honest)
-    assert refuting(run_fields(), state) == {"a"}
-    assert [row.points[0].look for row in forest(run_fields(), state).groups[1].rows] == ["other", "run"]
+    state = verification(liar, honest)
+    assert refuting(a_run().run, state) == {"a"}
+    assert [row.points[0].look for row in forest(a_run(), state).groups[1].rows] == ["other", "run"]
 
 
 @given(st.lists(MEASUREMENT, max_size=40), NUMBER)
 def test_a_forest_of_any_numbers_stays_within_its_frame(given_, reported):
     many = [measured(f"m{at}", value, stage=stage, values=more) for at, (stage, value, more) in enumerate(given_)]
-    found = forest(run_fields(reported), standing(*many))
+    found = forest(a_run(reported), verification(*many))
     points = [point for group in (found.groups if found else []) for row in group.rows for point in row.points]
     assert all(0 <= point.at <= 100 for point in points)
 
 
-def step(name, value, *, branches=0):
-    row = RunRow(
-        id=name, number=1, time_ms=0, cost_ms=0, cpu_ms=0, mark="confirmed", state="confirmed", status="ok", value=value
-    )
-    return PathStep(row=row, branches=MarkCounts(total=branches, counts={}))
+def path_of(values, *, noise=0.0, maximize=False):
+    """Runs one upon the other, with these reported values."""
+    steps, before = [], None
+    for at, value in enumerate(values):
+        gain = None if before is None or value is None else value - before
+        better = None if gain is None or abs(gain) < noise else (gain > 0) == maximize
+        row = RunRow(
+            id="abcdefghijklmnopqrstuvwxyzABCDEF"[at],
+            number=1,
+            time_ms=0,
+            cost_ms=0,
+            cpu_ms=0,
+            mark="confirmed",
+            state="confirmed",
+            status="ok",
+            reported=value,
+            gain_reported=gain,
+            better=better,
+        )
+        steps.append(PathStep(row=row, branches=MarkCounts(total=0, counts={})))
+        before = value
+    return steps
 
 
 def test_small_steps_are_folded_and_the_largest_named():
-    path = [
-        step("a", 2.0),
-        step("b", 1.5),
-        step("c", 1.49),
-        step("d", 1.48),
-        step("e", 1.47),
-        step("f", 1.2),
-        step("g", 1.19),
-    ]
+    path = path_of([2.0, 1.5, 1.49, 1.48, 1.47, 1.2, 1.19], noise=0.02)
     way = waterfall(path, noise=0.02, floor=1.0)
     assert [line.of.row.id if hasattr(line, "of") else len(line.steps) for line in way.lines] == ["a", "b", 3, "f", "g"]
     assert [fall.of.row.id for fall in way.largest] == ["b", "f"]
@@ -171,15 +171,16 @@ def test_small_steps_are_folded_and_the_largest_named():
     assert (way.first, way.last, way.steps) == (2.0, 1.19, 6)
     assert way.lines[0].onward == "b"
     assert way.lines[2].better, "three small steps are more than the noise together"
-    gap = waterfall([step("a", 2.0), msgspec.structs.replace(step("z", 1.0), step=-0.4)])
-    assert (gap.lines[1].before, gap.lines[1].change) == (1.4, pytest.approx(-0.4))
-    up = waterfall([step("a", 1.0), step("b", 2.0), step("c", 1.9)], maximize=True)
+    paired = msgspec.structs.replace(path[1].row, verified=1.0, gain=-0.4)
+    gap = waterfall([path[0], msgspec.structs.replace(path[1], row=paired)])
+    assert (gap.lines[1].value, gap.lines[1].before, gap.lines[1].gain) == (1.0, 1.4, -0.4)
+    up = waterfall(path_of([1.0, 2.0, 1.9], maximize=True), maximize=True)
     assert [line.better for line in up.lines] == [None, True, False]
 
 
 @given(st.lists(st.none() | SMALL, max_size=30), st.floats(0, 100), st.booleans())
 def test_no_step_of_a_waterfall_is_lost(values, noise, maximize):
-    path = [step(f"r{at}", value) for at, value in enumerate(values)]
+    path = path_of(values, noise=noise, maximize=maximize)
     way = waterfall(path, noise=noise, maximize=maximize)
     shown = [fall for line in way.lines for fall in (line.steps if hasattr(line, "steps") else [line])]
     assert [fall.of.row.id for fall in shown] == [one.row.id for one in path]

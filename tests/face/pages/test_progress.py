@@ -198,7 +198,7 @@ async def test_alone_the_best_is_reported_and_nothing_is_confirmed(notebook, tmp
     async with asking(notebook.node, tmp_path) as ask:
         text, _ = await ask("/?y=distance")
     page, chart = whole_page(text), chart_of(text)
-    assert "Best reported 1.5000 val_bpb, higher is better" in page.text
+    assert "Best reported 1.5000 reported val_bpb, higher is better" in page.text
     assert "50.0 %" in page.text
     assert "Nothing is confirmed yet." in page.text
     assert (chart["maximize"], chart["floor"]) == (True, 2.0)

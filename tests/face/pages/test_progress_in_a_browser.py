@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from autoresearch.ask.acts.notebook import outcome
 from autoresearch.record.encoding import short_id
 from tests.face.pages.conftest import site_of
 from tests.face.pages.every_state import every_state
@@ -122,7 +123,8 @@ async def test_a_part_is_chosen_by_dragging_and_left_by_a_double_click(browser, 
 
 
 async def test_new_runs_are_offered_and_nothing_moves(browser, site, told_world):
-    node, task, loop = told_world.node, told_world.village.task.hex(), asyncio.get_running_loop()
+    node, loop = told_world.node, asyncio.get_running_loop()
+    task = outcome(told_world.village.log, told_world.runs["confirmed"])["task"]
 
     async def happen():
         await node.listened_by(1)

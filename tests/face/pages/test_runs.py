@@ -51,8 +51,8 @@ async def test_a_run_says_its_state_and_why(pages, state, verdict):
 
 async def test_a_confirmed_run_has_what_verifiers_measured_beside_the_reported_value(pages, told_world):
     page = whole_page(await pages("confirmed"))
-    assert "Measured by verifiers 1.7150 ±" in page.text
-    assert "Reported by its author 1.7000 −0.0150 from what verifiers measured" in page.text
+    assert "Verified 1.7150 ±" in page.text
+    assert "Reported 1.7000 −0.0150 from what verifiers measured" in page.text
     assert "The 5 measurements as a table" in page.text
     assert "ran it beside its parent" in page.text
     assert "together" in page.text

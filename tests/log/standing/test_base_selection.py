@@ -50,9 +50,9 @@ def test_the_confirmed_are_ranked_by_what_others_measured(village):
     assert chosen(village) == steady.id
     rows = board(village.log, village.task, trust_context(village.log), limit=20)
     assert [(row.title, row.position) for row in rows[:2]] == [("steady", 1), ("lucky", 2)]
-    assert (rows[0].others, rows[0].voters, rows[0].mean) == (4, 3, 1.22)
-    assert rows[0].value == pytest.approx(1.225)
-    assert 0 < rows[0].margin < 0.1
+    assert (rows[0].verified_runs, rows[0].verifiers, rows[0].reported) == (4, 3, 1.22)
+    assert rows[0].verified == pytest.approx(1.225)
+    assert 0 < rows[0].verified_margin < 0.1
 
 
 def test_nothing_in_doubt_is_built_upon(village):

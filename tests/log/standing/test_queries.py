@@ -41,7 +41,7 @@ def test_a_lucky_seed_does_not_beat_a_repeated_measurement(log):
     values = enumerate([1.004, 1.006, 1.005, 1.005])
     steady = [publish(log, value, source=b"steady", replicate=replicate) for replicate, value in values]
     ranked = leaderboard(log, TASK)
-    assert [(program.position, program.runs) for program in ranked] == [(1, 4), (2, 1)]
+    assert [(program.position, program.reported_runs) for program in ranked] == [(1, 4), (2, 1)]
     assert ranked[0].score == pytest.approx(1.005 + 0.02 / 2)
     assert ranked[1].score == pytest.approx(1.02)
     assert ranked[1].id == format_id(lucky.id)
@@ -58,7 +58,7 @@ def test_more_is_better_where_the_task_says_so(log):
     for value in (0.5, 0.9, 0.7):
         publish(log, value, task=digest_of(definition))
     ranked = leaderboard(log, digest_of(definition))
-    assert [program.mean for program in ranked] == [0.9, 0.7, 0.5]
+    assert [program.reported for program in ranked] == [0.9, 0.7, 0.5]
     assert ranked[0].score == pytest.approx(0.8)
 
 
@@ -81,7 +81,7 @@ def test_a_publisher_who_withdraws_a_task_takes_it_from_nobody(log):
     log.writer.append(key(99), "withdrawal", Withdrawal(), links=[log.tasks.find(TASK).id], now_ms=NOW_MS)
     assert log.tasks.all() == []
     publish(log, 0.5)
-    assert [program.mean for program in leaderboard(log, TASK)] == [0.5, 1.0]
+    assert [program.reported for program in leaderboard(log, TASK)] == [0.5, 1.0]
 
 
 def test_lineage_goes_from_the_baseline_to_the_run_with_the_change_of_each_step(log):
@@ -92,9 +92,8 @@ def test_lineage_goes_from_the_baseline_to_the_run_with_the_change_of_each_step(
     last = publish(log, 1.2, source=b"3", parent=failed.id)
     steps = lineage(log, last.id)
     assert [step.run.id for step in steps] == [format_id(r.id) for r in (baseline, better, failed, last)]
-    assert [step.mean for step in steps] == [2.0, 1.6, None, 1.2]
-    assert [step.delta for step in steps] == [None, pytest.approx(-0.4), None, None]
-    assert [step.runs for step in steps] == [1, 2, 0, 1]
+    assert [step.run.standing.reported for step in steps] == [2.0, 1.5, None, 1.2]
+    assert [step.run.standing.gain_reported for step in steps] == [None, pytest.approx(-0.5), None, None]
 
 
 def test_lineage_ends_where_the_parent_is_unknown_or_no_run(log):
@@ -196,9 +195,9 @@ def test_runs_behind_a_fork_are_marked_and_do_not_count(log):
     two = sealed(key(5), run_body(0.2, source=b"two"), seq=2)
     before = sealed(key(5), run_body(0.9, source=b"before"), seq=1)
     log.writer.ingest(pairs([one, before]), now_ms=NOW_MS)
-    assert best(log, TASK).mean == 0.1
+    assert best(log, TASK).reported == 0.1
     log.writer.ingest(pairs([two]), now_ms=NOW_MS)
-    assert best(log, TASK).mean == 0.9
+    assert best(log, TASK).reported == 0.9
     assert {view.id: view.standing.forked for view in runs(log, TASK)} == {
         format_id(before.id): False,
         format_id(one.id): True,

@@ -166,8 +166,8 @@ def test_what_is_shown_of_a_parent_or_of_the_baseline_is_no_strangers_word(villa
     flood(village, [50.0] * 20, source=b"baseline")
     flood(village, [-50.0] * 20, source=b"child")
     steps = lineage(village.log, child.id)
-    assert [(step.mean, step.runs) for step in steps] == [(2.0, 1), (1.5, 1)]
-    assert steps[1].delta == pytest.approx(-0.5)
+    assert [step.run.standing.reported for step in steps] == [2.0, 1.5]
+    assert steps[1].run.standing.gain_reported == pytest.approx(-0.5)
     program = (village.task, run_body(source=b"baseline").source_digest, BUDGET)
     assert program_as_reported(village.log, program, trust_context(village.log)).mean == 2.0
 
@@ -291,7 +291,7 @@ def test_a_program_repeated_by_more_strangers_than_there_are_participants_is_tol
         body = run_body(0.2, source=b"good", title="flood")
         village.log.writer.ingest(pairs([sealed(key(300 + number), body, time_ms=NOW_MS)]), now_ms=village.now_ms)
     rows = board(village.log, village.task, trust_context(village.log), limit=20)
-    assert [(row.id, row.mean) for row in rows] == [
+    assert [(row.id, row.reported) for row in rows] == [
         (format_id(first.id), 1.5),
         (format_id(village.baseline.id), 2.0),
     ]

@@ -12,7 +12,7 @@ from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, PEOPLE, STRAN
 from tests.record.making import NETWORK
 
 ROWS = 50
-COLD, WARM = 30, 16
+COLD, WARM = 31, 17
 
 
 @pytest.fixture

@@ -20,17 +20,19 @@ function readColours() {
 }
 
 /* --- ranges --- */
+/* The verified value where there is one, else the reported one. */
+const valueOf = mark => mark.verified ?? mark.reported;
 const sorted = values => values.filter(Number.isFinite).sort((a, b) => a - b);
 const quantile = (values, share) => values[Math.min(values.length - 1, Math.floor(share * values.length))];
 
 /* Smaller is better in here, whatever the metric's direction. */
 function valuesIn(all, x, [lo, hi]) {
   const sign = all.maximize ? -1 : 1, isIn = run => x(run) >= lo && x(run) <= hi;
-  const marks = all.marks.filter(isIn), fair = marks.filter(mark => !DISCREDITED.has(mark.mark)).map(mark => sign * mark.value);
-  all.dots.value.forEach((value, i) => { if (isIn(columnAt(all.dots, i))) fair.push(sign * value); });
+  const marks = all.marks.filter(isIn), fair = marks.filter(mark => !DISCREDITED.has(mark.mark)).map(mark => sign * valueOf(mark));
+  all.dots.reported.forEach((value, i) => { if (isIn(columnAt(all.dots, i))) fair.push(sign * value); });
   const steps = all.marks.filter(mark => mark.leads), before = steps.filter(mark => x(mark) < lo).at(-1);
-  const lead = [...steps.filter(isIn), ...before ? [before] : []].map(mark => sign * mark.value);
-  const doubtful = marks.filter(mark => DISCREDITED.has(mark.mark)).map(mark => sign * mark.value);
+  const lead = [...steps.filter(isIn), ...before ? [before] : []].map(mark => sign * valueOf(mark));
+  const doubtful = marks.filter(mark => DISCREDITED.has(mark.mark)).map(mark => sign * valueOf(mark));
   return { sign, fair: sorted([...fair, ...lead]), lead: sorted(lead), doubtful: sorted(doubtful) };
 }
 
@@ -129,14 +131,14 @@ class Painter {
     this.g.fillStyle = this.scene.colours.band;
     steps.forEach((mark, i) => {
       const from = this.atX(mark), to = i + 1 < steps.length ? this.atX(steps[i + 1]) : this.right;
-      const margin = mark.margin || 0, edges = [mark.value - margin, mark.value + margin].map(value => this.atY(value));
+      const margin = mark.verified_margin || 0, edges = [valueOf(mark) - margin, valueOf(mark) + margin].map(value => this.atY(value));
       this.g.fillRect(from, Math.min(...edges), to - from, Math.abs(edges[0] - edges[1]));
     });
   }
 
   floor() {
     const { all, up, colours } = this.scene, { g, k } = this;
-    if (all.floor === null || up === "distance" || !(all.marks.length + all.dots.value.length)) return;
+    if (all.floor === null || up === "distance" || !(all.marks.length + all.dots.reported.length)) return;
     const y = this.atY(all.floor);
     if (y < this.top || y > this.bottom) return;
     g.strokeStyle = colours["text-3"]; g.lineWidth = k; g.setLineDash([2 * k, 3 * k]);
@@ -149,10 +151,10 @@ class Painter {
   }
 
   dots(dots, alpha, isKept) {
-    const { g, k, scene } = this, many = dots.value.length > MANY;
-    const side = Math.max(2, Math.round((dots.value.length < FEW ? 5 : isNarrow(this.u) ? 2.2 : 3) * k));
+    const { g, k, scene } = this, many = dots.reported.length > MANY;
+    const side = Math.max(2, Math.round((dots.reported.length < FEW ? 5 : isNarrow(this.u) ? 2.2 : 3) * k));
     g.fillStyle = scene.colours.dot;
-    dots.value.forEach((value, i) => {
+    dots.reported.forEach((value, i) => {
       const at = columnAt(dots, i), x = this.atX(at), count = dots.count[i];
       if (x < this.left || x > this.right) return;
       g.globalAlpha = alpha * (count ? Math.min(1, .4 + .15 * Math.log2(count)) : many ? .5 : 1);
@@ -200,9 +202,9 @@ class Painter {
       if (mark.mark !== kind) continue;
       const x = this.atX(mark);
       if (x < this.left - 6 * k || x > this.right + 6 * k) continue;
-      const [y] = this.place(mark.value, 6), smaller = kind === "confirmed" && !mark.leads ? 1.6 : 0;
+      const [y] = this.place(valueOf(mark), 6), smaller = kind === "confirmed" && !mark.leads ? 1.6 : 0;
       drawMark(g, scene.colours, kind, x, y, ((RADIUS[kind] || 2.6) - smaller) * k * shrunk, 1.5 * k);
-      if (isKept) this.keep(x, y, { id: mark.id, mark: kind, value: mark.value, run: mark, at: scene.x(mark) });
+      if (isKept) this.keep(x, y, { id: mark.id, mark: kind, value: valueOf(mark), run: mark, at: scene.x(mark) });
     }
     g.globalAlpha = 1;
   }
@@ -211,7 +213,7 @@ class Painter {
   labels(steps, value) {
     const { g, k, scene, taken } = this;
     let named = 0;
-    const most = this.u.width < NARROW ? 2 : this.u.width < 900 ? 4 : scene.all.dots.value.length < FEW ? 10 : 7;
+    const most = this.u.width < NARROW ? 2 : this.u.width < 900 ? 4 : scene.all.dots.reported.length < FEW ? 10 : 7;
     g.font = `${11.5 * k}px ${scene.colours.font}`; g.textBaseline = "middle"; g.textAlign = "left";
     for (const step of this.largest(steps, value).slice(0, 2 * most)) {
       if (named === most) break;
@@ -276,10 +278,10 @@ function draw(u, scene) {
   painter.dots(shown.dots, 1, true);
   painter.failures(shown.failures, .8, true);
   painter.line(reported, mark => mark.reported, confirmed.length ? colours["text-3"] : colours.blue, confirmed.length ? 1.25 : 1.8, [4, 3]);
-  painter.line(confirmed, mark => mark.value, colours.blue, 2.2);
+  painter.line(confirmed, valueOf, colours.blue, 2.2);
   if (found) painter.marks(all.marks, FAINT, false);
   painter.marks(shown.marks, 1, true);
-  if (confirmed.length) painter.labels(confirmed, mark => mark.value);
+  if (confirmed.length) painter.labels(confirmed, valueOf);
   else painter.labels(reported, mark => mark.reported);
   g.restore();
   return painter.placed.sort((a, b) => a.at - b.at);

@@ -148,7 +148,7 @@ function axis(more) {
 
 function upAxis(isDistance, [lo, hi], isNarrow) {
   // Failures alone have no values to read.
-  if (!all.marks.length && !all.dots.value.length) return axis({ size: 20, values: (_, values) => values.map(() => "") });
+  if (!all.marks.length && !all.dots.reported.length) return axis({ size: 20, values: (_, values) => values.map(() => "") });
   const places = digits(lo, hi), size = isNarrow ? 44 : 54;
   if (!isDistance) return axis({ size, space: 36, values: (_, values) => values.map(value => value.toFixed(places)) });
   return axis({ size, space: 36, splits: () => decades(lo, hi), filter: (_, splits) => splits, values: (_, values) => values.map(value => value === null ? "" : String(+value.toPrecision(1))) });
@@ -235,7 +235,8 @@ function circle(mark) {
 
 function words(mark) {
   const name = mark.mark === "leading" ? "reported" : mark.mark;
-  return [name, mark.value?.toFixed(4), mark.run?.label].filter(Boolean).join(", ");
+  const origin = mark.run?.verified === undefined ? "reported" : "verified";
+  return [name, mark.value === undefined ? "" : `${mark.value.toFixed(4)} ${origin}`, mark.run?.label].filter(Boolean).join(", ");
 }
 
 const cards = new Map();
