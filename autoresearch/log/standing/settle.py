@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,11 @@ from autoresearch.log.rows import Device, RunFacts
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.facts import facts_of
 from autoresearch.log.standing.placing import add_new, place
-from autoresearch.log.standing.precedence import bans, copied_models
+from autoresearch.log.standing.precedence import Bans, bans, copied_models
 from autoresearch.log.standing.verification import checkers_of, judge_now
 from autoresearch.log.standing.weighing import is_trusted, is_weighed, weigh
 from autoresearch.log.tables.standings import Settled
+from autoresearch.trust.roster import Voter
 from autoresearch.words import UPHELD, RunState
 
 if TYPE_CHECKING:
@@ -113,11 +114,11 @@ def _write_unheard(log: Log, runs: Sequence[RunFacts]) -> list[Device]:
 def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Settled]:
     """Rows of runs that somebody verified, or of runs that nobody did."""
     voter, named = roster_of(log).voter, log.trust.names_anybody
-    rules = cache(log.tasks.rules)
+    rules, banned = cache(log.tasks.rules), bans(log)
     copied = cache(lambda task, checkpoint: copied_models(log, task, checkpoint))
     for run in runs:
         record = log.records.get(run.id) if heard else None
-        found, ruling = judge_now(log, record) if record else _unheard(log, run), rules(run.task)
+        found, ruling = judge_now(log, record) if record else _unheard(run, banned, voter), rules(run.task)
         compared = bool(
             run.valued
             and ruling is not None
@@ -131,13 +132,11 @@ def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Set
         yield Settled(run.n, found, facts, checkers, attested, compared)
 
 
-def _unheard(log: Log, run: RunFacts) -> Judgement:
+def _unheard(run: RunFacts, banned: Bans, voter: Callable[[bytes, int], Voter]) -> Judgement:
     """What is judged of a run that nobody verified."""
-    banned, state = bans(log), RunState.REPORTED
+    state = RunState.REPORTED
     if run.id in banned.frauds:
         state = RunState.FRAUD
-    elif banned.by_key and banned.cover(
-        roster_of(log).voter(run.author, run.time).voter, run.time, device=run.author, seq=run.seq
-    ):
+    elif banned.by_key and banned.cover(voter(run.author, run.time).voter, run.time, device=run.author, seq=run.seq):
         state = RunState.BANNED
     return Judgement(state, None, None, 0, 0)
