@@ -355,6 +355,7 @@ class Node:
         folder = self._folder(assignment)
         with suppress(AutoresearchError):  # the worker meets the same error and reports it
             self.load(folder)
+        now = self.service.status()
         return protocol.Work(
             assignment=assignment.name,
             task=folder,
@@ -363,7 +364,9 @@ class Node:
             level=int(self.level or 0),
             author=self.notebook.author,
             check=self.verifying.give(assignment),
-            proposer=self.service.status().asked.order.proposer,
+            proposer=now.asked.order.proposer,
+            counted=now.asked.order.runs_left is not None,
+            goes_on=now.goes_on,
         )
 
     def _folder(self, assignment: Assignment) -> str:

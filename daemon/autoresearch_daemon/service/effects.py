@@ -82,6 +82,13 @@ class ServiceStatus:
         given = [worker.assignment for worker in self.workers if worker.assignment]
         return [assignment.job for assignment in (*given, *self.queue) if assignment.job]
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether other searches follow those in hand."""
+        left = self.asked.order.runs_left
+        searching = sum(1 for worker in self.workers if worker.assignment and worker.assignment.is_search)
+        return self.asked.working and (left is None or left > searching)
+
     def run_of(self, worker: str) -> RunInHand | None:
         """What a worker runs, as people see it."""
         return next((one.run for one in self.workers if one.name == worker), None)

@@ -37,6 +37,11 @@ class Assignment:
     job: str = ""
     shown: RunInHand | None = None
 
+    @property
+    def is_search(self) -> bool:
+        """Whether the worker invents what it runs."""
+        return not self.given and not self.job
+
 
 @dataclass(frozen=True, slots=True)
 class WorkAsked:

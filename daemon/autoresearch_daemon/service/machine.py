@@ -278,7 +278,7 @@ class Service:
                 self.workers[event.worker].leaving = True
             return []
         lost = self.workers.pop(event.worker, None)
-        if lost and lost.leaving and lost.assignment and not _searches(lost.assignment):
+        if lost and lost.leaving and lost.assignment and not lost.assignment.is_search:
             self.queue.appendleft(lost.assignment)
         if lost is None or lost.key is None:
             return []
@@ -318,14 +318,14 @@ class Service:
             self.spent_ms.search += now_ms - worker.since_ms
         worker.assignment = worker.key = worker.run = worker.announced = None
         worker.why, worker.refused = Why.NOT_ASKED, 0
-        return assignment is None or _searches(assignment)
+        return assignment is None or assignment.is_search
 
     def _proposed(self, event: Proposed, worker: Worker, now_ms: int) -> list[Effect]:
         name, assignment = event.worker, event.assignment
         if self.stopping or self.asked.paused or worker.assignment is None:
             return [Cancel(name, assignment)]
         # What a person asks for by name is run whether others do it or not.
-        elsewhere = event.taken and _searches(worker.assignment)
+        elsewhere = event.taken and worker.assignment.is_search
         taken = elsewhere or any(other.key == event.key for other in self.workers.values() if other is not worker)
         if taken and worker.refused < PROPOSALS_PER_ASSIGNMENT:
             worker.refused += 1
@@ -333,7 +333,7 @@ class Service:
         if taken:
             return [Cancel(name, assignment)]
         worker.key = event.key
-        if event.has_peers and _searches(worker.assignment) and worker.refused < PROPOSALS_PER_ASSIGNMENT:
+        if event.has_peers and worker.assignment.is_search and worker.refused < PROPOSALS_PER_ASSIGNMENT:
             worker.announced = event.run
             return [Announce(name, assignment, event.key, SETTLE_MS)]
         return self._approve(name, worker, event.run, assignment, now_ms)
@@ -358,7 +358,7 @@ class Service:
         """
         effects: list[Effect] = []
         for name, worker in self.workers.items():
-            if worker.key != key or worker.assignment is None or not _searches(worker.assignment):
+            if worker.key != key or worker.assignment is None or not worker.assignment.is_search:
                 continue
             assignment = worker.assignment.name
             if worker.announced:
@@ -402,7 +402,7 @@ class Service:
         if self.blocks:
             return self._want(len(self._in_hand))
         order = self.asked.order
-        searching = sum(1 for w in self._in_hand if w.assignment and _searches(w.assignment))
+        searching = sum(1 for w in self._in_hand if w.assignment and w.assignment.is_search)
         room = self.workers_wanted if order.runs_left is None else min(self.workers_wanted, order.runs_left)
         open_searches = max(0, room - searching) if self.asked.working and order.verify_share < 1 else 0
         open_work = len(self._in_hand) + len(self.queue) + open_searches + self._verification_is_due()
@@ -452,10 +452,6 @@ class Service:
             return []
         self.processes = count
         return [WantWorkers(count)]
-
-
-def _searches(assignment: Assignment) -> bool:
-    return not assignment.given and not assignment.job
 
 
 def _changed(run: RunInHand, **values: object) -> RunInHand:

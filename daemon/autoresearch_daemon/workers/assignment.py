@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -31,7 +32,7 @@ from autoresearch.paths import Paths
 from autoresearch.propose.mind.recall import recall
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.search.search import propose
-from autoresearch.propose.search.sharing import SEARCH
+from autoresearch.propose.search.sharing import LLM, SEARCH
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.bench import Bench, Ceiling, limits_of, task_data
 from autoresearch.run.evaluating import Model
@@ -49,6 +50,7 @@ from autoresearch.task.model import Task
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch.words import RunStatus, Why
 from autoresearch_daemon.events import now_ms
+from autoresearch_daemon.minds.ahead import Mind, Think
 from autoresearch_daemon.minds.proposing import Occasion, propose_change
 from autoresearch_daemon.runs import run_folder
 from autoresearch_daemon.workers import protocol
@@ -72,7 +74,7 @@ class Talk(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """What a worker has: its name, device and threads, where the node's files are, what a run may ask for.
+    """What a worker has: its name, device and threads, where the node's files are, what a run may ask for, its mind.
 
     ``allow_packages``: whose tasks' packages it installs, by the setting of that name. ``nice``: its niceness.
     """
@@ -84,6 +86,7 @@ class Workplace:
     ceiling: Ceiling
     allow_packages: str = "own"
     nice: int = 0
+    mind: Mind = field(default_factory=Mind)
 
     @classmethod
     def from_environment(cls, paths: Paths, name: str, device: str) -> Workplace:
@@ -144,9 +147,14 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
             )
         )
 
+    if work.plan is None and work.goes_on and (thinking := _thinking(work, task, place, beside_run=True)):
+        place.mind.think_ahead(*thinking)
     outcome = measure(task, plan, bench, own=True, on_progress=on_progress, cancelled=talk.cancelled)
+    if talk.cancelled():
+        place.mind.stop()
     if outcome.status is RunStatus.OK:
         remember_run(task, bench)
+        place.mind.note_run(outcome.duration_ms / 1000)
     (folder / "log").write_bytes(outcome.log)
     return protocol.Result(
         assignment=work.assignment,
@@ -245,21 +253,44 @@ def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Pla
 
 
 def _invent(work: protocol.Work, talk: Talk, task: Task, place: Workplace, attempt: int) -> Plan:
-    """A change by whoever is to make it. The search takes its place where that fails, and where others were faster."""
-    # Below the wall a change must be this participant's own: a model reads what others wrote.
+    """A change by whoever is to make it. The search takes its place where that fails or is not ready.
+
+    Also where others were faster.
+    """
+    made: Plan | str | None = None
+    if not attempt and (thinking := _thinking(work, task, place)):
+        made = place.mind.change(*thinking, patient=work.counted, cancelled=talk.cancelled)
+    return made if isinstance(made, Plan) else _search(work, task, place, attempt)
+
+
+def _thinking(
+    work: protocol.Work, task: Task, place: Workplace, *, beside_run: bool = False
+) -> tuple[Hashable, Think] | None:
+    """For what a mind is to make a change, and how it does; None where the search makes it."""
     settings, _ = load_settings(place.paths.settings, os.environ)
     wanted = work.proposer or settings.work.proposer
-    if wanted == SEARCH or attempt or work.level < Level.LANDLOCK:
-        return _search(work, task, place, attempt)
+    # Below the wall a change must be this participant's own: a model reads what others wrote.
+    if wanted == SEARCH or work.level < Level.LANDLOCK:
+        return None
+    # A command computes here, which would slow down a run that is held against the clock.
+    if beside_run and task.budget.unit == "seconds" and wanted != LLM:
+        return None
     manifest = load_manifest(place.paths.manifest)
-    with (
-        Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
-        BlobStore(place.paths.blobs, read_only=True) as blobs,
-    ):
-        scratch = run_folder(place.paths.spool, place.name, work.assignment)
-        occasion = Occasion(task, settings, wanted, work.author, place.paths.home_local, scratch, talk.cancelled)
-        made = propose_change(log, blobs, occasion, Draws(os.urandom(16)))
-    return made if isinstance(made, Plan) else _search(work, task, place, attempt)
+    scratch = run_folder(place.paths.spool, place.name, "mind")
+
+    def think(unwanted: Callable[[], bool]) -> Plan | str:
+        occasion = Occasion(task, settings, wanted, work.author, place.paths.home_local, scratch, unwanted)
+        scratch.mkdir(parents=True, exist_ok=True)
+        try:
+            with (
+                Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
+                BlobStore(place.paths.blobs, read_only=True) as blobs,
+            ):
+                return propose_change(log, blobs, occasion, Draws(os.urandom(16)))
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    return (task.digest, wanted, settings), think
 
 
 def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> Plan:
@@ -340,6 +371,7 @@ class Worker:
             hearing = asyncio.create_task(self._go_on_hearing())
             await self._job
             hearing.cancel()
+        await asyncio.to_thread(self._place.mind.stop)
         await self._outbox.join()
         sender.cancel()
         heart.cancel()

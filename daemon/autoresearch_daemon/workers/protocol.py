@@ -124,7 +124,8 @@ class Work(Message, frozen=True, kw_only=True):
     """Daemon: do this. ``level`` is the sandbox level; ``plan`` is what somebody proposed, None: search.
 
     ``recheck``: the baseline has to take its first step here again. ``author`` is this node's device key. ``proposer``
-    is who is to make the change (empty: whom the settings name).
+    is who is to make the change (empty: whom the settings name). ``counted``: a person asked for a number of runs, so
+    each is by that proposer. ``goes_on``: another search follows this one.
     """
 
     assignment: str
@@ -135,6 +136,8 @@ class Work(Message, frozen=True, kw_only=True):
     check: Check | None = None
     recheck: bool = False
     proposer: str = ""
+    counted: bool = False
+    goes_on: bool = False
 
 
 class Approve(Message, frozen=True, kw_only=True):
