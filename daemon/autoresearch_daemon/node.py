@@ -26,9 +26,11 @@ from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verificat
 from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import Plan
+from autoresearch.run.folder import Ended, Fault, fault_of, new_run, read_outcome
+from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
-from autoresearch.run.sandbox.scratch import sweep
+from autoresearch.run.sandbox.scratch import remove_tree, sweep
 from autoresearch.settings import Settings
 from autoresearch.task.loading import load_task, shipped_task
 from autoresearch.task.model import Task
@@ -40,7 +42,7 @@ from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.mail.service import AttestationService
-from autoresearch_daemon.runs import Proposals, Runs, counts, run_in_hand
+from autoresearch_daemon.runs import Proposals, Runs, run_in_hand
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
@@ -358,6 +360,7 @@ class Node:
         now = self.service.status()
         return protocol.Work(
             assignment=assignment.name,
+            run=new_run(assignment.name),
             task=folder,
             plan=self.proposals.plan(assignment.name),
             recheck=self._faults.suspected,
@@ -394,16 +397,8 @@ class Node:
             case protocol.Progress():
                 self.take(Progressed(worker, message.fraction, message.step, message.loss))
                 self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
-            case protocol.Result():
-                fault = self._faults.ended(self._planned[worker].plan, message.outcome)
-                message = msgspec.structs.replace(message, outcome=fault)
-                self._block(await self.runs.finish(message))
-                failed = message.outcome.status != RunStatus.OK
-                self.take(Finished(worker, counted=counts(message), failed=failed))
-            case protocol.Verified():
-                self._block(self.verifying.finish(message))
-                failed = message.verdict == "error" and not message.cancelled
-                self.take(Finished(worker, counted=False, failed=failed))
+            case protocol.Ended():
+                await self._record_end(worker, message.assignment, Path(message.folder))
             case protocol.Dropped():
                 self.take(Dropped(worker))
             case protocol.Failed():
@@ -413,14 +408,41 @@ class Node:
                     self.proposals.end(message.assignment)
                     about = {"assignment": message.assignment, "worker": worker}
                     self.events.tell("run_failed", message.sentence, now_ms(), **about)
+                self._block(await self.runs.close_lost(message.assignment, message.sentence))
                 self.take(Failed(worker, message.sentence, message.cannot_run_here))
 
     # --- runs ---
 
+    async def _record_end(self, worker: str, assignment: str, folder: Path) -> None:
+        """What a worker or an executor was given has an outcome in its folder: record it."""
+        try:
+            ended = read_outcome(folder)
+        except AutoresearchError as error:
+            ended = Ended(run=folder.name, level=0, fault=fault_of(error))
+        assert ended is not None, "it is said to have an outcome"
+        if plan := self.runs.plan(assignment):
+            outcome = self._faults.ended(plan, outcome_of(ended))
+            self._block(await self.runs.finish(assignment, outcome))
+            self.take(
+                Finished(worker, counted=outcome.status != RunStatus.CANCELLED, failed=outcome.status != RunStatus.OK)
+            )
+            return
+        await asyncio.to_thread(remove_tree, folder)
+        if ended.verified is None:
+            fault = ended.fault or Fault(sentence="it came to nothing")
+            told = protocol.Failed(
+                assignment=assignment, sentence=fault.sentence, cannot_run_here=fault.cannot_run_here
+            )
+            await self._heard(worker, told)
+            return
+        self._block(self.verifying.finish(assignment, ended.verified, cancelled=ended.cancelled))
+        failed = ended.verified.verdict == "error" and not ended.cancelled
+        self.take(Finished(worker, counted=False, failed=failed))
+
     def _act_on_claim(self, effect: Announce | Approve | WithdrawClaim) -> None:
         match effect:
             case Announce(worker, assignment, key, settle_ms):
-                if self._write(worker, assignment, lambda proposal: self.runs.claim(worker, proposal)):
+                if self._write(worker, assignment, self.runs.claim):
                     settled = Settled(worker, key)
                     asyncio.get_running_loop().call_later(settle_ms / 1000, self.take, settled)
             case Approve(worker, assignment):

@@ -19,21 +19,17 @@ from autoresearch.ask.acts.notebook import Notebook, Published
 from autoresearch.ask.node import QueuedRun, RunInHand
 from autoresearch.errors import AutoresearchError
 from autoresearch.record.encoding import short_id
+from autoresearch.record.kinds import RunOutcome
 from autoresearch.record.record import Record
 from autoresearch.run.experiment import Plan, abandoned
+from autoresearch.run.folder import checkpoint_of, log_of, read_outcome, run_folder
+from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.scratch import remove_tree
-from autoresearch.words import RunStatus
 from autoresearch_daemon.events import Events, now_ms
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.local import InHand, LocalState, Proposal
 from autoresearch_daemon.service.inputs import Assignment
 from autoresearch_daemon.workers import protocol
-
-
-def run_folder(spool: Path, worker: str, assignment: str) -> Path:
-    """Where a worker keeps the files of what it has in hand."""
-    return spool / f"{worker}-{assignment}"
-
 
 logger = structlog.get_logger()
 
@@ -62,11 +58,11 @@ class Runs:
         self._waiting: dict[str, InHand] = {}
         self._turn = asyncio.Lock()
 
-    def claim(self, worker: str, proposal: protocol.Proposal) -> None:
+    def claim(self, proposal: protocol.Proposal) -> None:
         """Publish the claim and note the run as in hand. Raises AutoresearchError when nothing can be recorded now."""
         plan = proposal.plan
         claim = self._notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
-        folder = str(run_folder(self._spool, worker, proposal.assignment))
+        folder = str(run_folder(self._spool, proposal.run))
         run = InHand(assignment=proposal.assignment, started_ms=now_ms(), plan=plan, folder=folder)
         self._claims[run.assignment] = claim
         self._in_hand[run.assignment] = run
@@ -76,7 +72,7 @@ class Runs:
         """Tell that a run begins, as people see it; claim it first, unless it is. Raises what ``claim`` raises."""
         plan, assignment = proposal.plan, proposal.assignment
         if assignment not in self._in_hand:
-            self.claim(worker, proposal)
+            self.claim(proposal)
         seen = msgspec.to_builtins(shown)
         self._events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=assignment, **seen)
 
@@ -92,15 +88,14 @@ class Runs:
             return error
         return None
 
-    async def finish(self, result: protocol.Result) -> AutoresearchError | None:
+    def plan(self, assignment: str) -> Plan | None:
+        """The plan of a run in hand; None: no run of that assignment is."""
+        run = self._in_hand.get(assignment)
+        return None if run is None else run.plan
+
+    async def finish(self, assignment: str, outcome: RunOutcome) -> AutoresearchError | None:
         """Record how a run ended. An error means that the record waits, and why."""
-        run = msgspec.structs.replace(
-            self._in_hand.pop(result.assignment),
-            outcome=result.outcome,
-            folder=result.folder,
-            checkpoint=result.checkpoint,
-        )
-        return await self._record(run)
+        return await self._record(msgspec.structs.replace(self._in_hand.pop(assignment), outcome=outcome))
 
     async def close_lost(self, assignment: str, reason: str) -> AutoresearchError | None:
         """Record that nobody saw a run's end."""
@@ -163,26 +158,26 @@ class Runs:
     def _published(self, run: InHand, notebook: Notebook) -> Published:
         """In the thread of the log: a checkpoint is copied and hashed, and leaders are computed."""
         assert run.outcome is not None
-        log = Path(run.folder, "log")
-        checkpoint = Path(run.checkpoint) if run.checkpoint else None
+        folder = Path(run.folder)
         return notebook.publish_run(
             run.plan,
             run.outcome,
             now_ms(),
-            log=log.read_bytes() if run.folder and log.exists() else b"",
-            checkpoint=checkpoint if checkpoint and checkpoint.exists() else None,
+            log=log_of(folder),
+            checkpoint=checkpoint_of(folder),
             keep_all=self._keep_checkpoints,
         )
 
 
 def with_end(run: InHand, reason: str) -> InHand:
     """The run with an outcome: its own when it ended, or that it was abandoned."""
-    return run if run.outcome else msgspec.structs.replace(run, outcome=abandoned(reason))
-
-
-def counts(result: protocol.Result) -> bool:
-    """Whether a run counts as one of those asked for: not when somebody stopped it."""
-    return result.outcome.status != RunStatus.CANCELLED
+    if run.outcome:
+        return run
+    try:
+        ended = read_outcome(Path(run.folder))
+    except AutoresearchError as error:
+        ended, reason = None, str(error)
+    return msgspec.structs.replace(run, outcome=outcome_of(ended) if ended else abandoned(reason))
 
 
 def run_in_hand(plan: Plan, task: str = "", headline: str = "") -> RunInHand:
