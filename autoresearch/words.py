@@ -322,6 +322,7 @@ class Why(StrEnum):
     ASKED_FOR_TIME = "asked_for_time"
     ASKED_FOR_PROPOSALS = "asked_for_proposals"
     RUNNING = "running"
+    QUEUED = "queued"
     PROPOSING = "proposing"
     VERIFYING = "verifying"
     PREPARING_DATA = "preparing_data"
@@ -352,6 +353,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.ASKED_FOR_TIME: "working until the time asked for is over",
     Why.ASKED_FOR_PROPOSALS: "working until the runs that were proposed are done",
     Why.RUNNING: "training",
+    Why.QUEUED: "waiting in the queue of the cluster",
     Why.PROPOSING: "choosing the next change",
     Why.VERIFYING: "verifying a run of another participant",
     Why.PREPARING_DATA: "making the task's data, once",

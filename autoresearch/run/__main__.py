@@ -7,6 +7,8 @@ leash: at its end the run is stopped. SIGTERM stops it too. Exits with 0 when th
 from __future__ import annotations
 
 import os
+import platform
+import shutil
 import signal
 import sys
 import threading
@@ -16,7 +18,8 @@ import msgspec
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.paths import Paths
-from autoresearch.run.bench import Bench
+from autoresearch.run.bench import Bench, environment
+from autoresearch.run.executors import MACHINE, Machine
 from autoresearch.run.folder import EventFile, read_request
 from autoresearch.run.runner import Place, carry_out, device_given, make_ready
 from autoresearch.run.sandbox.probes import detect_level
@@ -26,8 +29,11 @@ from autoresearch.run.sandbox.scratch import sweep
 def main(words: list[str]) -> int:
     """Carry out one folder; returns the exit status."""
     if len(words) != 1:
-        sys.stderr.write("usage: python -m autoresearch.run FOLDER\n")
+        sys.stderr.write(f"usage: python -m autoresearch.run FOLDER, or {MACHINE} for what this machine is\n")
         return 2
+    if words == [MACHINE]:
+        sys.stdout.buffer.write(msgspec.json.encode(this_machine()) + b"\n")
+        return 0
     folder = Path(words[0]).absolute()
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
@@ -50,6 +56,19 @@ def main(words: list[str]) -> int:
         sys.stderr.write(f"{error}\n")
         return error.exit_status
     return 0
+
+
+def this_machine() -> Machine:
+    """What an executor's doctor asks of the machine that this runs on."""
+    level, _ = detect_level()
+    return Machine(
+        name=os.uname().nodename,
+        kernel=os.uname().release,
+        python=platform.python_version(),
+        torch=environment().get("torch", ""),
+        level=int(level),
+        has_bubblewrap=shutil.which("bwrap") is not None,
+    )
 
 
 def _hold(stopped: threading.Event) -> None:

@@ -81,11 +81,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended: the ``outcome`` of a plan, what a check came to (``verified``), or a ``fault``.
 
-    ``level`` is the sandbox level that was found on the machine. ``cancelled``: it was asked to stop.
+    ``level`` is the sandbox level that was found on the machine; None: no machine says anything. ``cancelled``: it was
+    asked to stop.
     """
 
     run: str
-    level: int
+    level: int | None = None
     outcome: RunOutcome | None = None
     verified: Verified | None = None
     fault: Fault | None = None
@@ -126,6 +127,14 @@ def read_request(folder: Path) -> Request:
     if request.run != folder.name or (request.plan is None) == (request.check is None):
         raise UsageError(f"{folder / REQUEST} is not the request of {folder.name}")
     return request
+
+
+def survives(folder: Path) -> bool:
+    """Whether the run of a folder may go on without the process that asked for it."""
+    try:
+        return read_request(folder).survives
+    except UsageError:
+        return False
 
 
 class EventFile:

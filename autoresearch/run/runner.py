@@ -42,6 +42,7 @@ from autoresearch.task.model import Task
 from autoresearch.words import RunStatus, Why
 
 _WORK = "work"
+_STOPPED = "it was stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,8 @@ def _experiment(
     cancelled: Callable[[], bool],
 ) -> Ended:
     outcome = measure(request.task, plan, bench, own=True, on_progress=on_progress, cancelled=cancelled)
+    if cancelled() and outcome.status is RunStatus.CRASHED:  # an engine ends all processes of a job, the program's too
+        outcome = msgspec.structs.replace(outcome, status=RunStatus.CANCELLED, reason=_STOPPED)
     if outcome.status is RunStatus.OK:
         remember_run(request.task, bench)
     (folder / LOG).write_bytes(outcome.log)
@@ -181,6 +184,8 @@ def _check(
         on_progress=lambda fraction, step: on_progress(msgspec.structs.replace(step, fraction=fraction)),
         cancelled=cancelled,
     )
+    if cancelled() and verified.verdict == "fail":
+        verified = msgspec.structs.replace(verified, verdict="error", reason=_STOPPED)
     stopped = verified.verdict == "error" and cancelled()
     return Ended(run=request.run, level=int(bench.level), verified=verified, cancelled=stopped)
 

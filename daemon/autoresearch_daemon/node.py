@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verificat
 from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import Plan
-from autoresearch.run.folder import Ended, Fault, fault_of, new_run, read_outcome
+from autoresearch.run.folder import Ended, Fault, fault_of, new_run, read_outcome, survives
 from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
@@ -37,12 +38,13 @@ from autoresearch.task.model import Task
 from autoresearch.trust.identity import standing
 from autoresearch.words import WHY_SENTENCES, NetworkState, RunStatus, Why, WorkState, network_reason
 from autoresearch_daemon.blobs import Keeper
+from autoresearch_daemon.elsewhere import Elsewhere, executor_of, order_of
 from autoresearch_daemon.events import Events, MachineFaults, ProgressEvents, now_ms
 from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.ingesting import LogThread
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local import InHand, LocalState
 from autoresearch_daemon.mail.service import AttestationService
-from autoresearch_daemon.runs import Proposals, Runs, run_in_hand
+from autoresearch_daemon.runs import Proposals, Runs, highest, is_proposal, run_in_hand
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
@@ -71,8 +73,10 @@ from autoresearch_daemon.service.inputs import (
     Proposed,
     RunAsked,
     RunDropped,
+    Sent,
     Settled,
     StopAsked,
+    TakenOver,
     Tick,
     VerificationsChanged,
     WorkerLeaves,
@@ -121,7 +125,15 @@ class Node:
         self.events = Events(self.local)
         self._progress = ProgressEvents(self.events)
         self.thread = LogThread(self.notebook.log)
-        self.service = Service(workers_wanted=settings.work.workers, asked=self.local.asked(), since_ms=self.started_ms)
+        asked, resting = self.local.asked(), order_of(settings.executor)
+        self.service = Service(
+            workers_wanted=settings.work.workers,
+            asked=asked if asked.working else replace(asked, order=resting),
+            resting=resting,
+            since_ms=self.started_ms,
+            counter=highest([run.assignment for run in self.local.in_hand()]),
+        )
+        self.elsewhere = Elsewhere(executor_of(settings.executor), take=self.take, ended=self._ended_elsewhere)
         self.pool = Pool(
             paths.worker_socket,
             devices,
@@ -194,7 +206,7 @@ class Node:
         logger.info("started", version=__version__, process=os.getpid(), workers=self.settings.work.workers)
         for folder in (None, self.paths.task_data):
             await asyncio.to_thread(sweep, folder)
-        self.runs.sweep()
+        await asyncio.to_thread(self.runs.sweep, self.elsewhere.forget)
         self.look_at_leaders()
         await self.pool.start()
         if self.exchange:
@@ -209,7 +221,7 @@ class Node:
             await self.exchange.first(ASK_PEERS_SECONDS)
         try:
             await self._renew()
-            self._block(await self.runs.close_left_over())
+            self._block(await self.runs.close_left_over(self._take_over))
         except AutoresearchError as error:
             self._block(error)
         self.level = self.verifying.level = level
@@ -218,7 +230,7 @@ class Node:
         self.take(Blocked(Why.TESTING_SANDBOX, None))
         for assignment in self.proposals.left_over():
             self.take(RunAsked(assignment))
-        keepers = (self._tick(), self._settle(), self.keeper.keep(), self.verifying.keep())
+        keepers = (self._tick(), self._settle(), self.keeper.keep(), self.verifying.keep(), self.elsewhere.keep())
         self._keepers = [asyncio.create_task(keeper) for keeper in keepers]
 
     async def wait(self) -> None:
@@ -339,6 +351,8 @@ class Node:
                 self._act_on_claim(effect)
             case Decline(worker, assignment):
                 self.pool.send(worker, protocol.Decline(assignment=assignment))
+            case Cancel(place, _) if place in self.elsewhere:
+                self.elsewhere.cancel(place)
             case Cancel(worker, assignment):
                 self.pool.send(worker, protocol.Cancel(assignment=assignment))
             case CloseAbandoned(assignment):
@@ -358,18 +372,21 @@ class Node:
         with suppress(AutoresearchError):  # the worker meets the same error and reports it
             self.load(folder)
         now = self.service.status()
+        level = self.elsewhere.level if now.asked.order.executor else None
         return protocol.Work(
             assignment=assignment.name,
             run=new_run(assignment.name),
             task=folder,
             plan=self.proposals.plan(assignment.name),
             recheck=self._faults.suspected,
-            level=int(self.level or 0),
+            level=int(self.level or 0) if level is None else level,
             author=self.notebook.author,
             check=self.verifying.give(assignment),
             proposer=now.asked.order.proposer,
             counted=now.asked.order.runs_left is not None,
             goes_on=now.goes_on,
+            executor=now.asked.order.executor,
+            executor_device=self.settings.executor.device,
         )
 
     def _folder(self, assignment: Assignment) -> str:
@@ -399,6 +416,9 @@ class Node:
                 self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
             case protocol.Ended():
                 await self._record_end(worker, message.assignment, Path(message.folder))
+            case protocol.Written():
+                self.elsewhere.carry(message.assignment, Path(message.folder))
+                self.take(Sent(worker))
             case protocol.Dropped():
                 self.take(Dropped(worker))
             case protocol.Failed():
@@ -418,7 +438,7 @@ class Node:
         try:
             ended = read_outcome(folder)
         except AutoresearchError as error:
-            ended = Ended(run=folder.name, level=0, fault=fault_of(error))
+            ended = Ended(run=folder.name, fault=fault_of(error))
         assert ended is not None, "it is said to have an outcome"
         if plan := self.runs.plan(assignment):
             outcome = self._faults.ended(plan, outcome_of(ended))
@@ -429,7 +449,7 @@ class Node:
             return
         await asyncio.to_thread(remove_tree, folder)
         if ended.verified is None:
-            fault = ended.fault or Fault(sentence="it came to nothing")
+            fault = ended.fault or Fault(sentence=ended.outcome.reason if ended.outcome else "")
             told = protocol.Failed(
                 assignment=assignment, sentence=fault.sentence, cannot_run_here=fault.cannot_run_here
             )
@@ -438,6 +458,20 @@ class Node:
         self._block(self.verifying.finish(assignment, ended.verified, cancelled=ended.cancelled))
         failed = ended.verified.verdict == "error" and not ended.cancelled
         self.take(Finished(worker, counted=False, failed=failed))
+
+    async def _ended_elsewhere(self, place: str, folder: Path) -> None:
+        await self._record_end(place, place, folder)
+
+    def _take_over(self, run: InHand) -> bool:
+        """Watch a run further that goes on elsewhere; whether there is such a run."""
+        folder = Path(run.folder)
+        if not survives(folder):
+            return False
+        key = (run.plan.task, run.plan.source_digest, run.plan.replicate)
+        shown = msgspec.structs.replace(self._shown(run.plan), started_ms=run.started_ms)
+        self.take(TakenOver(run.assignment, shown, key, given=is_proposal(run.assignment)))
+        self.elsewhere.carry(run.assignment, folder, is_started=True)
+        return True
 
     def _act_on_claim(self, effect: Announce | Approve | WithdrawClaim) -> None:
         match effect:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.record.record import Record
 from autoresearch.run.experiment import Plan, abandoned
-from autoresearch.run.folder import checkpoint_of, log_of, read_outcome, run_folder
+from autoresearch.run.folder import checkpoint_of, has_outcome, log_of, read_outcome, run_folder, survives
 from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.scratch import remove_tree
 from autoresearch_daemon.events import Events, now_ms
@@ -102,18 +102,28 @@ class Runs:
         run = self._in_hand.pop(assignment, None)
         return None if run is None else await self._record(with_end(run, reason))
 
-    def sweep(self) -> None:
-        """Remove what dead workers left that no record waits for. To be called before there is a worker."""
+    def sweep(self, forget: Callable[[Path], None]) -> None:
+        """Remove what dead workers left that no record waits for. To be called before there is a worker.
+
+        ``forget`` gets those folders whose runs may go on elsewhere. Blocks.
+        """
         waiting = {run.folder for run in self._local.in_hand()}
         for folder in self._spool.iterdir():
             if str(folder) not in waiting:
+                if survives(folder) and not has_outcome(folder):
+                    forget(folder)
                 remove_tree(folder)
 
-    async def close_left_over(self) -> AutoresearchError | None:
-        """Record what a dead daemon left: runs that ended as they ended, the others as abandoned."""
+    async def close_left_over(self, goes_on: Callable[[InHand], bool]) -> AutoresearchError | None:
+        """Record what a dead daemon left: runs that ended as they ended, the others as abandoned.
+
+        What ``goes_on`` elsewhere stays in hand.
+        """
         for run in self._local.in_hand():
             if self._notebook.has_run_since(run.plan, run.started_ms):
                 await self._ended(run)
+            elif not run.outcome and not has_outcome(Path(run.folder)) and goes_on(run):
+                self._in_hand[run.assignment] = run
             else:
                 await self._record(with_end(run, "the daemon ended while it was in hand"))
         return await self.record_waiting()
@@ -167,6 +177,19 @@ class Runs:
             checkpoint=checkpoint_of(folder),
             keep_all=self._keep_checkpoints,
         )
+
+
+PROPOSAL = "proposal-"
+
+
+def is_proposal(assignment: str) -> bool:
+    """Whether an assignment runs a program that somebody proposed."""
+    return assignment.startswith(PROPOSAL)
+
+
+def highest(assignments: Sequence[str]) -> int:
+    """The highest number among the names of assignments, so that no new one has the name of one in hand."""
+    return max((int(name.rpartition("-")[2]) for name in assignments), default=0)
 
 
 def with_end(run: InHand, reason: str) -> InHand:

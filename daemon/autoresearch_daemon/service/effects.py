@@ -12,7 +12,7 @@ from autoresearch_daemon.service.inputs import Assignment, Order
 
 @dataclass(slots=True)
 class Worker:
-    """What the node knows of one worker."""
+    """What the node knows of one worker, or of one run that an executor carries out ``elsewhere``."""
 
     device: str = ""
     ready: bool = False
@@ -24,6 +24,7 @@ class Worker:
     refused: int = 0
     yielded: bool = False
     leaving: bool = False
+    elsewhere: bool = False
     since_ms: int = 0
 
 
