@@ -121,3 +121,11 @@ def test_without_an_executor_nothing_changes() -> None:
     node = Node(Order())
     assert node.assigned() == ["search-1"]
     assert node.service.status().workers_wanted == 2
+
+
+def test_a_proposed_program_waits_for_room() -> None:
+    node = Node(Order(executor="slurm", at_most=1))
+    assert node.sends() == []
+    assert node.happens(RunAsked(Assignment("proposal-1", "", given=True))) == []
+    node.happens(Finished("search-1"))
+    assert node.assigned() == ["proposal-1"]
