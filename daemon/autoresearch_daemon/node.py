@@ -19,7 +19,7 @@ from autoresearch.ask.acts.notebook import Notebook, outcome
 from autoresearch.ask.node import NetworkStatus, QueuedRun, RunInHand
 from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
-from autoresearch.errors import AutoresearchError, LogBehind, NotFound
+from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
 from autoresearch.log.local import Choice, chosen
 from autoresearch.log.standing.verification import settle
 from autoresearch.paths import Paths, typed_path
@@ -27,7 +27,7 @@ from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verificat
 from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import Plan
-from autoresearch.run.folder import Ended, Fault, fault_of, new_run, read_outcome, survives
+from autoresearch.run.folder import Ended, Fault, fault_of, new_run, read_outcome, read_request
 from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
@@ -465,8 +465,13 @@ class Node:
     def _take_over(self, run: InHand) -> bool:
         """Watch a run further that goes on elsewhere; whether there is such a run."""
         folder = Path(run.folder)
-        if not survives(folder):
+        try:
+            request = read_request(folder)
+        except UsageError:
             return False
+        if not request.survives:
+            return False
+        self.tasks.setdefault(str(request.task.folder), request.task)
         key = (run.plan.task, run.plan.source_digest, run.plan.replicate)
         shown = msgspec.structs.replace(self._shown(run.plan), started_ms=run.started_ms)
         self.take(TakenOver(run.assignment, shown, key, given=is_proposal(run.assignment)))

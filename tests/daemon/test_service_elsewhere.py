@@ -61,8 +61,9 @@ def test_one_worker_fills_the_queue_and_no_more() -> None:
     assert node.sends() == ["search-3"]
     assert node.sends() == []
     now = node.service.status()
-    assert [(worker.name, worker.why) for worker in now.workers if worker.assignment] == [
-        (f"search-{number}", Why.QUEUED) for number in (1, 2, 3)
+    assert [(worker.name, worker.why) for worker in now.workers] == [
+        *((f"search-{number}", Why.QUEUED) for number in (1, 2, 3)),
+        ("w1", Why.QUEUE_FULL),
     ]
     assert now.is_running((b"t", b"\x01", 0))
 

@@ -436,7 +436,7 @@ class Service:
     def _dispatch(self, now_ms: int) -> list[Effect]:
         """Give idle workers something to do; ask for processes when there is work, let them go after."""
         for worker in self.workers.values():
-            worker.why = Why.NOT_ASKED if worker.why is Why.FAILING else worker.why
+            worker.why = Why.NOT_ASKED if worker.why in (Why.FAILING, Why.QUEUE_FULL) else worker.why
         if self.stopping or self.asked.paused:
             return self._want(0)
         order, here = self.asked.order, sum(1 for w in self._in_hand if not w.elsewhere)
@@ -453,6 +453,7 @@ class Service:
             if not worker.ready or worker.leaving or worker.assignment:
                 continue
             if order.executor and len(self._in_hand) >= self._at_once:
+                worker.why = Why.QUEUE_FULL
                 break
             if self.queue:
                 assignment = self.queue.popleft()
