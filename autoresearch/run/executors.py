@@ -71,7 +71,7 @@ class Executor(Protocol):
         """How a run ended; None where it has not. Raises Refused where what is there is no outcome of it."""
 
     def forget(self, folder: Path) -> None:
-        """End what the engine still has of a run that has an outcome."""
+        """End what the engine still has of a run that has an outcome, or that nobody waits for."""
 
 
 @dataclass(slots=True)

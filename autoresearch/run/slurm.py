@@ -26,10 +26,10 @@ from autoresearch.run.bench import limits_of
 from autoresearch.run.executors import MACHINE, Absences, Listed, Machine, Seen
 from autoresearch.run.folder import Ended, Request, read_outcome, read_request
 
-# Without a controller a command gives up after about ten seconds.
-COMMAND_SECONDS = 60.0
-# A small job that asks a machine what it is waits so long for one.
-WAIT_SECONDS = 45
+# Without a controller a command gives up after about ten seconds; the daemon's end must not wait longer.
+COMMAND_SECONDS = 12.0
+# A small job that asks a machine what it is waits so long for one, and has so long to answer.
+WAIT_SECONDS, ANSWER_SECONDS = 45, 60
 # The engine's limit lies above the runner's own: data, packages, baseline and questions take time besides the run.
 TIMES_LIMIT, SPARE_SECONDS = 8, 1800
 # What the runner needs besides the run; files of a sandbox live in memory too.
@@ -63,12 +63,13 @@ def run_command(words: Sequence[str], given: str = "") -> str:
     """
     if shutil.which(words[0]) is None:
         raise Refused(f"{words[0]} is not on this machine", hint="run the daemon on a login node of the cluster")
+    seconds = WAIT_SECONDS + ANSWER_SECONDS if words[0] == "srun" else COMMAND_SECONDS
     try:
         done = subprocess.run(
-            words, input=given, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False, errors="replace"
+            words, input=given, capture_output=True, text=True, timeout=seconds, check=False, errors="replace"
         )
     except subprocess.TimeoutExpired as error:
-        raise TimedOut(f"{words[0]} did not answer within {COMMAND_SECONDS:.0f} s") from error
+        raise TimedOut(f"{words[0]} did not answer within {seconds:.0f} s") from error
     if done.returncode == 0:
         return done.stdout
     sentence = " ".join(done.stderr.split())[:500] or f"{words[0]} ended with {done.returncode}"

@@ -82,7 +82,7 @@ class Elsewhere:
     def forget(self, folder: Path) -> None:
         """End what the engine has of a run that nobody here waits for. Blocks; an engine that is away is left alone."""
         try:
-            self.executor.cancel(folder)
+            self.executor.forget(folder)
         except AutoresearchError as error:
             logger.warning("a job may go on", run=folder.name, reason=str(error))
 
@@ -103,7 +103,8 @@ class Elsewhere:
     async def look(self) -> None:
         """Start what waits, stop what is to stop, bring home what has ended."""
         for place, carried in list(self._carried.items()):
-            await self._push(place, carried)
+            if not await self._push(place, carried):
+                break  # each command takes its time to find out that the engine is away
         folders = {carried.folder: place for place, carried in self._carried.items() if carried.is_started}
         if not folders:
             return
@@ -115,8 +116,8 @@ class Elsewhere:
         for folder, state in seen.items():
             await self._act(folders[folder], folder, state)
 
-    async def _push(self, place: str, carried: Carried) -> None:
-        """Start or stop one run. While the engine is away that waits; when it says no, that is the run's end."""
+    async def _push(self, place: str, carried: Carried) -> bool:
+        """Start or stop one run; whether the engine answers. When it says no, that is the run's end."""
         now = asyncio.get_running_loop().time()
         try:
             if carried.stop and not carried.is_started:
@@ -129,10 +130,12 @@ class Elsewhere:
                 carried.asked_s = now
         except TimedOut as error:
             self._take(Located(place, f"{self.executor.name}: {error}", Why.QUEUED))
+            return False
         except AutoresearchError as error:
             fault = Ended(run=carried.folder.name, fault=fault_of(error))
             await asyncio.to_thread(write_outcome, carried.folder, fault)
             await self._bring(place, carried.folder)
+        return True
 
     async def _act(self, place: str, folder: Path, seen: Seen) -> None:
         carried = self._carried[place]

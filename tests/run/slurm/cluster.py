@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "squeue", "scancel", "munged", "unshare", "ip")
+APART = ("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 CONFIGURATION = """
 ClusterName=lab
 SlurmctldHost=lab1(127.0.0.1)
@@ -49,14 +50,16 @@ def missing() -> str:
     if os.geteuid() != 0:
         return "the daemons of Slurm are started by root"
     absent = [name for name in PROGRAMS if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None]
-    return f"apt install slurm-wlm munge iproute2: there is no {', '.join(absent)}" if absent else ""
+    if absent:
+        return f"apt install slurm-wlm munge iproute2: there is no {', '.join(absent)}"
+    tried = subprocess.run([*APART, "true"], capture_output=True, check=False)
+    return "no namespaces can be made here" if tried.returncode else ""
 
 
 def run_in_cluster(folder: Path, module: str, *words: str, seconds: float) -> str:
     """What a module prints that is run with a cluster around it; the cluster's files are in ``folder``."""
-    command = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     done = subprocess.run(
-        [*command, sys.executable, "-m", __name__, str(folder), module, *words],
+        [*APART, sys.executable, "-m", __name__, str(folder), module, *words],
         capture_output=True,
         text=True,
         timeout=seconds,
