@@ -19,12 +19,14 @@ from typing import Any, BinaryIO
 import msgspec
 
 from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, UsageError
+from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.checking import Check, Verified
 from autoresearch.run.experiment import Plan
 from autoresearch.run.sandbox.capture import Progress, parse_line
 from autoresearch.task.model import Task
+from autoresearch.words import RunStatus
 
 REQUEST, EVENTS, LOG, OUTCOME = "request.msgpack", "events.jsonl", "log", "outcome.msgpack"
 CHECKPOINT = "checkpoint.safetensors"
@@ -34,7 +36,6 @@ MODEL, PARENT_MODEL = "model.safetensors", "parent.safetensors"
 MOST_REQUEST_BYTES = 64 << 20
 MOST_OUTCOME_BYTES = 1 << 20
 MOST_LOG_BYTES = 64 << 20
-MOST_METRICS = 64
 # The end of the events; a line of progress is much shorter.
 TAIL_BYTES = 4096
 
@@ -203,13 +204,14 @@ def read_outcome(folder: Path) -> Ended | None:
         raise Refused("its outcome is not a plain file, or is too large")
     try:
         ended = msgspec.msgpack.decode(content, type=Ended)
+        encode(msgspec.to_builtins(ended))  # a record can hold it: numbers are finite
+        if ended.outcome is not None:
+            RunStatus(ended.outcome.status)
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
         raise Refused(f"its outcome can't be read: {error}") from error
     parts = [part for part in (ended.outcome, ended.verified, ended.fault) if part is not None]
     if ended.run != folder.name or len(parts) != 1:
         raise Refused("its outcome is that of another run")
-    if any(len(part.metrics) > MOST_METRICS for part in parts if not isinstance(part, Fault)):
-        raise Refused("its outcome has more metrics than a run may have")
     return ended
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -129,7 +130,17 @@ def _many(folder: Path) -> bytes:
     return msgspec.msgpack.encode(ended(folder, fault=None, outcome=RunOutcome(status="ok", metrics=metrics)))
 
 
-@pytest.mark.parametrize("content", [_other, _nothing, _two, _many, lambda _: b"", lambda _: bytes(MOST_OUTCOME_BYTES)])
+def _infinite(folder: Path) -> bytes:
+    return msgspec.msgpack.encode(ended(folder, fault=None, outcome=RunOutcome(status="ok", value=math.inf)))
+
+
+def _word(folder: Path) -> bytes:
+    return msgspec.msgpack.encode(ended(folder, fault=None, outcome=RunOutcome(status="splendid")))
+
+
+@pytest.mark.parametrize(
+    "content", [_other, _nothing, _two, _many, _infinite, _word, lambda _: b"", lambda _: bytes(MOST_OUTCOME_BYTES)]
+)
 def test_what_is_no_outcome_of_this_run_is_refused(tmp_path: Path, content: Callable[[Path], bytes]) -> None:
     (tmp_path / OUTCOME).write_bytes(content(tmp_path))
     with pytest.raises(Refused):
