@@ -44,14 +44,8 @@ _OVER = frozenset(
         "DEADLINE", "REVOKED",
     }
 )  # fmt: skip
-# What its commands print when the controller is away, or busy.
-_AWAY = (
-    "Unable to contact slurm controller",
-    "Socket timed out",
-    "Connection refused",
-    "Zero Bytes were transmitted",
-    "Transport endpoint is not connected",
-)
+# What a command's errors speak of when the controller is away, or busy.
+_AWAY = ("contact", "connect", "socket", "timed out", "transmit", "transport")
 
 
 def run_command(words: Sequence[str], given: str = "") -> str:
@@ -74,7 +68,7 @@ def run_command(words: Sequence[str], given: str = "") -> str:
         return done.stdout
     sentence = " ".join(done.stderr.split())[:500] or f"{words[0]} ended with {done.returncode}"
     # Only what is submitted can be wrong; a list that can't be had says nothing.
-    if words[0] not in ("sbatch", "srun") or any(sign in done.stderr for sign in _AWAY):
+    if words[0] not in ("sbatch", "srun") or any(sign in sentence.lower() for sign in _AWAY):
         raise TimedOut(sentence)
     raise Refused(sentence, hint="autoresearch node config show: executor.options")
 

@@ -156,6 +156,7 @@ def test_what_is_queued_or_runs_takes_room() -> None:
     [
         ("sbatch", "sbatch: error: invalid partition specified: x", Refused),
         ("sbatch", "sbatch: error: Unable to contact slurm controller (connect failure)", TimedOut),
+        ("sbatch", "sbatch: error: Batch job submission failed: Unexpected missing socket error", TimedOut),
         ("squeue", "slurm_load_jobs error: anything", TimedOut),
     ],
 )
