@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import structlog
 
 from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
@@ -19,7 +20,8 @@ from autoresearch.run.folder import Ended, fault_of, write_outcome
 from autoresearch.run.slurm import Slurm
 from autoresearch.settings import ExecutorSection
 from autoresearch.words import RunStatus, Why
-from autoresearch_daemon.service.inputs import Input, Located, Order, Progressed
+from autoresearch_daemon.service.inputs import Located, Order
+from autoresearch_daemon.workers import protocol
 
 # How often the engine is asked about all runs.
 LOOK_SECONDS = 5.0
@@ -46,7 +48,7 @@ class Carried:
 class Elsewhere:
     """Between the node and an executor. A run's place has the name of its assignment.
 
-    ``take`` gives the state machine an event, ``ended(place, folder)`` is awaited when an outcome is in the folder.
+    ``take`` hears where a run is and how far, ``ended(place, folder)`` is awaited when an outcome is in the folder.
     ``level`` is the sandbox level that the last run found there; None until one has.
     """
 
@@ -54,7 +56,7 @@ class Elsewhere:
         self,
         executor: Executor,
         *,
-        take: Callable[[Input], None],
+        take: Callable[[Located | protocol.Progress], None],
         ended: Callable[[str, Path], Awaitable[None]],
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
@@ -140,7 +142,8 @@ class Elsewhere:
     async def _act(self, place: str, folder: Path, seen: Seen) -> None:
         carried = self._carried[place]
         if seen.progress is not None:
-            self._take(Progressed(place, seen.progress.fraction, seen.progress.step, seen.progress.loss))
+            fraction, step, loss, _ = msgspec.structs.astuple(seen.progress)
+            self._take(protocol.Progress(assignment=place, fraction=fraction, step=step, loss=loss))
         if seen.state == "ended":
             await self._bring(place, folder)
         elif seen.state == "lost":

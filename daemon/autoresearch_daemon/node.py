@@ -68,6 +68,7 @@ from autoresearch_daemon.service.inputs import (
     FinishAsked,
     Finished,
     Input,
+    Located,
     Outrun,
     Progressed,
     Proposed,
@@ -133,7 +134,9 @@ class Node:
             since_ms=self.started_ms,
             counter=highest([run.assignment for run in self.local.in_hand()]),
         )
-        self.elsewhere = Elsewhere(executor_of(settings.executor), take=self.take, ended=self._ended_elsewhere)
+        self.elsewhere = Elsewhere(
+            executor_of(settings.executor), take=self._heard_elsewhere, ended=self._ended_elsewhere
+        )
         self.pool = Pool(
             paths.worker_socket,
             devices,
@@ -412,8 +415,7 @@ class Node:
                 proposed = Proposed(worker, message.assignment, key, self._shown(plan), taken, has_peers)
                 self.take(proposed)
             case protocol.Progress():
-                self.take(Progressed(worker, message.fraction, message.step, message.loss))
-                self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
+                self._progressed(worker, message)
             case protocol.Ended():
                 await self._record_end(worker, message.assignment, Path(message.folder))
             case protocol.Written():
@@ -458,6 +460,17 @@ class Node:
         self._block(self.verifying.finish(assignment, ended.verified, cancelled=ended.cancelled))
         failed = ended.verified.verdict == "error" and not ended.cancelled
         self.take(Finished(worker, counted=False, failed=failed))
+
+    def _progressed(self, worker: str, message: protocol.Progress) -> None:
+        self.take(Progressed(worker, message.fraction, message.step, message.loss))
+        self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
+
+    def _heard_elsewhere(self, event: Located | protocol.Progress) -> None:
+        """A run elsewhere is queued, runs, or went on; its place has the name of its assignment."""
+        if isinstance(event, Located):
+            self.take(event)
+        else:
+            self._progressed(event.assignment, event)
 
     async def _ended_elsewhere(self, place: str, folder: Path) -> None:
         await self._record_end(place, place, folder)

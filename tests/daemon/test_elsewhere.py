@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from autoresearch_daemon import elsewhere
 from autoresearch_daemon.elsewhere import Elsewhere, executor_of, order_of
-from autoresearch_daemon.service.inputs import Input, Located, Order, Progressed
+from autoresearch_daemon.service.inputs import Located, Order
+from autoresearch_daemon.workers import protocol
 
 from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
 from autoresearch.record.kinds import RunOutcome
@@ -63,7 +64,7 @@ class Scene:
     """An engine, what the state machine hears, and what was brought home."""
 
     def __init__(self, folder: Path) -> None:
-        self.engine, self.heard, self.home = Memory(), list[Input](), list[tuple[str, str]]()
+        self.engine, self.heard, self.home = Memory(), list[object](), list[tuple[str, str]]()
         self.folder = folder / "search-1-ab"
         self.folder.mkdir()
         self.elsewhere = self.daemon()
@@ -115,7 +116,7 @@ def test_a_run_is_queued_runs_and_comes_home(scene: Scene) -> None:
     scene.play(scene.carry, runs, scene.ends)
     assert scene.heard == [
         Located("search-1", "memory job 1", Why.QUEUED),
-        Progressed("search-1", 0.5, 3, 1.5),
+        protocol.Progress(assignment="search-1", fraction=0.5, step=3, loss=1.5),
         Located("search-1", "memory job 1", Why.RUNNING),
     ]
     assert scene.home == [("search-1", "ok: ")]
