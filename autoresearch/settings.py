@@ -59,6 +59,17 @@ class Work(Section, frozen=True, kw_only=True):
     max_output_kib: Annotated[int, Meta(ge=1, description="KiB that one run may print")] = 16_384
 
 
+class ExecutorSection(Section, frozen=True, kw_only=True):
+    """Where runs are carried out besides this machine: on a cluster whose login node this is."""
+
+    name: Annotated[
+        str, Meta(pattern="^(here|slurm)$", description="who carries runs out: here, the workers; slurm, a cluster")
+    ] = "here"
+    at_most: Annotated[int, Meta(ge=1, le=10_000, description="jobs in the cluster's queue at a time")] = 8
+    device: Annotated[str, Meta(pattern="^(cpu|cuda)$", description="what a job gets: cpu, or cuda: one card")] = "cpu"
+    options: Annotated[str, Meta(description="further words for sbatch, such as --partition=short --account=lab")] = ""
+
+
 class LanguageModel(Section, frozen=True, kw_only=True):
     """A language model that proposes changes. Its key is in a variable or the system's keyring, never here."""
 
@@ -175,6 +186,7 @@ class Settings(Section, frozen=True, kw_only=True):
     llm: LanguageModel = LanguageModel()
     agent: AgentCommand = AgentCommand()
     storage: Storage = Storage()
+    executor: ExecutorSection = ExecutorSection()
     network: NetworkSection = NetworkSection()
     attestor: Attestor = Attestor()
     api: Api = Api()

@@ -348,6 +348,8 @@ class Why(StrEnum):
     ASKED_FOR_TIME = "asked_for_time"
     ASKED_FOR_PROPOSALS = "asked_for_proposals"
     RUNNING = "running"
+    QUEUED = "queued"
+    QUEUE_FULL = "queue_full"
     PROPOSING = "proposing"
     VERIFYING = "verifying"
     PREPARING_DATA = "preparing_data"
@@ -378,6 +380,8 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.ASKED_FOR_TIME: "working until the time asked for is over",
     Why.ASKED_FOR_PROPOSALS: "working until the runs that were proposed are done",
     Why.RUNNING: "training",
+    Why.QUEUED: "waiting in the queue of the cluster",
+    Why.QUEUE_FULL: "the cluster has as many jobs of this node as you allow (--at-most)",
     Why.PROPOSING: "choosing the next change",
     Why.VERIFYING: "verifying a run of another participant",
     Why.PREPARING_DATA: "making the task's data, once",

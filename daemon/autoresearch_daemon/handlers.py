@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -60,7 +61,7 @@ from autoresearch.ask.requests import (
     VerifyRequest,
     WorkRequest,
 )
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import NotFound, Refused, TimedOut, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import roster_of
@@ -74,10 +75,11 @@ from autoresearch.settings import Settings, load_settings
 from autoresearch.task.loading import folder_of_task
 from autoresearch.task.model import Task
 from autoresearch.trust.keys import KeyPair
+from autoresearch_daemon.elsewhere import order_of
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.minds.proposing import in_sentences, proposers_status
 from autoresearch_daemon.node import NO_NETWORK, Node
-from autoresearch_daemon.service.inputs import FinishAsked, Order, PauseAsked, ResumeAsked, WorkAsked
+from autoresearch_daemon.service.inputs import FinishAsked, PauseAsked, ResumeAsked, WorkAsked
 from autoresearch_daemon.status import followed_task, limits_of, status_answer, verifying_part
 
 R = TypeVar("R")
@@ -124,7 +126,7 @@ class ApiHandlers:
         """Its public half."""
         return self._node.notebook.author
 
-    def work(self, request: WorkRequest) -> StatusAnswer:
+    async def work(self, request: WorkRequest) -> StatusAnswer:
         """Work until told otherwise, or for so many runs, or until a time."""
         folder = request.task and str(folder_of_task(request.task))
         task = self._node.load(folder or self._node.settings.work.task)
@@ -144,7 +146,18 @@ class ApiHandlers:
             )
         settings = self._settings_now()
         check_proposer(request.proposer or settings.work.proposer, settings)
-        order = Order(folder, request.runs, request.until_ms, share, request.proposer)
+        place = order_of(settings.executor, request.executor, request.at_most)
+        if place.executor:
+            with suppress(TimedOut):  # while the engine is away runs wait for it
+                await asyncio.to_thread(self._node.elsewhere.executor.capacity)
+        order = replace(
+            place,
+            task=folder,
+            runs_left=request.runs,
+            until_ms=request.until_ms,
+            verify_share=share,
+            proposer=request.proposer,
+        )
         self._node.take(WorkAsked(order))
         return self.status()
 

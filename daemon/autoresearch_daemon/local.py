@@ -23,7 +23,6 @@ class InHand(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     outcome: RunOutcome | None = None
     folder: str = ""
-    checkpoint: str | None = None
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):

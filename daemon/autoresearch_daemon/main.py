@@ -99,7 +99,7 @@ async def run(
         async with serve(make_app(answering), socket=paths.socket, tcp=tcp) as answering.pages:
             await node.start()
             if options.work:
-                answering.work(WorkRequest(task=options.task, runs=options.runs))
+                await answering.work(WorkRequest(task=options.task, runs=options.runs))
             await node.wait()
     finally:
         await node.stop()

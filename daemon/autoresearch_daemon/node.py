@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from autoresearch.ask.acts.notebook import Notebook, outcome
 from autoresearch.ask.node import NetworkStatus, QueuedRun, RunInHand
 from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
-from autoresearch.errors import AutoresearchError, LogBehind, NotFound
+from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
 from autoresearch.log.local import Choice, chosen
 from autoresearch.log.standing.settle import settle
 from autoresearch.paths import Paths, typed_path
@@ -26,21 +27,24 @@ from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verificat
 from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import Plan
+from autoresearch.run.folder import Ended, Fault, fault_of, new_run, read_outcome, read_request
+from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
-from autoresearch.run.sandbox.scratch import sweep
+from autoresearch.run.sandbox.scratch import remove_tree, sweep
 from autoresearch.settings import Settings
 from autoresearch.task.loading import load_task, shipped_task
 from autoresearch.task.model import Task
 from autoresearch.trust.identity import standing
 from autoresearch.words import WHY_SENTENCES, NetworkState, RunStatus, Why, WorkState, network_reason
 from autoresearch_daemon.blobs import Keeper
+from autoresearch_daemon.elsewhere import Elsewhere, executor_of, order_of
 from autoresearch_daemon.events import Events, MachineFaults, ProgressEvents, now_ms
 from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.ingesting import LogThread
-from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.local import InHand, LocalState
 from autoresearch_daemon.mail.service import AttestationService
-from autoresearch_daemon.runs import Proposals, Runs, counts, run_in_hand
+from autoresearch_daemon.runs import Proposals, Runs, highest, is_proposal, run_in_hand
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
@@ -64,13 +68,16 @@ from autoresearch_daemon.service.inputs import (
     FinishAsked,
     Finished,
     Input,
+    Located,
     Outrun,
     Progressed,
     Proposed,
     RunAsked,
     RunDropped,
+    Sent,
     Settled,
     StopAsked,
+    TakenOver,
     Tick,
     VerificationsChanged,
     WorkerLeaves,
@@ -119,7 +126,17 @@ class Node:
         self.events = Events(self.local)
         self._progress = ProgressEvents(self.events)
         self.thread = LogThread(self.notebook.log)
-        self.service = Service(workers_wanted=settings.work.workers, asked=self.local.asked(), since_ms=self.started_ms)
+        asked, resting = self.local.asked(), order_of(settings.executor)
+        self.service = Service(
+            workers_wanted=settings.work.workers,
+            asked=asked if asked.working else replace(asked, order=resting),
+            resting=resting,
+            since_ms=self.started_ms,
+            counter=highest([run.assignment for run in self.local.in_hand()]),
+        )
+        self.elsewhere = Elsewhere(
+            executor_of(settings.executor), take=self._heard_elsewhere, ended=self._ended_elsewhere
+        )
         self.pool = Pool(
             paths.worker_socket,
             devices,
@@ -192,7 +209,7 @@ class Node:
         logger.info("started", version=__version__, process=os.getpid(), workers=self.settings.work.workers)
         for folder in (None, self.paths.task_data):
             await asyncio.to_thread(sweep, folder)
-        self.runs.sweep()
+        await asyncio.to_thread(self.runs.sweep, self.elsewhere.forget)
         self.look_at_leaders()
         await self.pool.start()
         if self.exchange:
@@ -207,7 +224,7 @@ class Node:
             await self.exchange.first(ASK_PEERS_SECONDS)
         try:
             await self._renew()
-            self._block(await self.runs.close_left_over())
+            self._block(await self.runs.close_left_over(self._take_over))
         except AutoresearchError as error:
             self._block(error)
         self.level = self.verifying.level = level
@@ -216,7 +233,7 @@ class Node:
         self.take(Blocked(Why.TESTING_SANDBOX, None))
         for assignment in self.proposals.left_over():
             self.take(RunAsked(assignment))
-        keepers = (self._tick(), self._settle(), self.keeper.keep(), self.verifying.keep())
+        keepers = (self._tick(), self._settle(), self.keeper.keep(), self.verifying.keep(), self.elsewhere.keep())
         self._keepers = [asyncio.create_task(keeper) for keeper in keepers]
 
     async def wait(self) -> None:
@@ -337,6 +354,8 @@ class Node:
                 self._act_on_claim(effect)
             case Decline(worker, assignment):
                 self.pool.send(worker, protocol.Decline(assignment=assignment))
+            case Cancel(place, _) if place in self.elsewhere:
+                self.elsewhere.cancel(place)
             case Cancel(worker, assignment):
                 self.pool.send(worker, protocol.Cancel(assignment=assignment))
             case CloseAbandoned(assignment):
@@ -355,15 +374,22 @@ class Node:
         folder = self._folder(assignment)
         with suppress(AutoresearchError):  # the worker meets the same error and reports it
             self.load(folder)
+        now = self.service.status()
+        level = self.elsewhere.level if now.asked.order.executor else None
         return protocol.Work(
             assignment=assignment.name,
+            run=new_run(assignment.name),
             task=folder,
             plan=self.proposals.plan(assignment.name),
             recheck=self._faults.suspected,
-            level=int(self.level or 0),
+            level=int(self.level or 0) if level is None else level,
             author=self.notebook.author,
             check=self.verifying.give(assignment),
-            proposer=self.service.status().asked.order.proposer,
+            proposer=now.asked.order.proposer,
+            counted=now.asked.order.runs_left is not None,
+            goes_on=now.goes_on,
+            executor=now.asked.order.executor,
+            executor_device=self.settings.executor.device,
         )
 
     def _folder(self, assignment: Assignment) -> str:
@@ -389,18 +415,12 @@ class Node:
                 proposed = Proposed(worker, message.assignment, key, self._shown(plan), taken, has_peers)
                 self.take(proposed)
             case protocol.Progress():
-                self.take(Progressed(worker, message.fraction, message.step, message.loss))
-                self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
-            case protocol.Result():
-                fault = self._faults.ended(self._planned[worker].plan, message.outcome)
-                message = msgspec.structs.replace(message, outcome=fault)
-                self._block(await self.runs.finish(message))
-                failed = message.outcome.status != RunStatus.OK
-                self.take(Finished(worker, counted=counts(message), failed=failed))
-            case protocol.Verified():
-                self._block(self.verifying.finish(message))
-                failed = message.verdict == "error" and not message.cancelled
-                self.take(Finished(worker, counted=False, failed=failed))
+                self._progressed(worker, message)
+            case protocol.Ended():
+                await self._record_end(worker, message.assignment, Path(message.folder))
+            case protocol.Written():
+                self.elsewhere.carry(message.assignment, Path(message.folder))
+                self.take(Sent(worker))
             case protocol.Dropped():
                 self.take(Dropped(worker))
             case protocol.Failed():
@@ -410,14 +430,71 @@ class Node:
                     self.proposals.end(message.assignment)
                     about = {"assignment": message.assignment, "worker": worker}
                     self.events.tell("run_failed", message.sentence, now_ms(), **about)
+                self._block(await self.runs.close_lost(message.assignment, message.sentence))
                 self.take(Failed(worker, message.sentence, message.cannot_run_here))
 
     # --- runs ---
 
+    async def _record_end(self, worker: str, assignment: str, folder: Path) -> None:
+        """What a worker or an executor was given has an outcome in its folder: record it."""
+        try:
+            ended = read_outcome(folder)
+        except AutoresearchError as error:
+            ended = Ended(run=folder.name, fault=fault_of(error))
+        assert ended is not None, "it is said to have an outcome"
+        if plan := self.runs.plan(assignment):
+            outcome = self._faults.ended(plan, outcome_of(ended))
+            self._block(await self.runs.finish(assignment, outcome))
+            self.take(
+                Finished(worker, counted=outcome.status != RunStatus.CANCELLED, failed=outcome.status != RunStatus.OK)
+            )
+            return
+        await asyncio.to_thread(remove_tree, folder)
+        if ended.verified is None:
+            fault = ended.fault or Fault(sentence=ended.outcome.reason if ended.outcome else "")
+            told = protocol.Failed(
+                assignment=assignment, sentence=fault.sentence, cannot_run_here=fault.cannot_run_here
+            )
+            await self._heard(worker, told)
+            return
+        self._block(self.verifying.finish(assignment, ended.verified, cancelled=ended.cancelled))
+        failed = ended.verified.verdict == "error" and not ended.cancelled
+        self.take(Finished(worker, counted=False, failed=failed))
+
+    def _progressed(self, worker: str, message: protocol.Progress) -> None:
+        self.take(Progressed(worker, message.fraction, message.step, message.loss))
+        self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
+
+    def _heard_elsewhere(self, event: Located | protocol.Progress) -> None:
+        """A run elsewhere is queued, runs, or went on; its place has the name of its assignment."""
+        if isinstance(event, Located):
+            self.take(event)
+        else:
+            self._progressed(event.assignment, event)
+
+    async def _ended_elsewhere(self, place: str, folder: Path) -> None:
+        await self._record_end(place, place, folder)
+
+    def _take_over(self, run: InHand) -> bool:
+        """Watch a run further that goes on elsewhere; whether there is such a run."""
+        folder = Path(run.folder)
+        try:
+            request = read_request(folder)
+        except UsageError:
+            return False
+        if not request.survives:
+            return False
+        self.tasks.setdefault(str(request.task.folder), request.task)
+        key = (run.plan.task, run.plan.source_digest, run.plan.replicate)
+        shown = msgspec.structs.replace(self._shown(run.plan), started_ms=run.started_ms)
+        self.take(TakenOver(run.assignment, shown, key, given=is_proposal(run.assignment)))
+        self.elsewhere.carry(run.assignment, folder, is_started=True)
+        return True
+
     def _act_on_claim(self, effect: Announce | Approve | WithdrawClaim) -> None:
         match effect:
             case Announce(worker, assignment, key, settle_ms):
-                if self._write(worker, assignment, lambda proposal: self.runs.claim(worker, proposal)):
+                if self._write(worker, assignment, self.runs.claim):
                     settled = Settled(worker, key)
                     asyncio.get_running_loop().call_later(settle_ms / 1000, self.take, settled)
             case Approve(worker, assignment):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -19,21 +19,17 @@ from autoresearch.ask.acts.notebook import Notebook, Published
 from autoresearch.ask.node import QueuedRun, RunInHand
 from autoresearch.errors import AutoresearchError
 from autoresearch.record.encoding import short_id
+from autoresearch.record.kinds import RunOutcome
 from autoresearch.record.record import Record
 from autoresearch.run.experiment import Plan, abandoned
+from autoresearch.run.folder import checkpoint_of, has_outcome, log_of, read_outcome, run_folder, survives
+from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.scratch import remove_tree
-from autoresearch.words import RunStatus
 from autoresearch_daemon.events import Events, now_ms
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.local import InHand, LocalState, Proposal
 from autoresearch_daemon.service.inputs import Assignment
 from autoresearch_daemon.workers import protocol
-
-
-def run_folder(spool: Path, worker: str, assignment: str) -> Path:
-    """Where a worker keeps the files of what it has in hand."""
-    return spool / f"{worker}-{assignment}"
-
 
 logger = structlog.get_logger()
 
@@ -62,11 +58,11 @@ class Runs:
         self._waiting: dict[str, InHand] = {}
         self._turn = asyncio.Lock()
 
-    def claim(self, worker: str, proposal: protocol.Proposal) -> None:
+    def claim(self, proposal: protocol.Proposal) -> None:
         """Publish the claim and note the run as in hand. Raises AutoresearchError when nothing can be recorded now."""
         plan = proposal.plan
         claim = self._notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
-        folder = str(run_folder(self._spool, worker, proposal.assignment))
+        folder = str(run_folder(self._spool, proposal.run))
         run = InHand(assignment=proposal.assignment, started_ms=now_ms(), plan=plan, folder=folder)
         self._claims[run.assignment] = claim
         self._in_hand[run.assignment] = run
@@ -76,7 +72,7 @@ class Runs:
         """Tell that a run begins, as people see it; claim it first, unless it is. Raises what ``claim`` raises."""
         plan, assignment = proposal.plan, proposal.assignment
         if assignment not in self._in_hand:
-            self.claim(worker, proposal)
+            self.claim(proposal)
         seen = msgspec.to_builtins(shown)
         self._events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=assignment, **seen)
 
@@ -92,33 +88,42 @@ class Runs:
             return error
         return None
 
-    async def finish(self, result: protocol.Result) -> AutoresearchError | None:
+    def plan(self, assignment: str) -> Plan | None:
+        """The plan of a run in hand; None: no run of that assignment is."""
+        run = self._in_hand.get(assignment)
+        return None if run is None else run.plan
+
+    async def finish(self, assignment: str, outcome: RunOutcome) -> AutoresearchError | None:
         """Record how a run ended. An error means that the record waits, and why."""
-        run = msgspec.structs.replace(
-            self._in_hand.pop(result.assignment),
-            outcome=result.outcome,
-            folder=result.folder,
-            checkpoint=result.checkpoint,
-        )
-        return await self._record(run)
+        return await self._record(msgspec.structs.replace(self._in_hand.pop(assignment), outcome=outcome))
 
     async def close_lost(self, assignment: str, reason: str) -> AutoresearchError | None:
         """Record that nobody saw a run's end."""
         run = self._in_hand.pop(assignment, None)
         return None if run is None else await self._record(with_end(run, reason))
 
-    def sweep(self) -> None:
-        """Remove what dead workers left that no record waits for. To be called before there is a worker."""
+    def sweep(self, forget: Callable[[Path], None]) -> None:
+        """Remove what dead workers left that no record waits for. To be called before there is a worker.
+
+        ``forget`` gets those folders whose runs may go on elsewhere. Blocks.
+        """
         waiting = {run.folder for run in self._local.in_hand()}
         for folder in self._spool.iterdir():
             if str(folder) not in waiting:
+                if survives(folder) and not has_outcome(folder):
+                    forget(folder)
                 remove_tree(folder)
 
-    async def close_left_over(self) -> AutoresearchError | None:
-        """Record what a dead daemon left: runs that ended as they ended, the others as abandoned."""
+    async def close_left_over(self, goes_on: Callable[[InHand], bool]) -> AutoresearchError | None:
+        """Record what a dead daemon left: runs that ended as they ended, the others as abandoned.
+
+        What ``goes_on`` elsewhere stays in hand.
+        """
         for run in self._local.in_hand():
             if self._notebook.has_run_since(run.plan, run.started_ms):
                 await self._ended(run)
+            elif not run.outcome and not has_outcome(Path(run.folder)) and goes_on(run):
+                self._in_hand[run.assignment] = run
             else:
                 await self._record(with_end(run, "the daemon ended while it was in hand"))
         return await self.record_waiting()
@@ -163,26 +168,39 @@ class Runs:
     def _published(self, run: InHand, notebook: Notebook) -> Published:
         """In the thread of the log: a checkpoint is copied and hashed, and leaders are computed."""
         assert run.outcome is not None
-        log = Path(run.folder, "log")
-        checkpoint = Path(run.checkpoint) if run.checkpoint else None
+        folder = Path(run.folder)
         return notebook.publish_run(
             run.plan,
             run.outcome,
             now_ms(),
-            log=log.read_bytes() if run.folder and log.exists() else b"",
-            checkpoint=checkpoint if checkpoint and checkpoint.exists() else None,
+            log=log_of(folder),
+            checkpoint=checkpoint_of(folder),
             keep_all=self._keep_checkpoints,
         )
 
 
+PROPOSAL = "proposal-"
+
+
+def is_proposal(assignment: str) -> bool:
+    """Whether an assignment runs a program that somebody proposed."""
+    return assignment.startswith(PROPOSAL)
+
+
+def highest(assignments: Sequence[str]) -> int:
+    """The highest number among the names of assignments, so that no new one has the name of one in hand."""
+    return max((int(name.rpartition("-")[2]) for name in assignments), default=0)
+
+
 def with_end(run: InHand, reason: str) -> InHand:
     """The run with an outcome: its own when it ended, or that it was abandoned."""
-    return run if run.outcome else msgspec.structs.replace(run, outcome=abandoned(reason))
-
-
-def counts(result: protocol.Result) -> bool:
-    """Whether a run counts as one of those asked for: not when somebody stopped it."""
-    return result.outcome.status != RunStatus.CANCELLED
+    if run.outcome:
+        return run
+    try:
+        ended = read_outcome(Path(run.folder))
+    except AutoresearchError as error:
+        ended, reason = None, str(error)
+    return msgspec.structs.replace(run, outcome=outcome_of(ended) if ended else abandoned(reason))
 
 
 def run_in_hand(plan: Plan, task: str = "", headline: str = "") -> RunInHand:

@@ -26,7 +26,9 @@ from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import BlobRef, Run
 from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
+from autoresearch.run.checking import Check
 from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.run.folder import new_run, read_outcome
 from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import Work
 from autoresearch.task.loading import load_task, shipped_task
@@ -94,7 +96,7 @@ class Machine:
     def carry_out(
         self,
         task: Path | None,
-        check: protocol.Check | None = None,
+        check: Check | None = None,
         *,
         given: bool = False,
         level: Level = Level.NONE,
@@ -102,6 +104,7 @@ class Machine:
         talk = Yes()
         work = protocol.Work(
             assignment="a",
+            run=new_run("a"),
             task=str(task or ""),
             plan=plan_as_it_stands(load_task(task), load_task(task).program.decode()) if given else None,
             level=int(level),
@@ -111,9 +114,9 @@ class Machine:
         carry_out(work, talk, Workplace("w", "cpu", 1, self.place.paths, Ceiling.of(Work())))
         return talk
 
-    def check(self, **fields: object) -> protocol.Check:
+    def check(self, **fields: object) -> Check:
         return msgspec.structs.replace(
-            protocol.Check(
+            Check(
                 run=self.run.id,
                 task=self.task.digest,
                 stage=EVALUATE,
@@ -210,8 +213,11 @@ def own_task(machine: Machine, train: str) -> Path:
 def test_ones_own_task_runs(machine: Machine, given: bool) -> None:
     folder = own_task(machine, machine.trap.replace("0.9", "0.8"))
     talk = machine.carry_out(folder, given=given)
-    assert isinstance(talk.said[-1], protocol.Result), talk.said[-1]
-    assert talk.said[-1].outcome.status == "ok"
+    assert isinstance(talk.said[-1], protocol.Ended), talk.said[-1]
+    ended = read_outcome(Path(talk.said[-1].folder))
+    assert ended is not None
+    assert ended.outcome is not None
+    assert ended.outcome.status == "ok"
     assert machine.seen.read_bytes() == b"secret"
 
 
@@ -219,7 +225,7 @@ def test_ones_own_task_stays_so_when_others_publish_and_run_it(machine: Machine)
     task = load_task(own_task(machine, machine.trap.replace("0.9", "0.8")))
     machine.place.notebook.publish_task(task, LATER_MS)
     machine.publish(task)
-    assert isinstance(machine.carry_out(task.folder, given=True).said[-1], protocol.Result)
+    assert isinstance(machine.carry_out(task.folder, given=True).said[-1], protocol.Ended)
 
 
 @pytest.mark.parametrize("level", [Level.NONE, Level.LANDLOCK], ids=["without a sandbox", "with one"])

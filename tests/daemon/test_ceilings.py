@@ -12,6 +12,8 @@ from autoresearch_daemon.workers.assignment import Workplace, carry_out
 from autoresearch.errors import Refused
 from autoresearch.paths import Paths
 from autoresearch.run.bench import Ceiling, limits_of
+from autoresearch.run.checking import Check
+from autoresearch.run.folder import new_run
 from autoresearch.settings import environment_variable, load_settings, write_setting
 from autoresearch.task.folders import write_task
 from autoresearch.task.loading import load_task, shipped_task
@@ -58,10 +60,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
     return Workplace.from_environment(paths, "w1", "cpu")
 
 
-def check_of(task: Path) -> protocol.Check:
+def check_of(task: Path) -> Check:
     """A stranger's run of the task, to be run once more."""
     loaded = load_task(task)
-    return protocol.Check(
+    return Check(
         run=bytes(32),
         task=loaded.digest,
         stage="evaluate",
@@ -87,7 +89,9 @@ def test_a_worker_begins_nothing_of_a_task_above_a_ceiling(
     check = check_of(task) if stranger else None
 
     carry_out(
-        protocol.Work(assignment="a", task=str(task), plan=None, level=2, author=bytes(32), check=check),
+        protocol.Work(
+            assignment="a", run=new_run("a"), task=str(task), plan=None, level=2, author=bytes(32), check=check
+        ),
         talk,
         place,
     )

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_daemon.workers import protocol
-from autoresearch_daemon.workers.checking import carry_out_check
 
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import seeds, text_seeds
 from autoresearch.judging.statistics import Findings, passes
 from autoresearch.run.bench import Bench
+from autoresearch.run.checking import Check, Verified, carry_out_check
 from autoresearch.run.evaluating import Model
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.texts import drawn_world
@@ -57,9 +56,9 @@ def check(
     *,
     digest: bytes = b"",
     replay: bool = False,
-) -> protocol.Verified:
+) -> Verified:
     task = task or small_task()
-    wanted = protocol.Check(
+    wanted = Check(
         run=bytes(32),
         task=task.digest,
         stage="evaluate",
@@ -76,11 +75,17 @@ def check(
     )
     model = None if replay else Model(source, checkpoint)
     return carry_out_check(
-        "a", wanted, task, bench, model=model, parent=None, on_progress=lambda *_: None, cancelled=lambda: False
+        wanted,
+        task,
+        bench,
+        model=model,
+        parent=None,
+        on_progress=lambda *_: None,
+        cancelled=lambda: False,
     )
 
 
-def findings(found: protocol.Verified) -> Findings:
+def findings(found: Verified) -> Findings:
     assert found.value is not None
     asked = found.metrics
     return Findings(
@@ -141,7 +146,7 @@ def test_a_pair_is_run_with_seeds_of_the_proof_in_a_world_of_its_own(bench: Benc
     short = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / 200))
     child, here = TRAIN.replace("MLP_RATIO = 4.0", "MLP_RATIO = 2.0"), replace(bench, scratch=tmp_path)
     output = ecvrf.output(PROOF)
-    wanted = protocol.Check(
+    wanted = Check(
         run=bytes(32),
         task=short.digest,
         stage="replicate",
@@ -158,7 +163,13 @@ def test_a_pair_is_run_with_seeds_of_the_proof_in_a_world_of_its_own(bench: Benc
     )
 
     found = carry_out_check(
-        "a", wanted, short, here, model=None, parent=None, on_progress=lambda *_: None, cancelled=lambda: False
+        wanted,
+        short,
+        here,
+        model=None,
+        parent=None,
+        on_progress=lambda *_: None,
+        cancelled=lambda: False,
     )
 
     plan = msgspec.structs.replace(plan_as_it_stands(short, child), seed=seeds(output, 1)[0])

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_daemon.workers import protocol
-from autoresearch_daemon.workers.checking import carry_out_check
 
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import seeds
 from autoresearch.run.bench import Bench
+from autoresearch.run.checking import Check, Verified, carry_out_check
 from autoresearch.run.evaluating import Model
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.task.loading import load_task
@@ -35,15 +34,21 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(best_level(), 1, "cpu", tmp_path / "data", tmp_path / "scratch")
 
 
-def checked(task: Task, bench: Bench, source: str, artifact: Path | None, **more: object) -> protocol.Verified:
+def checked(task: Task, bench: Bench, source: str, artifact: Path | None, **more: object) -> Verified:
     """What a check of a run of this program reports."""
     known = {"run": bytes(32), "task": task.digest, "stage": "evaluate", "round": 0, "proof": PROOF, "seeds": [99]}
     known |= {"source": source, "source_digest": source_digest(source), "parent_source": None, "replicate": 0}
     known |= {"checkpoint": None, "parent_checkpoint": None, "claim": 1.0}
-    wanted = protocol.Check(**{**known, **more})  # type: ignore[arg-type]
+    wanted = Check(**{**known, **more})  # type: ignore[arg-type]
     model = None if artifact is None else Model(source, artifact)
     return carry_out_check(
-        "a", wanted, task, bench, model=model, parent=None, on_progress=lambda *_: None, cancelled=lambda: False
+        wanted,
+        task,
+        bench,
+        model=model,
+        parent=None,
+        on_progress=lambda *_: None,
+        cancelled=lambda: False,
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from autoresearch_daemon.minds.ahead import QUICK_SECONDS
 
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.record.kinds import Run
@@ -18,7 +19,7 @@ from autoresearch.task.folders import pin_baseline
 from tests.cli.programs import cpp_task
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.scripted_model import Said, in_turn, openai, serving
-from tests.daemon.toy import write_toy_task
+from tests.daemon.toy import SECOND_TRAIN, write_toy_task
 
 pytestmark = pytest.mark.slow
 RANGE = "  # float [0.0, 1.0]"
@@ -93,6 +94,29 @@ def test_a_model_does_the_research(start: Callable[..., Daemon], tmp_path: Path)
     assert str(tmp_path) not in prompts
     for run in runs:
         assert KEY not in repr(run)
+
+
+def test_a_slow_model_keeps_no_worker_waiting(start: Callable[..., Daemon], tmp_path: Path) -> None:
+    def slow(body: dict[str, Any]) -> Said:
+        time.sleep(QUICK_SECONDS + 1)
+        found = re.findall(r"^X = ([0-9.e-]+) ", body["messages"][0]["content"], flags=re.MULTILINE)[-1]
+        return proposal("X", found, f"0.{len(model.asked)}123")
+
+    folder = write_toy_task(tmp_path / "second", SECOND_TRAIN)
+    pin_baseline(folder)
+    with serving(slow) as model:
+        daemon = start(**with_model(model.url, AUTORESEARCH_WORK_TASK=str(folder)))
+        assert daemon.post("/v1/work", proposer="llm").status_code == 200
+        wait_for(lambda: sum(run.proposer.name == "llm/scripted" for run in daemon.runs()) >= 3)
+        assert daemon.post("/v1/pause").status_code == 200
+        names = [run.proposer.name for run in daemon.runs()]
+        wait_for(lambda: not any(worker.run for worker in daemon.status().workers))
+        asked = len(model.asked)
+        time.sleep(1)
+        assert len(model.asked) == asked  # a paused node thinks of nothing
+    first, second, third = [number for number, name in enumerate(names) if name == "llm/scripted"][:3]
+    assert first == 1  # nobody knew yet that it is slow
+    assert third - second > 1  # the search went on meanwhile
 
 
 def insightful(body: dict[str, Any]) -> Said:

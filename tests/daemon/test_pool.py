@@ -12,6 +12,7 @@ from autoresearch_daemon.workers.pool import Pool
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.run.folder import read_outcome
 from autoresearch.task.loading import load_task
 from autoresearch.words import RunStatus
 from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
@@ -25,16 +26,23 @@ def test_what_is_cancelled_right_after_it_was_approved_is_a_run_that_was_cancell
 ) -> None:
     answers = protocol.Approve(assignment="a"), protocol.Cancel(assignment="a")
     heard = asyncio.run(scene(tmp_path, monkeypatch, *answers, train=SLOW_TRAIN))
-    assert isinstance(heard[-1], protocol.Result)
-    assert heard[-1].outcome.status == RunStatus.CANCELLED
+    assert outcome(heard) == RunStatus.CANCELLED
 
 
 def test_a_worker_that_is_told_to_go_still_hears_the_answer_to_its_proposal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard = asyncio.run(scene(tmp_path, monkeypatch, protocol.Approve(assignment="a")))
-    assert isinstance(heard[-1], protocol.Result)
-    assert heard[-1].outcome.status == RunStatus.OK
+    assert outcome(heard) == RunStatus.OK
+
+
+def outcome(heard: list[protocol.FromWorker]) -> str:
+    """The status in the folder that the worker names last."""
+    assert isinstance(heard[-1], protocol.Ended)
+    ended = read_outcome(Path(heard[-1].folder))
+    assert ended is not None
+    assert ended.outcome is not None
+    return ended.outcome.status
 
 
 async def scene(
@@ -57,7 +65,7 @@ async def scene(
     async def on_message(worker: str, message: protocol.FromWorker) -> None:
         heard.append(message)
         if isinstance(message, protocol.Ready):
-            work = protocol.Work(assignment="a", task=str(task), plan=plan, level=int(level), author=author)
+            work = protocol.Work(assignment="a", run="a-1", task=str(task), plan=plan, level=int(level), author=author)
             pool.send(worker, work)
         elif isinstance(message, protocol.Proposal):
             pool.want(0)

@@ -12,8 +12,6 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_daemon.events import now_ms
-from autoresearch_daemon.workers import protocol
-from autoresearch_daemon.workers.checking import carry_out_check
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.people.participants import EvidenceAnswer
@@ -26,6 +24,7 @@ from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import BlobRef, Identity, Run, Verification
 from autoresearch.record.record import Network, Record
 from autoresearch.run.bench import Bench
+from autoresearch.run.checking import Check, carry_out_check
 from autoresearch.run.evaluating import Model
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.task.loading import load_task
@@ -228,16 +227,21 @@ def evaluated(trained: Trained, who: KeyPair, run: Record, scratch: Path) -> Ver
     body, source = run.body, trained.task.baseline.decode()
     assert isinstance(body, Run)
     job = repeated_job(run.id, EVALUATE, 0, proof_of(who, run))
-    check = protocol.Check(
+    check = Check(
         run=run.id, task=body.task, stage=EVALUATE, round=0, proof=job.proof, seeds=list(job.seeds), source=source,
         source_digest=body.source_digest, parent_source=None, checkpoint=bytes(32), parent_checkpoint=None,
         replicate=0, claim=body.value,
     )  # fmt: skip
     scratch.mkdir()
     found = carry_out_check(
-        "theirs", check, trained.task, replace(trained.bench, scratch=scratch), model=Model(source, trained.checkpoint),
-        parent=None, on_progress=lambda *_: None, cancelled=lambda: False,
-    )  # fmt: skip
+        check,
+        trained.task,
+        replace(trained.bench, scratch=scratch),
+        model=Model(source, trained.checkpoint),
+        parent=None,
+        on_progress=lambda *_: None,
+        cancelled=lambda: False,
+    )
     return Verification(
         run=run.id, stage=EVALUATE, verdict="fail", value=found.value, metrics=found.metrics, values=found.values,
         seeds=list(job.seeds), proof=job.proof, device=found.device,

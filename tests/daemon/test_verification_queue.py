@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_daemon.verification.queue import AGAIN_MS, VerificationQueue
-from autoresearch_daemon.workers import protocol
 
 from autoresearch.errors import CannotRunHere, NotFound, Refused
 from autoresearch.judging import ecvrf
@@ -19,6 +18,7 @@ from autoresearch.log.standing.verification import counted_reports
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import BlobRef, Verification
 from autoresearch.record.record import Record
+from autoresearch.run.checking import Check
 from tests.daemon.test_reveals import AUTHOR, LATER_MS, OTHERS, Place
 from tests.record.making import DEFINITION, commitment, key, run_body, task_body
 
@@ -168,7 +168,7 @@ def test_a_verification_is_made_once_more_beside_the_parent_only_if_its_verifier
 
     jobs = VerificationQueue(place.notebook, place.thread, fetch)
 
-    def again(body: Verification, seq: int) -> protocol.Check:
+    def again(body: Verification, seq: int) -> Check:
         record = place.comes(OTHERS[0], body, "verification", seq=seq)
         check = jobs.check(asyncio.run(jobs.again(record))[0])
         assert check is not None

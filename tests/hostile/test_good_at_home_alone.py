@@ -10,8 +10,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_daemon.workers import protocol
-from autoresearch_daemon.workers.checking import carry_out_check
 
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
@@ -19,6 +17,7 @@ from autoresearch.judging.states import REPLICATE
 from autoresearch.log.standing.verification import judgement
 from autoresearch.record.kinds import Verification
 from autoresearch.run.bench import Bench, job_limits, task_data
+from autoresearch.run.checking import Check, carry_out_check
 from autoresearch.run.experiment import measure, plan_as_it_stands, trained
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.texts import World, drawn_world
@@ -148,7 +147,7 @@ def test_a_parent_that_is_bad_in_drawn_worlds_confirms_no_child(bench: Bench, tm
     village.evaluate(run, 1.0, BEN, CEM, EVE)
     for who in (BEN, CEM):
         proof = ecvrf.prove(bytes(who.key), question(run.id, REPLICATE, 0))
-        wanted = protocol.Check(
+        wanted = Check(
             run=run.id,
             task=task.digest,
             stage=REPLICATE,
@@ -164,7 +163,13 @@ def test_a_parent_that_is_bad_in_drawn_worlds_confirms_no_child(bench: Bench, tm
             claim=1.0,
         )
         found = carry_out_check(
-            "a", wanted, task, bench, model=None, parent=None, on_progress=lambda *_: None, cancelled=lambda: False
+            wanted,
+            task,
+            bench,
+            model=None,
+            parent=None,
+            on_progress=lambda *_: None,
+            cancelled=lambda: False,
         )
         assert found.verdict == "pass", found.reason
         assert len(found.values) == len(found.parent_values) == len(found.baseline_values) == 2

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from autoresearch_daemon.workers import protocol
-from autoresearch_daemon.workers.checking import carry_out_check
 
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import seeds
 from autoresearch.run.bench import Bench, known_cost
+from autoresearch.run.checking import Check, Verified, carry_out_check
 from autoresearch.run.evaluating import Model, examine
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.sandbox.job import Outcome
@@ -78,13 +77,12 @@ def run(task: Task, source: str, bench: Bench, **how: bool) -> Outcome:
     return measure(task, plan_as_it_stands(task, source), bench, **how)
 
 
-def check(task: Task, source: str, bench: Bench, stage: str, model: Path | None, **more: object) -> protocol.Verified:
+def check(task: Task, source: str, bench: Bench, stage: str, model: Path | None, **more: object) -> Verified:
     known = {"run": bytes(32), "task": task.digest, "stage": stage, "round": 0, "proof": PROOF, "replicate": 0}
     known |= {"seeds": seeds(ecvrf.output(PROOF), 1), "source": source, "source_digest": source_digest(source)}
     known |= {"parent_source": None, "checkpoint": None, "parent_checkpoint": None, "claim": 1.0}
-    wanted = protocol.Check(**{**known, **more})  # type: ignore[arg-type]
+    wanted = Check(**{**known, **more})  # type: ignore[arg-type]
     return carry_out_check(
-        "a",
         wanted,
         task,
         bench,

@@ -34,7 +34,6 @@ from autoresearch_daemon.service.inputs import (
 from autoresearch_daemon.service.machine import Service
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.verification.reveals import Reveals
-from autoresearch_daemon.workers import protocol
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.node import RunInHand
@@ -42,6 +41,7 @@ from autoresearch.errors import NotFound
 from autoresearch.judging.states import REPLICATE
 from autoresearch.paths import Paths
 from autoresearch.record.kinds import Claim, Commitment, RunOutcome, Verification
+from autoresearch.run.checking import Verified
 from autoresearch.run.experiment import abandoned, plan_as_it_stands
 from autoresearch.trust.keys import write_key
 from autoresearch.trust.manifest import Manifest
@@ -206,15 +206,15 @@ class Participant:
         self.reveals.work(self.now_ms)
 
     def _verified(self, worker, assignment, check):
-        body = self.jobs.measured(assignment.job, self._measured(assignment.name, check))
+        body = self.jobs.measured(assignment.job, self._measured(check))
         self.reveals.add(assignment.name, body)
         self.reveals.work(self.now_ms)
         return Finished(worker, counted=False)
 
-    def _measured(self, assignment, check):
+    def _measured(self, check):
         worse = GAIN if self.slanders else 0
         value = self.world.value(check.source_digest) + worse
-        found = protocol.Verified(assignment=assignment, verdict="pass", device="cpu", duration_ms=CHECK_MS)
+        found = Verified(verdict="pass", device="cpu", duration_ms=CHECK_MS)
         if check.stage != REPLICATE:
             return msgspec.structs.replace(found, value=value)
         parent = self.log.records.get(self.log.records.get(check.run).body.parent).body

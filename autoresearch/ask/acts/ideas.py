@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.lookup import task_of
@@ -22,19 +22,18 @@ from autoresearch.paths import Paths
 from autoresearch.propose.mind.recall import known_genome, text_of
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
-from autoresearch.run.bench import Bench, Ceiling, task_data
-from autoresearch.run.experiment import Plan, measure, plan_as_it_stands
-from autoresearch.run.packages import may_install, task_python
-from autoresearch.run.preflight import preflight, remember_run
+from autoresearch.run.bench import Ceiling
+from autoresearch.run.experiment import Plan, plan_as_it_stands
+from autoresearch.run.folder import Conditions, Request, checkpoint_of, log_of, new_run, run_folder, write_request
+from autoresearch.run.packages import may_install
+from autoresearch.run.runner import Place, carry_out, make_ready, outcome_of
 from autoresearch.run.sandbox.capture import Progress
-from autoresearch.run.sandbox.execute import permit
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder, sweep
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
-from autoresearch.words import RunStatus
 
 # An edited program is compared with so many of the best and of one's own newest, and with the baseline.
 COMPARED_BEST = 20
@@ -177,7 +176,6 @@ def run_once(
         foreign = level >= Level.LANDLOCK or not is_own_program(
             notebook.log, task, plan.source, plan.parent, own, shipped=shipped_task()
         )
-        permit(level, foreign=foreign)
         paths.spool.mkdir(parents=True, exist_ok=True)
         for place in (None, paths.spool, paths.task_data):
             sweep(place)
@@ -186,19 +184,22 @@ def run_once(
             if progress:
                 progress(step.fraction, "" if step.loss is None else f"loss {step.loss:.3f}")
 
-        def allowed() -> bool:
-            return may_install(task, paths.allowed_packages, allow_packages, notebook.log, notebook.author, now_ms())
-
-        python = task_python(task, paths.environments, may_install=allowed)
+        conditions = Conditions(
+            ceiling=ceiling,
+            threads=threads,
+            device=device,
+            foreign=foreign,
+            may_install=bool(task.packages)
+            and may_install(task, paths.allowed_packages, allow_packages, notebook.log, notebook.author, now_ms()),
+        )
         with scratch_folder(paths.spool) as scratch:
-            bench = Bench(
-                Level(level), threads, device, paths.task_data, scratch.folder, ceiling, foreign=foreign, python=python
-            )
-            task_data(task, bench)
-            preflight(task, bench)
-            outcome = measure(task, plan, bench, own=True, on_progress=tell)
-            if outcome.status is RunStatus.OK:
-                remember_run(task, bench)
+            bench = make_ready(task, conditions, Place(level, paths.task_data, paths.environments), scratch.folder)
+            folder = run_folder(scratch.folder, new_run("run"))
+            request = Request(run=folder.name, task=task, conditions=conditions, plan=plan)
+            write_request(folder, request)
+            ended = carry_out(folder, request, level, lambda work, _: replace(bench, scratch=work), on_progress=tell)
             notebook.publish_task(task, now_ms())
-            published = notebook.publish_run(plan, outcome, now_ms(), log=outcome.log, checkpoint=outcome.checkpoint)
+            published = notebook.publish_run(
+                plan, outcome_of(ended), now_ms(), log=log_of(folder), checkpoint=checkpoint_of(folder)
+            )
     return format_id(published.record.id)

@@ -154,7 +154,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
         claims=tuple(
             row.title or "a change without a title"
             for row in log.claims.open(task.digest, now_ms=now_ms)
-            if row.author != me and is_heard(row.author, row.time, context, me)
+            if is_heard(row.author, row.time, context, me)
         )[:CLAIMS],
         names=names_of(task),
     )

@@ -126,7 +126,7 @@ def _sections(known: Known, task: Task) -> list[_Section]:
         ),
         _Section(
             "Being tried now",
-            "By other nodes. Choose something else.",
+            "By this node and others. Choose something else.",
             [plain_line(one, _TITLE) for one in known.claims],
         ),
         _Section(

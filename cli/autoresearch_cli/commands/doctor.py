@@ -73,6 +73,23 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
     _report(answer, json=json)
 
 
+@app.command(
+    epilog=examples(
+        ("autoresearch node doctor executor", "what the cluster lacks: Python, torch, a sandbox"),
+        ("autoresearch node doctor executor --json | jq .healthy", "the same for a program"),
+        ("autoresearch node doctor executor && autoresearch work --executor slurm", "then have runs carried out there"),
+        see="work, node doctor, node config",
+    )
+)
+def executor(*, json: Json = False) -> None:
+    """Whether the Slurm cluster carries out runs, and what it lacks. Exits with 1 when something failed."""
+    from autoresearch_cli.acts.executor_checks import executor_checks
+
+    checks = list(executor_checks())
+    answer = DoctorAnswer(healthy=all(check.result != FAILED for check in checks), checks=checks, probes=[])
+    _report(answer, json=json)
+
+
 def _check_all(*, accept_fork: bool, json: bool) -> None:
     if accept_fork:
         with Notebook(here.paths()) as notebook:

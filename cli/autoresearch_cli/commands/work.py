@@ -83,8 +83,8 @@ def stopped() -> StatusAnswer:
     "work",
     epilog=examples(
         ("autoresearch work --for 2h", "run experiments on the configured task for two hours"),
-        ("autoresearch work grammar --only verify", "verify others' runs of a published task"),
         ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
+        ("autoresearch work --executor slurm --at-most 64", "on a Slurm cluster, 64 jobs at a time"),
         see="up, node pause, node finish, status, run",
     ),
 )
@@ -112,6 +112,14 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         Literal["search", "llm", "command", "mix"] | None,
         typer.Option("--proposer", help="Who invents the changes (setting: search). mix: shared by what each brought."),
     ] = None,
+    executor: Annotated[
+        Literal["here", "slurm"] | None,
+        typer.Option("--executor", help="Who carries the runs out: this machine, or a Slurm cluster (setting: here)."),
+    ] = None,
+    at_most: Annotated[
+        int | None,
+        typer.Option("--at-most", min=1, max=10_000, metavar="N", help="Jobs in the cluster's queue at a time."),
+    ] = None,
     allow_packages: AllowPackages = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
     json: Json = False,
@@ -130,7 +138,15 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     if folder or here.settings().work.task:
         ask_for_packages(load_task(here.task_folder(folder)), allowed=allow_packages)
     client = here.client()
-    asked = WorkRequest(task=folder, runs=runs, until_ms=until_ms, verify_share=share, proposer=proposer or "")
+    asked = WorkRequest(
+        task=folder,
+        runs=runs,
+        until_ms=until_ms,
+        verify_share=share,
+        proposer=proposer or "",
+        executor=executor or "",
+        at_most=at_most,
+    )
     status = client.ask(Node.work, asked)
     if json:
         print_json(status)

@@ -12,7 +12,7 @@ from autoresearch_daemon.service.inputs import Assignment, Order
 
 @dataclass(slots=True)
 class Worker:
-    """What the node knows of one worker."""
+    """What the node knows of one worker, or of one run that an executor carries out ``elsewhere``."""
 
     device: str = ""
     ready: bool = False
@@ -24,6 +24,7 @@ class Worker:
     refused: int = 0
     yielded: bool = False
     leaving: bool = False
+    elsewhere: bool = False
     since_ms: int = 0
 
 
@@ -81,6 +82,13 @@ class ServiceStatus:
         """The verifications that are in hand or queued."""
         given = [worker.assignment for worker in self.workers if worker.assignment]
         return [assignment.job for assignment in (*given, *self.queue) if assignment.job]
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether other searches follow those in hand."""
+        left = self.asked.order.runs_left
+        searching = sum(1 for worker in self.workers if worker.assignment and worker.assignment.is_search)
+        return self.asked.working and (left is None or left > searching)
 
     def run_of(self, worker: str) -> RunInHand | None:
         """What a worker runs, as people see it."""

@@ -14,7 +14,7 @@ class Order:
 
     ``verify_share`` is the share of the workers' time, 0 to 1, that goes to checking others' runs when there are some
     to check: at 0 none is checked, at 1 nothing else is done. ``proposer`` is who invents the changes (empty: whom the
-    settings name).
+    settings name). ``executor`` carries the runs out (empty: the workers), ``at_most`` so many at a time.
     """
 
     task: str = ""
@@ -22,6 +22,8 @@ class Order:
     until_ms: int | None = None
     verify_share: float = 0.2
     proposer: str = ""
+    executor: str = ""
+    at_most: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ class Assignment:
     given: bool = False
     job: str = ""
     shown: RunInHand | None = None
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the worker invents what it runs."""
+        return not self.given and not self.job
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +130,32 @@ class Proposed:
     run: RunInHand
     taken: bool = False
     has_peers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a worker had in hand goes on at another place, which has the name of the assignment; the worker is free."""
+
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOver:
+    """A run that goes on at another place since before this daemon began; ``key`` as in Proposed."""
+
+    place: str
+    run: RunInHand
+    key: tuple[bytes, bytes, int]
+    given: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where a run is that goes on at another place: ``device`` has the engine's own name of it."""
+
+    place: str
+    device: str
+    why: Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +251,9 @@ Input = (
     | WorkerReady
     | WorkerStage
     | Proposed
+    | Sent
+    | TakenOver
+    | Located
     | Settled
     | Outrun
     | Progressed

@@ -42,6 +42,7 @@ from autoresearch_daemon.service.inputs import (
     Finished,
     Input,
     JobReady,
+    Located,
     Order,
     Outrun,
     PauseAsked,
@@ -50,8 +51,10 @@ from autoresearch_daemon.service.inputs import (
     ResumeAsked,
     RunAsked,
     RunDropped,
+    Sent,
     Settled,
     StopAsked,
+    TakenOver,
     Tick,
     VerificationsChanged,
     WorkAsked,
@@ -80,10 +83,14 @@ LONGEST_WAIT_MS = 3_600_000
 
 @dataclass(slots=True)
 class Service:
-    """The node's decisions. ``workers_wanted`` is how many may run at a time."""
+    """The node's decisions. ``workers_wanted`` is how many may run at a time.
+
+    ``resting`` is the order while nobody asks for work: where programs are run that somebody proposes.
+    """
 
     workers_wanted: int
     asked: Asked = field(default_factory=Asked)
+    resting: Order = field(default_factory=Order)
     since_ms: int = 0
     stopping: bool = False
     finishing: bool = False
@@ -150,6 +157,11 @@ class Service:
     def _in_hand(self) -> list[Worker]:
         return [w for w in self.workers.values() if w.assignment]
 
+    @property
+    def _at_once(self) -> int:
+        """How many may be in hand at a time."""
+        return self.asked.order.at_most if self.asked.order.executor else self.workers_wanted
+
     # --- what happens ---
 
     def handle(self, event: Input, now_ms: int) -> list[Effect]:
@@ -184,17 +196,13 @@ class Service:
                 return self._end(Why.NOT_ASKED)
             case StopAsked():
                 self.stopping = True
-                return self._cancel_all()
+                return self._cancel_all(here_only=True)
             case RunAsked() | RunDropped():
                 return self._queue(event)
-            case Blocked(why, sentence):
-                if sentence is None:
-                    self.blocks.pop(why, None)
-                    return []
-                self.blocks[why] = sentence
-                if why is Why.CANNOT_RECORD:
-                    self.retry_ms = now_ms + RETRY_MS
-                return []
+            case Sent() | TakenOver() | Located():
+                return self._elsewhere(event, now_ms)
+            case Blocked():
+                return self._block(event, now_ms)
             case JobReady(name):
                 self.job = event if name is not None else None
                 return []
@@ -202,6 +210,15 @@ class Service:
                 return [self._verify(), *self._retry(now_ms)]
             case _:
                 return self._worker_event(event, now_ms)
+
+    def _block(self, event: Blocked, now_ms: int) -> list[Effect]:
+        if event.sentence is None:
+            self.blocks.pop(event.why, None)
+            return []
+        self.blocks[event.why] = event.sentence
+        if event.why is Why.CANNOT_RECORD:
+            self.retry_ms = now_ms + RETRY_MS
+        return []
 
     def _queue(self, event: RunAsked | RunDropped) -> list[Effect]:
         if isinstance(event, RunAsked):
@@ -233,7 +250,7 @@ class Service:
                 if worker.assignment and worker.assignment.given and self.asked.paused:
                     self.queue.appendleft(worker.assignment)
                 claimed = worker.assignment.name if worker.assignment and worker.key else None
-                self._free(worker, now_ms)
+                self._free(name, now_ms)
                 return [WithdrawClaim(claimed)] if claimed else []
             case Finished():
                 return self._finished(event, now_ms)
@@ -243,11 +260,30 @@ class Service:
                 return self._going(event, now_ms)
         return []
 
+    def _elsewhere(self, event: Sent | TakenOver | Located, now_ms: int) -> list[Effect]:
+        """A run goes on at a place of its own, which is gone with it."""
+        match event:
+            case Sent(name):
+                worker = self._worker(name)
+                if worker.assignment:
+                    moved = replace(worker, device="", ready=False, why=Why.QUEUED, leaving=False, elsewhere=True)
+                    self.workers[worker.assignment.name] = moved
+                    worker.assignment = None  # its time counts where it goes on
+                    self._free(name, now_ms)
+            case TakenOver(name, run, key, given):
+                assignment = Assignment(name, "", given=given)
+                self.workers[name] = Worker(
+                    assignment=assignment, run=run, key=key, why=Why.QUEUED, elsewhere=True, since_ms=now_ms
+                )
+            case Located(name, device, why):
+                if place := self.workers.get(name):
+                    place.device, place.why = device, why
+        return []
+
     def _failed(self, event: Failed, now_ms: int) -> list[Effect]:
         """What could not be begun. What this machine can't run is tried again, each time after twice as long."""
-        worker = self._worker(event.worker)
-        assignment = worker.assignment
-        searched = self._free(worker, now_ms)
+        assignment = self._worker(event.worker).assignment
+        searched = self._free(event.worker, now_ms)
         if event.cannot_run_here and assignment and not assignment.job:
             self.wait_ms = min(2 * self.wait_ms, LONGEST_WAIT_MS) if self.wait_ms else FIRST_WAIT_MS
             self.try_ms = now_ms + self.wait_ms
@@ -263,8 +299,8 @@ class Service:
             self.failures.append(now_ms)
         else:
             self.wait_ms = 0
-        searched = self._free(self._worker(event.worker), now_ms)
         self._worker(event.worker).yielded &= not event.counted
+        searched = self._free(event.worker, now_ms)
         if event.counted and searched and self.asked.order.runs_left is not None:
             left = max(0, self.asked.order.runs_left - 1)
             self.asked = replace(self.asked, order=replace(self.asked.order, runs_left=left))
@@ -278,7 +314,7 @@ class Service:
                 self.workers[event.worker].leaving = True
             return []
         lost = self.workers.pop(event.worker, None)
-        if lost and lost.leaving and lost.assignment and not _searches(lost.assignment):
+        if lost and lost.leaving and lost.assignment and not lost.assignment.is_search:
             self.queue.appendleft(lost.assignment)
         if lost is None or lost.key is None:
             return []
@@ -309,8 +345,9 @@ class Service:
     def _worker(self, name: str) -> Worker:
         return self.workers.setdefault(name, Worker())
 
-    def _free(self, worker: Worker, now_ms: int) -> bool:
+    def _free(self, name: str, now_ms: int) -> bool:
         """Take the assignment from a worker, and note what its time went to; returns whether it was a search."""
+        worker = self._worker(name)
         assignment = worker.assignment
         if assignment and assignment.job:
             self.spent_ms.verification += now_ms - worker.since_ms
@@ -318,14 +355,16 @@ class Service:
             self.spent_ms.search += now_ms - worker.since_ms
         worker.assignment = worker.key = worker.run = worker.announced = None
         worker.why, worker.refused = Why.NOT_ASKED, 0
-        return assignment is None or _searches(assignment)
+        if worker.elsewhere:
+            del self.workers[name]
+        return assignment is None or assignment.is_search
 
     def _proposed(self, event: Proposed, worker: Worker, now_ms: int) -> list[Effect]:
         name, assignment = event.worker, event.assignment
         if self.stopping or self.asked.paused or worker.assignment is None:
             return [Cancel(name, assignment)]
         # What a person asks for by name is run whether others do it or not.
-        elsewhere = event.taken and _searches(worker.assignment)
+        elsewhere = event.taken and worker.assignment.is_search
         taken = elsewhere or any(other.key == event.key for other in self.workers.values() if other is not worker)
         if taken and worker.refused < PROPOSALS_PER_ASSIGNMENT:
             worker.refused += 1
@@ -333,7 +372,7 @@ class Service:
         if taken:
             return [Cancel(name, assignment)]
         worker.key = event.key
-        if event.has_peers and _searches(worker.assignment) and worker.refused < PROPOSALS_PER_ASSIGNMENT:
+        if event.has_peers and worker.assignment.is_search and worker.refused < PROPOSALS_PER_ASSIGNMENT:
             worker.announced = event.run
             return [Announce(name, assignment, event.key, SETTLE_MS)]
         return self._approve(name, worker, event.run, assignment, now_ms)
@@ -358,7 +397,7 @@ class Service:
         """
         effects: list[Effect] = []
         for name, worker in self.workers.items():
-            if worker.key != key or worker.assignment is None or not _searches(worker.assignment):
+            if worker.key != key or worker.assignment is None or not worker.assignment.is_search:
                 continue
             assignment = worker.assignment.name
             if worker.announced:
@@ -370,11 +409,12 @@ class Service:
                 effects.append(Cancel(name, assignment))
         return effects
 
-    def _cancel_all(self) -> list[Effect]:
-        return [Cancel(name, w.assignment.name) for name, w in self.workers.items() if w.assignment]
+    def _cancel_all(self, *, here_only: bool = False) -> list[Effect]:
+        stopped = ((name, w) for name, w in self.workers.items() if not (here_only and w.elsewhere))
+        return [Cancel(name, w.assignment.name) for name, w in stopped if w.assignment]
 
     def _end(self, why: Why) -> list[Effect]:
-        self.asked = replace(self.asked, working=False, order=Order())
+        self.asked = replace(self.asked, working=False, order=self.resting)
         self.finishing = True
         self.ended = why
         return [Save()]
@@ -396,20 +436,25 @@ class Service:
     def _dispatch(self, now_ms: int) -> list[Effect]:
         """Give idle workers something to do; ask for processes when there is work, let them go after."""
         for worker in self.workers.values():
-            worker.why = Why.NOT_ASKED if worker.why is Why.FAILING else worker.why
+            worker.why = Why.NOT_ASKED if worker.why in (Why.FAILING, Why.QUEUE_FULL) else worker.why
         if self.stopping or self.asked.paused:
             return self._want(0)
+        order, here = self.asked.order, sum(1 for w in self._in_hand if not w.elsewhere)
         if self.blocks:
-            return self._want(len(self._in_hand))
-        order = self.asked.order
-        searching = sum(1 for w in self._in_hand if w.assignment and _searches(w.assignment))
-        room = self.workers_wanted if order.runs_left is None else min(self.workers_wanted, order.runs_left)
+            return self._want(here)
+        searching = sum(1 for w in self._in_hand if w.assignment and w.assignment.is_search)
+        room = self._at_once if order.runs_left is None else min(self._at_once, order.runs_left)
         open_searches = max(0, room - searching) if self.asked.working and order.verify_share < 1 else 0
-        open_work = len(self._in_hand) + len(self.queue) + open_searches + self._verification_is_due()
-        effects = self._want(min(self.workers_wanted, open_work))
+        open_work = len(self.queue) + open_searches + self._verification_is_due()
+        # A worker that only writes requests is quick: one is enough, and stays while its requests are carried out.
+        wanted = min(1, len(self._in_hand) + open_work) if order.executor else here + open_work
+        effects = self._want(min(self.workers_wanted, wanted))
         for name, worker in sorted(self.workers.items()):
             if not worker.ready or worker.leaving or worker.assignment:
                 continue
+            if order.executor and len(self._in_hand) >= self._at_once:
+                worker.why = Why.QUEUE_FULL
+                break
             if self.queue:
                 assignment = self.queue.popleft()
                 worker.run = _changed(assignment.shown, started_ms=now_ms) if assignment.shown else None
@@ -434,7 +479,7 @@ class Service:
         """Whether one more may begin: with what failed within the last minute, all in hand may fail too."""
         while self.failures and not now_ms - FAILURES_MS < self.failures[0] <= now_ms:
             self.failures.popleft()
-        return len(self.failures) + len(self._in_hand) < FAILURES - 1 + self.workers_wanted
+        return len(self.failures) + len(self._in_hand) < FAILURES - 1 + self._at_once
 
     def _verification_is_due(self) -> bool:
         """Whether the next thing to do is the verification at hand: as long as its share of the time is not used up."""
@@ -452,10 +497,6 @@ class Service:
             return []
         self.processes = count
         return [WantWorkers(count)]
-
-
-def _searches(assignment: Assignment) -> bool:
-    return not assignment.given and not assignment.job
 
 
 def _changed(run: RunInHand, **values: object) -> RunInHand:

@@ -23,6 +23,7 @@ from autoresearch.log.standing.verification import judgement, pending
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Verification
+from autoresearch.run.checking import Check, Verified
 from autoresearch.run.sandbox.execute import permit
 from autoresearch.run.sandbox.job import Level
 from autoresearch.task.loading import MAX_FILE_BYTES
@@ -35,7 +36,6 @@ from autoresearch_daemon.service.inputs import Assignment, Blocked, Input, JobRe
 from autoresearch_daemon.service.machine import Service
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.verification.reveals import Reveals, Told
-from autoresearch_daemon.workers import protocol
 
 logger = structlog.get_logger()
 
@@ -175,36 +175,39 @@ class VerificationController:
         """What is measured here and not told yet."""
         return waiting(self._notebook.log, self._notebook.author, self._reveals.waiting())
 
-    def give(self, assignment: Assignment) -> protocol.Check | None:
+    def give(self, assignment: Assignment) -> Check | None:
         """What a worker needs for an assignment that it gets now, if that is a verification."""
         if not assignment.job:
             return None
         self._given[assignment.name] = assignment.job
         return self._jobs.check(assignment.job)
 
-    def finish(self, found: protocol.Verified) -> AutoresearchError | None:
-        """Publish what a worker measured, and tell people. An error means that it is not recorded, and why."""
-        job = self._given.pop(found.assignment, "")
+    def finish(self, assignment: str, found: Verified, *, cancelled: bool = False) -> AutoresearchError | None:
+        """Publish what a worker measured, and tell people. An error means that it is not recorded, and why.
+
+        ``cancelled``: it was stopped before it came to anything.
+        """
+        job = self._given.pop(assignment, "")
         if self._jobs.check(job) is None:
             return None
         body = self._jobs.measured(job, found)
-        repeated = self._repeated.pop(found.assignment, None)
+        repeated = self._repeated.pop(assignment, None)
         if repeated is not None:
-            self._tell_evidence(found.assignment, repeated, body)
+            self._tell_evidence(assignment, repeated, body)
             return None
         self._take(VerificationsChanged())
-        if found.cancelled:  # by a person, or by the end of this node: nobody has to know that for ever
+        if cancelled:  # by a person, or by the end of this node: nobody has to know that for ever
             text = f"{body.stage} of {short_id(body.run)}: stopped"
-            self._events.tell("run_failed", text, now_ms(), assignment=found.assignment, reason=body.reason)
+            self._events.tell("run_failed", text, now_ms(), assignment=assignment, reason=body.reason)
             return None
         if body.verdict != "error":
-            self._reveals.add(found.assignment, body)
+            self._reveals.add(assignment, body)
             return self.reveal()
         try:  # nothing was measured, so there is nothing to keep from others
             record = self._notebook.publish_verification(body, now_ms())
         except AutoresearchError as error:
             return error
-        self._tell(Told(found.assignment, record, body, revealed=True))
+        self._tell(Told(assignment, record, body, revealed=True))
         return None
 
     def reveal(self) -> AutoresearchError | None:

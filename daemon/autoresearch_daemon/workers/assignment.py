@@ -15,15 +15,15 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
 import zmq
 import zmq.asyncio
 
-from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, UsageError
+from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import is_own_program, own_keys
@@ -31,17 +31,25 @@ from autoresearch.paths import Paths
 from autoresearch.propose.mind.recall import recall
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.search.search import propose
-from autoresearch.propose.search.sharing import SEARCH
-from autoresearch.record.kinds import RunOutcome
-from autoresearch.run.bench import Bench, Ceiling, limits_of, task_data
-from autoresearch.run.evaluating import Model
-from autoresearch.run.experiment import Plan, measure, plan_as_it_stands
-from autoresearch.run.packages import is_installed, may_install, task_python
-from autoresearch.run.preflight import forget_runs, preflight, remember_run
+from autoresearch.propose.search.sharing import LLM, SEARCH
+from autoresearch.run.bench import Bench, Ceiling, limits_of
+from autoresearch.run.checking import Check
+from autoresearch.run.experiment import Plan, plan_as_it_stands
+from autoresearch.run.folder import (
+    MODEL,
+    PARENT_MODEL,
+    Conditions,
+    Fault,
+    Request,
+    fault_of,
+    run_folder,
+    write_request,
+)
+from autoresearch.run.packages import may_install
+from autoresearch.run.runner import Place, make_ready
+from autoresearch.run.runner import carry_out as carry_out_request
 from autoresearch.run.sandbox.capture import Progress as RunProgress
-from autoresearch.run.sandbox.execute import permit
 from autoresearch.run.sandbox.job import Level
-from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.run.sandbox.scratch import sweep
 from autoresearch.settings import load_settings
 from autoresearch.task.loading import load_task, shipped_task
@@ -49,10 +57,9 @@ from autoresearch.task.model import Task
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch.words import RunStatus, Why
 from autoresearch_daemon.events import now_ms
+from autoresearch_daemon.minds.ahead import Mind, Think
 from autoresearch_daemon.minds.proposing import Occasion, propose_change
-from autoresearch_daemon.runs import run_folder
 from autoresearch_daemon.workers import protocol
-from autoresearch_daemon.workers.checking import carry_out_check
 
 
 class Talk(Protocol):
@@ -72,7 +79,7 @@ class Talk(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """What a worker has: its name, device and threads, where the node's files are, what a run may ask for.
+    """What a worker has: its name, device and threads, where the node's files are, what a run may ask for, its mind.
 
     ``allow_packages``: whose tasks' packages it installs, by the setting of that name. ``nice``: its niceness.
     """
@@ -84,6 +91,7 @@ class Workplace:
     ceiling: Ceiling
     allow_packages: str = "own"
     nice: int = 0
+    mind: Mind = field(default_factory=Mind)
 
     @classmethod
     def from_environment(cls, paths: Paths, name: str, device: str) -> Workplace:
@@ -94,48 +102,81 @@ class Workplace:
 
 
 def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
-    """Do one assignment. Ends with exactly one of Result, Dropped or Failed, whatever happens."""
+    """Do one assignment. Says exactly one of Ended, Written, Dropped or Failed at its end, whatever happens."""
+    folder = run_folder(place.paths.spool, work.run)
     try:
-        ending = _carry_out(work, talk, place)
+        ending = _carry_out(work, talk, place, folder)
     except AutoresearchError as error:
-        is_here = isinstance(error, CannotRunHere)
-        sentence = f"{error} → {error.hint}" if error.hint else str(error)
-        ending = protocol.Failed(assignment=work.assignment, sentence=sentence, cannot_run_here=is_here)
+        ending = _failed(work, fault_of(error))
     except Exception:  # noqa: BLE001 - the edge of a worker: the sentence goes to the daemon's log with the traceback
-        ending = protocol.Failed(assignment=work.assignment, sentence=traceback.format_exc(limit=-3))
+        ending = _failed(work, Fault(sentence=traceback.format_exc(limit=-3)))
+    if isinstance(ending, protocol.Failed | protocol.Dropped):
+        shutil.rmtree(folder, ignore_errors=True)
     talk.say(ending)
 
 
-def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.FromWorker:
+def _failed(work: protocol.Work, fault: Fault) -> protocol.Failed:
+    return protocol.Failed(assignment=work.assignment, sentence=fault.sentence, cannot_run_here=fault.cannot_run_here)
+
+
+def _carry_out(work: protocol.Work, talk: Talk, place: Workplace, folder: Path) -> protocol.FromWorker:
     task = load_task(Path(work.task)) if work.task else shipped_task()
-    folder = run_folder(place.paths.spool, place.name, work.assignment)
-    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    bench = Bench(Level(work.level), place.threads, place.device, place.paths.task_data, folder, place.ceiling)
-    bench = replace(bench, foreign=_has_others_part(work, task, place))
-    permit(bench.level, foreign=bench.foreign)
+    conditions = Conditions(
+        ceiling=place.ceiling,
+        threads=place.threads,
+        device=work.executor_device if work.executor else place.device,
+        foreign=_has_others_part(work, task, place),
+        may_install=bool(task.packages) and _may_install(work, task, place),
+        recheck=work.recheck,
+    )
+    bench = None if work.executor else _ready(work, task, talk, conditions, place, folder)
+    if bench is None and talk.cancelled():
+        return protocol.Dropped(assignment=work.assignment)
+    if work.check is not None:
+        if task.digest != work.check.task:
+            raise UsageError("the run is on another task than the one this worker has")
+        plan = None
+        _copy_models(work.check, folder, place.paths)
+    else:
+        if work.plan is not None and work.plan.task != task.digest:
+            raise UsageError(
+                f"{work.task}/task.toml was changed after the program was proposed",
+                hint="autoresearch run propose it again",
+            )
+        talk.say(protocol.Stage(assignment=work.assignment, why=Why.PROPOSING.value))
+        plan = _agree(work, talk, task, place)
+        if plan is None:
+            return protocol.Dropped(assignment=work.assignment)
+    request = Request(
+        run=work.run, task=task, conditions=conditions, plan=plan, check=work.check, survives=bool(work.executor)
+    )
+    write_request(folder, request)
+    if bench is None:
+        return protocol.Written(assignment=work.assignment, folder=str(folder))
+    _run_here(work, request, talk, bench, folder, place)
+    return protocol.Ended(assignment=work.assignment, folder=str(folder))
+
+
+def _ready(
+    work: protocol.Work, task: Task, talk: Talk, conditions: Conditions, place: Workplace, folder: Path
+) -> Bench | None:
+    """Make this machine ready before anything is claimed; None where that was cancelled."""
+    here = Place(Level(work.level), place.paths.task_data, place.paths.environments)
+
+    def tell(why: Why) -> None:
+        talk.say(protocol.Stage(assignment=work.assignment, why=why.value))
+
     try:
-        bench = replace(bench, python=_python(work, task, talk, place))
+        return make_ready(task, conditions, here, folder, on_stage=tell, cancelled=talk.cancelled)
     except AutoresearchError:
         if not talk.cancelled():
             raise
-        return protocol.Dropped(assignment=work.assignment)
-    talk.say(protocol.Stage(assignment=work.assignment, why=Why.PREPARING_DATA.value))
-    if work.recheck:
-        forget_runs(task, bench)
-    _prepare(task, bench, talk)
-    if work.check is not None:
-        return _verify(work, work.check, talk, task, bench, place.paths)
-    if work.plan is not None and work.plan.task != task.digest:
-        raise UsageError(
-            f"{work.task}/task.toml was changed after the program was proposed",
-            hint="autoresearch run propose it again",
-        )
-    talk.say(protocol.Stage(assignment=work.assignment, why=Why.PROPOSING.value))
-    plan = _agree(work, talk, task, place)
-    if plan is None:
-        shutil.rmtree(folder, ignore_errors=True)
-        return protocol.Dropped(assignment=work.assignment)
+        return None
+
+
+def _run_here(work: protocol.Work, request: Request, talk: Talk, bench: Bench, folder: Path, place: Workplace) -> None:
+    """Carry out a request in this process; meanwhile a mind may make the next change."""
 
     def on_progress(progress: RunProgress) -> None:
         talk.say(
@@ -144,40 +185,29 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> protocol.Fr
             )
         )
 
-    outcome = measure(task, plan, bench, own=True, on_progress=on_progress, cancelled=talk.cancelled)
-    if outcome.status is RunStatus.OK:
-        remember_run(task, bench)
-    (folder / "log").write_bytes(outcome.log)
-    return protocol.Result(
-        assignment=work.assignment,
-        outcome=msgspec.convert(outcome, RunOutcome, from_attributes=True),
-        folder=str(folder),
-        checkpoint=None if outcome.checkpoint is None else str(outcome.checkpoint),
+    if request.check is not None:
+        talk.say(protocol.Stage(assignment=work.assignment, why=Why.VERIFYING.value))
+    elif work.plan is None and work.goes_on and (thinking := _thinking(work, request.task, place, beside_run=True)):
+        place.mind.think_ahead(*thinking)
+    ended = carry_out_request(
+        folder,
+        request,
+        bench.level,
+        lambda scratch, _: replace(bench, scratch=scratch),
+        on_progress=on_progress,
+        cancelled=talk.cancelled,
     )
+    if request.plan is not None and talk.cancelled():
+        place.mind.stop()
+    if ended.outcome is not None and ended.outcome.status is RunStatus.OK:
+        place.mind.note_run(ended.outcome.duration_ms / 1000)
 
 
-def _python(work: protocol.Work, task: Task, talk: Talk, place: Workplace) -> Interpreter | None:
-    """The Python of the task, its packages installed where a person allowed that."""
-
-    def allowed() -> bool:
-        manifest = load_manifest(place.paths.manifest)
-        with Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
-            return may_install(task, place.paths.allowed_packages, place.allow_packages, log, work.author, now_ms())
-
-    if task.packages and not is_installed(task, place.paths.environments):
-        talk.say(protocol.Stage(assignment=work.assignment, why=Why.INSTALLING_PACKAGES.value))
-    return task_python(task, place.paths.environments, may_install=allowed, cancelled=talk.cancelled)
-
-
-def _prepare(task: Task, bench: Bench, talk: Talk) -> None:
-    """Make the task's data and see the baseline run, both once. Raises CannotRunHere, which is no program's fault."""
-    try:
-        task_data(task, bench)
-    except (Refused, UsageError):
-        raise
-    except AutoresearchError as error:
-        raise CannotRunHere(f"the task's data could not be made here: {error}", hint=error.hint) from error
-    preflight(task, bench, talk.cancelled)
+def _may_install(work: protocol.Work, task: Task, place: Workplace) -> bool:
+    """Whether a person allowed the task's packages, or it is this participant's own."""
+    manifest = load_manifest(place.paths.manifest)
+    with Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
+        return may_install(task, place.paths.allowed_packages, place.allow_packages, log, work.author, now_ms())
 
 
 def _has_others_part(work: protocol.Work, task: Task, place: Workplace) -> bool:
@@ -194,41 +224,17 @@ def _has_others_part(work: protocol.Work, task: Task, place: Workplace) -> bool:
         return not is_own_program(log, task, program, parent, own, shipped=shipped_task())
 
 
-def _verify(
-    work: protocol.Work, check: protocol.Check, talk: Talk, task: Task, bench: Bench, paths: Paths
-) -> protocol.FromWorker:
-    if task.digest != check.task:
-        raise UsageError("the run is on another task than the one this worker has")
-    talk.say(protocol.Stage(assignment=work.assignment, why=Why.VERIFYING.value))
-
-    def tell(fraction: float, progress: RunProgress) -> None:
-        talk.say(
-            protocol.Progress(assignment=work.assignment, fraction=fraction, step=progress.step, loss=progress.loss)
-        )
-
-    try:
-        verified = carry_out_check(
-            work.assignment,
-            check,
-            task,
-            bench,
-            model=_model(check.source, check.checkpoint, bench.scratch / "model.safetensors", paths),
-            parent=_model(check.parent_source, check.parent_checkpoint, bench.scratch / "parent.safetensors", paths),
-            on_progress=tell,
-            cancelled=talk.cancelled,
-        )
-        return msgspec.structs.replace(verified, cancelled=verified.verdict == "error" and talk.cancelled())
-    finally:
-        shutil.rmtree(bench.scratch, ignore_errors=True)
-
-
-def _model(source: str | None, checkpoint: bytes | None, file: Path, paths: Paths) -> Model | None:
-    """A model whose checkpoint is a blob here, copied to a file of its own and checked on the way."""
-    if source is None or checkpoint is None:
-        return None
-    with BlobStore(paths.blobs, read_only=True) as blobs, blobs.open(checkpoint) as kept, file.open("wb") as copy:
-        shutil.copyfileobj(kept, copy)
-    return Model(source, file)
+def _copy_models(check: Check, folder: Path, paths: Paths) -> None:
+    """Put the models that a check asks into its folder; they are blobs here, and are checked on the way."""
+    wanted = ((check.source, check.checkpoint, MODEL), (check.parent_source, check.parent_checkpoint, PARENT_MODEL))
+    for source, checkpoint, name in wanted:
+        if source is not None and checkpoint is not None:
+            with (
+                BlobStore(paths.blobs, read_only=True) as blobs,
+                blobs.open(checkpoint) as kept,
+                (folder / name).open("wb") as copy,
+            ):
+                shutil.copyfileobj(kept, copy)
 
 
 def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Plan | None:
@@ -237,7 +243,7 @@ def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Pla
     while not talk.cancelled():
         plan = work.plan or _invent(work, talk, task, place, attempt)
         seconds = int(limits_of(task)["seconds"])
-        proposal = protocol.Proposal(assignment=work.assignment, plan=plan, claim_seconds=seconds)
+        proposal = protocol.Proposal(assignment=work.assignment, run=work.run, plan=plan, claim_seconds=seconds)
         if talk.ask(proposal):
             return plan
         attempt += 1
@@ -245,21 +251,44 @@ def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Pla
 
 
 def _invent(work: protocol.Work, talk: Talk, task: Task, place: Workplace, attempt: int) -> Plan:
-    """A change by whoever is to make it. The search takes its place where that fails, and where others were faster."""
-    # Below the wall a change must be this participant's own: a model reads what others wrote.
+    """A change by whoever is to make it. The search takes its place where that fails or is not ready.
+
+    Also where others were faster.
+    """
+    made: Plan | str | None = None
+    if not attempt and (thinking := _thinking(work, task, place)):
+        made = place.mind.change(*thinking, patient=work.counted, cancelled=talk.cancelled)
+    return made if isinstance(made, Plan) else _search(work, task, place, attempt)
+
+
+def _thinking(
+    work: protocol.Work, task: Task, place: Workplace, *, beside_run: bool = False
+) -> tuple[Hashable, Think] | None:
+    """For what a mind is to make a change, and how it does; None where the search makes it."""
     settings, _ = load_settings(place.paths.settings, os.environ)
     wanted = work.proposer or settings.work.proposer
-    if wanted == SEARCH or attempt or work.level < Level.LANDLOCK:
-        return _search(work, task, place, attempt)
+    # Below the wall a change must be this participant's own: a model reads what others wrote.
+    if wanted == SEARCH or work.level < Level.LANDLOCK:
+        return None
+    # A command computes here, which would slow down a run that is held against the clock.
+    if beside_run and task.budget.unit == "seconds" and wanted != LLM:
+        return None
     manifest = load_manifest(place.paths.manifest)
-    with (
-        Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
-        BlobStore(place.paths.blobs, read_only=True) as blobs,
-    ):
-        scratch = run_folder(place.paths.spool, place.name, work.assignment)
-        occasion = Occasion(task, settings, wanted, work.author, place.paths.home_local, scratch, talk.cancelled)
-        made = propose_change(log, blobs, occasion, Draws(os.urandom(16)))
-    return made if isinstance(made, Plan) else _search(work, task, place, attempt)
+    scratch = run_folder(place.paths.spool, f"{place.name}-mind")
+
+    def think(unwanted: Callable[[], bool]) -> Plan | str:
+        occasion = Occasion(task, settings, wanted, work.author, place.paths.home_local, scratch, unwanted)
+        scratch.mkdir(parents=True, exist_ok=True)
+        try:
+            with (
+                Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
+                BlobStore(place.paths.blobs, read_only=True) as blobs,
+            ):
+                return propose_change(log, blobs, occasion, Draws(os.urandom(16)))
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    return (task.digest, wanted, settings), think
 
 
 def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> Plan:
@@ -340,6 +369,7 @@ class Worker:
             hearing = asyncio.create_task(self._go_on_hearing())
             await self._job
             hearing.cancel()
+        await asyncio.to_thread(self._place.mind.stop)
         await self._outbox.join()
         sender.cancel()
         heart.cancel()

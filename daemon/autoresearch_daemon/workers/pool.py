@@ -164,7 +164,7 @@ class Pool:
                 kill_group(child)
 
     async def _deliver(self, child: Child, message: protocol.FromWorker) -> None:
-        if isinstance(message, protocol.Result):
+        if isinstance(message, protocol.Ended):
             child.failures = 0
         if child.quitting and isinstance(message, protocol.Ready):
             self.send(child.name, protocol.Quit())  # it was told before it could hear

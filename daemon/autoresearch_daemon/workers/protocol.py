@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
-from autoresearch.record.kinds import RunOutcome
+from autoresearch.run.checking import Check
 from autoresearch.run.experiment import Plan
 
 
@@ -33,9 +31,10 @@ class Stage(Message, frozen=True, kw_only=True):
 
 
 class Proposal(Message, frozen=True, kw_only=True):
-    """Worker: this is what I would run; may I? ``claim_seconds`` is how long it may take."""
+    """Worker: this is what I would run; may I? ``run`` as in Work; ``claim_seconds`` is how long it may take."""
 
     assignment: str
+    run: str
     plan: Plan
     claim_seconds: int
 
@@ -49,33 +48,18 @@ class Progress(Message, frozen=True, kw_only=True):
     loss: float | None
 
 
-class Result(Message, frozen=True, kw_only=True):
-    """Worker: the run ended. ``folder`` holds the files ``log`` and, if there is one, ``checkpoint.safetensors``."""
+class Ended(Message, frozen=True, kw_only=True):
+    """Worker: the outcome is in ``folder``, the run's own."""
 
     assignment: str
-    outcome: RunOutcome
     folder: str
-    checkpoint: str | None = None
 
 
-class Verified(Message, frozen=True, kw_only=True):
-    """Worker: what a check came to. ``verdict`` is "pass" when it could be measured, whatever the number says.
-
-    ``cancelled``: the daemon stopped it before it came to anything.
-    """
+class Written(Message, frozen=True, kw_only=True):
+    """Worker: the request is in ``folder``, for an executor to carry out elsewhere."""
 
     assignment: str
-    verdict: Literal["pass", "fail", "error"]
-    value: float | None = None
-    values: list[float] = []
-    parent_values: list[float] = []
-    baseline_values: list[float] = []
-    metrics: dict[str, float] = {}
-    reason: str = ""
-    device: str = ""
-    sandbox: int = 0
-    duration_ms: int = 0
-    cancelled: bool = False
+    folder: str
 
 
 class Dropped(Message, frozen=True, kw_only=True):
@@ -95,39 +79,18 @@ class Failed(Message, frozen=True, kw_only=True):
     cannot_run_here: bool = False
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of somebody else to be measured.
-
-    To ``evaluate`` it, the referee asks its checkpoint (a blob), on new text from ``seeds`` as well, beside its
-    parent's where there is one; without a checkpoint the run is repeated. To ``replicate`` it, it is run beside its
-    parent and the task's baseline with each of ``seeds``. ``state_only``: it claims what its learned state is worth,
-    and no budget.
-    """
-
-    run: bytes
-    task: bytes
-    stage: str
-    round: int
-    proof: bytes
-    seeds: list[int]
-    source: str
-    source_digest: bytes
-    parent_source: str | None
-    checkpoint: bytes | None
-    parent_checkpoint: bytes | None
-    replicate: int
-    claim: float | None
-    state_only: bool = False
-
-
 class Work(Message, frozen=True, kw_only=True):
     """Daemon: do this. ``level`` is the sandbox level; ``plan`` is what somebody proposed, None: search.
 
+    ``run`` is the name of its folder, another one for each attempt. ``executor`` carries it out (empty: this worker).
+
     ``recheck``: the baseline has to take its first step here again. ``author`` is this node's device key. ``proposer``
-    is who is to make the change (empty: whom the settings name).
+    is who is to make the change (empty: whom the settings name). ``counted``: a person asked for a number of runs, so
+    each is by that proposer. ``goes_on``: another search follows this one.
     """
 
     assignment: str
+    run: str
     task: str
     plan: Plan | None
     level: int
@@ -135,6 +98,10 @@ class Work(Message, frozen=True, kw_only=True):
     check: Check | None = None
     recheck: bool = False
     proposer: str = ""
+    counted: bool = False
+    goes_on: bool = False
+    executor: str = ""
+    executor_device: str = "cpu"
 
 
 class Approve(Message, frozen=True, kw_only=True):
@@ -159,7 +126,7 @@ class Quit(Message, frozen=True, kw_only=True):
     """Daemon: end, after the assignment in hand."""
 
 
-FromWorker = Ready | Alive | Stage | Proposal | Progress | Result | Verified | Dropped | Failed
+FromWorker = Ready | Alive | Stage | Proposal | Progress | Ended | Written | Dropped | Failed
 FromDaemon = Work | Approve | Decline | Cancel | Quit
 
 encode = msgspec.msgpack.Encoder().encode

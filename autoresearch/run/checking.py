@@ -23,7 +23,6 @@ from autoresearch.run.texts import World, drawn_world
 from autoresearch.task.model import Task, evaluation_seed, seed_for
 from autoresearch.task.program import source_digest
 from autoresearch.words import NOT_EVALUATED, PROGRAM_AT_FAULT, RunStatus
-from autoresearch_daemon.workers import protocol
 
 # A share of false losses of half a percent shows with more than 99 %.
 CHALLENGES = 2048
@@ -31,9 +30,48 @@ CHALLENGES = 2048
 _BASELINE, _PARENT, _RUN, _WORLD = "the task's baseline", "its parent", "the run", "a world for it"
 
 
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of somebody else to be measured.
+
+    To ``evaluate`` it, the referee asks its checkpoint (a blob), on new text from ``seeds`` as well, beside its
+    parent's where there is one; without a checkpoint the run is repeated. To ``replicate`` it, it is run beside its
+    parent and the task's baseline with each of ``seeds``. ``state_only``: it claims what its learned state is worth,
+    and no budget.
+    """
+
+    run: bytes
+    task: bytes
+    stage: str
+    round: int
+    proof: bytes
+    seeds: list[int]
+    source: str
+    source_digest: bytes
+    parent_source: str | None
+    checkpoint: bytes | None
+    parent_checkpoint: bytes | None
+    replicate: int
+    claim: float | None
+    state_only: bool = False
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check came to. ``verdict`` is "pass" when it could be measured, whatever the number says."""
+
+    verdict: Literal["pass", "fail", "error"]
+    value: float | None = None
+    values: list[float] = []
+    parent_values: list[float] = []
+    baseline_values: list[float] = []
+    metrics: dict[str, float] = {}
+    reason: str = ""
+    device: str = ""
+    sandbox: int = 0
+    duration_ms: int = 0
+
+
 def carry_out_check(
-    assignment: str,
-    check: protocol.Check,
+    check: Check,
     task: Task,
     bench: Bench,
     *,
@@ -41,14 +79,13 @@ def carry_out_check(
     parent: Model | None,
     on_progress: Callable[[float, Progress], None],
     cancelled: Callable[[], bool],
-) -> protocol.Verified:
+) -> Verified:
     """Measure; ``on_progress`` gets how far the whole is, 0 to 1, and how far the run in hand.
 
     With a ``model``, the author's own, that is what is evaluated, beside its ``parent`` when that is here as well.
     """
     if check.stage == EVALUATE and not _is_named(check.source, check.source_digest):
-        return protocol.Verified(
-            assignment=assignment,
+        return Verified(
             verdict="fail",
             device=device_name(bench.device),
             sandbox=int(bench.level),
@@ -56,9 +93,9 @@ def carry_out_check(
             reason="its source is not the program that its record names",
         )
     if model is not None and check.stage == EVALUATE and task.evaluator is not None:
-        return _evaluated(assignment, check, task, bench, model, cancelled)
+        return _evaluated(check, task, bench, model, cancelled)
     if model is not None and check.stage == EVALUATE:
-        return _examined(assignment, check, task, bench, model, parent, cancelled)
+        return _examined(check, task, bench, model, parent, cancelled)
     began = time.monotonic()
     done: list[tuple[str, RunOutcome]] = []
     programs = {_RUN: check.source}
@@ -86,7 +123,7 @@ def carry_out_check(
                 break
     except TimedOut as error:  # making the world took too long here
         done.append((_WORLD, abandoned(str(error))))
-    return _verified(assignment, check, task, done, wanted, int(1000 * (time.monotonic() - began)))
+    return _verified(check, task, done, wanted, int(1000 * (time.monotonic() - began)))
 
 
 def _compared_programs(task: Task, source: str, parent: str) -> dict[str, str]:
@@ -108,16 +145,12 @@ def _is_named(source: str, digest: bytes) -> bool:
         return False
 
 
-def _evaluated(
-    assignment: str, check: protocol.Check, task: Task, bench: Bench, model: Model, cancelled: Callable[[], bool]
-) -> protocol.Verified:
+def _evaluated(check: Check, task: Task, bench: Bench, model: Model, cancelled: Callable[[], bool]) -> Verified:
     """Have the task's evaluator measure the author's artifact.
 
     Its seed is that of the author's run; with ``fresh`` one that follows from this verifier's proof.
     """
-    verified = protocol.Verified(
-        assignment=assignment, verdict="pass", device=device_name(bench.device), sandbox=int(bench.level)
-    )
+    verified = Verified(verdict="pass", device=device_name(bench.device), sandbox=int(bench.level))
     seed = evaluation_seed(seed_for(task.digest, check.source_digest, check.replicate))
     if task.evaluator is not None and task.evaluator.fresh:
         seed = check.seeds[0]
@@ -139,18 +172,16 @@ def _evaluated(
 
 
 def _examined(
-    assignment: str,
-    check: protocol.Check,
+    check: Check,
     task: Task,
     bench: Bench,
     model: Model,
     parent: Model | None,
     cancelled: Callable[[], bool],
-) -> protocol.Verified:
+) -> Verified:
     draw, purse = challenge_draw(ecvrf.output(check.proof)), _purse(check, task, bench, cancelled)
     fresh_seed = check.seeds[0] if check.seeds else None
-    verified = protocol.Verified(
-        assignment=assignment,
+    verified = Verified(
         verdict="pass",
         device=device_name(bench.device),
         sandbox=int(bench.level),
@@ -191,7 +222,7 @@ def _examined(
     )
 
 
-def _purse(check: protocol.Check, task: Task, bench: Bench, cancelled: Callable[[], bool]) -> Purse:
+def _purse(check: Check, task: Task, bench: Bench, cancelled: Callable[[], bool]) -> Purse:
     """What the answers may cost. A learned state claims no budget: the task's limits alone bound those."""
     return Purse() if check.state_only else question_purse(task, bench, cancelled)
 
@@ -208,21 +239,18 @@ def _over_budget(
 
 
 def _verified(
-    assignment: str,
-    check: protocol.Check,
+    check: Check,
     task: Task,
     done: list[tuple[str, RunOutcome]],
     wanted: int,
     duration_ms: int,
-) -> protocol.Verified:
+) -> Verified:
     name, last = done[-1]
     values: dict[str, list[float]] = {_BASELINE: [], _PARENT: [], _RUN: []}
     for which, outcome in done:
         if outcome.value is not None:
             values[which].append(outcome.value)
-    verified = protocol.Verified(
-        assignment=assignment, verdict="pass", device=last.device, sandbox=last.sandbox, duration_ms=duration_ms
-    )
+    verified = Verified(verdict="pass", device=last.device, sandbox=last.sandbox, duration_ms=duration_ms)
     if sum(map(len, values.values())) < wanted:
         # What a person or this machine's sandbox stopped says nothing of the run, nor does the others' failure.
         at_fault = name == _RUN and last.status in PROGRAM_AT_FAULT

@@ -1,0 +1,209 @@
+"""Carries out a run that is a folder: makes the machine ready, trains or checks in the sandbox, writes the outcome.
+
+One code path for all: a worker calls it in its own process, ``python -m autoresearch.run FOLDER`` on any machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, UsageError
+from autoresearch.record.kinds import RunOutcome
+from autoresearch.run.bench import Bench, task_data
+from autoresearch.run.checking import Check, Verified, carry_out_check
+from autoresearch.run.evaluating import Model
+from autoresearch.run.experiment import REASON_CHARACTERS, Plan, measure
+from autoresearch.run.folder import (
+    CHECKPOINT,
+    LOG,
+    MODEL,
+    PARENT_MODEL,
+    Conditions,
+    Ended,
+    EventFile,
+    Fault,
+    Request,
+    fault_of,
+    write_outcome,
+)
+from autoresearch.run.packages import is_installed, task_python
+from autoresearch.run.preflight import forget_runs, preflight, remember_run
+from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.execute import permit
+from autoresearch.run.sandbox.job import Level, Outcome
+from autoresearch.task.model import Task
+from autoresearch.words import RunStatus, Why
+
+_WORK = "work"
+_STOPPED = "it was stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The machine that carries out a run: how well it walls programs in, and its caches of data and environments."""
+
+    level: Level
+    task_data: Path
+    environments: Path
+
+
+def make_ready(
+    task: Task,
+    conditions: Conditions,
+    place: Place,
+    scratch: Path,
+    *,
+    on_stage: Callable[[Why], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Bench:
+    """What the task's runs need here: sandbox, packages and data; once, its baseline's first step. Returns the bench.
+
+    Raises:
+        CannotRunHere: the machine lacks something; no program's fault.
+        Refused: a rule forbids it, such as a sandbox that is too weak or limits above the ceiling.
+        AutoresearchError: it was cancelled, or the task is broken.
+    """
+    if place.level < conditions.least_level:
+        least = Level(conditions.least_level)
+        raise CannotRunHere(f"the sandbox here has level {place.level.label}, and {least.label} is the least allowed")
+    permit(place.level, foreign=conditions.foreign)
+    if task.packages and not is_installed(task, place.environments):
+        on_stage(Why.INSTALLING_PACKAGES)
+    python = task_python(task, place.environments, may_install=lambda: conditions.may_install, cancelled=cancelled)
+    bench = Bench(
+        place.level,
+        conditions.threads,
+        conditions.device,
+        place.task_data,
+        scratch,
+        conditions.ceiling,
+        foreign=conditions.foreign,
+        python=python,
+    )
+    on_stage(Why.PREPARING_DATA)
+    if conditions.recheck:
+        forget_runs(task, bench)
+    try:
+        task_data(task, bench)
+    except (Refused, UsageError):
+        raise
+    except AutoresearchError as error:
+        raise CannotRunHere(f"the task's data could not be made here: {error}", hint=error.hint) from error
+    preflight(task, bench, cancelled)
+    return bench
+
+
+def carry_out(
+    folder: Path,
+    request: Request,
+    level: Level,
+    ready: Callable[[Path, EventFile], Bench],
+    *,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Ended:
+    """Carry out the request of a folder and write its outcome there: whatever happens, how it ended.
+
+    ``ready`` makes the bench, with its scratch folder; it may raise what :func:`make_ready` raises.
+
+    Raises:
+        Refused: another process has begun it. Then nothing is written.
+    """
+    events = EventFile(folder)
+    work = folder / _WORK
+
+    def tell(progress: Progress) -> None:
+        events.progress(progress)
+        on_progress(progress)
+
+    try:
+        work.mkdir()
+        bench = ready(work, events)
+        if request.plan is not None:
+            ended = _experiment(folder, request, request.plan, bench, tell, cancelled)
+        else:
+            assert request.check is not None, "a request has a plan or a check"
+            ended = _check(folder, request, request.check, bench, tell, cancelled)
+    except AutoresearchError as error:
+        ended = Ended(run=request.run, level=int(level), fault=fault_of(error), cancelled=cancelled())
+    except Exception:  # noqa: BLE001 - the edge of a run: it has an outcome, with the traceback
+        fault = Fault(sentence=traceback.format_exc(limit=-3))
+        ended = Ended(run=request.run, level=int(level), fault=fault, cancelled=cancelled())
+    finally:
+        events.close()
+        shutil.rmtree(work, ignore_errors=True)
+    write_outcome(folder, ended)
+    return ended
+
+
+def _experiment(
+    folder: Path,
+    request: Request,
+    plan: Plan,
+    bench: Bench,
+    on_progress: Callable[[Progress], None],
+    cancelled: Callable[[], bool],
+) -> Ended:
+    outcome = measure(request.task, plan, bench, own=True, on_progress=on_progress, cancelled=cancelled)
+    if cancelled() and outcome.status is RunStatus.CRASHED:  # an engine ends all processes of a job, the program's too
+        outcome = msgspec.structs.replace(outcome, status=RunStatus.CANCELLED, reason=_STOPPED)
+    if outcome.status is RunStatus.OK:
+        remember_run(request.task, bench)
+    (folder / LOG).write_bytes(outcome.log)
+    if outcome.checkpoint is not None:
+        outcome.checkpoint.rename(folder / CHECKPOINT)
+    return Ended(run=request.run, level=int(bench.level), outcome=as_record(outcome), cancelled=cancelled())
+
+
+def as_record(outcome: Outcome) -> RunOutcome:
+    """The part of an outcome that goes into a run's record."""
+    return msgspec.convert(outcome, RunOutcome, from_attributes=True)
+
+
+def _check(
+    folder: Path,
+    request: Request,
+    check: Check,
+    bench: Bench,
+    on_progress: Callable[[Progress], None],
+    cancelled: Callable[[], bool],
+) -> Ended:
+    verified: Verified = carry_out_check(
+        check,
+        request.task,
+        bench,
+        model=_model(check.source, check.checkpoint, folder / MODEL),
+        parent=_model(check.parent_source, check.parent_checkpoint, folder / PARENT_MODEL),
+        on_progress=lambda fraction, step: on_progress(msgspec.structs.replace(step, fraction=fraction)),
+        cancelled=cancelled,
+    )
+    if cancelled() and verified.verdict == "fail":
+        verified = msgspec.structs.replace(verified, verdict="error", reason=_STOPPED)
+    stopped = verified.verdict == "error" and cancelled()
+    return Ended(run=request.run, level=int(bench.level), verified=verified, cancelled=stopped)
+
+
+def _model(source: str | None, checkpoint: bytes | None, file: Path) -> Model | None:
+    return None if source is None or checkpoint is None else Model(source, file)
+
+
+def outcome_of(ended: Ended) -> RunOutcome:
+    """What is recorded of a run of a plan: a fault that came after the claim is the machine's, not the program's."""
+    if ended.outcome is not None:
+        return ended.outcome
+    reason = ended.fault.sentence[:REASON_CHARACTERS] if ended.fault else ""
+    status = RunStatus.CANCELLED if ended.cancelled else RunStatus.COULD_NOT_RUN
+    return RunOutcome(status=status, reason=reason)
+
+
+def device_given(device: str) -> str:
+    """The card that a cluster's engine gave this job, by its number on the machine; else the device that was asked."""
+    cards = os.environ.get("SLURM_JOB_GPUS", "")
+    return f"cuda:{cards.split(',')[0]}" if device.startswith("cuda") and cards else device

@@ -1,0 +1,199 @@
+"""Runs that an executor carries out: started, watched, stopped, brought home; with an engine in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from autoresearch_daemon import elsewhere
+from autoresearch_daemon.elsewhere import Elsewhere, executor_of, order_of
+from autoresearch_daemon.service.inputs import Located, Order
+from autoresearch_daemon.workers import protocol
+
+from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
+from autoresearch.record.kinds import RunOutcome
+from autoresearch.run.executors import Absences, Listed, Seen
+from autoresearch.run.folder import Ended, EventFile, read_outcome, write_outcome
+from autoresearch.run.sandbox.capture import Progress
+from autoresearch.settings import ExecutorSection
+from autoresearch.words import Why
+
+
+class Memory:
+    """An engine in memory: what it lists, whether it answers. It asks no clock but ``now``."""
+
+    name = "memory"
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Listed] = {}
+        self.fault: AutoresearchError | None = None
+        self.absences, self.now = Absences(), 0.0
+        self.submitted: list[str] = []
+
+    def _answer(self) -> None:
+        if self.fault:
+            raise self.fault
+
+    def capacity(self) -> int:
+        return 9
+
+    def start(self, folder: Path) -> None:
+        self._answer()
+        if folder.name not in self.jobs:
+            self.submitted.append(folder.name)
+            self.jobs[folder.name] = Listed(native=str(len(self.submitted)), state="queued")
+
+    def look(self, folders: Sequence[Path]) -> Mapping[Path, Seen]:
+        listed = None if self.fault else self.jobs
+        return {folder: self.absences.judge(folder, listed, self.now) for folder in folders}
+
+    def cancel(self, folder: Path) -> None:
+        self._answer()
+        self.jobs.pop(folder.name, None)
+
+    def collect(self, folder: Path) -> Ended | None:
+        return read_outcome(folder)
+
+    def forget(self, folder: Path) -> None:
+        self.cancel(folder)
+
+
+class Scene:
+    """An engine, what the state machine hears, and what was brought home."""
+
+    def __init__(self, folder: Path) -> None:
+        self.engine, self.heard, self.home = Memory(), list[object](), list[tuple[str, str]]()
+        self.folder = folder / "search-1-ab"
+        self.folder.mkdir()
+        self.elsewhere = self.daemon()
+
+    def daemon(self) -> Elsewhere:
+        return Elsewhere(self.engine, take=self.heard.append, ended=self._ended)
+
+    async def _ended(self, place: str, folder: Path) -> None:
+        found = read_outcome(folder)
+        assert found is not None
+        part = found.outcome or found.fault
+        assert part is not None
+        word = f"{part.status}: {part.reason}" if isinstance(part, RunOutcome) else f"fault: {part.sentence}"
+        self.home.append((place, word))
+
+    def play(self, *acts: Callable[[], object]) -> None:
+        async def scene() -> None:
+            for act in acts:
+                act()
+                await self.elsewhere.look()
+
+        asyncio.run(scene())
+
+    def carry(self) -> None:
+        self.elsewhere.carry("search-1", self.folder)
+
+    def ends(self) -> None:
+        write_outcome(self.folder, Ended(run=self.folder.name, level=2, outcome=RunOutcome(status="ok", value=1.0)))
+
+    def state(self, state: str) -> None:
+        self.engine.jobs[self.folder.name] = Listed(native="1", state=state)
+
+    def later(self, seconds: float) -> None:
+        self.engine.now += seconds
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def test_a_run_is_queued_runs_and_comes_home(scene: Scene) -> None:
+    def runs() -> None:
+        scene.state("running")
+        events = EventFile(scene.folder)
+        events.progress(Progress(fraction=0.5, step=3, loss=1.5))
+        events.close()
+
+    scene.play(scene.carry, runs, scene.ends)
+    assert scene.heard == [
+        Located("search-1", "memory job 1", Why.QUEUED),
+        protocol.Progress(assignment="search-1", fraction=0.5, step=3, loss=1.5),
+        Located("search-1", "memory job 1", Why.RUNNING),
+    ]
+    assert scene.home == [("search-1", "ok: ")]
+    assert scene.engine.jobs == {}, "copies that somebody requeued are ended"
+    assert "search-1" not in scene.elsewhere
+    assert scene.elsewhere.level == 2
+
+
+def test_while_the_engine_is_away_a_run_waits_to_be_submitted(scene: Scene) -> None:
+    scene.engine.fault = TimedOut("no controller")
+    scene.play(scene.carry, lambda: None)
+    assert scene.heard == 2 * [Located("search-1", "memory: no controller", Why.QUEUED)]
+    scene.engine.fault = None
+    scene.play(lambda: None, lambda: None)
+    assert scene.engine.submitted == [scene.folder.name]
+
+
+def test_what_the_engine_refuses_has_an_outcome(scene: Scene) -> None:
+    scene.engine.fault = Refused("invalid partition", hint="correct it")
+    scene.play(scene.carry)
+    assert scene.home == [("search-1", "fault: invalid partition → correct it")]
+
+
+def test_a_lost_run_is_abandoned_with_its_reason_and_stays_so(scene: Scene) -> None:
+    scene.play(scene.carry, scene.engine.jobs.clear, lambda: scene.later(299))
+    assert scene.home == []
+    scene.play(lambda: scene.later(1))
+    assert scene.home == [("search-1", "abandoned: it never began, and the engine does not list it")]
+    assert scene.elsewhere.level is None
+    scene.ends()
+    found = read_outcome(scene.folder)
+    assert found is not None
+    assert found.outcome is not None
+    assert found.outcome.status == "abandoned", "an outcome that comes later is none"
+
+
+def test_a_silent_engine_ends_no_run(scene: Scene) -> None:
+    def falls_silent() -> None:
+        scene.engine.fault = TimedOut("no controller")
+
+    scene.play(scene.carry, falls_silent, *[lambda: scene.later(1000)] * 5)
+    assert scene.home == []
+    scene.play(scene.ends)
+    assert scene.home == [("search-1", "ok: ")]
+
+
+def test_another_daemon_finds_a_run_by_its_folder(scene: Scene) -> None:
+    scene.play(scene.carry)
+    scene.elsewhere = scene.daemon()
+    scene.play(lambda: scene.elsewhere.carry("search-1", scene.folder, is_started=True), scene.ends)
+    assert scene.engine.submitted == [scene.folder.name]
+    assert scene.home == [("search-1", "ok: ")]
+
+
+def test_what_is_stopped_before_it_is_submitted_is_never_submitted(scene: Scene) -> None:
+    def carry_and_stop() -> None:
+        scene.carry()
+        scene.elsewhere.cancel("search-1")
+
+    scene.play(carry_and_stop)
+    assert (scene.engine.submitted, scene.home) == ([], [("search-1", "cancelled: it was stopped before it began")])
+
+
+def test_a_stopped_run_has_a_while_for_its_outcome(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.play(scene.carry, lambda: scene.elsewhere.cancel("search-1"))
+    assert (scene.engine.jobs, scene.home) == ({}, [])
+    monkeypatch.setattr(elsewhere, "STOPPED_SECONDS", -1.0)
+    scene.play(lambda: None)
+    assert scene.home == [("search-1", "cancelled: it was stopped")]
+
+
+def test_settings_say_where_runs_go_and_a_person_says_otherwise() -> None:
+    slurm = ExecutorSection(name="slurm", at_most=64, options="--account='my lab'")
+    assert order_of(ExecutorSection()) == Order(executor="", at_most=8)
+    assert order_of(slurm) == Order(executor="slurm", at_most=64)
+    assert order_of(slurm, "here") == Order(executor="", at_most=64)
+    assert order_of(ExecutorSection(), "slurm", 3) == Order(executor="slurm", at_most=3)
+    assert executor_of(slurm).options == ("--account=my lab",)  # type: ignore[attr-defined]
+    with pytest.raises(UsageError, match=r"options can.t be read"):
+        executor_of(ExecutorSection(options="'"))
