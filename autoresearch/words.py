@@ -161,6 +161,8 @@ class RunMark(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
+# Most runs: nobody verified them, and nothing speaks against them.
+PLAIN_MARKS = frozenset({RunMark.REPORTED, RunMark.FAILED, RunMark.LEADING})
 RUN_MARK_SENTENCES: dict[RunMark, str] = {
     **{RunMark(state.value): sentence for state, sentence in RUN_STATE_SENTENCES.items()},
     RunMark.FAILED: "it ended without a value",

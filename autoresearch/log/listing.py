@@ -20,7 +20,8 @@ PIECE = 2_000
 # A slot of time: so many bits of milliseconds, by level.
 SLOT_BITS = (21, 27)
 _OK, _FAILED = RunStatus.OK.value, RunMark.FAILED.value
-_REPORTED, _CONFIRMED = RunState.REPORTED.value, RunState.CONFIRMED.value
+_REPORTED = RunState.REPORTED.value
+_CONFIRMED = RunState.CONFIRMED.value
 _MAY_LEAD = frozenset(state.value for state in SOUND)
 # The zero bits of so much of an id are counted.
 _ID_BITS = 32

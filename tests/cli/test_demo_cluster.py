@@ -84,7 +84,7 @@ def test_a_check_that_is_stopped_is_no_failed_run() -> None:
 
 def program(mean: float) -> ProgramView:
     text = {"id": "", "source_digest": "", "title": "", "author": "", "state": "reported"}
-    return ProgramView(position=0, runs=1, mean=mean, score=mean, parent=None, time_ms=0, **text)
+    return ProgramView(position=0, reported_runs=1, reported=mean, score=mean, parent=None, time_ms=0, **text)
 
 
 def test_first_come_runs_of_seconds_and_a_number_of_runs_is_kept() -> None:

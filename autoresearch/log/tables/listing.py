@@ -13,14 +13,13 @@ from typing import Literal, NamedTuple
 from autoresearch.log.frontier import Leader
 from autoresearch.log.reader import PAGE, Reader
 from autoresearch.log.tables.places import Place, Places
-from autoresearch.words import RunMark
+from autoresearch.words import PLAIN_MARKS, RunMark
 
 Order = Literal["time", "value", "change", "cost"]
 # More runs with words cannot be read on any page: the ones that came first are left out.
 WORDS_MOST = 100_000
 # A set of runs that is smaller is read by number, a larger one is looked through in order of time.
 _SET_MOST = 10_000
-_UNMARKED = frozenset({RunMark.REPORTED, RunMark.FAILED, RunMark.LEADING})
 _BY_TIME = "run AS r INDEXED BY run_task_time CROSS JOIN listing AS l ON l.n = r.n"
 _BY_MARK = "listing AS l INDEXED BY listing_mark CROSS JOIN run AS r ON r.n = l.n"
 _BY_VALUE = "listing AS l INDEXED BY listing_value CROSS JOIN run AS r ON r.n = l.n"
@@ -172,7 +171,7 @@ class Listing:
         query, tables = _conditions(found), _BY_TIME
         if found.marks == {RunMark.LEADING}:
             return _BY_NUMBER, _conditions(found, by_number=True)
-        if found.marks and not found.marks & _UNMARKED:
+        if found.marks and not found.marks & PLAIN_MARKS:
             tables = _BY_MARK
             query.add("l.task = ? AND l.mark NOT IN ('reported', 'failed')", found.task)
         return tables, query

@@ -12,7 +12,7 @@ from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, PEOPLE, STRAN
 from tests.record.making import NETWORK
 
 ROWS = 50
-COLD, WARM = 31, 17
+COLD, WARM = 31, 19
 
 
 @pytest.fixture
