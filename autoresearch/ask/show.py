@@ -27,7 +27,7 @@ from autoresearch.log.standing.jobs import states_over_time
 from autoresearch.log.standing.noise import noise_doubt
 from autoresearch.log.standing.queries import copied_from, marks_of, run_view, wants_retest
 from autoresearch.log.standing.verdicts import verdict
-from autoresearch.log.standing.verification import allowed_difference, counted_reports, judged, judgement
+from autoresearch.log.standing.verification import allowed_difference, counted_reports, judgement
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import (
     Admission,
@@ -248,7 +248,7 @@ def stated_view(log: Log, record: Record, starred: frozenset[bytes] = frozenset(
     view = msgspec.structs.replace(record_view(log, record), starred=record.id in starred)
     if not isinstance(record.body, Run):
         return view
-    return msgspec.structs.replace(view, state=judged(log, record).state.value)
+    return msgspec.structs.replace(view, state=judgement(log, record.id).state.value)
 
 
 Condition = Callable[[Record], bool]

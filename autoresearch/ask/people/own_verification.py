@@ -22,7 +22,7 @@ from autoresearch.log.standing.jobs import VerificationJob
 from autoresearch.log.standing.participants import track_record
 from autoresearch.log.standing.precedence import is_banned
 from autoresearch.log.standing.queries import run_body
-from autoresearch.log.standing.verification import committed, counted_reports, is_counted, is_drawn, judged, needed
+from autoresearch.log.standing.verification import committed, counted_reports, is_counted, is_drawn, judgement, needed
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Commitment, Run, Verification
 from autoresearch.record.record import DAY_MS, Record
@@ -136,7 +136,7 @@ def _check_run(log: Log, record: Record, run: Run, name: str) -> None:
         )
     if log.records.is_withdrawn(record):
         raise Refused(f"{name} was withdrawn by its author: there is nothing to verify.", hint=_ANOTHER)
-    state = judged(log, record).state
+    state = judgement(log, record.id).state
     if state in MISBEHAVED:
         author = participant_of(log, record.author, record.time).short
         raise Refused(

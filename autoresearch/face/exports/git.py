@@ -36,7 +36,7 @@ from autoresearch.log.rows import SignedRun
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.bases import buildable
 from autoresearch.log.standing.context import participant_of, trust_context
-from autoresearch.log.standing.verification import judge_soon, judging
+from autoresearch.log.standing.verification import judge_soon, judgement
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Run, Task
 from autoresearch.record.record import Record
@@ -99,11 +99,11 @@ def _notes(
     people: Mapping[tuple[bytes, int], ParticipantView],
 ) -> dict[bytes, str]:
     judge_soon(log, runs)
-    judged, rules = judging(log), log.tasks.rules(task)
+    rules = log.tasks.rules(task)
     noise = rules.noise if rules else 0.0
     texts = {}
     for run in runs.values():
-        found = judged(run.id, run.author, run.time, run.seq)
+        found = judgement(log, run.id)
         error = margin(found.error, found.runs, noise=noise)
         texts[run.id] = note(found, error, log.tasks.sign(task), people[run.author, run.time], withdrawn=run.withdrawn)
     return texts

@@ -17,7 +17,7 @@ from autoresearch.log.standing.cache import cached, in_snapshot
 from autoresearch.log.standing.context import TrustContext, trust_context, whose
 from autoresearch.log.standing.precedence import precedes
 from autoresearch.log.standing.ranking import measured, unvouched, vouched
-from autoresearch.log.standing.verification import judge_soon, judging
+from autoresearch.log.standing.verification import judge_soon, judgement
 from autoresearch.task.model import possible_value
 from autoresearch.words import MISBEHAVED, SOUND, VERIFIED, RunState
 
@@ -73,28 +73,19 @@ def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int 
 
 def place(log: Log, row: ProgramRow, here: TrustContext) -> Placed:
     """A program with its judgement, by its first run."""
-    return _placing(log, here)(row)
-
-
-def _placing(log: Log, here: TrustContext) -> Callable[[ProgramRow], Placed]:
-    judged = judging(log)
-
-    def placed(row: ProgramRow) -> Placed:
-        found = judged(row.first, row.author, row.first_time, None)
-        return Placed(row, found, *whose(row.author, row.first_time, here))
-
-    return placed
+    return Placed(row, judgement(log, row.first), *whose(row.author, row.first_time, here))
 
 
 def judged_rows(
     log: Log, rows: Iterable[ProgramRow], here: TrustContext, *, wanted: Callable[[ProgramRow], bool] = lambda _: True
 ) -> Iterator[Placed]:
     """Programs with their judgements, until enough were judged. Banned and fraudulent ones do not use up the limit."""
-    judged, place_one, following, size = 0, _placing(log, here), iter(rows), JUDGED_FIRST
+    judged, following, size = 0, iter(rows), JUDGED_FIRST
     while page := list(islice(following, size)):
         size = JUDGED_PAGE
         judge_soon(log, (row.first for row in page))
-        for placed in map(place_one, filter(wanted, page)):
+        for row in filter(wanted, page):
+            placed = place(log, row, here)
             yield placed
             judged += placed.found.state not in MISBEHAVED
             if judged >= JUDGED_ROWS:
@@ -150,7 +141,7 @@ def checked(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[P
         if len(found) >= CHECKED_MOST:
             break
     judge_soon(log, (row.first for row in found.values()))
-    return list(map(_placing(log, here), found.values()))
+    return [place(log, row, here) for row in found.values()]
 
 
 def _published(row: ProgramRow) -> _Published:

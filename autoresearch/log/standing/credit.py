@@ -23,7 +23,7 @@ from autoresearch.log.standing.answers import CreditView, ImprovementView, Recor
 from autoresearch.log.standing.cache import cache_of, in_snapshot, roster_of
 from autoresearch.log.standing.context import TrustContext, participant_with_key, whose
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
-from autoresearch.log.standing.verification import counted_reports, judge_soon, judging
+from autoresearch.log.standing.verification import counted_reports, judge_soon, judgement
 from autoresearch.record.encoding import SHORT, format_id
 from autoresearch.record.kinds import Run, Verification, task_of_body
 from autoresearch.record.record import Record
@@ -194,7 +194,7 @@ def _is_better(log: Log, row: HistoryRow, parent: HistoryRow | None, sign: float
 
 def _value(log: Log, row: HistoryRow) -> float | None:
     """What others measured where the run is upheld, else what it reports; None where it is in doubt."""
-    found = judging(log)(row.id, row.author, row.time, row.seq)
+    found = judgement(log, row.id)
     if found.state in UPHELD and found.value is not None:
         return found.value
     return None if found.state in DOUBTED or row.forked else row.value

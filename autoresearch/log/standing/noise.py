@@ -11,7 +11,7 @@ from autoresearch.judging.statistics import contradicts
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import cached
 from autoresearch.log.standing.context import is_clocked, trust_context, whose
-from autoresearch.log.standing.verification import is_exact, judge_soon, judging
+from autoresearch.log.standing.verification import is_exact, judge_soon, judgement
 from autoresearch.text import counted, value
 from autoresearch.words import DOUBTED
 
@@ -44,7 +44,7 @@ def learnt_noise(log: Log, task: bytes) -> LearntNoise | None:
 
 
 def _learnt(log: Log, task: bytes) -> LearntNoise | None:
-    here, judge, clocked = trust_context(log), judging(log), is_clocked(log, task)
+    here, clocked = trust_context(log), is_clocked(log, task)
     groups: defaultdict[tuple[bytes, float, str], dict[int, float]] = defaultdict(dict)
     rows = log.runs.replicates(task, _NEWEST)
     judge_soon(log, (row.id for row in rows))
@@ -52,7 +52,7 @@ def _learnt(log: Log, task: bytes) -> LearntNoise | None:
         group = groups[row.source_digest, row.budget, row.device if clocked else ""]
         if row.replicate in group or not whose(row.author, row.time, here).attested:
             continue
-        if judge(row.id, row.author, row.time, row.seq).state not in DOUBTED:
+        if judgement(log, row.id).state not in DOUBTED:
             group[row.replicate] = row.value
     values = [list(group.values()) for group in groups.values() if len(group) > 1]
     if not values:

@@ -21,7 +21,7 @@ from autoresearch.log.standing.bases import (
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import TrustContext, Whose, whose
 from autoresearch.log.standing.ranking import vouched
-from autoresearch.log.standing.verification import judge_soon, judging
+from autoresearch.log.standing.verification import judge_soon, judgement
 from autoresearch.words import DOUBTED, MISBEHAVED, UPHELD, RunState
 
 # So many rows are judged at once.
@@ -111,9 +111,9 @@ def _trials(
     log: Log, task: bytes, here: TrustContext, device: bytes, leads: Placed | None, rows: Sequence[HistoryRow]
 ) -> Iterator[Trial]:
     first_tier = tier_of(leads, here) if leads else None
-    possible, judged = is_possible(log, task), judging(log)
+    possible = is_possible(log, task)
     for row in _soon_judged(log, rows):
-        found = judged(row.id, row.author, row.time, row.seq)
+        found = judgement(log, row.id)
         said, upheld = whose(row.author, row.time, here), found.state in UPHELD
         value = found.value if upheld and found.value is not None else row.value
         counts = (upheld or not row.forked) and value is not None and possible(value)

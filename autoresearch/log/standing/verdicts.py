@@ -9,7 +9,6 @@ from autoresearch.log.standing.verification import (
     is_exact,
     is_pairs_only,
     is_state_only,
-    judged,
     judgement,
     voters_at,
 )
@@ -23,7 +22,7 @@ def verdict(log: Log, run: Record) -> str:
 
     A run of which nobody can measure anything lacks nothing.
     """
-    found, body = judged(log, run), run.body
+    found, body = judgement(log, run.id), run.body
     assert isinstance(body, Run)
     missing = ""
     if found.state in UNDECIDED and body.value is not None and log.trust.names_anybody:

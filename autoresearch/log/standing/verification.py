@@ -6,7 +6,7 @@ It depends on the records and the trust list, never on a clock: a verification i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
@@ -64,16 +64,6 @@ def find_judgement(log: Log, run_id: bytes) -> Judgement | None:
         if run_id not in known:
             judge_soon(log, [run_id])
         return known.get(run_id)
-
-
-def judged(log: Log, run: Record) -> Judgement:
-    """What is judged of a run whose record is at hand, by its row."""
-    return judgement(log, run.id)
-
-
-def judging(log: Log) -> Callable[[bytes, bytes, int, int | None], Judgement]:
-    """A function that tells what is judged of a run, by its id; its device, time and number are not needed."""
-    return lambda run_id, *_: judgement(log, run_id)
 
 
 def judge_soon(log: Log, runs: Iterable[bytes]) -> None:

@@ -169,7 +169,7 @@ class Listing:
         if self._is_small(found):
             return _BY_NUMBER, _conditions(found, by_number=True)
         query, tables = _conditions(found), _BY_TIME
-        if found.marks == {RunMark.LEADING}:
+        if len(found.marks) == 1 and RunMark.LEADING in found.marks:
             return _BY_NUMBER, _conditions(found, by_number=True)
         if found.marks and not found.marks & PLAIN_MARKS:
             tables = _BY_MARK

@@ -25,7 +25,7 @@ from autoresearch.face.exports.tables import EXPORT_COLUMNS, ExportedRun, read_r
 from autoresearch.log.bundle import is_bundle
 from autoresearch.log.bundle_format import Carried
 from autoresearch.log.standing.context import trust_context, whose
-from autoresearch.log.standing.verification import judged
+from autoresearch.log.standing.verification import judgement
 from autoresearch.paths import typed_path
 from autoresearch.record.kinds import Note, Run
 from autoresearch.record.record import plain_body
@@ -197,7 +197,9 @@ def write_runs(desk: Desk, form: Format, file: TextIO) -> int:
     for record_id, verdict in run_verdicts(desk):
         record = desk.log.records.get(record_id)
         assert isinstance(record.body, Run)
-        exported = ExportedRun(record, record.body, plain_body(record.body), verdict, judged(desk.log, record).state)
+        exported = ExportedRun(
+            record, record.body, plain_body(record.body), verdict, judgement(desk.log, record.id).state
+        )
         write([text_cell(cell) for row in lines(EXPORT_COLUMNS, [exported]) for cell in row])
         count += 1
     return count
