@@ -11,13 +11,11 @@ from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.verification import count_verifications, is_state_only
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import UPHELD, RunState, VerificationKind
+from autoresearch.words import CONTESTED, UPHELD, RunState, VerificationKind
 
 if TYPE_CHECKING:
     from autoresearch.log.log import Log
 
-# The states that say something of a run's author.
-_TELLING = UPHELD | {RunState.DISPUTED, RunState.REFUTED, RunState.FRAUD}
 # By a run in one of these states its author was right or wrong.
 _OUTCOMES = {RunState.CONFIRMED: 1, RunState.REFUTED: -1}
 # No machine that runs one program has more processors than this.
@@ -52,7 +50,7 @@ def facts_of(log: Log, run: Record, found: Judgement) -> list[FactRow]:
         )
         for one in count_verifications(log, run, found.state)
     ]
-    if found.state in _TELLING:
+    if found.state in UPHELD | CONTESTED:
         author = voter(run.author, run.time)
         used = spent(log, body) if found.state in UPHELD else Spent(0, 0.0)
         own = FactRow(run.id, author.root, author.voter, body.task, found.state.value, run.time)
