@@ -410,6 +410,8 @@ WHY_SENTENCES: dict[Why, str] = {
 
 # They keep this node from working on its task, and not from verifying runs on others.
 TASK_REASONS = frozenset({Why.TASK_BROKEN, Why.CANNOT_RUN_HERE})
+# Each time that work is given out these are found anew.
+PASSING_REASONS = frozenset({Why.FAILING, Why.QUEUE_FULL})
 
 
 class AttestReason(StrEnum):

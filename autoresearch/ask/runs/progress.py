@@ -21,13 +21,12 @@ from autoresearch.log.tables.listing import Filter, ListedRun
 from autoresearch.log.tables.places import Place, Places, Sums
 from autoresearch.record.encoding import format_id
 from autoresearch.text import one_line
-from autoresearch.words import RunMark
+from autoresearch.words import PLAIN_MARKS, RunMark
 
 # A browser draws so many points in some milliseconds: runs that are only reported or failed, and those that others
 # measured. More are sampled; those that led are all there.
 DOTS_MOST, MARKS_MOST = 1_500, 500
 LABELS, LABEL_CHANGES, LABEL_CHARACTERS = 30, 2, 40
-_PLAIN = {RunMark.REPORTED.value, RunMark.LEADING.value, RunMark.FAILED.value}
 _SAMPLES: tuple[tuple[Literal["plain", "marked"], int], ...] = ("plain", DOTS_MOST), ("marked", MARKS_MOST)
 Points = Sequence[tuple[ListedRun, Sums]]
 
@@ -49,7 +48,7 @@ def progress_answer(
         share = _share(visible, rows.places)
         shown = log.listing.facts(visible, led.gains)
         for kinds, most in _SAMPLES:
-            expected = share * sum(runs for mark, runs in counts.items() if (mark in _PLAIN) == (kinds == "plain"))
+            expected = share * sum(runs for mark, runs in counts.items() if (mark in PLAIN_MARKS) == (kinds == "plain"))
             some, is_whole = _sample(log, visible, kinds, expected, most)
             shown |= {run.n: run for run in some if run.n not in shown}
             binned |= not is_whole

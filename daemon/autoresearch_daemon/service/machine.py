@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from autoresearch.ask.node import RunInHand
-from autoresearch.words import WHY_SENTENCES, Why, WorkState
+from autoresearch.words import PASSING_REASONS, WHY_SENTENCES, Why, WorkState
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
@@ -436,7 +436,7 @@ class Service:
     def _dispatch(self, now_ms: int) -> list[Effect]:
         """Give idle workers something to do; ask for processes when there is work, let them go after."""
         for worker in self.workers.values():
-            worker.why = Why.NOT_ASKED if worker.why in (Why.FAILING, Why.QUEUE_FULL) else worker.why
+            worker.why = Why.NOT_ASKED if worker.why in PASSING_REASONS else worker.why
         if self.stopping or self.asked.paused:
             return self._want(0)
         order, here = self.asked.order, sum(1 for w in self._in_hand if not w.elsewhere)
