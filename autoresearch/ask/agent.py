@@ -26,7 +26,6 @@ from autoresearch.propose.program.ranges import Value
 from autoresearch.settings import load_settings
 from autoresearch.task.loading import load_task, shipped_task
 from autoresearch.task.model import Task
-from autoresearch.text import sign_of
 
 # Names of learning rates, the first that a program has; what to change where nobody says.
 LEARNING_RATES = ("LR", "LEARNING_RATE", "learning_rate", "lr")
@@ -168,7 +167,7 @@ class ResearchAgent:
             state=view.standing.state,
             reason=run.reason,
             parent=run.parent,
-            is_better=gain is not None and sign_of(self._task.metric.direction) * gain < 0,
+            is_better=gain is not None and gain > 0,
         )
 
     def _run(self, run: str) -> RunView:

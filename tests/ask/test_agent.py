@@ -63,7 +63,7 @@ def test_each_step_builds_on_the_one_before(daemon: Daemon, toy: Path) -> None:
     assert "LR = 0.99 " in agent.modify_train_script(hypothesis)
     result = agent.run_experiment()
     assert result.parent == baseline.run
-    assert result.gain_reported == pytest.approx((0.99 - 1.1) ** 2 - (0.9 - 1.1) ** 2)
+    assert result.gain_reported == pytest.approx((0.9 - 1.1) ** 2 - (0.99 - 1.1) ** 2)
     assert result.is_better
     assert agent.publish_results(result) == result
     assert agent.read_best_result().parameters["LR"] == 0.99

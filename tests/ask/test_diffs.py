@@ -63,8 +63,8 @@ def test_the_lineage_goes_from_the_baseline_to_the_run(story):
     ]
     assert [step.run.standing.gain_reported for step in answer.steps] == [
         None,
-        pytest.approx(-0.2),
-        pytest.approx(-0.05),
+        pytest.approx(0.2),
+        pytest.approx(0.05),
     ]
     assert answer.task.name == "grammar"
 

@@ -118,7 +118,7 @@ def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
         assert "either edits or" in await refusal(client, "run", hypothesis="nothing")
         second = await answer(client, "run", hypothesis=ORDER, edits=[edit])
         assert second["parent"] == first["id"]
-        assert second["gain_reported"] == pytest.approx(0.04 - 0.36)
+        assert second["gain_reported"] == pytest.approx(0.36 - 0.04)
         assert second[OTHERS]["hypothesis"] == ORDER
         assert ORDER not in str({name: value for name, value in second.items() if name != OTHERS})
 

@@ -53,7 +53,7 @@ def test_best_shows_what_others_measured_with_its_interval_and_how_many_they_wer
     assert shown["confirmed"].startswith(
         f"{short_id(steady.id)} · verified 1.2250 ± 0.0257, median of 4 runs of verifiers · reported 1.2200"
     )
-    assert " · gain -0.7800 ± 0.0253 verified, in pairs · gain reported -0.7800 · it is better" in shown["confirmed"]
+    assert " · gain +0.7800 ± 0.0253 verified, in pairs · gain reported +0.7800 · it is better" in shown["confirmed"]
     assert "“checked”" in shown["provisional"]
     assert "“said”" in shown["reported"]
     assert cli("show", "@", "--field", "id").stdout.strip() == format_id(steady.id)
@@ -201,7 +201,7 @@ def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:
     assert re.search(r" confirmed +\w+ +steady: 1\.22\n", shown)
     steps = rows(cli("run", "lineage", "@").stdout)
     assert [row[9] for row in steps] == ["reported", "confirmed"]
-    assert (*steps[1][2:5], *steps[1][11:13]) == ("1.225", "0.0256749", "-0.78", "4", "3")
+    assert (*steps[1][2:5], *steps[1][11:13]) == ("1.225", "0.0256749", "0.78", "4", "3")
 
 
 def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, paths: Paths) -> None:

@@ -37,7 +37,7 @@ from autoresearch_cli.watching import Watch
 title = "LR 0.0083 -> 0.006, WEIGHT_DECAY 0.1 -> 0.19, bigram table (+17)"
 data = {"assignment": "one", "title": title, "status": "ok", "reported": 1.155, "is_best": True}
 data |= {"fraction": 0.5, "step": 1082, "loss": 1.226, "left_ms": 720_000, "elapsed_ms": 720_000, "task": "grammar"}
-data |= {"gain_reported": -0.0123, "duration_ms": 61_000, "id": "bafyrei" + "a" * 52}
+data |= {"gain_reported": 0.0123, "duration_ms": 61_000, "id": "bafyrei" + "a" * 52}
 kinds = ("run_started", "progress", "confirmed", "run_finished", "run_started", "progress")
 events = [Event(id=1, kind=kind, time_ms=0, text=title, data=data) for kind in kinds]
 with TerminalDisplay(quiet=False) as display:
@@ -106,7 +106,7 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("top",): ("1.1550", "1.2250", "0.0257", best, parent, refuted, lucky, "refuted (5)"),
         ("top", "-n", "2"): (best, parent),
         ("node", "records", "-n", "100", "--claims"): tuple(map(brief, crowded.records)),
-        ("run", "lineage", "@"): (best, parent, BEST, PARENT, "-0.0700", "-0.7800"),
+        ("run", "lineage", "@"): (best, parent, BEST, PARENT, "+0.0700", "+0.7800"),
         ("diff", "@"): ("-LR = 0.01", "+LR = 0.02"),
         ("diff", parent, "@"): ("-LR = 0.01",),
         ("show", "@", "--log"): (),
@@ -210,7 +210,7 @@ def test_runs_in_hand_fit_too(width: int) -> None:
     lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown))
     assert max(map(cells, lines)) <= width
     for whole in (
-        "★ 1.1550 reported  gain -0.0123",
+        "★ 1.1550 reported  gain +0.0123",
         "step 1082 loss 1.226",
         "best",
         "1.1550,",

@@ -39,6 +39,7 @@ from tests.log.standing.village import AUTHOR, BEN, TRUST, Village
 from tests.record.making import NETWORK
 
 WORDS = ("reported", "verified", "gain", "gain reported")
+TRAILERS = {"reported": "Reported", "gain reported": "Change-reported"}
 NUMBER = re.compile(r"[-+−]?\d+\.\d{4}")
 TITLES = ("baseline", "first", "confirmed", "not replicated", "provisional", "refuted", "crashed", "reported")
 
@@ -93,11 +94,11 @@ def numbers_of(world: World, record: Record) -> Numbers:
     pairs = [check for check in checks if isinstance(check, Verification) and check.values]
     known = {"reported": body.value}
     if body.value is not None and parent is not None and isinstance(parent.body, Run) and parent.body.value is not None:
-        known["gain reported"] = body.value - parent.body.value
+        known["gain reported"] = parent.body.value - body.value
     if pairs:
         known["verified"] = median(value for check in pairs for value in check.values)
         known["gain"] = median(
-            value - before for check in pairs for before, value in zip(check.parent_values, check.values, strict=True)
+            before - value for check in pairs for before, value in zip(check.parent_values, check.values, strict=True)
         )
     return {word: number for word, number in known.items() if number is not None}
 
@@ -306,7 +307,9 @@ def test_sentences_of_the_command_line(cli: Callable[..., str], world: World, ex
     rows = dict(reversed(lines))
     assert {word: NUMBER.match(rows[word]).group() for word in WORDS} == numbers  # type: ignore[union-attr]
     text = cli("diff", confirmed)
-    assert f"reported {before['reported']} → {numbers['reported']}  {numbers['gain reported']}" in text
+    # Two runs need not be parent and child: between their values stands the change.
+    change = f"{float(numbers['reported']) - float(before['reported']):+.4f}"
+    assert f"reported {before['reported']} → {numbers['reported']}  {change}" in text
     assert re.search(rf"verified {before['verified']} ± \S+ → {numbers['verified']} ± ", text)
     assert re.search(rf"gain {re.escape(numbers['gain'])} ± \S+ verified, in pairs", text)
     assert f"{numbers['verified']}" in cli("task", "list") or f"{expected[confirmed]['verified']:.6g}" in cli(
@@ -408,10 +411,10 @@ def test_a_table_of_results_and_commits(cli: Callable[..., str], world: World, e
             for line in message(record, world.village.log.records.get(record.body.parent)).splitlines()
             if re.match(r"[A-Z][-a-z]+: ", line)
         )
-        given = {"reported": said.get("Reported"), "gain reported": said.get("Gain-reported")}
-        assert {word: float(text) for word, text in given.items() if text} == pytest.approx(
-            {word: number for word, number in numbers.items() if word in given}, abs=1e-5
-        )
+        given = {word: float(said[name]) for word, name in TRAILERS.items() if name in said}
+        # A commit knows its run and the parent alone, and not which direction the task has.
+        given |= {word: -number for word, number in given.items() if word == "gain reported"}
+        assert given == pytest.approx({word: numbers[word] for word in TRAILERS if word in numbers}, abs=1e-5)
 
 
 def test_alone_ones_own_run_is_the_best_and_a_better_claim_stands_beside_it(tmp_path: Path) -> None:

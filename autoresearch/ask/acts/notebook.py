@@ -537,7 +537,9 @@ def outcome(log: Log, record: Record) -> dict[str, object]:
         "reason": body.reason,
         "reported": reported,
         "parent": format_id(body.parent) if body.parent else None,
-        "gain_reported": None if reported is None or before is None else reported - before,
+        "gain_reported": None
+        if reported is None or before is None
+        else log.tasks.sign(body.task) * (before - reported),
         "title": body.title,
         "replicate": body.replicate,
         "duration_ms": body.duration_ms,

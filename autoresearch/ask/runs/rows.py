@@ -106,7 +106,7 @@ class Rows:
             status=body.status,
             reason=body.reason,
             found=self._found(record) if state in DISCREDITED else None,
-            better=None if gain is None or within else self.sign * gain < 0,
+            better=None if gain is None or within else gain > 0,
             within_noise=within,
             in_doubt=state in DISCREDITED,
             leads=run.leads,

@@ -105,7 +105,7 @@ def _notes(
     for run in runs.values():
         found = judgement(log, run.id)
         error = margin(found.error, found.runs, noise=noise)
-        texts[run.id] = note(found, error, log.tasks.sign(task), people[run.author, run.time], withdrawn=run.withdrawn)
+        texts[run.id] = note(found, error, people[run.author, run.time], withdrawn=run.withdrawn)
     return texts
 
 

@@ -154,7 +154,7 @@ def _trailers(run: Record, body: Run, parent: Record | None) -> dict[str, str]:
     failed = body.status != RunStatus.OK
     return {
         "Reported": "" if body.value is None else f"{body.value:.8g}",
-        "Gain-reported": "" if body.value is None or before is None else f"{body.value - before:+.6g}",
+        "Change-reported": "" if body.value is None or before is None else f"{body.value - before:+.6g}",
         "Status": line(body.status) if failed else "",
         "Reason": line(body.reason) if failed else "",
         "Seed": str(body.seed),
@@ -166,15 +166,12 @@ def _trailers(run: Record, body: Run, parent: Record | None) -> dict[str, str]:
     }
 
 
-def note(found: Judgement, margin: float | None, sign: float, who: ParticipantView, *, withdrawn: bool) -> str:
-    """The note of a run, a line for each thing. ``margin`` is half of the 95 % interval of the verified value.
-
-    ``sign`` is 1 where smaller values are better, else -1.
-    """
+def note(found: Judgement, margin: float | None, who: ParticipantView, *, withdrawn: bool) -> str:
+    """The note of a run, a line for each thing. ``margin`` is half of the 95 % interval of the verified value."""
     rows = {
         "State": found.state.value,
         "Verified": _verified(found, margin),
-        "Gain": _gain(found, sign),
+        "Gain": _gain(found),
         "Participant": person(who),
         "Withdrawn": "yes" if withdrawn else "",
     }
@@ -197,11 +194,11 @@ def blob_id(text: str) -> str:
     return hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
 
 
-def _gain(found: Judgement, sign: float) -> str:
+def _gain(found: Judgement) -> str:
     if found.improvement is None:
         return ""
     error = "" if found.improvement_margin is None else f" ± {found.improvement_margin:.2g}"
-    return f"{-sign * found.improvement:+.6g}{error}"
+    return f"{found.improvement:+.6g}{error}"
 
 
 def _verified(found: Judgement, margin: float | None) -> str:

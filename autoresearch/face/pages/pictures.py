@@ -122,23 +122,19 @@ LEAST = 5e-5
 
 
 class Fall(NamedTuple):
-    """A step: its run, the value of that, its gain, and what share that has of the gains of all steps.
+    """A step: its run, the value ``before`` and of that, its gain, and what share that has of the gains of all steps.
 
     Value and gain are the verified ones where there are any, else the reported ones. ``better`` is None where the gain
     is smaller than the noise or unknown. ``onward`` is the id of the next run.
     """
 
     of: PathStep
+    before: float | None
     value: float | None
     gain: float | None
     share: float
     better: bool | None
     onward: str
-
-    @property
-    def before(self) -> float | None:
-        """Where its gain begins."""
-        return None if self.value is None or self.gain is None else self.value - self.gain
 
 
 class Fold(NamedTuple):
@@ -180,9 +176,8 @@ class Waterfall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """What a gain is worth: the direction, the noise, and the gains of all steps together."""
+    """What a gain is worth: the noise, and the gains of all steps together."""
 
-    sign: int
     noise: float
     whole: float
 
@@ -191,10 +186,10 @@ class _Scale:
         return gain is not None and abs(gain) > LEAST
 
     def better(self, gain: float) -> bool | None:
-        return self.sign * gain < 0 if self.shows(gain) and abs(gain) > self.noise else None
+        return gain > 0 if self.shows(gain) and abs(gain) > self.noise else None
 
     def share(self, gain: float | None) -> float:
-        return -self.sign * gain / self.whole if gain is not None and self.whole > 0 else 0.0
+        return gain / self.whole if gain is not None and self.whole > 0 else 0.0
 
 
 def waterfall(
@@ -205,11 +200,15 @@ def waterfall(
     known = [value for value in values if value is not None]
     first, last = (known[0], known[-1]) if known else (None, None)
     sign = -1 if maximize else 1
-    scale = _Scale(sign, noise, -sign * sum(gain for gain in gains if gain is not None))
+    scale = _Scale(noise, sum(gain for gain in gains if gain is not None))
+    starts = [
+        None if value is None or gain is None else value + sign * gain
+        for value, gain in zip(values, gains, strict=True)
+    ]
     onward = [*(step.row.id for step in path[1:]), ""]
     falls = [
-        Fall(step, value, gain, scale.share(gain), step.row.better if scale.shows(gain) else None, following)
-        for step, value, gain, following in zip(path, values, gains, onward, strict=False)
+        Fall(step, start, value, gain, scale.share(gain), step.row.better if scale.shows(gain) else None, following)
+        for step, start, value, gain, following in zip(path, starts, values, gains, onward, strict=False)
     ]
     largest = sorted((fall for fall in falls if fall.better), key=lambda fall: -fall.share)[:LARGEST]
     axis = axis_over([*known, *([] if floor is None else [floor])])

@@ -232,7 +232,7 @@ def lineage_content(path: PathAnswer) -> dict[str, object]:
     """The steps from the baseline to a run."""
     floor, maximize = path.task.floor, path.task.direction == MAXIMIZE
     way = waterfall(path.steps, noise=path.task.noise, floor=floor, maximize=maximize)
-    return {"of": path.steps[-1].row.id, "way": way, "floor": floor, "maximize": maximize, "left_out": path.left_out}
+    return {"of": path.steps[-1].row.id, "way": way, "floor": floor, "left_out": path.left_out}
 
 
 def board_content(

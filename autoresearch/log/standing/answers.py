@@ -81,13 +81,13 @@ class RunFields(RunDesign, RunOutcome, frozen=True, kw_only=True, omit_defaults=
 
 
 class RunNumbers(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of a run, or of a program: in the metric's unit and sign, null where nobody measured them.
+    """The numbers of a run, or of a program: in the metric's unit, null where nobody measured them.
 
     ``reported`` is what its author reports, of a program the mean of ``reported_runs`` runs. ``verified`` is the median
     of ``verified_runs`` runs of verifiers with seeds fixed by the protocol, ``verified_margin`` half of its 95 %
-    interval, ``verifiers`` how many measured the run in any way. ``gain`` is the change against the parent run in pairs
-    that verifiers ran on one machine, ``gain_margin`` half of its 95 % interval. ``gain_reported`` is the reported
-    value minus that of the parent run. A gain below zero is better where lower values are.
+    interval, ``verifiers`` how many measured the run in any way. ``gain`` is how much better than its parent the run
+    was in pairs on one machine of a verifier, ``gain_margin`` half of its 95 % interval. ``gain_reported`` is how much
+    better its reported value is than that of its parent. A gain below zero is a loss, whatever the metric's direction.
     """
 
     reported: float | None = None

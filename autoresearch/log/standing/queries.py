@@ -200,16 +200,16 @@ def run_numbers(
 
 
 def _numbers(log: Log, task: bytes, found: Judgement, *, value: float | None, before: float | None) -> dict[str, Any]:
-    """What verifiers measured of a run, and how its reported value differs from that of its parent, ``before``."""
+    """What verifiers measured of a run, and how much better its reported value is than ``before``, its parent's."""
     rules, sign = log.tasks.rules(task), log.tasks.sign(task)
     return {
         "verified": found.value,
         "verified_margin": margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
         "verified_runs": found.runs,
         "verifiers": found.voters,
-        "gain": None if found.improvement is None else -sign * found.improvement,
+        "gain": found.improvement,
         "gain_margin": found.improvement_margin,
-        "gain_reported": None if value is None or before is None else value - before,
+        "gain_reported": None if value is None or before is None else sign * (before - value),
     }
 
 

@@ -14,7 +14,7 @@ async def test_a_page_tells_each_run(client, story):
     assert [row["mark"] for row in answer["runs"]] == ["failed", "leading", "leading", "leading"]
     assert (faster["number"], round(faster["gain_reported"], 6), faster["better"], faster["parent"]) == (
         3,
-        -0.05,
+        0.05,
         True,
         deeper["id"],
     )
@@ -106,7 +106,7 @@ async def test_a_run_with_what_stands_around_it(client, story):
     ]
     assert [row["id"] for row in path["steps"][0]["branch_runs"]] == [format_id(again)]
     assert path["steps"][2]["branches"]["counts"] == {"failed": 1}
-    assert round(path["steps"][1]["row"]["gain_reported"], 6) == -0.2
+    assert round(path["steps"][1]["row"]["gain_reported"], 6) == 0.2
     await client.ask("GET", "/v1/runs/nothing/context", 400)
 
 

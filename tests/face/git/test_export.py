@@ -24,7 +24,7 @@ from tests.record.making import NETWORK, NOW_MS, key, pairs
 
 # The commit ids of the small history. They are the same on every node: a change of them is a change for everybody.
 TASK_COMMIT = "b90d4e641eff9396ee0630a601511ab76abcc6c0"
-BEST_COMMIT = "4fb67e6bababb5db20d6fd3ff14ba08e1502b1b5"
+BEST_COMMIT = "95208274961e5efe3b06d8f604c8e0f3a64f7814"
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_commit_says_what_the_record_fixes_and_its_note_what_can_change(
         f"{better.author.hex()[:16]} <{better.author.hex()}@autoresearch.invalid> {better.time // 1000}"
     )
     assert shown(better.id, "%b").startswith(
-        "smaller is better\n\nas in the paper\n\nReported: 1.5\nGain-reported: -0.5\n"
+        "smaller is better\n\nas in the paper\n\nReported: 1.5\nChange-reported: -0.5\n"
     )
     assert shown(better.id, "%(trailers:key=Record,valueonly)").strip() == format_id(better.id)
     assert shown(crash.id, "%(trailers:key=Status,key=Reason)") == "Status: crashed\nReason: ValueError: no"
@@ -218,7 +218,7 @@ def test_a_state_and_a_name_that_change_leave_every_commit_as_it_is(tmp_path: Pa
     assert references(repo) == commits
     shown = git(repo, "log", "-1", "main")
     assert "State: confirmed\n" in shown
-    assert re.search(r"Verified: 1\.5\d* ± 0\.\d+ by 3 verifiers\n +Gain: -0\.5 ± 0\.\d+\n", shown)
+    assert re.search(r"Verified: 1\.5\d* ± 0\.\d+ by 3 verifiers\n +Gain: \+0\.5 ± 0\.\d+\n", shown)
     assert f"Author: {root.hex()[:8]} “ann” <{AUTHOR.public.hex()}@" in shown
     assert git(repo, "rev-list", "--count", "refs/notes/autoresearch") != notes
 

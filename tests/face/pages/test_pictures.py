@@ -142,8 +142,8 @@ def path_of(values, *, noise=0.0, maximize=False):
     """Runs one upon the other, with these reported values."""
     steps, before = [], None
     for at, value in enumerate(values):
-        gain = None if before is None or value is None else value - before
-        better = None if gain is None or abs(gain) < noise else (gain > 0) == maximize
+        gain = None if before is None or value is None else (value - before) * (1 if maximize else -1)
+        better = None if gain is None or abs(gain) < noise else gain > 0
         row = RunRow(
             id="abcdefghijklmnopqrstuvwxyzABCDEF"[at],
             number=1,
@@ -171,9 +171,9 @@ def test_small_steps_are_folded_and_the_largest_named():
     assert (way.first, way.last, way.steps) == (2.0, 1.19, 6)
     assert way.lines[0].onward == "b"
     assert way.lines[2].better, "three small steps are more than the noise together"
-    paired = msgspec.structs.replace(path[1].row, verified=1.0, gain=-0.4)
+    paired = msgspec.structs.replace(path[1].row, verified=1.0, gain=0.4)
     gap = waterfall([path[0], msgspec.structs.replace(path[1], row=paired)])
-    assert (gap.lines[1].value, gap.lines[1].before, gap.lines[1].gain) == (1.0, 1.4, -0.4)
+    assert (gap.lines[1].value, gap.lines[1].before, gap.lines[1].gain) == (1.0, 1.4, 0.4)
     up = waterfall(path_of([1.0, 2.0, 1.9], maximize=True), maximize=True)
     assert [line.better for line in up.lines] == [None, True, False]
 

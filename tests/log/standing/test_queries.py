@@ -93,7 +93,7 @@ def test_lineage_goes_from_the_baseline_to_the_run_with_the_change_of_each_step(
     steps = lineage(log, last.id)
     assert [step.run.id for step in steps] == [format_id(r.id) for r in (baseline, better, failed, last)]
     assert [step.run.standing.reported for step in steps] == [2.0, 1.5, None, 1.2]
-    assert [step.run.standing.gain_reported for step in steps] == [None, pytest.approx(-0.5), None, None]
+    assert [step.run.standing.gain_reported for step in steps] == [None, pytest.approx(0.5), None, None]
 
 
 def test_lineage_ends_where_the_parent_is_unknown_or_no_run(log):

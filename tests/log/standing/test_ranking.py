@@ -167,7 +167,7 @@ def test_what_is_shown_of_a_parent_or_of_the_baseline_is_no_strangers_word(villa
     flood(village, [-50.0] * 20, source=b"child")
     steps = lineage(village.log, child.id)
     assert [step.run.standing.reported for step in steps] == [2.0, 1.5]
-    assert steps[1].run.standing.gain_reported == pytest.approx(-0.5)
+    assert steps[1].run.standing.gain_reported == pytest.approx(0.5)
     program = (village.task, run_body(source=b"baseline").source_digest, BUDGET)
     assert program_as_reported(village.log, program, trust_context(village.log)).mean == 2.0
 
