@@ -346,9 +346,12 @@ class ApiHandlers:
         """What this machine serves to other programs."""
         return services_answer(self._node.paths.services)
 
-    def trust(self) -> TrustAnswer:
-        """Trust whom the network's file trusts by now."""
-        return self._node.trusting.take()
+    async def trust(self) -> TrustAnswer:
+        """Trust whom the network's file trusts by now. In a log that is not large all is judged again at once."""
+        answer = self._node.trusting.take()
+        if answer.changed:
+            await self._node.settle_some()
+        return answer
 
     def restart(self) -> Health:
         """End the daemon and begin again; the answer still goes out."""

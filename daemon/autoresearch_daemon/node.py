@@ -197,6 +197,7 @@ class Node:
         self.leading = LeaderWatch(self.thread, self.events)
         self.trusting = ManifestWatch(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
         self.admitting = Admitting(self.notebook, self.thread, self.events, paths.manifest, changed=self._trust_changed)
+        self._others_count = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         # The API answers before the sandbox is tested.
@@ -288,14 +289,25 @@ class Node:
             await asyncio.sleep(TICK_SECONDS)
 
     async def _settle(self) -> None:
-        """Judge in pieces what new records are about, so that questions and the next start find it done."""
+        """Judge in pieces what was not when it was stored, so that questions and the next start find it done."""
         while True:
+            self._others_count.clear()
             try:
-                left = await self.thread.run(partial(settle, seconds=SETTLE_SECONDS))
+                left = await self.settle_some()
             except AutoresearchError as error:
                 logger.warning("verdicts could not be settled", reason=str(error))
                 left = 0
-            await asyncio.sleep(0.0 if left else TICK_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._others_count.wait(), 0.0 if left else TICK_SECONDS)
+
+    async def settle_some(self) -> int:
+        """Judge for a short time what is to be judged; returns how many runs are left. At the end look who leads."""
+        before = self.notebook.log.reader.revision().settled
+        left = await self.thread.run(partial(settle, seconds=SETTLE_SECONDS))
+        if not left and self.notebook.log.reader.revision().settled != before:
+            await self.leading.look(now_ms(), again=True)
+            self.take(VerificationsChanged())
+        return left
 
     async def _renew(self) -> None:
         """Publish who this device speaks for, and again in time; say so where only a person can."""
@@ -592,10 +604,10 @@ class Node:
     # --- other nodes ---
 
     def _trust_changed(self) -> None:
-        """Others count than before: who asks for the network is told so, and what leads and what is due may differ."""
+        """Others count than before: who asks for the network is told so, and runs are judged again."""
         if self.exchange:
             self.exchange.offer(self.notebook.manifest)
-        self.look_at_leaders(again=True)
+        self._others_count.set()
         self.take(VerificationsChanged())
 
     def _news(self, records: Sequence[Record]) -> None:

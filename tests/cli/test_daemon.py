@@ -149,7 +149,7 @@ def test_a_fork_after_a_restored_copy_is_ended_and_the_daemon_goes_on(
         status = strictly(process("status", "--json").stdout, StatusAnswer)
         assert status.task
         assert status.task.best
-        assert status.task.best.runs == 3
+        assert status.task.best.reported_runs == 3
     finally:
         assert process("down").returncode == 0
 

@@ -90,7 +90,7 @@ def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp
         [],
     )
     board = msgspec.json.decode(ok(cli, "top", "--task", "corridor", "--json"), type=TopAnswer)
-    assert [(row.id, row.runs) for row in board.programs] == [(made.id, 1), (child.id, 1)]
+    assert [(row.id, row.reported_runs) for row in board.programs] == [(made.id, 1), (child.id, 1)]
     assert json.loads(ok(cli, "run", "list", "--json"))["runs"][0]["headline"] == frozen.run.title
 
     using = ok(cli, "top", "--task", "corridor", "--component", "policy/q_table", "--json")

@@ -156,8 +156,8 @@ def test_the_honest_best_is_confirmed_and_the_invented_number_refuted(
     assert best.confirmed.author == author.status().device_key
     assert best.confirmed.id != invented
     shown = asked(author, f"/v1/runs/{best.confirmed.id}", ShowAnswer).verification
-    assert shown.voters >= 3
-    assert shown.value == pytest.approx(best.confirmed.reported)
+    assert best.confirmed.verifiers >= 3
+    assert best.confirmed.verified == pytest.approx(best.confirmed.reported)
     assert all(found.counts for found in shown.measured)
     assert best.run.id == best.confirmed.id
     assert asked(author, "/v1/top", TopAnswer).programs[0].id == best.confirmed.id
@@ -166,12 +166,14 @@ def test_the_honest_best_is_confirmed_and_the_invented_number_refuted(
     assert not told(author, "check_started")
 
     accounts = asked(verifiers[0], "/v1/credit", CreditAnswer).participants
-    earned = next(row for row in accounts if best.confirmed.id in row.confirmed)
+    named = [asked(verifiers[0], f"/v1/credit?participant={row.keys[0]}", CreditAnswer) for row in accounts]
+    facts = [answer.participants[0] for answer in named]
+    earned = next(row for row in facts if best.confirmed.id in row.confirmed.newest)
     assert earned.cpu_ms > 0
     assert earned.improvements[0].total > 0
-    caught = next(row for row in accounts if invented in row.refuted)
+    caught = next(row for row in facts if invented in row.refuted.newest)
     assert [mark.mark for mark in caught.marks] == ["fabricator"]
-    assert any(row.refutations for row in accounts)
+    assert any(row.refutations.count for row in accounts)
     assert verifiers[0].status().verifying.today > 0
 
 

@@ -46,7 +46,7 @@ async def test_a_filter_is_in_the_address_and_back_takes_it_away(browser, site):
     def act(page):
         drawn(page).locator("#key label", has_text="refuted").click()
         at(page, "?state=refuted")
-        page.locator("#results th a", has_text="vs parent").click()
+        page.locator("#results th a", has_text="Gain reported").click()
         at(page, "?state=refuted&sort=change")
         few = page.locator("#results tbody tr").count()
         back(page)
@@ -70,7 +70,7 @@ async def test_the_view_is_in_the_address_and_in_every_link(browser, site):
         page.locator("#chart").focus()
         page.keyboard.press("Escape")
         at(page, "?x=time")
-        page.locator("#results th a", has_text="vs parent").click()
+        page.locator("#results th a", has_text="Gain reported").click()
         at(page, "?sort=change&x=time")
         page.reload()
         return drawn(page).locator("[data-view=x] :checked").input_value()
