@@ -139,7 +139,7 @@ def test_diff_is_against_the_parent_or_between_two(cli: Cli, filled: Filled) -> 
 def test_lineage_goes_from_the_baseline_to_the_run(cli: Cli, filled: Filled) -> None:
     rows = [line.split("\t") for line in cli("run", "lineage", "@").stdout.splitlines()]
     assert [row[0] for row in rows] == [filled.ids[0], filled.ids[1], filled.best]
-    assert [row[6] for row in rows] == ["", "-0.1", "-0.1"]
+    assert [row[6] for row in rows] == ["", "0.1", "0.1"]
 
 
 @pytest.mark.parametrize("words", READING)
