@@ -60,13 +60,26 @@ class Work(Section, frozen=True, kw_only=True):
 
 
 class ExecutorSection(Section, frozen=True, kw_only=True):
-    """Where runs are carried out besides this machine: on a cluster whose login node this is."""
+    """Where runs are carried out besides this machine: on a cluster whose login node this is, or by SSH."""
 
     name: Annotated[
-        str, Meta(pattern="^(here|slurm)$", description="who carries runs out: here, the workers; slurm, a cluster")
+        str,
+        Meta(
+            pattern="^(here|slurm|ssh)$",
+            description="who carries runs out: here, the workers; slurm, a cluster; ssh, another machine",
+        ),
     ] = "here"
-    at_most: Annotated[int, Meta(ge=1, le=10_000, description="jobs in the cluster's queue at a time")] = 8
-    device: Annotated[str, Meta(pattern="^(cpu|cuda)$", description="what a job gets: cpu, or cuda: one card")] = "cpu"
+    at_most: Annotated[int, Meta(ge=1, le=10_000, description="runs there at a time, waiting ones included")] = 8
+    device: Annotated[str, Meta(pattern="^(cpu|cuda)$", description="what a run gets: cpu, or cuda: one card")] = "cpu"
+    host: Annotated[
+        str, Meta(pattern=r"^[\w.:@-]*$", description="the machine for ssh, as in the command ssh HOST")
+    ] = ""
+    python: Annotated[
+        str, Meta(pattern=r"^[\w./+-]+$", description="the Python there that has this program installed")
+    ] = "python3"
+    folder: Annotated[
+        str, Meta(pattern=r"^[\w./+-]+$", description="where runs lie there, below the home folder or from /")
+    ] = ".cache/autoresearch/runs"
     options: Annotated[str, Meta(description="further words for sbatch, such as --partition=short --account=lab")] = ""
 
 

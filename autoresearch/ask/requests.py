@@ -199,7 +199,7 @@ class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     ``verify_share`` is the share of the time that goes to checking others' runs; left out, it is the setting.
     ``proposer`` is who invents the changes; left out, it is the setting. ``executor`` carries the runs out, ``at_most``
-    so many at a time; left out, they are the settings.
+    so many at a time, ``ssh`` on ``host``; left out, they are the settings.
     """
 
     task: FolderPath = ""
@@ -207,7 +207,8 @@ class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     until_ms: TimeMs | None = None
     verify_share: Annotated[float, Meta(ge=0, le=1)] | None = None
     proposer: Literal["", "search", "llm", "command", "mix"] = ""
-    executor: Literal["", "here", "slurm"] = ""
+    executor: Literal["", "here", "slurm", "ssh"] = ""
+    host: Annotated[str, Meta(pattern=r"^[\w.:@-]{0,255}$")] = ""
     at_most: Annotated[int, Meta(ge=1, le=10_000)] | None = None
 
 

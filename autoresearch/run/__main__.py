@@ -1,7 +1,7 @@
 """``python -m autoresearch.run FOLDER``: carries out the run of a folder on this machine, and writes its outcome there.
 
-It tests the sandbox of this machine first. Unless the request survives whoever asked for it, standard input is the
-leash: at its end the run is stopped. SIGTERM stops it too. Exits with 0 when there is an outcome.
+It tests the sandbox of this machine first. Unless an engine keeps the run, standard input is the leash: at its end the
+run is stopped. SIGTERM stops it too. Exits with 0 when there is an outcome.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from autoresearch import __version__
 from autoresearch.errors import AutoresearchError
 from autoresearch.paths import Paths
 from autoresearch.run.bench import Bench, environment
@@ -39,7 +40,7 @@ def main(words: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     try:
         request = read_request(folder)
-        if not request.survives:
+        if request.is_on_leash:
             threading.Thread(target=_hold, args=(stopped,), daemon=True).start()
         paths = Paths.from_environment(os.environ)
         sweep()
@@ -63,8 +64,10 @@ def this_machine() -> Machine:
     level, _ = detect_level()
     return Machine(
         name=os.uname().nodename,
+        version=__version__,
         kernel=os.uname().release,
         python=platform.python_version(),
+        executable=sys.executable,
         torch=environment().get("torch", ""),
         level=int(level),
         has_bubblewrap=shutil.which("bwrap") is not None,

@@ -6,18 +6,24 @@ lost. An engine that does not answer says nothing: a run is never lost because o
 
 from __future__ import annotations
 
+import shlex
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
-from autoresearch.run.folder import Ended, has_outcome, is_begun, last_progress
+from autoresearch.errors import Refused, TimedOut, UsageError, install_command
+from autoresearch.run.folder import has_outcome, is_begun, last_progress
 from autoresearch.run.sandbox.capture import Progress
+from autoresearch.settings import ExecutorSection
 
 # An engine restarts, a network file system shows a file late: nothing is concluded from a shorter absence.
 ABSENT_SECONDS = 300.0
+HERE, SSH = "here", "ssh"
 # In place of a folder: the runner prints what machine it is on.
 MACHINE = "--machine"
 
@@ -40,38 +46,19 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine that carries out runs, as it says itself: its name, kernel, Python, torch (empty: none), sandbox."""
+    """A machine that carries out runs, as it says itself: its name, kernel, Python and its path, sandbox.
+
+    ``version`` is this program's there; ``torch`` is empty where there is none.
+    """
 
     name: str
+    version: str
     kernel: str
     python: str
+    executable: str
     torch: str
     level: int
     has_bubblewrap: bool
-
-
-class Executor(Protocol):
-    """A place that carries out runs. Every method may take seconds; each raises TimedOut where the engine is away."""
-
-    name: str
-
-    def capacity(self) -> int:
-        """How many more runs it takes now. Raises Refused where the engine is not there at all."""
-
-    def start(self, folder: Path) -> None:
-        """Have the run of a folder carried out, unless it is already. Raises Refused where the engine says no."""
-
-    def look(self, folders: Sequence[Path]) -> Mapping[Path, Seen]:
-        """How each of these runs is."""
-
-    def cancel(self, folder: Path) -> None:
-        """Ask for a run's end; ``look`` says when it has ended."""
-
-    def collect(self, folder: Path) -> Ended | None:
-        """How a run ended; None where it has not. Raises Refused where what is there is no outcome of it."""
-
-    def forget(self, folder: Path) -> None:
-        """End what the engine still has of a run that has an outcome, or that nobody waits for."""
 
 
 @dataclass(slots=True)
@@ -101,3 +88,101 @@ class Absences:
         word = f"the engine says {found.sentence} of job {found.native}" if found else "the engine does not list it"
         begun = "it left no outcome" if is_begun(folder) else "it never began"
         return Seen(state="lost", native=found.native if found else "", sentence=f"{begun}, and {word}")
+
+
+class Executor(ABC):
+    """A place that carries out runs. Every method may take seconds; each raises TimedOut where the place is away.
+
+    ``name`` is ``slurm`` or ``ssh:HOST``, ``noun`` stands before a run's own id there, ``at_most`` runs are there at a
+    time.
+    """
+
+    def __init__(self, name: str, noun: str, at_most: int) -> None:
+        self.name, self.noun, self.at_most = name, noun, at_most
+        self.absences = Absences()
+
+    @abstractmethod
+    def listed(self) -> Mapping[str, Listed]:
+        """What is there now, by run."""
+
+    @abstractmethod
+    def start(self, folder: Path) -> None:
+        """Have the run of a folder carried out, unless it is already. Raises Refused where the place says no."""
+
+    @abstractmethod
+    def cancel(self, folder: Path) -> None:
+        """Ask for a run's end; ``look`` says when it has ended."""
+
+    @abstractmethod
+    def printed_machine(self) -> str:
+        """What ``python -m autoresearch.run --machine`` prints there. Raises Refused where it can't be run."""
+
+    def capacity(self) -> int:
+        """How many more runs it takes now. Raises Refused where there is no such place."""
+        live = [one for one in self.listed().values() if one.state != "over"]
+        return max(0, self.at_most - len(live))
+
+    def look(self, folders: Sequence[Path]) -> Mapping[Path, Seen]:
+        """How each of these runs is, by one list for all."""
+        try:
+            listed = self.listed()
+        except TimedOut:
+            listed = None
+        now = time.monotonic()
+        return {folder: self._seen(folder, listed, now) for folder in folders}
+
+    def _seen(self, folder: Path, listed: Mapping[str, Listed] | None, now: float) -> Seen:
+        try:
+            if listed is not None:
+                self.collect(folder)
+        except TimedOut:
+            listed = None
+        return self.absences.judge(folder, listed, now)
+
+    def collect(self, folder: Path) -> None:  # noqa: B027 - most places share the file system
+        """Bring what the run has left so far into its folder, where that lies on another machine."""
+
+    def forget(self, folder: Path) -> None:
+        """End what the place still has of a run that has an outcome, or that nobody waits for."""
+        self.cancel(folder)
+
+    def close(self) -> None:  # noqa: B027 - most places hold nothing
+        """End what waits for the place, because the daemon ends."""
+
+    def machine(self) -> Machine:
+        """One machine of the place, as it says itself. Raises Refused, TimedOut."""
+        printed = self.printed_machine()
+        try:
+            return msgspec.json.decode(printed, type=Machine)
+        except msgspec.MsgspecError as error:
+            raise Refused(f"the runner there says something else than what it is: {printed[:200]!r}") from error
+
+
+def executor_of(settings: ExecutorSection, name: str) -> Executor:
+    """The executor of a name (:attr:`Executor.name`), with the settings for its kind. Raises UsageError."""
+    kind, _, host = name.partition(":")
+    if kind == SSH:
+        try:
+            from autoresearch.run.ssh import Ssh
+        except ModuleNotFoundError as error:
+            raise UsageError("asyncssh is not installed", hint=install_command(SSH)) from error
+        return Ssh(host, settings.at_most, python=settings.python, folder=settings.folder)
+    from autoresearch.run.slurm import Slurm
+
+    try:
+        return Slurm(settings.at_most, tuple(shlex.split(settings.options)))
+    except ValueError as error:
+        raise UsageError(f"executor.options can't be read: {error}", hint="close its quotes") from error
+
+
+def executor_name(settings: ExecutorSection, wanted: str = "", host: str = "") -> str:
+    """The name of the executor by the settings, or as a person asks; empty: the workers here. Raises UsageError."""
+    name = wanted or (SSH if host else settings.name)
+    if host and name != SSH:
+        raise UsageError(f"{name} has no host", hint="--executor ssh --host NAME")
+    if name != SSH:
+        return "" if name == HERE else name
+    host = host or settings.host
+    if not host:
+        raise UsageError("no host is named", hint="--host NAME, or: autoresearch node config set executor.host NAME")
+    return f"{SSH}:{host}"

@@ -32,6 +32,8 @@ REQUEST, EVENTS, LOG, OUTCOME = "request.msgpack", "events.jsonl", "log", "outco
 CHECKPOINT = "checkpoint.safetensors"
 # The author's model and its parent's, of a check that asks them.
 MODEL, PARENT_MODEL = "model.safetensors", "parent.safetensors"
+# The engine that keeps its jobs itself; everywhere else a run hangs on who asked for it.
+SLURM = "slurm"
 # A task has up to 17 files of a MiB each, a program is smaller.
 MOST_REQUEST_BYTES = 64 << 20
 MOST_OUTCOME_BYTES = 1 << 20
@@ -61,7 +63,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """All that is asked of whoever carries out a run: the plan of an experiment, or a check of somebody else's run.
 
     ``run`` names this attempt; it is the folder's name. The task travels with its files; its folder is for hints only.
-    ``survives``: it goes on without the process that asked for it.
+    ``executor`` has it carried out (empty: the process that asked, or a person by hand).
     """
 
     run: str
@@ -69,7 +71,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     conditions: Conditions
     plan: Plan | None = None
     check: Check | None = None
-    survives: bool = False
+    executor: str = ""
+
+    @property
+    def is_on_leash(self) -> bool:
+        """Whether it is stopped when whoever asked for it is gone: no engine looks after it."""
+        return self.executor != SLURM
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +120,7 @@ def fault_of(error: AutoresearchError) -> Fault:
 def write_request(folder: Path, request: Request) -> None:
     """Put a request into its folder, whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder, REQUEST, msgspec.msgpack.encode(request, enc_hook=str))
+    put(folder, REQUEST, msgspec.msgpack.encode(request, enc_hook=str))
 
 
 def read_request(folder: Path) -> Request:
@@ -130,12 +137,12 @@ def read_request(folder: Path) -> Request:
     return request
 
 
-def survives(folder: Path) -> bool:
-    """Whether the run of a folder may go on without the process that asked for it."""
+def executor_in(folder: Path) -> str:
+    """The executor that has the run of a folder carried out; empty: none."""
     try:
-        return read_request(folder).survives
+        return read_request(folder).executor
     except UsageError:
-        return False
+        return ""
 
 
 class EventFile:
@@ -183,7 +190,7 @@ def is_begun(folder: Path) -> bool:
 
 def write_outcome(folder: Path, ended: Ended) -> None:
     """Put the outcome into the folder, as the last of its files. The first that is there stays."""
-    _write(folder, OUTCOME, msgspec.msgpack.encode(ended))
+    put(folder, OUTCOME, msgspec.msgpack.encode(ended))
 
 
 def has_outcome(folder: Path) -> bool:
@@ -250,7 +257,7 @@ def _opened(path: Path) -> BinaryIO | None:
     return os.fdopen(descriptor, "rb")
 
 
-def _write(folder: Path, name: str, content: bytes) -> None:
+def put(folder: Path, name: str, content: bytes) -> None:
     """Make a file whole or not at all; one that is there already stays."""
     temporary = folder / f".{name}.{secrets.token_hex(4)}"
     with temporary.open("xb") as file:

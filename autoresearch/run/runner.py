@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import shutil
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -31,13 +32,17 @@ from autoresearch.run.folder import (
     Fault,
     Request,
     fault_of,
+    new_run,
+    run_folder,
     write_outcome,
+    write_request,
 )
 from autoresearch.run.packages import is_installed, task_python
 from autoresearch.run.preflight import forget_runs, preflight, remember_run
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.execute import permit
 from autoresearch.run.sandbox.job import Level, Outcome
+from autoresearch.run.sandbox.scratch import scratch_folder, sweep
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus, Why
 
@@ -54,7 +59,7 @@ class Place:
     environments: Path
 
 
-def make_ready(
+def make_bench(
     task: Task,
     conditions: Conditions,
     place: Place,
@@ -63,11 +68,11 @@ def make_ready(
     on_stage: Callable[[Why], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Bench:
-    """What the task's runs need here: sandbox, packages and data; once, its baseline's first step. Returns the bench.
+    """The bench for a task's runs here, with its packages. Neither its data nor its programs were tried.
 
     Raises:
         CannotRunHere: the machine lacks something; no program's fault.
-        Refused: a rule forbids it, such as a sandbox that is too weak or limits above the ceiling.
+        Refused: a rule forbids it, such as a sandbox that is too weak.
         AutoresearchError: it was cancelled, or the task is broken.
     """
     if place.level < conditions.least_level:
@@ -77,7 +82,7 @@ def make_ready(
     if task.packages and not is_installed(task, place.environments):
         on_stage(Why.INSTALLING_PACKAGES)
     python = task_python(task, place.environments, may_install=lambda: conditions.may_install, cancelled=cancelled)
-    bench = Bench(
+    return Bench(
         place.level,
         conditions.threads,
         conditions.device,
@@ -87,6 +92,22 @@ def make_ready(
         foreign=conditions.foreign,
         python=python,
     )
+
+
+def make_ready(
+    task: Task,
+    conditions: Conditions,
+    place: Place,
+    scratch: Path,
+    *,
+    on_stage: Callable[[Why], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Bench:
+    """The same with the task's data; once a day its baseline takes its first step.
+
+    Raises what :func:`make_bench` raises, and Refused where the task's limits are above the ceiling.
+    """
+    bench = make_bench(task, conditions, place, scratch, on_stage=on_stage, cancelled=cancelled)
     on_stage(Why.PREPARING_DATA)
     if conditions.recheck:
         forget_runs(task, bench)
@@ -98,6 +119,41 @@ def make_ready(
         raise CannotRunHere(f"the task's data could not be made here: {error}", hint=error.hint) from error
     preflight(task, bench, cancelled)
     return bench
+
+
+@contextmanager
+def run_here(
+    plan: Plan,
+    task: Task,
+    conditions: Conditions,
+    place: Place,
+    spool: Path,
+    *,
+    ready: Callable[[Task, Conditions, Place, Path], Bench] = make_ready,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> Iterator[tuple[Path, Ended]]:
+    """Carry out a plan in this process: its folder, which is gone afterwards, and how it ended.
+
+    Raises what ``ready`` raises, which makes the bench.
+    """
+    spool.mkdir(parents=True, exist_ok=True)
+    for swept in (None, spool, place.task_data):
+        sweep(swept)
+    with scratch_folder(spool) as scratch:
+        bench = ready(task, conditions, place, scratch.folder)
+        folder = run_folder(scratch.folder, new_run("run"))
+        request = Request(run=folder.name, task=task, conditions=conditions, plan=plan)
+        write_request(folder, request)
+        yield (
+            folder,
+            carry_out(
+                folder,
+                request,
+                place.level,
+                lambda work, _: replace(bench, scratch=work),
+                on_progress=on_progress,
+            ),
+        )
 
 
 def carry_out(

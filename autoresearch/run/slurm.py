@@ -12,19 +12,15 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from getpass import getuser
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from autoresearch.errors import Refused, TimedOut
 from autoresearch.run.bench import limits_of
-from autoresearch.run.executors import MACHINE, Absences, Listed, Machine, Seen
-from autoresearch.run.folder import Ended, Request, read_outcome, read_request
+from autoresearch.run.executors import MACHINE, Executor, Listed
+from autoresearch.run.folder import SLURM, Request, read_request
 
 # Without a controller a command gives up after about ten seconds; the daemon's end must not wait longer.
 COMMAND_SECONDS = 12.0
@@ -73,61 +69,38 @@ def run_command(words: Sequence[str], given: str = "") -> str:
     raise Refused(sentence, hint="autoresearch node config show: executor.options")
 
 
-@dataclass(slots=True)
-class Slurm:
+class Slurm(Executor):
     """The executor. ``options`` are further words for ``sbatch``; ``at_most`` jobs are queued or running at a time."""
 
-    at_most: int
-    options: tuple[str, ...] = ()
-    command: Callable[[Sequence[str], str], str] = run_command
-    absences: Absences = field(default_factory=Absences)
-    name: str = "slurm"
+    def __init__(
+        self,
+        at_most: int,
+        options: tuple[str, ...] = (),
+        command: Callable[[Sequence[str], str], str] = run_command,
+    ) -> None:
+        super().__init__(SLURM, "slurm job", at_most)
+        self.options, self.command = options, command
 
-    def capacity(self) -> int:
-        """How many more jobs may be queued. Raises Refused, TimedOut."""
-        live = [one for one in self._listed().values() if one.state != "over"]
-        return max(0, self.at_most - len(live))
+    def listed(self) -> dict[str, Listed]:
+        """The jobs, by one ``squeue``. Raises Refused, TimedOut."""
+        words = ["squeue", "--noheader", f"--user={getuser()}", "--states=all", "--format=%i|%T|%r|%j"]
+        return parse_list(self.command(words, ""))
 
     def start(self, folder: Path) -> None:
         """Submit the run, unless a job has its name. Raises Refused, TimedOut: then a job may be there or not."""
-        if folder.name in self._listed():
+        if folder.name in self.listed():
             return
         words = ["sbatch", *submission(folder, read_request(folder)), *self.options]
         self.command(words, script(folder))
 
-    def look(self, folders: Sequence[Path]) -> Mapping[Path, Seen]:
-        """How the runs are, by one ``squeue`` for all."""
-        try:
-            listed = self._listed()
-        except TimedOut:
-            listed = None
-        now = time.monotonic()
-        return {folder: self.absences.judge(folder, listed, now) for folder in folders}
-
     def cancel(self, folder: Path) -> None:
-        """Ask for the end of the run's job. Raises Refused, TimedOut."""
+        """Ask for the end of the run's job, and of copies that somebody requeued. Raises Refused, TimedOut."""
         self.command(["scancel", f"--user={getuser()}", f"--name={PREFIX}{folder.name}"], "")
 
-    def collect(self, folder: Path) -> Ended | None:
-        """How the run ended; the folder is on a file system that both machines see. Raises Refused."""
-        return read_outcome(folder)
-
-    def forget(self, folder: Path) -> None:
-        """End copies that somebody requeued. Raises Refused, TimedOut."""
-        self.cancel(folder)
-
-    def machine(self) -> Machine:
-        """One machine of the cluster, asked by a small job. Raises Refused where none is free soon, TimedOut."""
+    def printed_machine(self) -> str:
+        """What a machine of the cluster says in a small job. Raises Refused where none is free soon, TimedOut."""
         words = ["srun", "--quiet", f"--immediate={WAIT_SECONDS}", "--ntasks=1", f"--export={exported()}"]
-        printed = self.command([*words, *self.options, sys.executable, "-P", "-m", "autoresearch.run", MACHINE], "")
-        try:
-            return msgspec.json.decode(printed, type=Machine)
-        except msgspec.MsgspecError as error:
-            raise Refused(f"the runner there says something else than what it is: {printed[:200]!r}") from error
-
-    def _listed(self) -> dict[str, Listed]:
-        words = ["squeue", "--noheader", f"--user={getuser()}", "--states=all", "--format=%i|%T|%r|%j"]
-        return parse_list(self.command(words, ""))
+        return self.command([*words, *self.options, sys.executable, "-P", "-m", "autoresearch.run", MACHINE], "")
 
 
 def parse_list(printed: str) -> dict[str, Listed]:

@@ -28,7 +28,7 @@ from autoresearch.task.loading import (
     read_file,
     shipped_task,
 )
-from autoresearch.task.model import USUAL, Recipe, Task
+from autoresearch.task.model import USUAL, Budget, Limits, Metric, Python, Recipe, Task
 from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_name, source_digest, split_program
 from autoresearch.text import MINIMIZE
 
@@ -191,6 +191,28 @@ _NO_SEED = "# two seeds gave the same: remove this line if a seed changes the nu
 _MOUNTS = """
 [mounts]                    # folders of this machine that a run may read
 """
+
+
+def draft_task(folder: Path, recipe: Recipe, limits: Limits, *, venv: str, mounts: Sequence[str]) -> Task:
+    """The task of a program of which nobody knows yet what it prints: its runs have no value.
+
+    Raises UsageError where there is no such program.
+    """
+    program = program_in(folder, recipe)
+    return Task(
+        name="draft",
+        metric=Metric(name="", direction="minimize", source="stdout"),
+        budget=Budget(unit="seconds", amount=0.0),
+        limits=limits,
+        mounts={str(number): mount for number, mount in enumerate(mounts)},
+        python=Python(venv=venv) if venv else None,
+        harness=fixed_files(folder, recipe.edit),
+        baseline=program,
+        data={},
+        folder=folder,
+        program=program,
+        recipe=recipe,
+    )
 
 
 def write_task(  # noqa: PLR0913 - what a task.toml says

@@ -146,10 +146,10 @@ class ApiHandlers:
             )
         settings = self._settings_now()
         check_proposer(request.proposer or settings.work.proposer, settings)
-        place = order_of(settings.executor, request.executor, request.at_most)
+        place = order_of(settings.executor, request.executor, request.host, request.at_most)
         if place.executor:
             with suppress(TimedOut):  # while the engine is away runs wait for it
-                await asyncio.to_thread(self._node.elsewhere.executor.capacity)
+                await asyncio.to_thread(self._node.elsewhere.executor(place.executor).capacity)
         order = replace(
             place,
             task=folder,

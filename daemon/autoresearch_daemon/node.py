@@ -26,6 +26,7 @@ from autoresearch.paths import Paths, typed_path
 from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
+from autoresearch.run.executors import executor_of
 from autoresearch.run.experiment import Plan
 from autoresearch.run.folder import Ended, Fault, fault_of, new_run, read_outcome, read_request
 from autoresearch.run.runner import outcome_of
@@ -38,7 +39,7 @@ from autoresearch.task.model import Task
 from autoresearch.trust.identity import standing
 from autoresearch.words import WHY_SENTENCES, NetworkState, RunStatus, Why, WorkState, network_reason
 from autoresearch_daemon.blobs import Keeper
-from autoresearch_daemon.elsewhere import Elsewhere, executor_of, order_of
+from autoresearch_daemon.elsewhere import Elsewhere, order_of
 from autoresearch_daemon.events import Events, MachineFaults, ProgressEvents, now_ms
 from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.ingesting import LogThread
@@ -135,7 +136,7 @@ class Node:
             counter=highest([run.assignment for run in self.local.in_hand()]),
         )
         self.elsewhere = Elsewhere(
-            executor_of(settings.executor), take=self._heard_elsewhere, ended=self._ended_elsewhere
+            partial(executor_of, settings.executor), take=self._heard_elsewhere, ended=self._ended_elsewhere
         )
         self.pool = Pool(
             paths.worker_socket,
@@ -387,7 +388,7 @@ class Node:
         with suppress(AutoresearchError):  # the worker meets the same error and reports it
             self.load(folder)
         now = self.service.status()
-        level = self.elsewhere.level if now.asked.order.executor else None
+        level = self.elsewhere.levels.get(now.asked.order.executor)
         return protocol.Work(
             assignment=assignment.name,
             run=new_run(assignment.name),
@@ -431,7 +432,7 @@ class Node:
             case protocol.Ended():
                 await self._record_end(worker, message.assignment, Path(message.folder))
             case protocol.Written():
-                self.elsewhere.carry(message.assignment, Path(message.folder))
+                self.elsewhere.carry(message.assignment, Path(message.folder), message.executor)
                 self.take(Sent(worker))
             case protocol.Dropped():
                 self.take(Dropped(worker))
@@ -494,13 +495,13 @@ class Node:
             request = read_request(folder)
         except UsageError:
             return False
-        if not request.survives:
+        if not request.executor:
             return False
         self.tasks.setdefault(str(request.task.folder), request.task)
         key = (run.plan.task, run.plan.source_digest, run.plan.replicate)
         shown = msgspec.structs.replace(self._shown(run.plan), started_ms=run.started_ms)
         self.take(TakenOver(run.assignment, shown, key, given=is_proposal(run.assignment)))
-        self.elsewhere.carry(run.assignment, folder, is_started=True)
+        self.elsewhere.carry(run.assignment, folder, request.executor, is_started=True)
         return True
 
     def _act_on_claim(self, effect: Announce | Approve | WithdrawClaim) -> None:

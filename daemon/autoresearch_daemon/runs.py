@@ -22,7 +22,7 @@ from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.record.record import Record
 from autoresearch.run.experiment import Plan, abandoned
-from autoresearch.run.folder import checkpoint_of, has_outcome, log_of, read_outcome, run_folder, survives
+from autoresearch.run.folder import checkpoint_of, executor_in, has_outcome, log_of, read_outcome, run_folder
 from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.scratch import remove_tree
 from autoresearch_daemon.events import Events, now_ms
@@ -102,16 +102,16 @@ class Runs:
         run = self._in_hand.pop(assignment, None)
         return None if run is None else await self._record(with_end(run, reason))
 
-    def sweep(self, forget: Callable[[Path], None]) -> None:
+    def sweep(self, forget: Callable[[str, Path], None]) -> None:
         """Remove what dead workers left that no record waits for. To be called before there is a worker.
 
-        ``forget`` gets those folders whose runs may go on elsewhere. Blocks.
+        ``forget`` gets those folders whose runs may go on elsewhere, with the executor's name. Blocks.
         """
         waiting = {run.folder for run in self._local.in_hand()}
         for folder in self._spool.iterdir():
             if str(folder) not in waiting:
-                if survives(folder) and not has_outcome(folder):
-                    forget(folder)
+                if (executor := executor_in(folder)) and not has_outcome(folder):
+                    forget(executor, folder)
                 remove_tree(folder)
 
     async def close_left_over(self, goes_on: Callable[[InHand], bool]) -> AutoresearchError | None:

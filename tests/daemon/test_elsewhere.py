@@ -3,61 +3,51 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from autoresearch_daemon import elsewhere
-from autoresearch_daemon.elsewhere import Elsewhere, executor_of, order_of
+from autoresearch_daemon.elsewhere import Elsewhere, order_of
 from autoresearch_daemon.service.inputs import Located, Order
 from autoresearch_daemon.workers import protocol
 
 from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
 from autoresearch.record.kinds import RunOutcome
-from autoresearch.run.executors import Absences, Listed, Seen
+from autoresearch.run import executors
+from autoresearch.run.executors import Executor, Listed, executor_of
 from autoresearch.run.folder import Ended, EventFile, read_outcome, write_outcome
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.settings import ExecutorSection
 from autoresearch.words import Why
 
 
-class Memory:
+class Memory(Executor):
     """An engine in memory: what it lists, whether it answers. It asks no clock but ``now``."""
 
-    name = "memory"
-
     def __init__(self) -> None:
+        super().__init__("memory", "memory job", 9)
         self.jobs: dict[str, Listed] = {}
         self.fault: AutoresearchError | None = None
-        self.absences, self.now = Absences(), 0.0
+        self.now = 0.0
         self.submitted: list[str] = []
 
-    def _answer(self) -> None:
+    def listed(self) -> Mapping[str, Listed]:
         if self.fault:
             raise self.fault
-
-    def capacity(self) -> int:
-        return 9
+        return self.jobs
 
     def start(self, folder: Path) -> None:
-        self._answer()
-        if folder.name not in self.jobs:
+        if folder.name not in self.listed():
             self.submitted.append(folder.name)
             self.jobs[folder.name] = Listed(native=str(len(self.submitted)), state="queued")
 
-    def look(self, folders: Sequence[Path]) -> Mapping[Path, Seen]:
-        listed = None if self.fault else self.jobs
-        return {folder: self.absences.judge(folder, listed, self.now) for folder in folders}
-
     def cancel(self, folder: Path) -> None:
-        self._answer()
-        self.jobs.pop(folder.name, None)
+        if folder.name in self.listed():
+            del self.jobs[folder.name]
 
-    def collect(self, folder: Path) -> Ended | None:
-        return read_outcome(folder)
-
-    def forget(self, folder: Path) -> None:
-        self.cancel(folder)
+    def printed_machine(self) -> str:
+        raise Refused("it is no machine")
 
 
 class Scene:
@@ -70,7 +60,7 @@ class Scene:
         self.elsewhere = self.daemon()
 
     def daemon(self) -> Elsewhere:
-        return Elsewhere(self.engine, take=self.heard.append, ended=self._ended)
+        return Elsewhere(lambda _: self.engine, take=self.heard.append, ended=self._ended)
 
     async def _ended(self, place: str, folder: Path) -> None:
         found = read_outcome(folder)
@@ -89,7 +79,7 @@ class Scene:
         asyncio.run(scene())
 
     def carry(self) -> None:
-        self.elsewhere.carry("search-1", self.folder)
+        self.elsewhere.carry("search-1", self.folder, "memory")
 
     def ends(self) -> None:
         write_outcome(self.folder, Ended(run=self.folder.name, level=2, outcome=RunOutcome(status="ok", value=1.0)))
@@ -102,8 +92,10 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path)
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    made = Scene(tmp_path)
+    monkeypatch.setattr(executors.time, "monotonic", lambda: made.engine.now)
+    return made
 
 
 def test_a_run_is_queued_runs_and_comes_home(scene: Scene) -> None:
@@ -122,7 +114,7 @@ def test_a_run_is_queued_runs_and_comes_home(scene: Scene) -> None:
     assert scene.home == [("search-1", "ok: ")]
     assert scene.engine.jobs == {}, "copies that somebody requeued are ended"
     assert "search-1" not in scene.elsewhere
-    assert scene.elsewhere.level == 2
+    assert scene.elsewhere.levels == {"memory": 2}
 
 
 def test_while_the_engine_is_away_a_run_waits_to_be_submitted(scene: Scene) -> None:
@@ -145,7 +137,7 @@ def test_a_lost_run_is_abandoned_with_its_reason_and_stays_so(scene: Scene) -> N
     assert scene.home == []
     scene.play(lambda: scene.later(1))
     assert scene.home == [("search-1", "abandoned: it never began, and the engine does not list it")]
-    assert scene.elsewhere.level is None
+    assert scene.elsewhere.levels == {}
     scene.ends()
     found = read_outcome(scene.folder)
     assert found is not None
@@ -166,7 +158,7 @@ def test_a_silent_engine_ends_no_run(scene: Scene) -> None:
 def test_another_daemon_finds_a_run_by_its_folder(scene: Scene) -> None:
     scene.play(scene.carry)
     scene.elsewhere = scene.daemon()
-    scene.play(lambda: scene.elsewhere.carry("search-1", scene.folder, is_started=True), scene.ends)
+    scene.play(lambda: scene.elsewhere.carry("search-1", scene.folder, "memory", is_started=True), scene.ends)
     assert scene.engine.submitted == [scene.folder.name]
     assert scene.home == [("search-1", "ok: ")]
 
@@ -193,7 +185,7 @@ def test_settings_say_where_runs_go_and_a_person_says_otherwise() -> None:
     assert order_of(ExecutorSection()) == Order(executor="", at_most=8)
     assert order_of(slurm) == Order(executor="slurm", at_most=64)
     assert order_of(slurm, "here") == Order(executor="", at_most=64)
-    assert order_of(ExecutorSection(), "slurm", 3) == Order(executor="slurm", at_most=3)
-    assert executor_of(slurm).options == ("--account=my lab",)  # type: ignore[attr-defined]
+    assert order_of(ExecutorSection(), "slurm", at_most=3) == Order(executor="slurm", at_most=3)
+    assert executor_of(slurm, "slurm").options == ("--account=my lab",)  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match=r"options can.t be read"):
-        executor_of(ExecutorSection(options="'"))
+        executor_of(ExecutorSection(options="'"), "slurm")

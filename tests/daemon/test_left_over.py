@@ -38,8 +38,8 @@ class Left:
     def begin(self, *, goes_on: bool = False) -> Runs:
         place, thread = self.place, LogThread(self.place.notebook.log)
         runs = Runs(place.notebook, thread, place.local, Events(place.local), place.paths.spool, keep_checkpoints=False)
-        self.forgotten: list[Path] = []
-        runs.sweep(self.forgotten.append)
+        self.forgotten: list[tuple[str, Path]] = []
+        runs.sweep(lambda executor, folder: self.forgotten.append((executor, folder)))
         assert asyncio.run(runs.close_left_over(lambda _: goes_on)) is None
         thread.close()
         return runs
@@ -95,5 +95,5 @@ def test_without_an_outcome_it_goes_on_or_is_abandoned(left: Left, goes_on: bool
 def test_a_job_of_a_run_that_nobody_waits_for_is_ended(left: Left, tmp_path: Path) -> None:
     stray, _ = left.written(tmp_path / "stray")
     left.begin(goes_on=True)
-    assert left.forgotten == [stray]
+    assert left.forgotten == [("slurm", stray)]
     assert not stray.exists()

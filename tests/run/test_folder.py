@@ -52,7 +52,7 @@ from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
 from tests.walls import best_level
 
 
-def written(folder: Path, train: str = TRAIN, **conditions: object) -> tuple[Path, Request]:
+def written(folder: Path, train: str = TRAIN, executor: str = "slurm", **conditions: object) -> tuple[Path, Request]:
     """The folder of a run of a toy task, with its request."""
     task = load_task(write_toy_task(folder / "task", train))
     known = {"ceiling": Ceiling.of(Work()), "foreign": best_level() > Level.NONE}
@@ -62,7 +62,7 @@ def written(folder: Path, train: str = TRAIN, **conditions: object) -> tuple[Pat
         task=task,
         conditions=Conditions(**{**known, **conditions}),
         plan=plan_as_it_stands(task, task.program.decode()),
-        survives=True,
+        executor=executor,
     )
     write_request(place, request)
     return place, request
@@ -245,9 +245,7 @@ def test_a_weaker_sandbox_than_asked_is_a_fault_of_the_machine(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["standard input ends", "SIGTERM"])
 def test_a_runner_that_is_to_stop_leaves_an_outcome(tmp_path: Path, end: str) -> None:
-    folder, request = written(tmp_path, SLOW_TRAIN)
-    (folder / REQUEST).unlink()
-    write_request(folder, msgspec.structs.replace(request, survives=end == "SIGTERM"))
+    folder, _ = written(tmp_path, SLOW_TRAIN, "slurm" if end == "SIGTERM" else "ssh:lab")
     process = started(folder, tmp_path / "home")
     while last_progress(folder) is None:
         assert process.poll() is None, process.communicate()[1]

@@ -12,7 +12,6 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -22,8 +21,10 @@ from autoresearch.errors import AutoresearchError, NotFound
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.run.bench import Bench, Ceiling, device_name, task_data
-from autoresearch.run.packages import is_installed, task_python
+from autoresearch.run.folder import Conditions
+from autoresearch.run.packages import is_installed
 from autoresearch.run.preflight import forget_runs, has_device, missing_imports, preflight, way_to_packages
+from autoresearch.run.runner import Place, make_bench
 from autoresearch.run.sandbox import groups
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
@@ -242,17 +243,24 @@ def task_checks(folder: str) -> Iterator[Check]:
     yield from checks
     if any(check.result == FAILED for check in checks):
         return
-    with scratch_folder(here.paths().spool) as scratch:
-        bench = Bench(
-            Level(level), here.settings().work.threads, here.first_device(), here.paths().task_data, scratch.folder,
-            ceiling, foreign=level >= Level.LANDLOCK,
+    paths, threads = here.paths(), here.settings().work.threads
+    if task.packages and not is_installed(task, paths.environments):
+        yield Check(
+            name="packages", result=FAILED, detail=f"{counted(len(task.packages), 'package')} not installed here yet",
+            fix=f"autoresearch task allow {task.folder}",
         )  # fmt: skip
-        found = guarded("packages", lambda: _packages(task))
-        yield found
-        if found.result == FAILED:
+        return
+    conditions = Conditions(
+        ceiling=ceiling, threads=threads, device=here.first_device(), foreign=level >= Level.LANDLOCK
+    )
+    with scratch_folder(paths.spool) as scratch:
+        place = Place(level, paths.task_data, paths.environments)
+        try:
+            bench = make_bench(task, conditions, place, scratch.folder)
+        except AutoresearchError as error:
+            yield Check(name="packages", result=FAILED, detail=str(error), fix=error.hint)
             return
-        bench = replace(bench, python=task_python(task, here.paths().environments, may_install=lambda: False))
-        for name, check in (("imports", _imports), ("data", _data), ("baseline", _baseline)):
+        for name, check in (("packages", _packages), ("imports", _imports), ("data", _data), ("baseline", _baseline)):
             found = guarded(name, partial(check, task, bench))
             yield found
             if found.result == FAILED:
@@ -290,18 +298,11 @@ def _device(task: Task) -> Check:
     return Check(name="device", result=OK, detail=f"{device}: {device_name(device)}")
 
 
-def _packages(task: Task) -> Check:
-    place = here.paths().environments
-    if task.python is None:
+def _packages(_: Task, bench: Bench) -> Check:
+    if bench.python is None:
         return Check(name="packages", result=OK, detail=f"those of the node's own Python, {sys.executable}")
-    if task.packages and not is_installed(task, place):
-        return Check(
-            name="packages", result=FAILED, detail=f"{counted(len(task.packages), 'package')} not installed here yet",
-            fix=f"autoresearch task allow {task.folder}",
-        )  # fmt: skip
-    python = task_python(task, place, may_install=lambda: False)
-    assert python is not None, "the task names one"
-    return Check(name="packages", result=OK, detail=f"Python {python.version}, {python.executable}")
+    detail = f"Python {bench.python.version}, {bench.python.executable}"
+    return Check(name="packages", result=OK, detail=detail)
 
 
 def _imports(task: Task, bench: Bench) -> Check:

@@ -1,50 +1,59 @@
-"""What ``doctor executor`` looks at: whether the cluster answers, and what one of its machines is."""
+"""What ``doctor executor`` looks at: whether the cluster or the machine answers, and what it is."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Iterator
-from functools import partial
 
-from autoresearch.run.executors import Machine
+from autoresearch import __version__
+from autoresearch.run.executors import HERE, Executor, Machine, executor_name, executor_of
+from autoresearch.run.folder import SLURM
+from autoresearch.run.sandbox.filters import LEAST_LANDLOCK
 from autoresearch.run.sandbox.job import Level
-from autoresearch.run.slurm import Slurm
 from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.acts.checks import FAILED, OK, WARNING, guarded
 from autoresearch_cli.models import Check
 
 
-def executor_checks() -> Iterator[Check]:
+def executor_checks(host: str) -> Iterator[Check]:
     """One check after the other; the first that fails is the last, because the others need it."""
     settings = here.settings().executor
-    slurm = Slurm(settings.at_most, tuple(shlex.split(settings.options)))
-    engine = guarded("slurm", partial(_engine, slurm))
-    yield engine
-    if engine.result == FAILED:
+    executor = executor_of(settings, executor_name(settings, "" if host or settings.name != HERE else SLURM, host))
+    answers = guarded(executor.name, lambda: _answers(executor))
+    yield answers
+    if answers.result == FAILED:
         return
     machine: Machine | None = None
 
     def ask() -> Check:
         nonlocal machine
-        machine = slurm.machine()
-        return Check(name="python", result=OK, detail=f"{machine.python} on {machine.name}, Linux {machine.kernel}")
+        machine = executor.machine()
+        return python(machine)
 
     yield guarded("python", ask)
     if machine is not None:
         yield from (torch(machine), sandbox(machine))
 
 
-def _engine(slurm: Slurm) -> Check:
-    return Check(name="slurm", result=OK, detail=f"it answers and takes {counted(slurm.capacity(), 'more job')}")
+def _answers(executor: Executor) -> Check:
+    detail = f"it answers and takes {counted(executor.capacity(), 'more run')}"
+    return Check(name=executor.name, result=OK, detail=detail)
+
+
+def python(machine: Machine) -> Check:
+    """Whether the program there understands what this one asks."""
+    detail = f"{machine.python} on {machine.name}, Linux {machine.kernel}"
+    if machine.version == __version__:
+        return Check(name="python", result=OK, detail=detail)
+    detail += f"; it has version {machine.version} of this program, and here is {__version__}"
+    return Check(name="python", result=FAILED, detail=detail, fix=f"install {__version__} on {machine.name}")
 
 
 def torch(machine: Machine) -> Check:
     """Whether the shipped task's programs find torch there."""
     if machine.torch:
         return Check(name="torch", result=OK, detail=machine.torch)
-    fix = f"{sys.executable} -m pip install torch, on a file system that {machine.name} sees"
+    fix = f"on {machine.name}: {machine.executable} -m pip install torch"
     return Check(name="torch", result=FAILED, detail=f"{machine.name} has none", fix=fix)
 
 
@@ -53,7 +62,9 @@ def sandbox(machine: Machine) -> Check:
     level = Level(machine.level)
     if level is Level.BUBBLEWRAP:
         return Check(name="sandbox", result=OK, detail=f"{level.label}: {level.sentence}")
-    fix = "ask who runs the cluster to allow user namespaces (sysctl user.max_user_namespaces)"
+    fix = f"on {machine.name}: sysctl user.max_user_namespaces=10000, by its administrator"
     if not machine.has_bubblewrap:
-        fix = f"have bubblewrap installed on {machine.name}"
+        fix = f"on {machine.name}: apt install bubblewrap"
+    if level is Level.NONE:
+        fix += f"; or a kernel with landlock {LEAST_LANDLOCK}, such as Linux 6.12 (it has {machine.kernel})"
     return Check(name="sandbox", result=WARNING, detail=f"{level.label}: {level.sentence}", fix=fix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Literal
 import typer
 
 from autoresearch.errors import UsageError
-from autoresearch.task.folders import MEMORY_MIB, PREPARE, fixed_files, guess_recipe, write_task
+from autoresearch.task.folders import MEMORY_MIB, PREPARE, draft_task, fixed_files, guess_recipe, write_task
 from autoresearch.task.loading import program_in
-from autoresearch.task.model import Recipe
+from autoresearch.task.model import Limits, Recipe
 from autoresearch.task.needs import CACHES, folders_to_mount, named_in_home, printed_in_home, stated_seconds
 from autoresearch.task.program import (
     guess_direction,
@@ -130,10 +131,11 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
         UsageError: it is no program, what starts it is not on this machine, or there is no sandbox.
         CannotRunHere: ``venv`` is no Python environment.
     """
-    from autoresearch.run.bench import Ceiling, command_words, missing_command, program_files
-    from autoresearch.run.sandbox.execute import execute
-    from autoresearch.run.sandbox.job import Job, Level, Limits
-    from autoresearch.run.sandbox.layout import interpreter_in
+    from autoresearch.run.bench import Ceiling, missing_command
+    from autoresearch.run.experiment import plan_as_it_stands
+    from autoresearch.run.folder import Conditions, log_of
+    from autoresearch.run.runner import Place, make_bench, outcome_of, run_here
+    from autoresearch.run.sandbox.job import Level
     from autoresearch.run.sandbox.probes import detect_level
     from autoresearch.words import RunStatus
 
@@ -142,28 +144,21 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
         raise UsageError(f"{missing} is not on this machine", hint=f"install {missing}, or {hint}")
     if (level := detect_level()[0]) < Level.LANDLOCK:  # nobody knows yet who wrote it
         raise UsageError(f"there is no sandbox here, so {names} is not run to find its number and its time", hint=hint)
-    files = {**program_files(program_in(look.place, recipe).decode()), **fixed_files(look.place, recipe.edit)}
-    ceiling = Ceiling.of(here.settings().work)
-    job = Job(
-        files=files,
-        build=command_words(recipe.build),
-        command=command_words(recipe.command),
-        copied=tuple(files),
-        mounts=tuple(Path(mount).expanduser() for mount in look.mounts),
-        limits=Limits(seconds=seconds, memory_bytes=ceiling.memory_mib << 20),
-        seed=seed,
-        device=here.first_device(),
-        metric_source="stdout",
-        parse=lambda _: {},
-        python=interpreter_in(Path(look.venv)) if look.venv else None,
-    )
-    outcome = execute(job, level=level)
-    text = outcome.log.decode("utf-8", "replace")
+    work, paths = here.settings().work, here.paths()
+    limits = Limits(seconds=seconds, memory_mib=Ceiling.of(work).memory_mib)
+    ceiling = Ceiling(seconds, limits.memory_mib, limits.disk_mib, limits.processes, limits.output_kib)
+    task = draft_task(look.place, recipe, limits, venv=look.venv, mounts=look.mounts)
+    plan = plan_as_it_stands(task, task.program.decode(), replicate=seed)
+    conditions = Conditions(ceiling=ceiling, threads=work.threads, device=here.first_device())
+    with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task
+        place = Place(level, Path(known), paths.environments)
+        with run_here(plan, task, conditions, place, paths.spool, ready=make_bench) as (folder, ended):
+            outcome, text = outcome_of(ended), log_of(folder).decode("utf-8", "replace")
     printed = Printed(text, outcome.duration_ms / 1000, outcome.peak_memory_bytes)
-    if outcome.status is RunStatus.TIMED_OUT:
+    if outcome.status == RunStatus.TIMED_OUT:
         fault = UsageError(f"{names} ran for {seconds:g} s without an end", hint=hint)
         return replace(printed, is_part=True, fault=fault)
-    if outcome.status is RunStatus.OK:
+    if outcome.status == RunStatus.OK:
         return printed
     hint = "mend it, or look at what it prints: " + recipe.command
     if "No module named" in outcome.reason:

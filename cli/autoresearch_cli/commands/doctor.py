@@ -76,16 +76,23 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
 @app.command(
     epilog=examples(
         ("autoresearch node doctor executor", "what the cluster lacks: Python, torch, a sandbox"),
-        ("autoresearch node doctor executor --json | jq .healthy", "the same for a program"),
+        ("autoresearch node doctor executor --host gpu1", "the same of a machine that ssh gpu1 reaches"),
         ("autoresearch node doctor executor && autoresearch work --executor slurm", "then have runs carried out there"),
         see="work, node doctor, node config",
     )
 )
-def executor(*, json: Json = False) -> None:
-    """Whether the Slurm cluster carries out runs, and what it lacks. Exits with 1 when something failed."""
+def executor(
+    *,
+    host: Annotated[str, typer.Option("--host", metavar="NAME", help="A machine, as in the command ssh NAME.")] = "",
+    json: Json = False,
+) -> None:
+    """Whether a Slurm cluster or a machine behind SSH carries out runs, and what it lacks. Exits with 1 if it can't.
+
+    Which one, the settings say; a Slurm cluster, where they name none.
+    """
     from autoresearch_cli.acts.executor_checks import executor_checks
 
-    checks = list(executor_checks())
+    checks = list(executor_checks(host))
     answer = DoctorAnswer(healthy=all(check.result != FAILED for check in checks), checks=checks, probes=[])
     _report(answer, json=json)
 

@@ -113,12 +113,15 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         typer.Option("--proposer", help="Who invents the changes (setting: search). mix: shared by what each brought."),
     ] = None,
     executor: Annotated[
-        Literal["here", "slurm"] | None,
-        typer.Option("--executor", help="Who carries the runs out: this machine, or a Slurm cluster (setting: here)."),
+        Literal["here", "slurm", "ssh"] | None,
+        typer.Option("--executor", help="Who carries the runs out: this machine, a Slurm cluster, another machine."),
     ] = None,
+    host: Annotated[
+        str, typer.Option("--host", metavar="NAME", help="With ssh: the machine, as in the command ssh NAME.")
+    ] = "",
     at_most: Annotated[
         int | None,
-        typer.Option("--at-most", min=1, max=10_000, metavar="N", help="Jobs in the cluster's queue at a time."),
+        typer.Option("--at-most", min=1, max=10_000, metavar="N", help="Runs there at a time, waiting ones included."),
     ] = None,
     allow_packages: AllowPackages = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
@@ -145,6 +148,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         verify_share=share,
         proposer=proposer or "",
         executor=executor or "",
+        host=host,
         at_most=at_most,
     )
     status = client.ask(Node.work, asked)

@@ -149,11 +149,11 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace, folder: Path) 
         if plan is None:
             return protocol.Dropped(assignment=work.assignment)
     request = Request(
-        run=work.run, task=task, conditions=conditions, plan=plan, check=work.check, survives=bool(work.executor)
+        run=work.run, task=task, conditions=conditions, plan=plan, check=work.check, executor=work.executor
     )
     write_request(folder, request)
     if bench is None:
-        return protocol.Written(assignment=work.assignment, folder=str(folder))
+        return protocol.Written(assignment=work.assignment, folder=str(folder), executor=work.executor)
     _run_here(work, request, talk, bench, folder, place)
     return protocol.Ended(assignment=work.assignment, folder=str(folder))
 

@@ -56,10 +56,11 @@ class Ended(Message, frozen=True, kw_only=True):
 
 
 class Written(Message, frozen=True, kw_only=True):
-    """Worker: the request is in ``folder``, for an executor to carry out elsewhere."""
+    """Worker: the request is in ``folder``, for ``executor`` to carry out."""
 
     assignment: str
     folder: str
+    executor: str
 
 
 class Dropped(Message, frozen=True, kw_only=True):

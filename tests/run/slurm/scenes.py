@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+from functools import partial
 from pathlib import Path
 
-import psutil
-
-from autoresearch.log.log import Log
-from autoresearch.record.record import DEFAULT_NETWORK
+from autoresearch.run.folder import read_outcome
 from autoresearch.run.slurm import PREFIX, Slurm
-from tests.daemon.daemons import Daemon, wait_for
-from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
+from tests.daemon.daemons import wait_for
+from tests.daemon.toy import SLOW_TRAIN
+from tests.run.chaos import Chaos, runners
 from tests.run.slurm.cluster import pid_of, start
 from tests.run.test_folder import written
-
-CHAOS_SECONDS = float(os.environ.get("AUTORESEARCH_CHAOS_SECONDS", "45"))
-BUSY_TRAIN = TRAIN.replace("import prepare", "import time\n\nimport prepare\n\nprepare.progress(1.0)\ntime.sleep(2)")
 
 
 def listed() -> list[str]:
     """The jobs that are not over."""
     done = subprocess.run(["squeue", "-h", "-o", "%j %T"], capture_output=True, text=True, check=False)
     return done.stdout.splitlines()
-
-
-def runners() -> list[psutil.Process]:
-    """The stand-alone runners that are at work."""
-    return [p for p in psutil.process_iter(["cmdline"]) if "autoresearch.run" in (p.info["cmdline"] or [])]
 
 
 def one_run(folder: Path) -> None:
@@ -47,7 +36,7 @@ def one_run(folder: Path) -> None:
     assert slurm.capacity() == 3
     assert slurm.look([place])[place].native.isdigit()
     wait_for(lambda: slurm.look([place])[place].state == "ended", 60)
-    ended = slurm.collect(place)
+    ended = read_outcome(place)
     assert ended is not None
     assert ended.outcome is not None
     assert ended.outcome.status == "ok", ended
@@ -57,7 +46,7 @@ def one_run(folder: Path) -> None:
     assert slurm.look([slow])[slow].state == "running"
     slurm.cancel(slow)
     wait_for(lambda: slurm.look([slow])[slow].state == "ended", 60)
-    ended = slurm.collect(slow)
+    ended = read_outcome(slow)
     assert ended is not None
     assert ended.cancelled
     wait_for(lambda: not listed(), 30)
@@ -72,7 +61,7 @@ def doctor(_: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "it answers and takes 8 more jobs" in done.stdout
+    assert "it answers and takes 8 more runs" in done.stdout
     assert f"on {os.uname().nodename}" in done.stdout
     assert "bubblewrap" in done.stdout
     settings = {**os.environ, "AUTORESEARCH_EXECUTOR_OPTIONS": "--partition=none"}
@@ -118,62 +107,20 @@ def requeued(folder: Path) -> None:
     assert (place / "events.jsonl").read_bytes() == events, "nothing was run again"
 
 
-class Chaos:
-    """A daemon with a cluster; at random the job, the node's daemon, the controller or the daemon is killed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.random = folder, random.Random(1)
-        self.daemon = Daemon(folder / "home", prefix=("env",), module="tests.run.slurm.hasty")
-        self.task = write_toy_task(folder / "toy", BUSY_TRAIN)
-        self.killed: Counter[str] = Counter()
-
-    def work(self) -> None:
-        said = self.daemon.post("/v1/work", task=str(self.task), executor="slurm", at_most=3)
-        assert said.status_code == 200, said.text
-
-    def kill(self, what: str) -> None:
-        self.killed[what] += 1
-        if what == "daemon":
-            self.daemon.kill()
-            self.daemon.start()
-        elif what == "job":
-            if going := runners():
-                self.random.choice(going).kill()
-        else:
-            os.kill(pid_of(what, self.folder.parent), signal.SIGKILL)
-            time.sleep(self.random.uniform(0, 2))
-            start(what)
-
-    def play(self) -> None:
-        self.daemon.start()
-        self.work()
-        end = time.monotonic() + CHAOS_SECONDS
-        while time.monotonic() < end:
-            time.sleep(self.random.uniform(1, 5))
-            self.kill(self.random.choice(["job", "job", "slurmd", "slurmctld", "daemon"]))
-        subprocess.run(["scontrol", "update", "nodename=lab1", "state=resume"], check=False, capture_output=True)
-        wait_for(lambda: any(run.status == "ok" for run in self.daemon.runs()), 60)
-        assert self.daemon.post("/v1/finish").status_code == 200
-        wait_for(lambda: not self.daemon.status().workers, 180)
-        wait_for(lambda: not listed() and not runners(), 60)
-        self.daemon.stop()
-        self.count()
-
-    def count(self) -> None:
-        """Each run that was claimed has one record, and nothing of any is left."""
-        runs = self.daemon.runs()
-        with Log.open(self.daemon.paths.log, DEFAULT_NETWORK, read_only=True) as log:
-            claims = log.records.count("claim")
-        print(Counter(run.status for run in runs), dict(self.killed))
-        print(*sorted({f"{run.status}: {run.reason}" for run in runs if run.status != "ok"}), sep="\n")
-        # The daemon may be killed between a claim and its note that the run is in hand.
-        assert claims - self.killed["daemon"] <= len(runs) <= claims
-        assert not [run.reason for run in runs if run.status not in ("ok", "abandoned", "cancelled", "could_not_run")]
-        assert not list(self.daemon.paths.spool.iterdir())
-
-
 def chaos(folder: Path) -> None:
-    Chaos(folder).play()
+    """The node's daemon and the controller are killed too; each run has one record, and nothing of any is left."""
+    played = Chaos(folder, {}, executor="slurm")
+
+    def kill(program: str) -> None:
+        os.kill(pid_of(program, folder.parent), signal.SIGKILL)
+        time.sleep(played.random.uniform(0, 2))
+        start(program)
+
+    played.kills |= {program: partial(kill, program) for program in ("slurmd", "slurmctld")}
+    played.play()
+    subprocess.run(["scontrol", "update", "nodename=lab1", "state=resume"], check=False, capture_output=True)
+    played.end()
+    wait_for(lambda: not listed(), 60)
 
 
 if __name__ == "__main__":

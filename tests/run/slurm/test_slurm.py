@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.run.chaos import CHAOS_SECONDS
 from tests.run.slurm.cluster import missing, run_in_cluster
-from tests.run.slurm.scenes import CHAOS_SECONDS
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,4 +1,4 @@
-"""The daemon, in a hurry: it looks after its jobs each second, and gives up after seconds instead of minutes."""
+"""The daemon, in a hurry: it looks after runs elsewhere each second, and gives them up after seconds, not minutes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import sys
 from functools import partial
 
 from autoresearch_daemon import main, node
-from autoresearch_daemon.elsewhere import executor_of
+
+from autoresearch.run.executors import Executor, executor_of
+from autoresearch.settings import ExecutorSection
 
 ABSENT_SECONDS = 8.0
 
 
-def hasty(settings):
-    made = executor_of(settings)
+def hasty(settings: ExecutorSection, name: str) -> Executor:
+    made = executor_of(settings, name)
     made.absences.seconds = ABSENT_SECONDS
     return made
 

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autoresearch.run.ssh import Ssh
+from tests.run.ssh.sshd import MISSING, Sshd
+
+
+@pytest.fixture
+def sshd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
+    """A server that listens; this process is at home where ``ssh lab`` reaches it."""
+    if MISSING:
+        pytest.skip(MISSING)
+    with tempfile.TemporaryDirectory(prefix="ssh-", dir="/tmp") as folder:
+        made = Sshd(Path(folder)).start()
+        monkeypatch.setenv("HOME", str(made.home))
+        yield made
+        made.kill()
+
+
+@pytest.fixture
+def lab(sshd: Sshd) -> Iterator[Ssh]:
+    """The executor for that server."""
+    made = Ssh("lab", 4, python=sys.executable, folder=str(sshd.there / "runs"))
+    yield made
+    made.close()
