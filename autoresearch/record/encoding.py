@@ -183,7 +183,7 @@ _DIGITS = _TEXT - len(COMMON)
 
 def format_id(record_id: bytes) -> str:
     """The text form of a 32-byte id, 59 characters."""
-    return "b" + base64.b32encode(_CID + record_id).decode("ascii").lower().rstrip("=")
+    return libipld.encode_cid(_CID + record_id)
 
 
 def parse_id(text: str) -> bytes:

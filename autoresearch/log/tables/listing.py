@@ -198,7 +198,7 @@ class Listing:
         query = _Query()
         if not found.is_set:
             return False
-        _add_sets(query, found)
+        _add_sets(query, found, words_most=_SET_MOST + 1)
         text = f"SELECT 1 FROM run AS r WHERE {query.text} LIMIT 1 OFFSET ?"  # noqa: S608
         return not self._reader.read(text, (*query.values, _SET_MOST))
 
@@ -339,12 +339,12 @@ def _conditions(found: Filter, *, with_marks: bool = True, after: int = 0, by_nu
     return query
 
 
-def _add_sets(query: _Query, found: Filter) -> None:
+def _add_sets(query: _Query, found: Filter, *, words_most: int = WORDS_MOST) -> None:
     texts, values = [], list[object]()
     if found.match:
         newest = "SELECT rowid FROM text_index WHERE text_index MATCH ? ORDER BY rowid DESC LIMIT ?"
         texts.append(f"r.n IN ({newest})")
-        values += [found.match, WORDS_MOST]
+        values += [found.match, words_most]
     if found.ids:
         texts.append("r.n IN (SELECT n FROM record WHERE id BETWEEN ? AND ?)")
         values += found.ids
