@@ -46,6 +46,8 @@ def sanitised(text: str, *, lines: bool = False) -> str:
 
     Newlines and tabs become spaces, so that it is one line; with ``lines`` they stay.
     """
+    if text.isascii() and text.isprintable():
+        return text
     if lines:
         text = text.replace("\r\n", "\n")
     instead = {ord(character): INSTEAD for character in set(text) if is_harmful(character)}

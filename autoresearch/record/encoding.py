@@ -12,7 +12,6 @@ first seven characters are the same for all records and say nothing. Source: git
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -183,7 +182,7 @@ _DIGITS = _TEXT - len(COMMON)
 
 def format_id(record_id: bytes) -> str:
     """The text form of a 32-byte id, 59 characters."""
-    return "b" + base64.b32encode(_CID + record_id).decode("ascii").lower().rstrip("=")
+    return libipld.encode_cid(_CID + record_id)
 
 
 def parse_id(text: str) -> bytes:
@@ -191,11 +190,11 @@ def parse_id(text: str) -> bytes:
     plain = text.strip().lower()
     try:
         cid = base64.b32decode(plain[1:].upper() + "=" * (-(len(plain) - 1) % 8))
-    except (binascii.Error, ValueError) as error:
-        raise _not_an_id(text) from error
-    if not cid.startswith(_CID) or format_id(cid[4:]) != plain:
-        raise _not_an_id(text)
-    return cid[4:]
+        if cid.startswith(_CID) and format_id(cid[4:]) == plain:
+            return cid[4:]
+    except ValueError:  # neither base32 nor as long as an id
+        pass
+    raise _not_an_id(text)
 
 
 def short_id(record_id: bytes, characters: int = SHORT) -> str:

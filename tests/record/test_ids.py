@@ -1,5 +1,7 @@
 """Ids as text: the whole, any prefix, the short form."""
 
+import base64
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,6 +40,12 @@ def test_a_prefix_means_exactly_the_ids_whose_text_begins_with_it(record_id, oth
 def test_what_is_no_id_is_refused(text):
     with pytest.raises(UsageError):
         parse_id(text)
+
+
+@pytest.mark.parametrize("size", [0, 31, 33])
+def test_an_id_of_another_length_is_refused(size):
+    with pytest.raises(UsageError):
+        parse_id("b" + base64.b32encode(b"\x01\x71\x12\x20" + bytes(size)).decode().lower().rstrip("="))
 
 
 @pytest.mark.parametrize("text", ["zzzz", "a!", "0189", "a" * 53, format_id(b"\0" * 32)[:-1] + "b"])

@@ -151,10 +151,6 @@ def _marks(rows: Rows, points: Points, gains: Mapping[int, float | None]) -> lis
     ]
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
-
-
 def _label(row: RunRow) -> str:
     """A step in a few words."""
     if row.jump:

@@ -145,6 +145,8 @@ class Listing:
             if order == "value" and tables == _BY_TIME and found.authors is None and not found.hardware:
                 tables = _BY_VALUE
                 query.add("l.task = ?", found.task)
+            elif order == "cost" and tables == _BY_TIME and not found.marks:
+                tables = _BY_TIME.partition(" CROSS JOIN ")[0]  # the index has it: no other table is read
         text = f"SELECT r.n FROM {tables} WHERE {query.text} ORDER BY {by} LIMIT ? OFFSET ?"  # noqa: S608
         return [n for (n,) in self._reader.read(text, (*query.values, limit, skip))]
 
@@ -198,7 +200,7 @@ class Listing:
         query = _Query()
         if not found.is_set:
             return False
-        _add_sets(query, found)
+        _add_sets(query, found, words_most=_SET_MOST + 1)
         text = f"SELECT 1 FROM run AS r WHERE {query.text} LIMIT 1 OFFSET ?"  # noqa: S608
         return not self._reader.read(text, (*query.values, _SET_MOST))
 
@@ -339,12 +341,12 @@ def _conditions(found: Filter, *, with_marks: bool = True, after: int = 0, by_nu
     return query
 
 
-def _add_sets(query: _Query, found: Filter) -> None:
+def _add_sets(query: _Query, found: Filter, *, words_most: int = WORDS_MOST) -> None:
     texts, values = [], list[object]()
     if found.match:
         newest = "SELECT rowid FROM text_index WHERE text_index MATCH ? ORDER BY rowid DESC LIMIT ?"
         texts.append(f"r.n IN ({newest})")
-        values += [found.match, WORDS_MOST]
+        values += [found.match, words_most]
     if found.ids:
         texts.append("r.n IN (SELECT n FROM record WHERE id BETWEEN ? AND ?)")
         values += found.ids

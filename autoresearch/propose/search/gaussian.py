@@ -2,7 +2,7 @@
 
 Its kernel is the sum of two (Rasmussen and Williams, 2006, chapters 2 and 4). Each gene adds a curve of its own,
 which says something about the whole space after few runs; a smooth bump over all genes together learns what they do
-to each other where runs lie close. Standard library only: the matrices are small.
+to each other where runs lie close.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import mul
+
+import numpy as np
+import numpy.typing as npt
 
 from autoresearch.propose.program.space import Genome, Parameter
 
@@ -34,35 +36,38 @@ class Belief:
 SWITCH = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """A genome as the kernel sees it."""
+_Array = npt.NDArray[np.float64]
 
-    features: tuple[float, ...]
-    places: tuple[float, ...]
-    length: float
-    mean: float
-    """The prior mean of its score."""
-    variance: float
-    """The prior variance of its score."""
+
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """Genomes as the kernel sees them, a row for each."""
+
+    features: _Array
+    places: _Array
+    means: _Array
+    """The prior means of their scores."""
+    variances: _Array
+    """The prior variances of their scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """The posterior: the points, the Cholesky factor of their covariance, and the whitened scores."""
+    """The posterior: the points, the inverse of the Cholesky factor of their covariance, and the whitened scores."""
 
     parameters: tuple[Parameter, ...]
     belief: Belief
-    points: tuple[_Point, ...]
-    factor: tuple[tuple[float, ...], ...]
-    whitened: tuple[float, ...]
+    points: _Points
+    inverse: _Array
+    whitened: _Array
 
     def at(self, genome: Genome) -> tuple[float, float]:
         """The expected score of a genome and its standard deviation, the noise of a run left out."""
-        point = _point(self.parameters, self.belief, genome)
-        seen = _solve_lower(self.factor, [_covariance(self.belief, point, other) for other in self.points])
-        variance = point.variance - sum(map(mul, seen, seen))
-        return point.mean + sum(map(mul, seen, self.whitened)), math.sqrt(max(variance, 1e-9))
+        point = _points(self.parameters, self.belief, [genome])
+        seen = _times(self.inverse, _covariances(self.belief, self.points, point)[:, 0])
+        variance = point.variances[0] - seen @ seen
+        mean = point.means[0] + seen[: len(self.whitened)] @ self.whitened
+        return float(mean), math.sqrt(max(float(variance), 1e-9))
 
 
 def fit(
@@ -76,19 +81,19 @@ def fit(
     What is ``pending`` is taken to score what is expected of it: it moves no mean, and leaves less to learn nearby
     (the "kriging believer" of Ginsbourger, Le Riche and Carraro, 2010).
     """
-    points = [_point(parameters, belief, genome) for genome in (*(genome for genome, _, _ in rows), *pending)]
-    noises = [belief.noise**2 / weight for _, _, weight in rows] + [belief.noise**2] * len(pending)
-    factor: list[list[float]] = []
-    for i, point in enumerate(points):
-        line: list[float] = []
-        for other, above in zip(points[:i], factor, strict=True):
-            line.append((_covariance(belief, point, other) - sum(map(mul, line, above))) / above[-1])
-        rest = point.variance + noises[i] - sum(map(mul, line, line))
-        line.append(math.sqrt(max(rest, 1e-9)))
-        factor.append(line)
-    surprises = [score - point.mean for (_, score, _), point in zip(rows, points, strict=False)]
-    whitened = _solve_lower(factor[: len(rows)], surprises)
-    return Process(tuple(parameters), belief, tuple(points), tuple(tuple(line) for line in factor), tuple(whitened))
+    points = _points(parameters, belief, [*(genome for genome, _, _ in rows), *pending])
+    noises = belief.noise**2 / np.array([*(weight for _, _, weight in rows), *(1.0 for _ in pending)])
+    covariances, variances = _covariances(belief, points, points), points.variances + noises
+    inverse = np.zeros_like(covariances)
+    for i, variance in enumerate(variances):
+        before = inverse[:i, :i]
+        seen = _times(before, covariances[i, :i])
+        deviation = math.sqrt(max(variance - seen @ seen, 1e-9))
+        inverse[i, :i] = -_times(before.T, seen) / deviation
+        inverse[i, i] = 1.0 / deviation
+    count = len(rows)
+    surprises = np.array([score for _, score, _ in rows]) - points.means[:count]
+    return Process(tuple(parameters), belief, points, inverse, _times(inverse[:count, :count], surprises))
 
 
 def expected_improvement(mean: float, deviation: float, best: float) -> float:
@@ -98,35 +103,41 @@ def expected_improvement(mean: float, deviation: float, best: float) -> float:
     return deviation * (gap * below + math.exp(-0.5 * gap * gap) / math.sqrt(2.0 * math.pi))
 
 
-def _point(parameters: Sequence[Parameter], belief: Belief, genome: Genome) -> _Point:
-    features, places, mean = [1.0], [], 0.0
-    for parameter in parameters:
-        value = genome[parameter.name]
-        if parameter.ordered:
-            place = parameter.place(value)
-            unit = 2.0 * place - 1.0
-            features += [belief.curve * unit, belief.curve * (unit * unit - 1 / 3)]
-            places.append(place)
-        else:
+def _points(parameters: Sequence[Parameter], belief: Belief, genomes: Sequence[Genome]) -> _Points:
+    features, places, means = [], [], []
+    for genome in genomes:
+        curves, near, mean = [1.0], [], 0.0
+        for parameter in parameters:
+            value = genome[parameter.name]
+            if parameter.ordered:
+                place = parameter.place(value)
+                unit = 2.0 * place - 1.0
+                curves += [belief.curve * unit, belief.curve * (unit * unit - 1 / 3)]
+                near.append(place)
+                continue
             switches = [float(value == choice) for choice in parameter.range.choices if choice != parameter.default]
-            features += [belief.curve * switch for switch in switches]
-            places += [SWITCH * switch for switch in switches]
+            curves += [belief.curve * switch for switch in switches]
+            near += [SWITCH * switch for switch in switches]
             if parameter.name.startswith("+"):
                 mean -= belief.patch_gain * sum(switches)
-    variance = sum(map(mul, features, features)) + belief.bump**2
-    return _Point(tuple(features), tuple(places), sum(map(mul, places, places)), mean, variance)
+        features.append(curves)
+        places.append(near)
+        means.append(mean)
+    curved = np.array(features)
+    return _Points(curved, np.array(places), np.array(means), _squares(curved) + belief.bump**2)
 
 
-def _covariance(belief: Belief, a: _Point, b: _Point) -> float:
-    squared = a.length + b.length - 2.0 * sum(map(mul, a.places, b.places))
-    bump = belief.bump**2 * math.exp(-0.5 * squared / belief.reach**2)
-    linear: float = sum(map(mul, a.features, b.features))
-    return linear + bump
+# The products are no calls of BLAS: its threads wait for work by spinning, beside the run that trains meanwhile.
+def _covariances(belief: Belief, a: _Points, b: _Points) -> _Array:
+    squared = _squares(a.places)[:, None] + _squares(b.places) - 2.0 * np.einsum("ij,kj->ik", a.places, b.places)
+    bump = belief.bump**2 * np.exp(-0.5 * squared / belief.reach**2)
+    return np.asarray(np.einsum("ij,kj->ik", a.features, b.features) + bump)
 
 
-def _solve_lower(factor: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
-    """Solve with a lower triangle; its lines end at the diagonal."""
-    solution: list[float] = []
-    for line, value in zip(factor, right, strict=True):
-        solution.append((value - sum(map(mul, solution, line))) / line[-1])
-    return solution
+def _times(matrix: _Array, vector: _Array) -> _Array:
+    return np.asarray(np.einsum("ij,j->i", matrix, vector))
+
+
+def _squares(rows: _Array) -> _Array:
+    """The sum of the squares of each row."""
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))

@@ -220,11 +220,12 @@ def _climb(
 
 def _without_ballast(parent: Genome, genome: Genome, promise: Callable[[Genome], float], usable: Fresh) -> Genome:
     """The genome without the changes that promise nothing: what is left can be read."""
+    most = promise(genome)
     for name, old in parent.items():
         if genome[name] != old:
             shorter = {**genome, name: old}
-            if usable(shorter) and promise(shorter) >= promise(genome):
-                genome = shorter
+            if usable(shorter) and (promised := promise(shorter)) >= most:
+                genome, most = shorter, promised
     return genome
 
 
