@@ -119,6 +119,30 @@ async def test_a_part_is_chosen_by_dragging_and_left_by_a_double_click(browser, 
     assert seen.answer[1]
 
 
+async def test_runs_that_are_ticked_stand_beside_each_other(browser, site, told_world):
+    first, second = (short_id(told_world.runs[name].id) for name in ("confirmed", "refuted"))
+
+    def act(page):
+        drawn(page).locator(f".pick[value={first}]").check()
+        alone = page.locator("#tray").inner_text()
+        page.locator("#results th a", has_text="Gain reported").click()
+        at(page, "?sort=change")
+        page.locator(f".pick[value={second}]").check()
+        kept = page.locator(f".pick[value={first}]").is_checked()
+        page.locator("#tray a").click()
+        page.wait_for_url(f"**/compare?runs={first},{second}")
+        return (
+            "tick another" in alone,
+            kept,
+            page.locator("h1").inner_text(),
+            page.locator(".forest [role=img]").count(),
+        )
+
+    seen = await browser.visit(f"{site}/", act)
+    assert seen.complaints == []
+    assert seen.answer == (True, True, "Compare 2 runs", 2)
+
+
 async def test_the_whole_range_is_drawn(browser, site):
     seen = await browser.visit(
         f"{site}/?y=full", lambda page: drawn(page).locator("#chart canvas").count(), shot="progress"

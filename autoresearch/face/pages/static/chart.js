@@ -216,6 +216,7 @@ function listen(over) {
   over.addEventListener("click", event => {
     const mark = isDragged ? null : nearest(event.offsetX, event.offsetY);
     if (!mark) return;
+    if (event.shiftKey && mark.id) return document.dispatchEvent(new CustomEvent("page:pick", { detail: mark.id }));
     if (matchMedia("(hover: none)").matches && hot?.id !== mark.id) return point(mark);
     // While a part is shown, a second click may follow: two of them show all.
     clearTimeout(opening);

@@ -104,6 +104,36 @@ document.querySelectorAll("form.task").forEach(form => form.addEventListener("su
   location.href = address;
 }));
 
+/* --- runs that are ticked stand in a tray, which leads to their comparison; this tab keeps them --- */
+const PICKED = "autoresearch-compared", MOST_PICKED = 6, tray = document.getElementById("tray");
+let picked = JSON.parse(sessionStorage.getItem(PICKED) || "[]");
+
+function showPicked() {
+  if (!tray) return;
+  for (const box of document.querySelectorAll(".pick")) {
+    box.checked = picked.includes(box.value);
+    box.disabled = !box.checked && picked.length >= MOST_PICKED;
+  }
+  tray.hidden = !picked.length;
+  tray.querySelector("[role=status]").textContent = picked.length === 1 ? "1 run ticked; tick another" : `${picked.length} runs ticked`;
+  const link = tray.querySelector("a"), to = new URL(link.href);
+  to.searchParams.set("runs", picked.join(","));
+  link.href = (to.pathname + to.search).replaceAll("%2C", ",");
+  link.hidden = picked.length < 2;
+}
+
+function pick(id) {
+  picked = picked.includes(id) ? picked.filter(one => one !== id) : [...picked, id].slice(-MOST_PICKED);
+  sessionStorage.setItem(PICKED, JSON.stringify(picked));
+  showPicked();
+}
+document.addEventListener("change", event => { if (event.target.matches(".pick")) pick(event.target.value); });
+document.addEventListener("page:pick", event => pick(event.detail));
+document.addEventListener("htmx:after:swap", showPicked);
+tray?.querySelector("button").addEventListener("click", () => { picked = []; sessionStorage.removeItem(PICKED); showPicked(); });
+root.classList.add("scripted");
+showPicked();
+
 /* --- live: what records change is shown anew. A part that somebody reads or types in stays as it is. --- */
 const live = document.getElementById("live"), gone = document.getElementById("gone");
 const CHANGES = ["run_started", "run_finished", "run_failed", "record", "records", "best", "confirmed", "demoted", "committed", "verified", "check_started", "trust", "evidence"];
