@@ -87,19 +87,24 @@ def _written(value: float, digits: int) -> str:
 MOST_POINTS = 512
 
 
-class CurveData(msgspec.Struct, frozen=True, kw_only=True):
-    """Losses, or an agent's mean ``rewards``, in equal parts of the training: of a ``run`` and of its ``parent``."""
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """Losses, or an agent's mean rewards, in equal parts of the training. ``look`` is the variable of its colour."""
 
-    run: list[float]
-    parent: list[float] = []
+    look: str
+    values: list[float]
+
+
+class CurveData(msgspec.Struct, frozen=True, kw_only=True):
+    """Training curves in one picture; what is drawn last lies on top. ``rewards`` are shown whole."""
+
+    curves: list[Curve]
     rewards: bool = False
 
 
-def curve_data(run: Sequence[float], parent: Sequence[float] = (), *, rewards: bool = False) -> CurveData | None:
-    """The curves of a run and its parent, losses or ``rewards``; None where a run has none to draw."""
-    if len(run) < 2:
-        return None
-    return CurveData(run=_thinned(run), parent=_thinned(parent) if len(parent) > 1 else [], rewards=rewards)
+def curve_data(curves: Iterable[tuple[str, Sequence[float]]], *, rewards: bool = False) -> CurveData | None:
+    """The curves that have something to draw, each after its look; None where none has."""
+    drawn = [Curve(look=look, values=_thinned(values)) for look, values in curves if len(values) > 1]
+    return CurveData(curves=drawn, rewards=rewards) if drawn else None
 
 
 def _thinned(values: Sequence[float]) -> list[float]:

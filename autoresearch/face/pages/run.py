@@ -17,10 +17,10 @@ from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, PathAnswer,
 from autoresearch.ask.runs.boards import closed
 from autoresearch.face.columns.runs import used_words
 from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board
-from autoresearch.face.pages.chart import curve_data
+from autoresearch.face.pages.chart import CurveData, axis_over, curve_data
 from autoresearch.face.pages.pictures import forest, refuting, waterfall
-from autoresearch.log.standing.answers import CreditAnswer, ProgramView, leading
-from autoresearch.text import MAXIMIZE, one_line, sanitised
+from autoresearch.log.standing.answers import CreditAnswer, ProgramView, RunFields, leading
+from autoresearch.text import MAXIMIZE, one_line, sanitised, value
 from autoresearch.words import BoardSection, RunState
 
 TAIL_LINES = 200
@@ -219,13 +219,88 @@ def run_content(
         "refuting": refuting(run, verification),
         "effects": {one.name: one for one in effects.effects} if effects else None,
         "program": changed_program(diff.diff) if diff else None,
-        "curve": curve_data(
-            run.curve,
-            parent.run.run.curve if parent and parent.run else (),
-            rewards=run.mode != "experiment" or (task is not None and task.metric == _REWARD),
-        ),
+        "curve": _curve(run, parent.run.run if parent and parent.run else None, task),
         "closed": closed(task.baseline, leading(view.standing).value, task.floor) if task else None,
     }
+
+
+def _curve(run: RunFields, parent: RunFields | None, task: TaskStatus | None) -> CurveData | None:
+    curves = [("text-3", parent.curve)] if parent and len(run.curve) > 1 else []
+    return curve_data([*curves, ("blue", run.curve)] if len(run.curve) > 1 else [], rewards=_has_rewards(run, task))
+
+
+def _has_rewards(run: RunFields, task: TaskStatus | None) -> bool:
+    return run.mode != "experiment" or (task is not None and task.metric == _REWARD)
+
+
+# A picture with more curves, a table with more columns, is not read.
+MOST_COMPARED = 6
+LOOKS = ("blue", "amber", "violet", "red", "text", "grey")
+SETTING_CHARACTERS = 40
+
+
+# Settings that differ from another run's: the other's value, this run's value.
+Change = Mapping[str, Sequence[object]]
+
+
+class Compared(NamedTuple):
+    """A run beside others: its row, its record, the difference from the first run, or why that can't be told."""
+
+    row: RunRow
+    shown: RunFields
+    diff: DiffAnswer | None = None
+    sentence: str = ""
+
+
+class Bar(NamedTuple):
+    """A run's leading value on the common axis, and the ends of its interval where verifiers measured it."""
+
+    look: str
+    at: float
+    low: float
+    high: float
+    text: str
+
+
+def comparison_content(compared: Sequence[Compared], task: TaskStatus | None) -> dict[str, object]:
+    """Runs beside each other: values on one axis, settings that differ, curves, programs as diffs to the first."""
+    numbers = [leading(one.row) for one in compared]
+    ends = [(n.value, n.margin or 0.0) for n in numbers if n.value is not None]
+    axis = axis_over(value + side * margin for value, margin in ends for side in (-1, 1))
+    bars = [
+        None
+        if number.value is None
+        else Bar(
+            look,
+            axis.at(number.value),
+            axis.at(number.value - (number.margin or 0.0)),
+            axis.at(number.value + (number.margin or 0.0)),
+            f"{value(number.value)}{f' ± {value(number.margin)}' if number.margin else ''} {number.origin}",
+        )
+        for look, number in zip(LOOKS, numbers, strict=False)
+    ]
+    changes: list[Change] = [one.diff.change if one.diff else {} for one in compared]
+    return {
+        "compared": compared,
+        "looks": LOOKS,
+        "bars": bars,
+        "ticks": axis.ticks(),
+        "settings": [
+            (name, [_setting(change, name, changes) for change in changes])
+            for name in dict.fromkeys(name for change in changes for name in change)
+        ],
+        "programs": [changed_program(one.diff.diff) if one.diff else None for one in compared],
+        "curve": curve_data(
+            [(look, one.shown.curve) for look, one in zip(LOOKS, compared, strict=False)],
+            rewards=_has_rewards(compared[0].shown, task),
+        ),
+    }
+
+
+def _setting(change: Change, name: str, changes: Sequence[Change]) -> str:
+    """A run's value of a setting: the new one where it differs from the first run's, else the first run's."""
+    found = change[name][1] if name in change else next(one[name][0] for one in changes if name in one)
+    return "–" if found is None else one_line(str(found), SETTING_CHARACTERS)
 
 
 def lineage_content(path: PathAnswer) -> dict[str, object]:

@@ -91,7 +91,9 @@ class Asking:
         view = await self._view(page)
         fill = partial(render, template, view, **values)
         text = await asyncio.get_running_loop().run_in_executor(self.request.app[THREADS], fill)
-        return web.Response(text=text, content_type="text/html", charset="utf-8", headers=self.headers)
+        response = web.Response(text=text, content_type="text/html", charset="utf-8", headers=self.headers)
+        response.enable_compression()
+        return response
 
     async def render_part(self, template: str, page: str, **values: object) -> web.Response:
         """A template that htmx puts into a page, and that a browser without it opens as a page of its own."""

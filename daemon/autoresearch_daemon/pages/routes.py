@@ -6,6 +6,7 @@ Progress, the board, a run with its diff and its log as parts that come after it
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Annotated
 
 import msgspec
 import structlog
@@ -29,7 +30,16 @@ from autoresearch.errors import AutoresearchError, NotFound
 from autoresearch.face.pages.boards import ProgressContent, as_program, no_progress
 from autoresearch.face.pages.chart import Query, chart_data
 from autoresearch.face.pages.rendering import asset
-from autoresearch.face.pages.run import board_content, changed_program, lineage_content, log_tail, run_content
+from autoresearch.face.pages.run import (
+    MOST_COMPARED,
+    Compared,
+    board_content,
+    changed_program,
+    comparison_content,
+    lineage_content,
+    log_tail,
+    run_content,
+)
 from autoresearch.log.standing.answers import RunView, leading
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import MAXIMIZE
@@ -201,6 +211,33 @@ async def _part(asking: Asking, template: str, of: RunView, **values: object) ->
     return await asking.render_part(template, "run", of=of.id, **values)
 
 
+class Comparison(OfTask, frozen=True, kw_only=True):
+    """Which runs, by their ids with commas between them."""
+
+    runs: Annotated[str, msgspec.Meta(max_length=1024)] = ""
+
+
+async def compare_page(asking: Asking) -> web.Response:
+    """Runs beside each other; the first is what the others are held against."""
+    named = list(dict.fromkeys(filter(None, asking.parameters(Comparison).runs.split(","))))[:MOST_COMPARED]
+    compared: list[Compared] = []
+    for name in named:
+        shown = await asking.ask(questions.run, OneRecord(id=name))
+        assert shown.run is not None
+        asking.about_task(shown.run.run.task)
+        context = await asking.ask(questions.run_context, OneRecord(id=shown.record.id))
+        one = Compared(context.row, shown.run.run)
+        if compared:
+            try:
+                difference = Difference(old=compared[0].row.id, new=context.row.id)
+                one = one._replace(diff=await asking.ask(questions.diff, difference))
+            except AutoresearchError as error:
+                one = one._replace(sentence=str(error))
+        compared.append(one)
+    content = comparison_content(compared, await asking.task_status()) if compared else {"compared": []}
+    return await asking.render("compare.html", "compare", most=MOST_COMPARED, **content)
+
+
 BEST = "@"
 
 
@@ -251,6 +288,7 @@ PAGES: dict[str, Page] = {
     "/parts/node": node.node_part_page,
     "/queue": node.queue_page,
     "/board": board_page,
+    "/compare": compare_page,
     "/lineage": lineage_page,
     "/parts/branches": branches_page,
     "/verifications": node.verifications_page,

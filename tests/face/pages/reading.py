@@ -39,7 +39,12 @@ class Page(HTMLParser):
             self.faults.append("a script without an address")
         if tag == "th" and "scope" not in known:
             self.faults.append("a th without scope")
-        if tag in FIELDS and known.get("type") != "hidden" and "label" not in self.open and "id" not in known:
+        if (
+            tag in FIELDS
+            and known.get("type") != "hidden"
+            and "label" not in self.open
+            and not {"id", "aria-label"} & known.keys()
+        ):
             self.faults.append(f"a {tag} without a label")
         if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit():
             level = int(tag[1])

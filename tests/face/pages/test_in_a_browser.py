@@ -25,6 +25,8 @@ PAGES = {
     "run-crashed": "/run/{crashed}",
     "lineage": "/lineage?of={reported}",
     "board": "/board",
+    "compare": "/compare?runs={confirmed},{refuted},{crashed}",
+    "compare-nothing": "/compare",
     "verifications": "/verifications",
     "queue": "/queue",
     "participants": "/participants",

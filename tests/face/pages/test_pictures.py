@@ -255,9 +255,9 @@ def test_a_progress_bar_in_a_log_is_its_last_state():
 
 def test_a_curve_ends_with_its_last_point():
     long = [float(at) for at in range(2_001)]
-    data = curve_data(long, [1.0])
-    assert data.run[-1] == 2_000.0
-    assert len(data.run) <= 512
-    assert data.parent == []
-    assert curve_data([1.0]) is None
-    assert (data.rewards, curve_data(long, rewards=True).rewards) == (False, True)
+    data = curve_data([("grey", [1.0]), ("blue", long)])
+    [drawn] = data.curves
+    assert (drawn.look, drawn.values[-1]) == ("blue", 2_000.0)
+    assert len(drawn.values) <= 512
+    assert curve_data([("blue", [1.0])]) is None
+    assert (data.rewards, curve_data([("blue", long)], rewards=True).rewards) == (False, True)

@@ -1,10 +1,7 @@
-"""The progress page in a real browser: filters, Back, keyboard, zoom, new runs; and an export without a server."""
-
-import asyncio
+"""The progress page in a real browser: filters, Back, keyboard, zoom; and an export without a server."""
 
 import pytest
 
-from autoresearch.ask.acts.notebook import outcome
 from autoresearch.record.encoding import short_id
 from tests.face.pages.conftest import site_of
 from tests.face.pages.every_state import every_state
@@ -122,25 +119,28 @@ async def test_a_part_is_chosen_by_dragging_and_left_by_a_double_click(browser, 
     assert seen.answer[1]
 
 
-async def test_new_runs_are_offered_and_nothing_moves(browser, site, told_world):
-    node, loop = told_world.node, asyncio.get_running_loop()
-    task = outcome(told_world.village.log, told_world.runs["confirmed"])["task"]
-
-    async def happen():
-        await node.listened_by(1)
-        for run, of in (("one", task), ("two", task), ("three", "another task")):
-            node.events.tell("run_finished", "a run", 1, id=run, task=of)
+async def test_runs_that_are_ticked_stand_beside_each_other(browser, site, told_world):
+    first, second = (short_id(told_world.runs[name].id) for name in ("confirmed", "refuted"))
 
     def act(page):
-        drawn(page)
-        before = page.locator("#results tbody").inner_text()
-        asyncio.run_coroutine_threadsafe(happen(), loop).result(20)
-        page.locator("#fresh", has_text="2 new runs, show").wait_for()
-        return before == page.locator("#results tbody").inner_text(), page.locator("#fresh").get_attribute("href")
+        drawn(page).locator(f".pick[value={first}]").check()
+        alone = page.locator("#tray").inner_text()
+        page.locator("#results th a", has_text="Gain reported").click()
+        at(page, "?sort=change")
+        page.locator(f".pick[value={second}]").check()
+        kept = page.locator(f".pick[value={first}]").is_checked()
+        page.locator("#tray a").click()
+        page.wait_for_url(f"**/compare?runs={first},{second}")
+        return (
+            "tick another" in alone,
+            kept,
+            page.locator("h1").inner_text(),
+            page.locator(".forest [role=img]").count(),
+        )
 
-    seen = await browser.visit(f"{site}/?page=1", act)
+    seen = await browser.visit(f"{site}/", act)
     assert seen.complaints == []
-    assert seen.answer == (True, "/")
+    assert seen.answer == (True, True, "Compare 2 runs", 2)
 
 
 async def test_the_whole_range_is_drawn(browser, site):

@@ -14,13 +14,13 @@ const FILTERS = ["state", "by", "has", "q", "hardware"];
 const REACH = 22, CELL = 16, NARROW = 560, CARD_DELAY_MS = 50, DOUBLE_CLICK_MS = 300;
 const UNITS = [["s", 1e3], ["min", 6e4], ["h", 3.6e6], ["d", 8.64e7]];
 
-const whole = JSON.parse(data.textContent);
+let whole = JSON.parse(data.textContent);
 const inAddress = new URLSearchParams(location.search);
 const view = { ...USUAL };
 for (const name of ["x", "y", "chart"]) view[name] = find(`[data-view=${name}] :checked`)?.value ?? USUAL[name];
 view.since = whole.since; view.to = whole.to;
 // Cells are counted for one axis and one part of it: another one is asked for.
-const asksAgain = !isExported && (whole.binned || whole.since > 0 || whole.to > 0);
+const asksAgain = () => !isExported && (whole.binned || whole.since > 0 || whole.to > 0);
 let all = whole, found = null, unit = UNITS[0], u = null, placed = [], grid = new Map(), hot = null, colours = readColours();
 
 /* --- the address --- */
@@ -77,7 +77,7 @@ async function show(changes) {
   plot.classList.toggle("large", view.chart === "large");
   find("#zoomed").hidden = !(view.since || view.to);
   tellAddress();
-  if (moves && asksAgain) {
+  if (moves && asksAgain()) {
     all = await ask(address("/chart.json", ["task"])) || all;
     if (found) found = await ask(address("/chart.json", [...FILTERS, "task"])) || found;
   }
@@ -216,6 +216,7 @@ function listen(over) {
   over.addEventListener("click", event => {
     const mark = isDragged ? null : nearest(event.offsetX, event.offsetY);
     if (!mark) return;
+    if (event.shiftKey && mark.id) return document.dispatchEvent(new CustomEvent("page:pick", { detail: mark.id }));
     if (matchMedia("(hover: none)").matches && hot?.id !== mark.id) return point(mark);
     // While a part is shown, a second click may follow: two of them show all.
     clearTimeout(opening);
@@ -320,23 +321,34 @@ dark.addEventListener("change", () => { colours = readColours(); rebuild(); });
 rebuild();
 if (filtered.trim()) showFound();
 
-/* --- live: nothing moves under the reader; new runs are offered --- */
-const seen = new Set();
+/* --- live: the chart is drawn again, the table stays as it is read; new runs are offered --- */
+let listed = whole.total;
 
 function offer() {
-  const link = find("#fresh");
-  if (!link || !seen.size) return;
+  const link = find("#fresh"), count = whole.total - listed;
+  if (!link || count < 1) return;
   link.hidden = false;
-  link.textContent = `${seen.size} new ${seen.size === 1 ? "run" : "runs"}, show`;
+  link.textContent = `${count} new ${count === 1 ? "run" : "runs"}, show`;
 }
 
-function notice(event) {
-  const { data: run } = JSON.parse(event.detail.data);
-  if (!run?.id || (run.task && run.task !== box.dataset.task)) return;
-  seen.add(run.id);
+const idsOf = chart => new Set([...chart.marks.map(mark => mark.id), ...chart.dots.id]);
+
+document.addEventListener("page:fresh", async event => {
+  const fresh = find("#chart-data", event.detail);
+  if (!fresh || fresh.textContent === data.textContent) return;
+  data.textContent = fresh.textContent;
+  whole = JSON.parse(fresh.textContent);
+  const before = idsOf(all);
+  all = whole;
+  if (found) await showFound(); else rebuild();
   offer();
-}
-
-for (const kind of ["run_finished", "run_failed", "record"]) find("#live")?.addEventListener(kind, notice);
-document.addEventListener("htmx:after:swap", offer);
+  const added = placed.findLast(mark => !before.has(mark.id));
+  if (!added || hot) return;
+  circle(added);
+  ring.classList.add("new");
+  ring.addEventListener("animationend", () => { ring.classList.remove("new"); if (!hot) circle(null); }, { once: true });
+});
+document.addEventListener("htmx:after:swap", event => {
+  if (event.detail?.ctx?.target?.id === "results") listed = whole.total;
+});
 })();

@@ -1,23 +1,23 @@
-/* The training curve on the page of a run. The data stand in the page; uPlot draws axes and lines. */
+/* Training curves: of a run and its parent, or of runs that are compared. The data stand in the page; uPlot draws axes and lines. */
 (() => {
 "use strict";
 const holder = document.getElementById("curve"), data = document.getElementById("curve-data");
 if (!holder || !data || !window.uPlot) return;
-const curves = JSON.parse(data.textContent);
+const { curves, rewards } = JSON.parse(data.textContent);
 const HEIGHT = 190;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const font = () => `11px ${colour("sans")}`;
 
-/* Both curves over the same share of the budget, whatever the number of their points. */
-const points = Math.max(curves.run.length, curves.parent.length);
+/* All curves over the same share of the budget, whatever the number of their points. */
+const points = Math.max(...curves.map(curve => curve.values.length));
 const share = Array.from({ length: points }, (_, place) => (place + 1) / points);
-const along = curve => share.map(at => curve.length ? curve[Math.max(0, Math.round(at * curve.length) - 1)] : null);
+const along = ({ values }) => share.map(at => values[Math.max(0, Math.round(at * values.length) - 1)]);
 
 /* The first losses are far above the rest: the axis ends where nine tenths of them are below it. Rewards are shown whole. */
-const known = [...curves.run, ...curves.parent].filter(Number.isFinite).sort((a, b) => a - b);
-const shown = curves.rewards ? 1 : 0.9;
-const least = known[0], most = Math.max(known[Math.floor(shown * (known.length - 1))], curves.run[curves.run.length - 1]);
+const known = curves.flatMap(curve => curve.values).filter(Number.isFinite).sort((a, b) => a - b);
+const shown = rewards ? 1 : 0.9;
+const least = known[0], most = Math.max(known[Math.floor(shown * (known.length - 1))], ...curves.map(curve => curve.values.at(-1)));
 const room = (most - least) * 0.08 || Math.abs(least) * 0.01 || 1;
 
 const axis = more => ({
@@ -34,10 +34,9 @@ const chart = new uPlot({
   ],
   series: [
     {},
-    { stroke: () => colour("text-3"), width: 1.5, points: { show: false } },
-    { stroke: () => colour("blue"), width: 2, points: { show: false } },
+    ...curves.map(({ look }, i) => ({ stroke: () => colour(look), width: i === curves.length - 1 ? 2 : 1.5, points: { show: false } })),
   ],
-}, [share, along(curves.parent), along(curves.run)], holder);
+}, [share, ...curves.map(along)], holder);
 new ResizeObserver(() => chart.setSize({ width: holder.clientWidth, height: HEIGHT })).observe(holder);
 dark.addEventListener("change", () => chart.redraw());
 })();

@@ -104,14 +104,118 @@ document.querySelectorAll("form.task").forEach(form => form.addEventListener("su
   location.href = address;
 }));
 
+/* --- runs that are ticked stand in a tray, which leads to their comparison; this tab keeps them --- */
+const PICKED = "autoresearch-compared", MOST_PICKED = 6, tray = document.getElementById("tray");
+let picked = JSON.parse(sessionStorage.getItem(PICKED) || "[]");
+
+function showPicked() {
+  if (!tray) return;
+  for (const box of document.querySelectorAll(".pick")) {
+    box.checked = picked.includes(box.value);
+    box.disabled = !box.checked && picked.length >= MOST_PICKED;
+  }
+  tray.hidden = !picked.length;
+  tray.querySelector("[role=status]").textContent = picked.length === 1 ? "1 run ticked; tick another" : `${picked.length} runs ticked`;
+  const link = tray.querySelector("a"), to = new URL(link.href);
+  to.searchParams.set("runs", picked.join(","));
+  link.href = (to.pathname + to.search).replaceAll("%2C", ",");
+  link.hidden = picked.length < 2;
+}
+
+function pick(id) {
+  picked = picked.includes(id) ? picked.filter(one => one !== id) : [...picked, id].slice(-MOST_PICKED);
+  sessionStorage.setItem(PICKED, JSON.stringify(picked));
+  showPicked();
+}
+document.addEventListener("change", event => { if (event.target.matches(".pick")) pick(event.target.value); });
+document.addEventListener("page:pick", event => pick(event.detail));
+document.addEventListener("htmx:after:swap", showPicked);
+tray?.querySelector("button").addEventListener("click", () => { picked = []; sessionStorage.removeItem(PICKED); showPicked(); });
+root.classList.add("scripted");
+showPicked();
+
+/* --- live: what records change is shown anew. A part that somebody reads or types in stays as it is. --- */
+const live = document.getElementById("live"), gone = document.getElementById("gone");
+const CHANGES = ["run_started", "run_finished", "run_failed", "record", "records", "best", "confirmed", "demoted", "committed", "verified", "check_started", "trust", "evidence"];
+const LEAST_MS = 1500;
+let due = 0;
+
+function isUsed(part) {
+  return part.contains(document.activeElement) || part.querySelector("details[open]") || part.contains(getSelection().isCollapsed ? null : getSelection().anchorNode);
+}
+
+/* The bar moves from where it was; a new best says what it was before. */
+function replace(part, next) {
+  const widths = [...part.querySelectorAll(".meter .fg")].map(bar => bar.getAttribute("width"));
+  if (next.dataset.best && part.dataset.best && next.dataset.best !== part.dataset.best) {
+    next.classList.add("new");
+    const was = document.createElement("p");
+    was.className = "was muted num";
+    was.textContent = `new; before it ${part.dataset.value}`;
+    next.querySelector(".s-main").append(was);
+    document.getElementById("say")?.replaceChildren(`New best: ${next.dataset.value}`);
+  }
+  part.replaceWith(next);
+  window.htmx?.process(next);
+  next.querySelectorAll(".meter .fg").forEach((bar, i) => {
+    const width = bar.getAttribute("width");
+    if (widths[i] === undefined || widths[i] === width) return;
+    bar.setAttribute("width", widths[i]);
+    bar.getBoundingClientRect();
+    bar.setAttribute("width", width);
+  });
+}
+
+async function refresh() {
+  due = 0;
+  if (document.hidden) return;
+  const answer = await fetch(location.href).catch(() => null);
+  if (!answer?.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  // The first run: the page has a chart and a table from now on.
+  if (fresh.getElementById("chart") && !document.getElementById("chart")) return location.reload();
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const next = fresh.getElementById(part.id);
+    if (next && !next.isEqualNode(part) && !isUsed(part)) replace(part, document.adoptNode(next));
+  }
+  document.dispatchEvent(new CustomEvent("page:fresh", { detail: fresh }));
+}
+
+function refreshSoon() {
+  if (live && !due && document.querySelector("[data-live]")) due = setTimeout(refresh, LEAST_MS);
+}
+for (const kind of CHANGES) live?.addEventListener(kind, refreshSoon);
+document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshSoon(); });
+
+/* --- times that say how long ago something was go on --- */
+const LENGTHS = [["d", 8.64e7], ["h", 3.6e6], ["min", 6e4], ["s", 1e3]];
+setInterval(() => {
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    const past = Date.now() - Date.parse(time.dateTime), [unit, length] = LENGTHS.find(([, length]) => past >= length) || [];
+    if (unit && /^(just now|\d+ (s|min|h|d)( \d+ \w+)?( ago)?)$/.test(time.textContent)) {
+      time.textContent = `${Math.floor(past / length)} ${unit}${/ago|now/.test(time.textContent) ? " ago" : ""}`;
+    }
+  }
+}, 10000);
+
 /* --- a daemon that is gone is said, and a page that missed something is loaded again once it is back --- */
-const live = document.getElementById("live");
+let missed = null;
 live?.addEventListener("htmx:sse:error", () => {
+  if (root.classList.contains("gone")) return;
   root.classList.add("gone");
+  const at = new Date();
+  gone.querySelector("time").textContent = `${String(at.getHours()).padStart(2, "0")}:${String(at.getMinutes()).padStart(2, "0")}`;
+  gone.hidden = false;
   document.querySelector("#pill > span:nth-of-type(2)")?.replaceChildren("not running");
 });
+document.addEventListener("htmx:error", event => {
+  const source = event.detail?.ctx?.sourceElement;
+  if (!root.classList.contains("gone") || source?.id !== "filter") return;
+  missed = source;
+  document.querySelector("#results [role=status]")?.replaceChildren("not filtered: the daemon does not answer");
+});
 live?.addEventListener("htmx:sse:after:connection", () => {
-  if (root.classList.contains("gone")) location.reload();
+  if (root.classList.contains("gone")) missed ? missed.submit() : location.reload();
 });
 document.querySelector(".top [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
 })();
