@@ -205,7 +205,7 @@ def print_readable(line: str) -> None:
     ),
 )
 def paths(
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Print this one alone: log, socket, keys …")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Print this one alone: log, socket, keys …")] = "",
     *,
     json: Json = False,
 ) -> None:

@@ -92,7 +92,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     task: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TASK]",
+            metavar="TASK",
             help="A task folder, or a published task's name. Left out: the one in the settings, or the one that ships.",
             autocompletion=complete_task,
         ),
