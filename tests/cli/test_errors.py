@@ -69,7 +69,6 @@ WRONG: list[tuple[int, tuple[str, ...]]] = [
             "finish",
         ),
     ),
-    (3, ("work",)),
     (
         3,
         (

@@ -83,7 +83,7 @@ def up(
         raise
     _report("started", process.pid, json=json)
     if first and not json:
-        say("made a root key, unencrypted → autoresearch node id passphrase encrypts it")
+        say(starting.KEY_MADE)
     if open_them and (status := starting.daemon_status()):
         show_pages(status)
     if foreground:
