@@ -68,7 +68,7 @@ def _wrong_usage(error: TyperException) -> Mishap:
         return Mishap(error.format_message(), exit_status=error.exit_code)
     if type(error).__name__ == "NoArgsIsHelpError":
         return Mishap("", usage=error.format_message(), exit_status=error.exit_code)
-    message = error.format_message()
+    message = error.format_message().replace("Value error, ", "")  # pydantic writes that before each
     if near := sorted(getattr(error, "possibilities", None) or ()):
         message = f"There is no option {vars(error)['option_name']}. Did you mean {' or '.join(near)}?"
     return Mishap(

@@ -214,6 +214,8 @@ def test_wrong_words_are_answered_with_a_sentence_and_a_remedy(cli: Cli) -> None
         ("init", 6, "is there already"),
         ("train", 4, "this project has no trainer"),
         ("install policy q_tabel", 4, "did you mean q_table?"),
+        ("use policy randon", 4, "did you mean random?"),
+        ("use polcy random", 4, "did you mean policy?"),
         ("install policy sarsa", 4, "autoresearch install trainer sarsa"),
         ("install policy q_table==9.9", 4, "there is no policy"),
         ("install policy gym:CartPole-v1", 2, "Gymnasium has environments"),
