@@ -65,8 +65,8 @@ class NoTaskYet(NotFound):
     """The log has no task, so there is nothing to rank."""
 
     def __init__(self) -> None:
-        hint = "autoresearch up --work; then the first run takes minutes: autoresearch status"
-        super().__init__("There is no run in this log yet, and no task.", hint=hint)
+        hint = "the first run takes minutes, autoresearch status says how far it is; to begin: autoresearch up --work"
+        super().__init__("There is no run in this log yet.", hint=hint)
 
 
 class AmbiguousId(AutoresearchError):

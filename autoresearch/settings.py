@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from autoresearch.errors import UsageError
+from autoresearch.text import did_you_mean
 
 ENVIRONMENT_PREFIX = "AUTORESEARCH_"
 
@@ -275,8 +275,7 @@ def parse_setting(name: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - a s
 
 def unknown_setting(name: str, *, where: str) -> UsageError:
     """The error for a key that does not exist, with the nearest one that does."""
-    near = difflib.get_close_matches(name, setting_types(), 1)
-    hint = f"did you mean {near[0]}?" if near else "autoresearch node config show lists all settings"
+    hint = did_you_mean(name, setting_types()) or "autoresearch node config show lists all settings"
     return UsageError(f"{where}: there is no setting {name}", hint=hint)
 
 

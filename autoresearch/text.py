@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import msgspec
@@ -175,6 +176,14 @@ def change_interval(number: float | None, margin: float | None) -> str:
 def counted(number: int, thing: str, things: str = "") -> str:
     """A number of things: ``1 run``, ``2 runs``; ``things`` where the plural is not formed so."""
     return f"{number} {thing}" if number == 1 else f"{number} {things or f'{thing}s'}"
+
+
+def did_you_mean(word: str, names: Iterable[str], likeness: float = 0.6) -> str:
+    """The hint for one of these names mistyped: ``did you mean grammar?``; empty where none is so like the word."""
+    import difflib  # most commands start without it
+
+    near = difflib.get_close_matches(word, list(names), 1, likeness)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def unsettled(number: int) -> str:

@@ -108,8 +108,11 @@ def search(program: Path, runs: int) -> Searched:
             found = measured(task, plan, bench, own=True)
             run = counter.to_bytes(32, "big")
             past.append(
-                PastRun(run, made.source_digest, made.genome, found.value, made.replicate, made.parent, made.base)
-            )
+                PastRun(
+                    run, made.source_digest, made.genome, found.value, made.replicate, made.parent, made.base,
+                    fault=found.reason,
+                )
+            )  # fmt: skip
             titles.append(made.title if found.value is not None else f"{made.title}: {found.reason}")
     ranges = {name: str(one.range) for name, one in constants(baseline).items() if one.range}
     tried = {(run.source_digest, run.replicate) for run in past}

@@ -23,10 +23,13 @@ from autoresearch.log.standing.participants import TrackRecord, mark_view
 from autoresearch.log.standing.queries import banned_until, records_behind
 from autoresearch.record.kinds import Run, Task
 from autoresearch.services import running_services
-from autoresearch.text import counted, moment, one_line, plain_name
+from autoresearch.text import counted, did_you_mean, moment, one_line, plain_name
 
 # As many recent runs as are looked at for one on a task that this log knows.
 RECENT_RUNS = 50
+_NO_TASKS = (
+    "autoresearch task new DIR makes a task of your own program; autoresearch up --work begins with the one that ships"
+)
 _DIGEST = re.compile(r"[0-9a-f]{4,64}")
 
 
@@ -67,8 +70,9 @@ def find_task(
     if len(named) > 1 and author is not None:
         named = [task for task in named if log.runs.newest(task.digest, limit=1, author=author)] or named
     if not named:
-        names = ", ".join(sorted({row.name for row in published})[:5])
-        raise NotFound(f"There is no task {reference[:80]} here.", hint=f"known tasks: {names}" if names else "")
+        names = sorted({row.name for row in published})
+        hint = did_you_mean(reference, names) or (f"known tasks: {', '.join(names[:5])}" if names else _NO_TASKS)
+        raise NotFound(f"There is no task {reference[:80]} here.", hint=hint)
     if len(named) > 1:
         newest = sorted(named, key=lambda task: -known[task.digest].time)[:10]
         digests = [task.digest.hex()[:12] for task in newest]

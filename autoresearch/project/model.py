@@ -17,7 +17,7 @@ import yaml
 
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.project.ini import Ini, Item, Section, Setting, value_of
-from autoresearch.text import one_line
+from autoresearch.text import did_you_mean, one_line
 
 INI = "agent.ini"
 PARAMETERS = "parameters.yaml"
@@ -80,12 +80,14 @@ class Project(msgspec.Struct, frozen=True):
         """
         members = self.components.get(kind, {})
         if not members:
-            raise NotFound(f"this project has no {kind}", hint=f"autoresearch install {kind} NAME")
+            hint = did_you_mean(kind, self.components) or f"autoresearch install {kind} NAME"
+            raise NotFound(f"this project has no {one_line(kind, 20)}", hint=hint)
         wanted = name or self.defaults.get(kind, "")
         if wanted not in members:
             if not wanted:
                 raise NotFound(f"this project has no default {kind}", hint=f"autoresearch use {kind} NAME")
-            hint = f"autoresearch install {kind} {wanted}; here are: {', '.join(members)}"
+            names = f"here are: {', '.join(members)}; autoresearch install {kind} {wanted}"
+            hint = did_you_mean(wanted, members) or names
             raise NotFound(f"this project has no {kind} {one_line(wanted, 40)}", hint=hint)
         return members[wanted]
 

@@ -34,6 +34,8 @@ from autoresearch.text import MINIMIZE
 
 PREPARE = "prepare.py"
 SCRIPT = "run.sh"
+# What a C or C++ program is compiled with: a file, so that flags change as the program does. clangd reads it too.
+FLAGS = "compile_flags.txt"
 _COMPILERS = {".cpp": "g++", ".cc": "g++", ".cxx": "g++", ".c": "gcc"}
 _HOW = "name the files that may change, and what starts them: --edit FILE --command 'bash run.sh'"
 
@@ -43,6 +45,7 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
 
     A ``train.py``, else a lone Python file, else a lone C or C++ file without a Makefile, which is compiled, and with a
     ``run.sh`` started by that, else ``run.sh``. Of a command the files that it names may change.
+    A compiled program's flags are in ``compile_flags.txt``, which is written where it is missing.
 
     Raises UsageError where there is no such program, or several.
     """
@@ -51,12 +54,16 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
         if name not in names:
             raise UsageError(f"{folder / name} does not exist", hint="--edit names files of the task folder")
     if command:
-        named = [word.removeprefix("./") for word in _words(command) + _words(build)]
+        named = [word.removeprefix("@").removeprefix("./") for word in _words(command) + _words(build)]
         files = tuple(edit) or tuple(dict.fromkeys(name for name in named if name in names))
         if not files:
             raise UsageError(f"{command!r} names no file of {folder}", hint="say which files may change: --edit FILE")
         return Recipe(command=command, build=build, edit=files)
     files = tuple(edit) or _program_files(folder, names)
+    if not (build or edit) and Path(files[0]).suffix in _COMPILERS:
+        files = (*files, FLAGS)
+        if FLAGS not in names:
+            _create(folder / FLAGS, "-O2\n")
     recipe = _recipe(files)
     return Recipe(command=recipe.command, build=build or recipe.build, edit=files)
 
@@ -127,7 +134,8 @@ def _recipe(files: Sequence[str]) -> Recipe:
     if suffix in _COMPILERS:
         built = Path(first).stem
         command = f"bash {SCRIPT}" if SCRIPT in files else f"./{built}"
-        return Recipe(command=command, build=f"{_COMPILERS[suffix]} -O2 -o {built} {first}")
+        flags = f"@{FLAGS}" if FLAGS in files else "-O2"
+        return Recipe(command=command, build=f"{_COMPILERS[suffix]} {flags} -o {built} {first}")
     raise UsageError(f"{first}: its name does not say how it is started", hint="say it: --command 'bash run.sh'")
 
 

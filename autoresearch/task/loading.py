@@ -5,7 +5,6 @@ A folder also remembers the baseline as the task began, the run whose program wa
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 import re
@@ -24,6 +23,7 @@ from autoresearch.record.encoding import EncodingError, encode
 from autoresearch.task.lock import parse_lock
 from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task, TaskSettings
 from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_name, is_lone, join_files, source_digest
+from autoresearch.text import did_you_mean
 
 STATE_FOLDER = ".autoresearch"
 _BASELINE, _BASELINE_OF_FILES = "baseline.py", "baseline.txt"
@@ -256,9 +256,10 @@ def _refuse_unknown_keys(path: Path, table: Mapping[str, Any], section: type[Sec
     fields = {field.encode_name: field for field in msgspec.structs.fields(section)}
     for key, value in table.items():
         if key not in fields:
-            near = difflib.get_close_matches(key, fields, 1)
-            hint = f"did you mean {prefix}{near[0]}?" if near else f"known keys: {', '.join(fields)}"
-            raise UsageError(f"{path}: {prefix}{key} is not a key of a task", hint=hint)
+            near = did_you_mean(key, fields).replace("mean ", f"mean {prefix}")
+            raise UsageError(
+                f"{path}: {prefix}{key} is not a key of a task", hint=near or f"known keys: {', '.join(fields)}"
+            )
         for inner in get_args(fields[key].type) or (fields[key].type,):
             if isinstance(inner, type) and issubclass(inner, Section) and isinstance(value, dict):
                 _refuse_unknown_keys(path, value, inner, f"{prefix}{key}.")

@@ -50,7 +50,7 @@ NOUNS: dict[str, Noun] = {
     "run": Noun(
         summary="Runs: list, lineage, claims, propose, star, withdraw, export.",
         sentence="",
-        examples=(),
+        examples=(("autoresearch run ~/my-task", "train the program in a task folder once"),),
         see="",
         commands={
             "list": Entry("commands.run", "The runs of a task as a table: by state, setting, words."),
@@ -70,9 +70,9 @@ NOUNS: dict[str, Noun] = {
         summary="Tasks: list, show, get, new, effects, export.",
         sentence="A task is a folder: task.toml, fixed files that measure, and the program to improve.",
         examples=(
+            ("autoresearch task new ~/my-repo", "make a task of your own program"),
             ("autoresearch task list", "the tasks of this network"),
             ("autoresearch task get grammar ~/grammar", "the folder of a published task"),
-            ("cd my-repo && autoresearch task new .", "describe your own program"),
         ),
         see="run, work, node config set work.task",
         commands={
@@ -109,9 +109,9 @@ NOUNS: dict[str, Noun] = {
         summary="This machine: pause, records, doctor, config, id, logs.",
         sentence="A node is this machine with its log, its keys, its settings and its daemon.",
         examples=(
+            ("autoresearch node doctor", "check this machine"),
             ("autoresearch node pause --for 2h", "stop working for two hours"),
             ("autoresearch node config set work.workers 2", "change a setting"),
-            ("autoresearch node doctor", "check this machine"),
         ),
         see="status, up, down, work",
         commands={
@@ -132,7 +132,7 @@ NOUNS: dict[str, Noun] = {
         summary="The network: join, invite, voters, peers, credit.",
         sentence="A network is a set of constants, a trust list, and some nodes to begin with. It has no server.",
         examples=(
-            ("autoresearch network join autoresearch1…", "join with an invite"),
+            ("autoresearch network join autoresearch1…", "join a network with an invite"),
             ("autoresearch network show", "which network this is, and its trust list"),
             ("autoresearch network new tea && autoresearch network join tea.toml", "create one, and be its first node"),
         ),
@@ -161,7 +161,7 @@ NOUNS: dict[str, Noun] = {
         summary="Notes: list, add, ask the log.",
         sentence="A note says what a run shows, or what to try next; others read and cite it.",
         examples=(
-            ("autoresearch note list", "the notes on the task worked on last"),
+            ("autoresearch note list", "read the notes on the task worked on last"),
             ("autoresearch note ask 'which batch sizes were tried?'", "what the log answers"),
             ("autoresearch note add @ 'a longer warm-up is steadier'", "publish what a run shows"),
         ),
@@ -305,7 +305,7 @@ Reference = Annotated[
     ),
 ]
 PARENT_HELP = "The run whose program you edited. Left out: the one that the folder remembers, else the nearest one."
-Folder = Annotated[str, typer.Argument(metavar="[DIR]", help="A task folder. Left out: the configured task.")]
+Folder = Annotated[str, typer.Argument(metavar="DIR", help="A task folder. Left out: the configured task.")]
 For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="How long: 90s, 30m, 2h, 1h30m, 3d.")]
 AllowPackages = Annotated[
     bool, typer.Option("--allow-packages", help="Install the Python packages of another participant's work, unasked.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,12 @@ class CommandGroup(TyperGroup):
         verbs = {title: {name: entry.summary for name, entry in part.items()} for title, part in SECTIONS.items()}
         return verbs | {"Nouns, each with commands of its own": {name: noun.summary for name, noun in NOUNS.items()}}
 
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """The help of a noun begins with what it is asked for most."""
+        if self.noun:
+            _format_usual(self.noun, formatter)
+        super().format_help(ctx, formatter)
+
     def list_commands(self, ctx: Context) -> list[str]:
         """Every command's name once, in the order of the help."""
         del ctx
@@ -57,7 +64,7 @@ class CommandGroup(TyperGroup):
         if not self.noun and name in NOUNS and args[1:] and args[1] in NOUNS[name].commands:
             return name, CommandGroup(name), args[1:]
         if name not in self.list_commands(ctx) and not name.startswith("-"):
-            ctx.fail(f"There is no command {f'{self.noun} {name}'.lstrip()!r}.{meant(name)}")
+            ctx.fail(f"There is no command {f'{self.noun} {name}'.lstrip()!r}.{meant(name, self.noun)}")
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
@@ -83,7 +90,34 @@ def _command(path: str) -> Command:
     command: Command = group.commands.get(path, group)  # a module with one group has no other command
     command.name = path.rpartition(" ")[2]
     command.short_help = COMMANDS[path].summary
+    _name_values(command)
     return command
+
+
+# What the help calls a value that has no name of its own, by its type.
+_VALUES = {"int": "N", "float": "X", "str": "TEXT", "list": "TEXT", "path": "FILE", "file": "FILE"}
+
+
+def _name_values(command: Command) -> None:
+    """Name values in the help by one word, as in ``--limit N`` and ``show ID``, where typer writes types of Python."""
+    for parameter in command.params:
+        name = parameter.metavar or (parameter.name or "").upper()
+        if parameter.param_type_name == "argument":
+            usage = [name if parameter.required else f"[{name}]" + ("..." if parameter.nargs != 1 else "")]
+            vars(parameter).update(
+                metavar=name, display_type_rich=lambda **_: "", get_usage_pieces=lambda *_, usage=usage: usage
+            )
+        elif parameter.metavar is None and hasattr(parameter, "display_type"):
+            kind = re.match(r"<(\w+)( range|\[|>)", parameter.display_type(ctx=None))
+            parameter.metavar = _VALUES.get(kind[1]) if kind else None
+    for inner in getattr(command, "commands", {}).values():
+        _name_values(inner)
+
+
+def _format_usual(noun: str, formatter: HelpFormatter) -> None:
+    """Write a noun's first example."""
+    example, meaning = NOUNS[noun].examples[0]
+    formatter.write(f"{meaning[0].upper()}{meaning[1:]}:\n  {example}\n\n")
 
 
 def _name_help(path: str) -> None:
@@ -92,8 +126,10 @@ def _name_help(path: str) -> None:
     say(f"→ {path} --help")
 
 
-def meant(word: str) -> str:
-    """Which commands a word may have meant: those that end with it, else those that are spelt like it."""
+def meant(word: str, noun: str = "") -> str:
+    """Which commands a word may have meant: of the noun before it, else those that end with it or are spelt like it."""
+    if noun and (own := difflib.get_close_matches(word, NOUNS[noun].commands, 2, NEAR)):
+        return f" Did you mean {' or '.join(f'{noun} {name}' for name in own)}?"
     ends = [path for path in COMMANDS if path.endswith(f" {word}")]
     names = {path.rpartition(" ")[2]: path for path in reversed([*COMMANDS, *NOUNS])}
     near = ends or [names[name] for name in difflib.get_close_matches(word, names, 2, NEAR)]
@@ -102,6 +138,11 @@ def meant(word: str) -> str:
 
 class RunCommand(TyperCommand):
     """``run``, which is a verb and a noun: its help names the commands that may follow too."""
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """The usual case first."""
+        _format_usual("run", formatter)
+        super().format_help(ctx, formatter)
 
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Options, then the commands of the noun."""

@@ -68,8 +68,11 @@ def _wrong_usage(error: TyperException) -> Mishap:
         return Mishap(error.format_message(), exit_status=error.exit_code)
     if type(error).__name__ == "NoArgsIsHelpError":
         return Mishap("", usage=error.format_message(), exit_status=error.exit_code)
+    message = error.format_message().replace("Value error, ", "")  # pydantic writes that before each
+    if near := sorted(getattr(error, "possibilities", None) or ()):
+        message = f"There is no option {vars(error)['option_name']}. Did you mean {' or '.join(near)}?"
     return Mishap(
-        error.format_message(),
+        message,
         hint=f"{context.command_path} --help",
         exit_status=error.exit_code,
         usage=context.get_usage(),
@@ -201,14 +204,18 @@ def tell(found: Mishap, *, json: bool) -> int:
     return found.exit_status
 
 
-HELP = "Improve a program together with other machines: one signed log, many participants."
+HELP = """Improve a program together with other machines: one signed log, many participants.
 
-EPILOG = """\b
+\b
 First steps:
-  autoresearch up --work     start the daemon and work
-  autoresearch status        what it does, and why
+  autoresearch demo          watch a demo
+  autoresearch task new DIR  describe your own program
+  autoresearch work DIR      have it improved
+  autoresearch status        what the daemon does, and why
   autoresearch best --code   the best program so far
+"""
 
+EPILOG = """\
 Exit codes: 0 done, 1 failed, 2 usage, 3 daemon not running, 4 no such thing, 5 ambiguous id,
 6 refused, 7 timed out, 8 evidence does not hold, 9 name of several components, 130 interrupted.
 """

@@ -29,6 +29,7 @@ READY_SECONDS = 60.0
 UNREADY_SECONDS = 15.0
 POLL_SECONDS = 0.05
 READY = "ready"
+KEY_MADE = "made a root key, unencrypted → autoresearch node id passphrase encrypts it"
 # What errors end with; above are signals and faults.
 MOST_EXIT_STATUS = 9
 OUTPUT_NAME = "daemon.out"
@@ -106,6 +107,22 @@ def wait_until_ready(process: subprocess.Popen[bytes], *, seconds: float = READY
         TimedOut: it does not answer within ``seconds``.
     """
     return _wait_until_ready(process.poll, since_ms=None, seconds=seconds)
+
+
+def ensure_running() -> None:
+    """Start the daemon in the background where none runs. Raises as :func:`wait_until_ready` does."""
+    if daemon_status() is not None:
+        return
+    first = not (here.paths().keys / "device.key").exists()
+    process = start(workers=None, detached=True)
+    try:
+        wait_until_ready(process)
+    except BaseException:  # half started is worse than not started
+        process.terminate()
+        raise
+    say("started the daemon → autoresearch down stops it")
+    if first:
+        say(KEY_MADE)
 
 
 def restart() -> Health | None:

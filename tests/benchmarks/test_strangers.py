@@ -22,7 +22,9 @@ FOUND = {
         "GRAD_CLIP", "MATRIX_LR", "MLP_RATIO", "SOFTCAP", "TOTAL_BATCH_SIZE", "WARMDOWN_RATIO", "WARMUP_RATIO",
         "WEIGHT_DECAY",
     },
-    "matmul": {"BLOCK_I", "BLOCK_J", "BLOCK_K", "UNROLL"},
+    "matmul": {
+        "BLOCK_I", "BLOCK_J", "BLOCK_K", "UNROLL", "-O", "-march=native", "-ffast-math", "-funroll-loops", "-flto",
+    },
 }  # fmt: skip
 
 

@@ -80,6 +80,14 @@ def test_open_says_where_the_pages_are_and_gives_the_token_in_the_fragment(
     assert httpx.get(f"{address}v1/status", headers={"Authorization": f"Bearer {token}"}).status_code == 200
 
 
+def test_work_starts_the_daemon_where_none_runs(process: Process, toy: Path) -> None:
+    first = process("work", "--runs", "1", "--json")
+    assert strictly(first.stdout, StatusAnswer).running
+    assert "started the daemon" in first.stderr
+    assert "started the daemon" not in process("work", "--runs", "2").stderr
+    assert process("down").returncode == 0
+
+
 def test_up_and_down_may_be_said_twice(process: Process, daemon: int, toy: Path) -> None:
     again = strictly(process("up", "--json").stdout, UpAnswer)
     assert (again.state, again.pid) == ("already_running", daemon)

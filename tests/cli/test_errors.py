@@ -69,7 +69,6 @@ WRONG: list[tuple[int, tuple[str, ...]]] = [
             "finish",
         ),
     ),
-    (3, ("work",)),
     (
         3,
         (
@@ -239,7 +238,5 @@ def test_an_unreadable_folder_is_a_sentence(cli: Cli, tmp_path: Path) -> None:
 def test_streams_that_the_caller_closed_are_no_bug(filled: Filled, words: str, closed: str) -> None:
     command = f"{sys.executable} -m autoresearch_cli {words} {closed}"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    ended = subprocess.run(
-        ["sh", "-c", command], env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
     assert (ended.returncode, "bug" in ended.stderr) == (0, False), ended.stderr

@@ -78,7 +78,9 @@ def test_every_command_has_a_sentence_three_examples_and_relatives(cli: Cli, wor
     assert len(commands) == 3
     assert all("autoresearch" in command for command in commands)
     assert re.search(r"See also: \w+", result.stdout)
-    assert re.search(r"\A(Usage: .*\n( {7}.*\n)*)\n  [A-Z][^.:]*[.:]", result.stdout), "a sentence below the usage"
+    assert re.search(
+        r"\A([A-Z].*:\n  autoresearch .*\n\n)?(Usage: .*\n( {7}.*\n)*)\n  [A-Z][^.:]*[.:]", result.stdout
+    ), "a sentence below the usage"
 
 
 @pytest.mark.parametrize("words", [words for words in EVERY if " ".join(words) not in {*GROUPS, *NOUNS}])
@@ -140,6 +142,46 @@ def test_help_and_guide_name_the_same_exit_codes(cli: Cli) -> None:
     page = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
     table = page.partition("| exit code | means |")[2].partition("\n\n")[0]
     assert re.findall(r"(\d+) [a-z]", told) == re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_the_help_of_a_noun_begins_with_the_usual_case(cli: Cli, noun: str) -> None:
+    example, meaning = NOUNS[noun].examples[0]
+    shown = cli(noun, "--help").stdout
+    assert shown.startswith(f"{meaning[0].upper()}{meaning[1:]}:\n  {example}\n\nUsage: autoresearch {noun} ")
+
+
+def test_values_have_one_word_in_the_help_and_no_type_of_python(cli: Cli) -> None:
+    for words in EVERY:
+        usage, _, rest = cli(*words, "--help").stdout.partition("Options:")
+        assert not re.search(r"<(str|int|float|path|list)\b|\[\[|\{", usage + rest.partition("Examples:")[0]), words
+        assert not re.search(r"[a-z]\.\.\.", rest.partition("Examples:")[0]), f"{words}: a sentence is cut"
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("tsk list", "Did you mean task?"),
+        ("config show", "Did you mean node config?"),
+        ("task lsit", "Did you mean task list?"),
+        ("best --taks moons", "There is no option --taks. Did you mean --task?"),
+        ("best --task my-tsak", "did you mean my-task?"),
+        ("node config get work.worker", "did you mean work.workers?"),
+        ("network use comons", "did you mean commons?"),
+    ],
+)
+def test_a_wrong_word_gets_the_nearest_right_one(cli: Cli, filled: Filled, words: str, meant: str) -> None:
+    result = cli(*words.split())
+    assert result.exit_code in {2, 4}
+    assert meant in result.stderr
+
+
+def test_a_mistyped_id_gets_the_nearest_one(cli: Cli, filled: Filled) -> None:
+    right = filled.best.removeprefix("bafyrei")[:8]
+    for wrong in (right[:3] + ("a" if right[3] != "a" else "b") + right[4:], right[:5] + "0" + right[5:]):
+        result = cli("show", wrong)
+        assert (result.exit_code in {2, 4}, f"did you mean {right}" in result.stderr) == (True, True), result.stderr
+    assert "did you mean" not in cli("show", "22222222").stderr
 
 
 def test_the_version_is_printed(cli: Cli) -> None:

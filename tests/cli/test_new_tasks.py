@@ -31,10 +31,10 @@ def test_a_cpp_file_alone_is_built_and_its_header_fixed(process: Process, tmp_pa
     folder = write_files(tmp_path / "bench", header)
     told = process("task", "new", str(folder))
     assert told.returncode == 0, told.stderr
-    assert "running bench.cpp twice" in told.stderr
+    assert "running bench.cpp and compile_flags.txt twice" in told.stderr
     assert "both runs gave the same latency" in told.stderr
     task = load_task(folder)
-    assert (task.recipe.command, task.recipe.build) == ("./bench", "g++ -O2 -o bench bench.cpp")
+    assert (task.recipe.command, task.recipe.build) == ("./bench", "g++ @compile_flags.txt -o bench bench.cpp")
     assert (set(task.harness), task.metric.name, task.metric.noise) == ({"util.h"}, "latency", 0)
     assert task.limits.memory_mib < 4096
     run = ran(process, folder).run

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import UsageError
-from autoresearch.task.folders import fixed_files, guess_recipe
+from autoresearch.task.folders import FLAGS, fixed_files, guess_recipe
 from autoresearch.task.model import USUAL, Recipe
 
 CPP = 'int main() { puts("latency: 1"); }\n'
@@ -24,15 +24,28 @@ def folder_of(place: Path, *names: str) -> Path:
     [
         (("train.py", "other.py", "run.sh"), USUAL),
         (("model.py", "prepare.py"), Recipe(command="python model.py", edit=("model.py",))),
-        (("a.cpp",), Recipe(command="./a", build="g++ -O2 -o a a.cpp", edit=("a.cpp",))),
-        (("a.c", "a.h"), Recipe(command="./a", build="gcc -O2 -o a a.c", edit=("a.c",))),
-        (("a.cpp", "run.sh"), Recipe(command="bash run.sh", build="g++ -O2 -o a a.cpp", edit=("a.cpp", "run.sh"))),
+        (("a.cpp",), Recipe(command="./a", build="g++ @compile_flags.txt -o a a.cpp", edit=("a.cpp", FLAGS))),
+        (("a.c", "a.h"), Recipe(command="./a", build="gcc @compile_flags.txt -o a a.c", edit=("a.c", FLAGS))),
+        (
+            ("a.cpp", "run.sh"),
+            Recipe(command="bash run.sh", build="g++ @compile_flags.txt -o a a.cpp", edit=("a.cpp", "run.sh", FLAGS)),
+        ),
         (("a.cpp", "b.cpp", "run.sh"), Recipe(command="bash run.sh", edit=("run.sh",))),
         (("a.cpp", "Makefile", "run.sh"), Recipe(command="bash run.sh", edit=("run.sh",))),
     ],
 )
 def test_a_program_is_found_by_its_files(tmp_path: Path, names: tuple[str, ...], recipe: Recipe) -> None:
     assert guess_recipe(folder_of(tmp_path, *names)) == recipe
+
+
+def test_a_compiled_program_has_its_flags_in_a_file_and_those_that_are_there_stay(tmp_path: Path) -> None:
+    place = folder_of(tmp_path, "a.cpp")
+    guess_recipe(place)
+    assert (place / FLAGS).read_text() == "-O2\n"
+    (place / FLAGS).write_text("-Iinclude -O3\n")
+    assert guess_recipe(place).edit == ("a.cpp", FLAGS)
+    assert guess_recipe(place, command="./a", build="g++ @compile_flags.txt a.cpp").edit == (FLAGS, "a.cpp")
+    assert (place / FLAGS).read_text() == "-Iinclude -O3\n"
 
 
 @pytest.mark.parametrize("names", [(), ("notes.txt",), ("a.py", "b.py"), ("a.cpp", "b.cpp"), ("a.cpp", "Makefile")])

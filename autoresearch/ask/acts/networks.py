@@ -32,7 +32,7 @@ from autoresearch.log.standing.context import own_keys
 from autoresearch.paths import NETWORKS, Paths
 from autoresearch.record.kinds import BlobRef, Run, Task
 from autoresearch.record.record import Network, Record
-from autoresearch.text import one_line
+from autoresearch.text import did_you_mean, one_line
 from autoresearch.trust.invite import Invitations
 from autoresearch.trust.manifest import DEFAULT_MANIFEST, Manifest
 from autoresearch.trust.manifest_file import load_manifest
@@ -103,7 +103,8 @@ def find_home_network(paths: Paths, text: str) -> HomeNetwork:
     if not chosen:
         raise NotFound(
             f"this home has no network “{one_line(text, 80)}”",
-            hint="autoresearch network list shows those that it has; autoresearch network join INVITE adds one",
+            hint=did_you_mean(text, [one.name for one in found])
+            or "autoresearch network list shows those that it has; autoresearch network join INVITE adds one",
         )
     return chosen[0]
 

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from autoresearch.errors import AmbiguousId, NotFound
+from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.log.reader import PAGE, Reader, in_parts, marks
 from autoresearch.log.rows import Said
 from autoresearch.log.settling import SAID
 from autoresearch.log.tables.runs import Runs
-from autoresearch.record.encoding import format_id, prefix_range, short_id
+from autoresearch.record.encoding import COMMON, format_id, prefix_range, short_id
 from autoresearch.record.kinds import TASK_KINDS
 from autoresearch.record.record import Record, parse_stored
+from autoresearch.text import did_you_mean
 
 _CANDIDATES = 10
 # So many records are kept in memory between snapshots; then all are read again.
 _RECORDS_MAX = 20_000
+# A mistyped id is compared with those of so many newest records, and is so like the one that is meant.
+_NEAR_RECORDS, _LIKE = 1_000, 0.75
 _NO_RECORD = "autoresearch node records shows the newest; autoresearch network peers, who may have others"
 
 
@@ -63,12 +66,15 @@ class Records:
 
     def resolve(self, prefix: str) -> bytes:
         """The one id whose text form begins with ``prefix``. Raises NotFound, AmbiguousId, UsageError."""
-        low, high = prefix_range(prefix)
+        try:
+            low, high = prefix_range(prefix)
+        except UsageError as error:
+            raise UsageError(f"{error}", hint=self._near(prefix) or error.hint) from error
         rows = self._reader.rows(
             "SELECT id FROM record WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?", low, high, _CANDIDATES
         )
         if not rows:
-            raise NotFound(f"There is no record {prefix} here.", hint=_NO_RECORD)
+            raise NotFound(f"There is no record {prefix} here.", hint=self._near(prefix) or _NO_RECORD)
         if len(rows) > 1:
             # Ids as people type them, no longer than tells them apart.
             ids = [bytes(row[0]) for row in rows]
@@ -78,6 +84,12 @@ class Records:
             candidates = [short_id(one, length) for one in ids]
             raise AmbiguousId(f"{prefix} can mean several records.", candidates)
         return bytes(rows[0][0])
+
+    def _near(self, prefix: str) -> str:
+        """Which of the newest records a mistyped beginning may mean."""
+        digits = prefix.strip().lower().removeprefix(COMMON)
+        rows = self._reader.rows("SELECT id FROM record ORDER BY n DESC LIMIT ?", _NEAR_RECORDS)
+        return did_you_mean(digits, [short_id(bytes(row[0]), len(digits)) for row in rows], _LIKE)
 
     def has(self, ids: Collection[bytes]) -> set[bytes]:
         """Those of ``ids`` that are here."""

@@ -25,7 +25,7 @@ from autoresearch.errors import NotFound, UsageError
 from autoresearch.project import interfaces
 from autoresearch.project.components.trusting import Offer
 from autoresearch.project.model import AGENT, Component, check_name, lone_name
-from autoresearch.text import one_line
+from autoresearch.text import did_you_mean, one_line
 
 _FOLDER = Path(__file__).parents[1] / "shipped"
 _SHIPPED = (
@@ -241,9 +241,8 @@ def _renamed(offer: Offer, name: str) -> Offer:
 
 def _unknown(kind: str, wanted: str) -> NotFound:
     names = [each.name for each in shipped_offers() if each.type == kind]
-    near = difflib.get_close_matches(wanted, names, 1)
     other = next((each.type for each in shipped_offers() if each.name == wanted), "")
-    hint = f"did you mean {near[0]}?" if near else f"here are: {', '.join(names)}" if names else "install ./file.py"
+    hint = did_you_mean(wanted, names) or (f"here are: {', '.join(names)}" if names else "install ./file.py")
     if other:
         hint = f"autoresearch install {other} {wanted}"
     return NotFound(f"there is no {kind} “{one_line(wanted, 60)}” to install", hint=hint)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path, PurePosixPath
 
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import Refused, UsageError
 from autoresearch.project.components.finding import shipped_offer
 from autoresearch.project.components.requirements import note_isolated, note_required, refuse_other_list
 from autoresearch.project.components.trusting import Offer, note_origin
@@ -114,10 +114,7 @@ def uninstall(project: Project, kind: str, name: str) -> Project:
 
 def use(project: Project, kind: str, name: str) -> Project:
     """Make a component the default of its type. Returns the project as it is then. Raises NotFound."""
-    if name not in project.components.get(kind, {}):
-        names = ", ".join(project.components.get(kind, {})) or "none"
-        hint = f"autoresearch install {kind} {name}; here are: {names}"
-        raise NotFound(f"this project has no {one_line(kind, 20)} {one_line(name, 40)}", hint=hint)
+    project.component(kind, name)
     ini = load_ini(project.ini)
     _set_default(ini, kind, name)
     write_ini(project.ini, ini)

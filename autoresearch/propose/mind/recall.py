@@ -58,7 +58,11 @@ def recall(
         median_of=median_of,
     )
     with log.reader.snapshot():
-        return problem, [past_run(trial) for trial in ended_trials(log, task, me)], claims(log, task, now_ms, me)
+        ended = ended_trials(log, task, me)
+        failed = log.records.find_ahead(trial.row.id for trial in ended if trial.row.status != RunStatus.OK)
+        faults = {record.id: record.body.reason for record in failed if isinstance(record.body, Run)}
+        runs = [past_run(trial, faults.get(trial.row.id, "")) for trial in ended]
+        return problem, runs, claims(log, task, now_ms, me)
 
 
 def ended_trials(log: Log, task: Task, me: bytes) -> list[Trial]:
@@ -108,8 +112,8 @@ def text_of(log: Log, blobs: BlobStore, run: bytes) -> str | None:
         return None
 
 
-def past_run(trial: Trial) -> PastRun:
-    """A run as a proposer sees it, with what others measured in its value's place."""
+def past_run(trial: Trial, fault: str = "") -> PastRun:
+    """A run as a proposer sees it, with what others measured in its value's place, and the error of a failed one."""
     row = trial.row
     return PastRun(
         id=row.id,
@@ -122,6 +126,7 @@ def past_run(trial: Trial) -> PastRun:
         tier=trial.tier,
         believed=trial.believed,
         preferred=trial.preferred,
+        fault=fault,
     )
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 import msgspec
 
 from autoresearch.errors import UsageError
+from autoresearch.propose.program.compiler_flags import flag_literals
 from autoresearch.propose.program.known_names import guess
 from autoresearch.propose.program.literals import comments, ini_literals, line_literals, python_literals
 from autoresearch.propose.program.ranges import Constant, Value, is_fixed, read_range
@@ -42,7 +43,7 @@ def constants(source: str) -> dict[str, Constant]:
     Of Python these are top-level constants, defaults of config classes and of argparse, and entries of config dicts,
     and those in calls and functions that can be turned: none if the source doesn't parse. Of other languages they are
     the numbers behind which a comment declares a range, and the constants whose names are known; of a file of sections
-    its numbers and defaults.
+    its numbers and defaults; of a script, or ``compile_flags.txt``, the compiler's flags.
     """
     return {name: constant for name, (_, constant) in _by_name(_files(source)).items()}
 
@@ -75,6 +76,8 @@ def _of_file(name: str, content: str) -> tuple[Constant, ...]:
         literals = list(_of_python(content, lines))
     else:
         literals = ini_literals(lines) if name.endswith(INI) else line_literals(lines)
+        literals = [*literals, *flag_literals(name, lines)]
+        literals.sort(key=lambda one: (one.line, one.start, one.end))
     return tuple({constant.name: constant for constant in literals}.values())
 
 
@@ -113,7 +116,7 @@ def set_constants(source: str, values: Mapping[str, Value]) -> str:
     for name, (file, constant) in reversed(literals.items()):
         if name in values:
             line = lines[file][constant.line - 1]
-            new = _literal(name, values[name], line[constant.start : constant.end])
+            new = _literal(constant, values[name], line[constant.start : constant.end])
             lines[file][constant.line - 1] = line[: constant.start] + new + line[constant.end :]
     changed = join_files({file: b"".join(each).decode(errors="surrogatepass") for file, each in lines.items()})
     again = constants(changed)
@@ -138,10 +141,13 @@ def apply_blocks(source: str, blocks: Sequence[Block]) -> str:
     return source
 
 
-def _literal(name: str, value: Value, old: bytes) -> bytes:
+def _literal(constant: Constant, value: Value, old: bytes) -> bytes:
     """A value as a program spells it, a power of two as one where the old value was."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise EditError(f"{name} cannot be {value}")
+        raise EditError(f"{constant.name} cannot be {value}")
+    if constant.is_flag:
+        flag = f"{' ' if constant.start else ''}{constant.name}{'' if value is True else value}"
+        return flag.encode() if value is not False else b""
     if b"**" in old and isinstance(value, int) and value > 0 and value.bit_count() == 1:
         return b"2**%d" % (value.bit_length() - 1)
     if isinstance(value, str) and old[-1:] not in b"\"'":

@@ -109,6 +109,8 @@ class Constant:
     range: Range | None
     """What it may be: by its comment, else by its name and value; None: it is not turned."""
     by_comment: bool = False
+    is_flag: bool = False
+    """Whether it is a compiler's flag: ``-O3`` is its name and value, a switch its name or nothing."""
 
 
 def is_fixed(comment: str) -> bool:

@@ -38,6 +38,8 @@ class PastRun:
     """Among what may be built upon the smallest comes first; None: never."""
     believed: bool = True
     """Whether its value counts as evidence; when not, it is only known to have been tried."""
+    fault: str = ""
+    """The error of a run that failed; runs with one error, numbers aside, failed for one cause."""
     preferred: float | None = None
     """Where this is the run that the log says to build upon: the value that it has there."""
 

@@ -52,9 +52,11 @@ def _last(name: str) -> str:
 
 def _change(patches: Patches, name: str, shown: str, old: Value, new: Value) -> str:
     """One change in a few words."""
-    if not name.startswith("+"):
+    if name.startswith("+"):
+        shown = patches.label(name[1:])
+    elif not isinstance(new, bool):
         return f"{shown} {_short(old)} -> {_short(new)}"
-    return f"{'' if new else 'no '}{patches.label(name[1:])}"
+    return f"{'' if new else 'no '}{shown}"
 
 
 def hypothesis(
@@ -81,15 +83,15 @@ def _evidence(
     rest: Sequence[Mapping[str, Value]],
     patches: Patches,
 ) -> str:
-    if name.startswith("+"):
-        patch = patches.find(name[1:])
+    if isinstance(new, bool):
+        patch = patches.find(name[1:]) if name.startswith("+") else None
         having = f"{_count(good, name)} of the best {len(good)} runs have it"
         others = f", {_count(rest, name)} of the other {len(rest)}" if rest else ""
         if len(good) == 1:
             having = f"the best run {'has it' if _count(good, name) else 'has it not'}"
         verb = "With" if new else "Without"
         reason = f" ({patch.rationale.rstrip('.')})" if patch and new else ""
-        return f"{verb} {patches.label(name[1:])}{reason}: {having}{others}."
+        return f"{verb} {patches.label(name.removeprefix('+'))}{reason}: {having}{others}."
     middle = _middle([run[name] for run in good])
     among = "the other run" if len(rest) == 1 else f"the median of the other {len(rest)}"
     others = f", {among} {_short(_middle([run[name] for run in rest]))}" if rest else ""

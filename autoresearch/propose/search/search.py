@@ -12,7 +12,6 @@ next after as many again.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from autoresearch.errors import UsageError
 from autoresearch.propose.program.ranges import Draws, Value
 from autoresearch.propose.program.space import Genome, Space, space_of
 from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun, gather
+from autoresearch.propose.search.failures import Cause, causes
 from autoresearch.propose.search.moves import Move, Sample, Settings, next_move
 from autoresearch.propose.search.proposal import (
     LiveClaim,
@@ -127,10 +127,6 @@ def wants_replicate(evidence: Evidence, in_flight: Mapping[bytes, int], policy: 
     return first if seeds < min(policy.most, 1 + first.children // policy.children) else None
 
 
-# Choices that failed together so often, and never worked, are not tried again.
-FAILURES = 3
-
-
 @dataclass(frozen=True, slots=True)
 class _State:
     """What one proposal is made from."""
@@ -219,11 +215,11 @@ def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | N
     seen = {_key(genome) for genome in claimed}
     seen |= {_key(sample.genome) for sample in (*working, *failed)}
     held = {digest for digest, _ in state.taken}
-    texts = [name for name, value in space.default().items() if isinstance(value, str)]
-    broken = _always_failed(texts, working, failed)
+    learnt = causes(space, working, failed)
 
     def is_fresh(genome: Genome) -> bool:
-        return _key(genome) not in seen and tuple(genome[name] for name in texts) not in broken
+        values = {**space.constants, **genome}
+        return _key(genome) not in seen and not any(cause.refuses(values) for cause in learnt)
 
     for _ in range(20):
         move = next_move(space, working, failed, claimed, draws, is_fresh, settings)
@@ -232,22 +228,18 @@ def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | N
         source = space.build(move.genome)
         digest = None if source is None else source_digest(source)
         if source is not None and digest is not None and digest not in held:
-            return _proposal(state, move, source, digest, (working, failed))
+            return _proposal(state, move, source, digest, (working, failed), learnt)
         seen.add(_key(move.genome))
     return None
 
 
-def _always_failed(texts: Sequence[str], working: Sequence[Sample], failed: Sequence[Sample]) -> set[tuple[Value, ...]]:
-    """Choices that failed so often together, whatever the numbers, and never worked: they do not fit."""
-    if not texts:
-        return set()
-    counts = Counter(tuple(sample.genome[name] for name in texts) for sample in failed)
-    worked = {tuple(sample.genome[name] for name in texts) for sample in working}
-    return {choices for choices, count in counts.items() if count >= FAILURES and choices not in worked}
-
-
 def _proposal(
-    state: _State, move: Move, source: str, digest: bytes, known: tuple[list[Sample], list[Sample]]
+    state: _State,
+    move: Move,
+    source: str,
+    digest: bytes,
+    known: tuple[list[Sample], list[Sample]],
+    learnt: Sequence[Cause],
 ) -> Proposal:
     space, (working, failed) = state.ground.space, known
     before = space.default() if move.parent is None else move.parent.genome
@@ -261,6 +253,9 @@ def _proposal(
         best = state.sign * state.evidence.candidates[0].estimate
         closing = f"Expected {expected:.4f}; the best so far is {best:.4f}, one seed moves it by about "
         closing += f"{state.evidence.noise:.4f}."
+    for cause in learnt:
+        if set(change) & {name for rule in cause.rules for name in rule.names}:
+            closing += f" {cause}".rstrip()
     count = max(1, len(working) // 10)
     good = [sample.genome for sample in working[:count]]
     rest = [sample.genome for sample in (*working[count:], *failed)]

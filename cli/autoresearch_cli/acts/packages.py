@@ -202,7 +202,7 @@ def lock(folder: Folder = "", *, json: Json = False) -> None:
 
 def allow(
     task: Annotated[
-        str, typer.Argument(metavar="[TASK]", help="A task folder or a published task. Left out: the configured task.")
+        str, typer.Argument(metavar="TASK", help="A task folder or a published task. Left out: the configured task.")
     ] = "",
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,

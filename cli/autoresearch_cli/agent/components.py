@@ -52,7 +52,7 @@ app = command_app()
     ),
 )
 def init(
-    folder: Annotated[str, typer.Argument(metavar="[DIR]", help="The folder. Left out: this one.")] = "",
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder. Left out: this one.")] = "",
     *,
     json: Json = False,
 ) -> None:
@@ -83,8 +83,8 @@ Ini = Annotated[
     ),
 )
 def install(  # noqa: PLR0913 - each is an option of the command
-    kind: Annotated[str, typer.Argument(metavar="[TYPE]", help="environment, policy, trainer, dataset …")] = "",
-    wanted: Annotated[str, typer.Argument(metavar="[NAME]", help="A name, ./a/file.py, or gym:ID.")] = "",
+    kind: Annotated[str, typer.Argument(metavar="TYPE", help="environment, policy, trainer, dataset …")] = "",
+    wanted: Annotated[str, typer.Argument(metavar="NAME", help="A name, ./a/file.py, or gym:ID.")] = "",
     *,
     class_name: Annotated[str, typer.Option("--class", metavar="[FILE:]CLASS", help="The class, for a file.")] = "",
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="What to call it in this project.")] = "",
@@ -174,7 +174,7 @@ def use(kind: Type, name: Name, *, ini: Ini = "", json: Json = False) -> None:
     ),
 )
 def list_components(
-    ini: Annotated[str, typer.Argument(metavar="[INI]", help="The project's agent.ini. Left out: this folder's.")] = "",
+    ini: Annotated[str, typer.Argument(metavar="INI", help="The project's agent.ini. Left out: this folder's.")] = "",
     *,
     check: Annotated[
         bool, typer.Option("--check", help="Load each component, and compare it with its interface.")
@@ -267,7 +267,7 @@ def search(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[TYPE] [QUERY]...",
+            metavar="TYPE QUERY",
             help=f"A type ({', '.join(TYPES)}), then words of name, description or publisher.",
         ),
     ] = None,

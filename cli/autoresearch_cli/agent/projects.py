@@ -39,7 +39,7 @@ SPARKS = "▁▂▃▄▅▆▇█"
 STOPPED = 130
 
 IniArgument = Annotated[
-    str, typer.Argument(metavar="[INI]", help="The project's agent.ini, or its folder. Left out: this folder.")
+    str, typer.Argument(metavar="INI", help="The project's agent.ini, or its folder. Left out: this folder.")
 ]
 Set = Annotated[
     list[str] | None,

@@ -100,7 +100,7 @@ def publish() -> None:
 def run(
     name: Annotated[
         str,
-        typer.Argument(metavar="[RUN]", help="A run of the project: the beginning of its id. Left out: the newest."),
+        typer.Argument(metavar="RUN", help="A run of the project: the beginning of its id. Left out: the newest."),
     ] = "",
     *,
     file: Annotated[str, typer.Option("--file", "-f", metavar="INI", help="A project's agent.ini.")] = "",
@@ -111,7 +111,7 @@ def run(
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Left out: policy, trainer, episodes.")] = "",
     json: Json = False,
 ) -> None:
-    """Publish a run of a project: what it learned is measured by the task of its environment, then signed.
+    """Publish a run of a project. The task of its environment measures what it learned.
 
     Others get the agent, its parameters and what it learned. An environment without a task gets one.
     """
@@ -131,7 +131,7 @@ def run(
     )
 )
 def component(  # noqa: PLR0913 - one for each thing that can be said
-    place: Annotated[str, typer.Argument(metavar="[DIR|FILE]", help="A folder, a git repository or a file.")] = "",
+    place: Annotated[str, typer.Argument(metavar="DIR|FILE", help="A folder, a git repository or a file.")] = "",
     *,
     kind: Annotated[str, typer.Option("--type", metavar="TYPE", help="environment, policy, trainer, …")] = "",
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="Left out: the folder's or the file's.")] = "",
@@ -189,7 +189,10 @@ def component(  # noqa: PLR0913 - one for each thing that can be said
     )
 )
 def task(folder: Folder = "", *, json: Json = False) -> None:
-    """Publish a task: its rules, fixed files and baseline, for others to work on. `run` and `work` do that, too."""
+    """Publish a task for others to work on. `run` and `work` do that, too.
+
+    Its rules, its fixed files and its baseline are published.
+    """
     place = here.existing_folder(folder) if folder else here.task_folder("")
     if is_project(place) and not (place / MANIFEST).exists():
         raise UsageError(f"{place} is a project; its task is published with a run", hint="autoresearch publish")
@@ -249,7 +252,7 @@ LEARNED_SECONDS = 600.0
 def get(
     reference: Reference,
     folder: Annotated[
-        str, typer.Argument(metavar="[DIR]", help="A new folder. Left out: the task's name with the run's id, here.")
+        str, typer.Argument(metavar="DIR", help="A new folder. Left out: the task's name with the run's id, here.")
     ] = "",
     *,
     task: Task = "",

@@ -82,12 +82,12 @@ app = command_app()
     ),
 )
 def serve(  # noqa: PLR0913 - each is an option of the command
-    kind: Annotated[str, typer.Argument(metavar="[KIND]", help="env, action, inference or trainer.")] = "",
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="env, action, inference or trainer.")] = "",
     component_type: Annotated[
-        str, typer.Argument(metavar="[TYPE]", help="The component's type. Left out: the one that this kind serves.")
+        str, typer.Argument(metavar="TYPE", help="The component's type. Left out: the one that this kind serves.")
     ] = "",
     component: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="The component's name. Left out: the default of its type.")
+        str, typer.Argument(metavar="NAME", help="The component's name. Left out: the default of its type.")
     ] = "",
     *,
     file: Annotated[str, typer.Option("--file", "-f", metavar="INI", help="The project's agent.ini.")] = "",

@@ -30,7 +30,7 @@ STATUS = "autoresearch node id attest --status"
 
 
 def attest(
-    address: Annotated[str, typer.Argument(metavar="[ADDRESS]", help="Your mail address; only attestors see it.")] = "",
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Your mail address; only attestors see it.")] = "",
     *,
     status: Annotated[
         bool, typer.Option("--status", help="Only show whether you are attested, and what is missing.")
@@ -45,7 +45,7 @@ def attest(
 
 
 def confirm(
-    code: Annotated[list[str] | None, typer.Argument(metavar="[CODE]", help="Codes; else standard input.")] = None,
+    code: Annotated[list[str] | None, typer.Argument(metavar="CODE", help="Codes; else standard input.")] = None,
     *,
     subject: Annotated[
         bool, typer.Option("--subject", help="Only print the Subject of a mail that proves the address to them.")
@@ -251,9 +251,9 @@ def withdraw(
     reason: Annotated[str, typer.Option(help="The reason, public.")] = "",
     json: Json = False,
 ) -> None:
-    """Withdraw this attestor's attestations of a participant, and refuse its mailbox until you allow it again.
+    """Withdraw what this attestor attested of a participant.
 
-    Records that were published before still count.
+    Its mailbox is refused until you allow it again. Records that were published before still count.
     """
     from autoresearch.ask.people.participants import WithdrawRequest
     from autoresearch.trust.manifest import parse_key

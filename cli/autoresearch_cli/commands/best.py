@@ -171,7 +171,7 @@ def credit(
     participant: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PARTICIPANT]", help="me, the beginning of a key, or a name. Left out: all participants."
+            metavar="PARTICIPANT", help="me, the beginning of a key, or a name. Left out: all participants."
         ),
     ] = None,
     *,

@@ -105,7 +105,7 @@ def show(*, json: Json = False) -> None:
     )
 )
 def name(
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help=f"1 to {NAME_CHARACTERS} characters of one line.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"1 to {NAME_CHARACTERS} characters of one line.")] = "",
     *,
     remove: Annotated[bool, typer.Option("--remove", help="Take the name away.")] = False,
     json: Json = False,
@@ -127,7 +127,7 @@ def name(
     )
 )
 def devices(*, json: Json = False) -> None:
-    """The devices that the root key has named, as the log here has them."""
+    """The devices that the root key named."""
     mine = loaded()
     listed = [
         DeviceRow(
@@ -157,7 +157,7 @@ def devices(*, json: Json = False) -> None:
     ),
 )
 def add_device(
-    text: Annotated[str, typer.Argument(metavar="[TEXT]", help="The request, or the answer to it.")] = "",
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The request, or the answer to it.")] = "",
     *,
     json: Json = False,
 ) -> None:
@@ -220,12 +220,12 @@ def revoke(
 )
 def merge(
     device: Annotated[
-        str, typer.Argument(metavar="[DEVICE]", help="A device key or its beginning. Left out: this device.")
+        str, typer.Argument(metavar="DEVICE", help="A device key or its beginning. Left out: this device.")
     ] = "",
     *,
     json: Json = False,
 ) -> None:
-    """End the fork of a device, for example after an older copy of its log was restored. Its later runs count again."""
+    """End the fork of a device. Its later runs count again. A fork follows when an older copy of a log is restored."""
     mine = loaded()
     answer = joining.merge(unlocked(mine), _device(mine, device) if device else mine.device.public)
     if json:
@@ -290,7 +290,7 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `node id backup` wrote.")], *, json: Json = False
 ) -> None:
-    """Put the root key back from a backup, onto a machine without keys."""
+    """Restore the root key from a backup. This machine must have no keys yet."""
     try:
         content = typed_path(file).read_bytes()
     except OSError as error:

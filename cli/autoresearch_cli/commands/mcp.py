@@ -25,7 +25,7 @@ app = command_app()
     ),
 )
 def mcp(
-    folder: Annotated[str, typer.Argument(metavar="[DIR]", help="A task folder. Left out: the configured task.")] = "",
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A task folder. Left out: the configured task.")] = "",
     *,
     http: Annotated[
         int, typer.Option("--http", min=0, max=65535, metavar="PORT", help="Listen on this loopback port instead.")

@@ -83,7 +83,7 @@ def up(
         raise
     _report("started", process.pid, json=json)
     if first and not json:
-        say("made a root key, unencrypted → autoresearch node id passphrase encrypts it")
+        say(starting.KEY_MADE)
     if open_them and (status := starting.daemon_status()):
         show_pages(status)
     if foreground:
@@ -205,7 +205,7 @@ def print_readable(line: str) -> None:
     ),
 )
 def paths(
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Print this one alone: log, socket, keys …")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Print this one alone: log, socket, keys …")] = "",
     *,
     json: Json = False,
 ) -> None:

@@ -38,7 +38,7 @@ app = command_app()
 )
 def note(
     first: Annotated[
-        str, typer.Argument(metavar="[ID]", help="The run that it is about.", autocompletion=complete_reference)
+        str, typer.Argument(metavar="ID", help="The run that it is about.", autocompletion=complete_reference)
     ],
     second: Annotated[
         str | None, typer.Argument(metavar="TEXT", help="What you found out or suppose; all can read it.")
@@ -83,7 +83,7 @@ def note(
 )
 def notes(
     query: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORDS]...", help="Words to search for; the best fit first.")
+        list[str] | None, typer.Argument(metavar="WORDS", help="Words to search for; the best fit first.")
     ] = None,
     *,
     task: Task = "",

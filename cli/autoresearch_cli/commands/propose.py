@@ -82,7 +82,7 @@ def next_program(
     ),
 )
 def propose(
-    program: Annotated[str, typer.Argument(metavar="[DIR|FILE]", help="A task folder, or a program for --task.")] = "",
+    program: Annotated[str, typer.Argument(metavar="DIR|FILE", help="A task folder, or a program for --task.")] = "",
     *,
     task: Annotated[
         str, typer.Option("--task", metavar="DIR", help="The task folder of a FILE. Left out: the configured task.")

@@ -54,7 +54,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
     folder: Annotated[
         str,
         typer.Argument(
-            metavar="[DIR|INI]",
+            metavar="DIR|INI",
             help="A task folder or a project; ./list for a folder called list. Left out: this project, or the task.",
             autocompletion=complete_run,
         ),

@@ -203,7 +203,7 @@ def diff(
     other: Annotated[
         str,
         typer.Argument(
-            metavar="[ID]",
+            metavar="ID",
             help="The newer run. Left out: the first one against its parent.",
             autocompletion=complete_reference,
         ),

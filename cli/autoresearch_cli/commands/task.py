@@ -269,7 +269,7 @@ def get(
             metavar="TASK", help="A task's name or the beginning of its digest.", autocompletion=complete_task
         ),
     ],
-    folder: Annotated[str, typer.Argument(metavar="[DIR]", help="A new folder. Left out: the task's name, here.")] = "",
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A new folder. Left out: the task's name, here.")] = "",
     *,
     run: Annotated[
         str, typer.Option("--run", metavar="ID", help="Begin with the program of this run, @ for the best one.")

@@ -57,9 +57,7 @@ app = command_app()
 def verify(
     reference: Annotated[
         str,
-        typer.Argument(
-            metavar="[ID]", help="An id or its beginning, @ for the best.", autocompletion=complete_reference
-        ),
+        typer.Argument(metavar="ID", help="An id or its beginning, @ for the best.", autocompletion=complete_reference),
     ] = "",
     *,
     waiting: Annotated[bool, typer.Option("--list", help="Show which runs wait for verifiers; measure none.")] = False,
@@ -190,7 +188,7 @@ def evidence(
     reference: Annotated[
         str | None,
         typer.Argument(
-            metavar="[ID]",
+            metavar="ID",
             help="A record to check: one of a fork, a run, a verification. Left out: all evidence.",
             autocompletion=complete_reference,
         ),

@@ -143,7 +143,7 @@ Who = Annotated[str, typer.Argument(help="A root key, the beginning of a key in 
     ),
 )
 def admit(
-    who: Annotated[str, typer.Argument(metavar="[WHO]", help="As in `network dismiss`. Left out: lists them.")] = "",
+    who: Annotated[str, typer.Argument(metavar="WHO", help="As in `network dismiss`. Left out: lists them.")] = "",
     *,
     reason: Why = "",
     json: Json = False,
@@ -269,7 +269,7 @@ def add(
     )
 )
 def block(peer: PeerId, *, json: Json = False) -> None:
-    """Refuse a peer from now on: close its connection, do not dial it, accept nothing from it."""
+    """Refuse a peer from now on. Its connection is closed, and nothing is accepted from it."""
     _block(peer, blocked=True, json=json)
 
 

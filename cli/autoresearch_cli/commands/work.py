@@ -92,7 +92,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     task: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TASK]",
+            metavar="TASK",
             help="A task folder, or a published task's name. Left out: the one in the settings, or the one that ships.",
             autocompletion=complete_task,
         ),
@@ -127,7 +127,10 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
-    """Let the daemon choose changes, train them, publish the results and verify others' runs, until you stop it."""
+    """Let the daemon choose changes, train them, publish the results and verify others' runs, until you stop it.
+
+    Where no daemon runs, it is started.
+    """
     if only is not None and verify_share is not None:
         raise UsageError("--only and --verify-share contradict each other", hint="give one of them")
     share = verify_share if only is None else float(only == "verify")
@@ -140,6 +143,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     folder = "" if task is None else str(named_folder(task))
     if folder or here.settings().work.task:
         ask_for_packages(load_task(here.task_folder(folder)), allowed=allow_packages)
+    starting.ensure_running()
     client = here.client()
     asked = WorkRequest(
         task=folder,
