@@ -102,10 +102,8 @@ async def node(folder: Path, store: BlobStore | None) -> AsyncIterator[NetworkCl
         peers_wanted=0,
         health_seconds=300.0,
     )
-    made = NetworkClient(
-        options, folder / "net.sock", Handlers(on_record=on_record, on_sync=on_sync, on_blob_request=on_blob)
-    )
-    await made.start()
+    made = NetworkClient(options, Handlers(on_record=on_record, on_sync=on_sync, on_blob_request=on_blob))
+    made.start()
     try:
         await made.ready()
         yield made

@@ -33,8 +33,8 @@ async def idle(seconds: float) -> dict[str, float]:
     """One real network process, ten hosts in another process that connect to it."""
     with tempfile.TemporaryDirectory() as folder:
         options = HostOptions(folder=folder, network=NETWORK, listen=("/ip4/127.0.0.1/tcp/0",), lan=False)
-        network = NetworkClient(options, Path(folder) / "net.sock", Handlers(take_record, take_stream, no_blob))
-        await network.start()
+        network = NetworkClient(options, Handlers(take_record, take_stream, no_blob))
+        network.start()
         await network.ready()
         peers = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "benchmarks.peers_idle", network.info().addresses[0]), stdin=subprocess.PIPE

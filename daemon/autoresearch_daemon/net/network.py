@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -23,7 +21,7 @@ from autoresearch_daemon.net.model import (
     NetworkInfo,
     PeerInfo,
 )
-from autoresearch_daemon.net.supervisor import MODULE, Limits, Supervisor, SyncStream
+from autoresearch_daemon.net.supervisor import COMMAND, Limits, Supervisor, SyncStream
 
 CALL_SECONDS = 20.0
 BLOB_SECONDS = 75.0
@@ -74,15 +72,14 @@ class NetworkClient:
     def __init__(
         self,
         options: HostOptions,
-        socket: Path,
         handlers: Handlers,
         *,
         limits: Limits | None = None,
-        command: tuple[str, ...] = (sys.executable, "-P", "-m", MODULE),
+        command: tuple[str, ...] = COMMAND,
     ) -> None:
         self._handlers, self._network_id = handlers, options.network.id
         self._supervisor = Supervisor(
-            options, socket, limits or Limits(), on_message=self._hear, on_lost=self._lost, command=command
+            options, limits or Limits(), on_message=self._hear, on_lost=self._lost, command=command
         )
         self._calls: dict[int, asyncio.Future[link.Done]] = {}
         self._numbers = count(1)
@@ -96,10 +93,10 @@ class NetworkClient:
 
     # --- life ---
 
-    async def start(self) -> None:
+    def start(self) -> None:
         """Start the network process; does not wait until it is up."""
         self._spawn(self._take_records())
-        await self._supervisor.start()
+        self._supervisor.start()
 
     async def stop(self) -> None:
         """Close all connections and end the process; pending calls fail."""

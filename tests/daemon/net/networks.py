@@ -37,7 +37,6 @@ class Node:
         self.taking.set()
         self.network = NetworkClient(
             HostOptions(folder=str(folder), **given),
-            folder / "net.sock",
             Handlers(on_record=self.on_record, on_sync=self.on_sync, on_blob_request=self.on_blob, introduce=introduce),
             limits=limits,
             **({"command": command} if command else {}),
@@ -75,7 +74,7 @@ async def nodes(folder: Path, *names: str, limits: Limits = QUICK, **options: An
     made = [Node(folder / name, limits, **options) for name in names]
     try:
         for node in made:
-            await node.network.start()
+            node.network.start()
         for node in made:
             async with asyncio.timeout(60):
                 await node.network.ready()
