@@ -19,8 +19,7 @@ import psutil
 import structlog
 from autoresearch_daemon.fetching import Fetcher, serve_part
 from autoresearch_daemon.net.model import HostOptions
-from autoresearch_daemon.net.network import Handlers, NetworkClient
-from autoresearch_daemon.net.supervisor import SyncStream
+from autoresearch_daemon.net.network import Handlers, NetworkClient, SyncStream
 
 from autoresearch.log.blobs import BlobStore
 from autoresearch.record.kinds import BlobRef

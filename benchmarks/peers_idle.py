@@ -12,8 +12,7 @@ from pathlib import Path
 import psutil
 import trio
 from autoresearch_daemon.net.model import HostOptions
-from autoresearch_daemon.net.network import Handlers, NetworkClient
-from autoresearch_daemon.net.supervisor import SyncStream
+from autoresearch_daemon.net.network import Handlers, NetworkClient, SyncStream
 
 from benchmarks.gossip import NETWORK, Ear
 

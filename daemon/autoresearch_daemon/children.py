@@ -7,11 +7,13 @@ import os
 import signal
 import socket
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import psutil
 import structlog
 
 from autoresearch.errors import BadMessage
@@ -22,17 +24,23 @@ logger = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Limits:
     """What a child may do before it is replaced, and how soon it is.
 
     It must say something within ``start_seconds``, and then at least every ``silence_seconds``. It is looked at every
-    ``look_seconds``. The pause before a restart doubles from ``restart_seconds`` up to ``restart_seconds_max`` and
-    starts over after ``healthy_seconds`` of health. One that is told to go, or closes its link, has ``grace_seconds``.
+    ``look_seconds``: it may have ``memory_bytes`` of resident memory. It is taken for spinning when it uses
+    ``spin_share`` of a processor for ``spin_seconds`` and moves less than ``spin_bytes`` meanwhile. The pause before a
+    restart doubles from ``restart_seconds`` up to ``restart_seconds_max`` and starts over after ``healthy_seconds`` of
+    health. One that is told to go, or closes its link, has ``grace_seconds``.
     """
 
     look_seconds: float = 1.0
     start_seconds: float = 60.0
     silence_seconds: float = 15.0
+    memory_bytes: float = 512 << 20
+    spin_share: float = 0.9
+    spin_seconds: float = 60.0
+    spin_bytes: int = 32 << 20
     restart_seconds: float = 1.0
     restart_seconds_max: float = 60.0
     healthy_seconds: float = 60.0
@@ -43,7 +51,7 @@ class ChildProcess(Generic[Heard]):
     """One child, again and again until it is told to quit. The descriptor of its link is its last argument.
 
     ``on_message`` and ``on_lost``, which is told why, are awaited one at a time: a process is lost after what it said
-    is dealt with. ``fault`` says what else is wrong with a running one, empty when nothing is.
+    is dealt with. ``moved`` is how many bytes it moved, as far as its owner knows.
     """
 
     def __init__(
@@ -51,20 +59,21 @@ class ChildProcess(Generic[Heard]):
         name: str,
         command: Sequence[str],
         heard: Any,  # noqa: ANN401 - a union is no type to the checker
-        patience: Patience,
+        limits: Limits,
         *,
         on_message: Callable[[Heard], Awaitable[None]],
         on_lost: Callable[[str], Awaitable[None]],
-        fault: Callable[[], str] = lambda: "",
     ) -> None:
         self.name = name
         self.failures = 0
         self.began = 0.0
-        self._command, self._kind, self._patience = command, heard, patience
-        self._on_message, self._on_lost, self._fault = on_message, on_lost, fault
+        self.moved = 0
+        self._command, self._kind, self._limits = command, heard, limits
+        self._on_message, self._on_lost = on_message, on_lost
         self._process: asyncio.subprocess.Process | None = None
         self._heard: float | None = None
         self._verdict = ""
+        self._samples: deque[tuple[float, float, int]] = deque()
         self._outbox: asyncio.Queue[bytes] | None = None
         self._farewell: object = None
         self._leaving = asyncio.Event()
@@ -93,7 +102,7 @@ class ChildProcess(Generic[Heard]):
     async def stop(self) -> None:
         """End what was told to quit: wait a little, kill. Afterwards it is gone."""
         assert self._task
-        await asyncio.wait([self._task], timeout=self._patience.grace_seconds)
+        await asyncio.wait([self._task], timeout=self._limits.grace_seconds)
         self.kill()
         if self._process:
             await self._process.wait()
@@ -113,17 +122,17 @@ class ChildProcess(Generic[Heard]):
         return self._process.pid if self._process and self._process.returncode is None else None
 
     async def _keep(self) -> None:
-        clock, patience = asyncio.get_running_loop().time, self._patience
+        clock, limits = asyncio.get_running_loop().time, self._limits
         while not self.quitting:
             reason = await self._live()
             if self.quitting:
                 break
             lasted = clock() - self.began
-            self.failures = 1 if lasted >= patience.healthy_seconds else self.failures + 1
+            self.failures = 1 if lasted >= limits.healthy_seconds else self.failures + 1
             about = {"reason": reason, "lasted_seconds": round(lasted, 1), "failures": self.failures}
             logger.warning("child process ended", name=self.name, **about)
             await self._on_lost(reason)
-            pause = backoff(self.failures - 1, patience.restart_seconds, patience.restart_seconds_max)
+            pause = backoff(self.failures - 1, limits.restart_seconds, limits.restart_seconds_max)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._leaving.wait()
@@ -132,7 +141,8 @@ class ChildProcess(Generic[Heard]):
     async def _live(self) -> str:
         """One process from its start to its end; why it ended."""
         loop = asyncio.get_running_loop()
-        self._heard, self._verdict, self.began = None, "", loop.time()
+        self._heard, self._verdict, self.began, self.moved = None, "", loop.time(), 0
+        self._samples.clear()
         ours, theirs = socket.socketpair()
         with ours:
             ours.settimeout(0)
@@ -165,17 +175,36 @@ class ChildProcess(Generic[Heard]):
         """Until the process ended, or was ended."""
         ended = asyncio.create_task(process.wait())
         try:
-            while not (await asyncio.wait([ended], timeout=self._patience.look_seconds))[0]:
-                if verdict := self._silence() or self._fault():
-                    self.kill(verdict)
+            while not (await asyncio.wait([ended], timeout=self._limits.look_seconds))[0]:
+                if fault := self._silence() or self._overuse(process.pid):
+                    self.kill(fault)
         finally:
             ended.cancel()
 
     def _silence(self) -> str:
         now = asyncio.get_running_loop().time()
         if self._heard is None:
-            return "did not start in time" if now - self.began > self._patience.start_seconds else ""
-        return "hung" if now - self._heard > self._patience.silence_seconds else ""
+            return "did not start in time" if now - self.began > self._limits.start_seconds else ""
+        return "hung" if now - self._heard > self._limits.silence_seconds else ""
+
+    def _overuse(self, pid: int) -> str:
+        """What a running process takes too much of; empty when nothing."""
+        now, limits, samples = asyncio.get_running_loop().time(), self._limits, self._samples
+        try:
+            process = psutil.Process(pid)
+            memory, spent = process.memory_info().rss, sum(process.cpu_times()[:2])
+        except psutil.Error:
+            return ""  # it is just ending
+        if memory > limits.memory_bytes:
+            return f"used {memory >> 20} MiB of memory"
+        samples.append((now, spent, self.moved))
+        while len(samples) > 2 and now - samples[1][0] >= limits.spin_seconds:
+            samples.popleft()
+        then, spent_then, moved_then = samples[0]
+        if now - then >= limits.spin_seconds and spent - spent_then >= limits.spin_share * (now - then):
+            idle = self.moved - moved_then < limits.spin_bytes
+            return "kept a processor busy without moving anything" if idle else ""
+        return ""
 
     async def _hear(self, ours: socket.socket) -> None:
         """Deal with messages until the link ends. A process that goes on without one is ended."""
@@ -193,7 +222,7 @@ class ChildProcess(Generic[Heard]):
         except LinkEnded:
             assert self._process
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._patience.grace_seconds):
+                async with asyncio.timeout(self._limits.grace_seconds):
                     await self._process.wait()
             self.kill("closed its link")
         except Exception as error:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sys
 from dataclasses import replace
 
 import msgspec
 import pytest
-from autoresearch_daemon.children import ChildProcess, Patience
+from autoresearch_daemon.children import ChildProcess, Limits
 
 from autoresearch.link import frame
 
 START = "import os, sys, time; fd = int(sys.argv[1]); "
-PATIENT = Patience(look_seconds=0.01, grace_seconds=0.1, restart_seconds=3600, restart_seconds_max=3600)
-QUIET = Patience(look_seconds=0.01, start_seconds=0.1, silence_seconds=0.1, restart_seconds=3600)
+HASTY = Limits(look_seconds=0.01, grace_seconds=0.1, restart_seconds=3600, restart_seconds_max=3600)
+QUIET = Limits(look_seconds=0.01, start_seconds=0.1, silence_seconds=0.1, restart_seconds=3600)
 
 
 class Said(msgspec.Struct, frozen=True, tag=True):
@@ -24,7 +25,7 @@ class Said(msgspec.Struct, frozen=True, tag=True):
 HELLO = frame(Said("hello"))
 
 
-async def life(program: str, patience: Patience = PATIENT) -> tuple[list[Said], str]:
+async def life(program: str, limits: Limits = HASTY) -> tuple[list[Said], str]:
     """What a child says, and why it ended."""
     heard: list[Said] = []
     lost: asyncio.Queue[str] = asyncio.Queue()
@@ -35,7 +36,7 @@ async def life(program: str, patience: Patience = PATIENT) -> tuple[list[Said], 
         heard.append(message)
 
     command = (sys.executable, "-S", "-c", START + program)
-    child: ChildProcess[Said] = ChildProcess("it", command, Said, patience, on_message=on_message, on_lost=lost.put)
+    child: ChildProcess[Said] = ChildProcess("it", command, Said, limits, on_message=on_message, on_lost=lost.put)
     child.start()
     reason = await lost.get()
     assert child.pid is None
@@ -69,15 +70,15 @@ async def test_what_was_said_is_heard_and_the_end_told(program: str, reason: str
 
 async def test_a_silent_child_is_ended() -> None:
     assert await life("time.sleep(3600)", QUIET) == ([], "did not start in time")
-    patience = replace(QUIET, start_seconds=60.0)
-    assert await life(f"os.write(fd, {HELLO!r}); time.sleep(3600)", patience) == ([Said("hello")], "hung")
+    limits = replace(QUIET, start_seconds=60.0)
+    assert await life(f"os.write(fd, {HELLO!r}); time.sleep(3600)", limits) == ([Said("hello")], "hung")
 
 
 async def test_one_that_is_told_to_go_before_it_could_hear_is_told_then() -> None:
     lost: asyncio.Queue[str] = asyncio.Queue()
     heard: asyncio.Queue[Said] = asyncio.Queue()
     command = (sys.executable, "-S", "-c", START + "os.write(fd, os.read(fd, 100))")
-    child: ChildProcess[Said] = ChildProcess("it", command, Said, PATIENT, on_message=heard.put, on_lost=lost.put)
+    child: ChildProcess[Said] = ChildProcess("it", command, Said, HASTY, on_message=heard.put, on_lost=lost.put)
     child.start()
     await asyncio.sleep(0)  # it is being started
     child.quit(Said("go"))
@@ -90,7 +91,7 @@ async def test_what_is_sent_to_a_child_that_does_not_listen_holds_up_nobody() ->
     lost: asyncio.Queue[str] = asyncio.Queue()
     heard: asyncio.Queue[Said] = asyncio.Queue()
     command = (sys.executable, "-S", "-c", START + f"os.write(fd, {HELLO!r}); time.sleep(3600)")
-    child: ChildProcess[Said] = ChildProcess("it", command, Said, PATIENT, on_message=heard.put, on_lost=lost.put)
+    child: ChildProcess[Said] = ChildProcess("it", command, Said, HASTY, on_message=heard.put, on_lost=lost.put)
     child.start()
     await heard.get()
     for _ in range(8):
@@ -99,3 +100,23 @@ async def test_what_is_sent_to_a_child_that_does_not_listen_holds_up_nobody() ->
     assert await lost.get() == "was of no use"
     child.quit(Said("go"))
     await child.stop()
+
+
+async def test_pauses_between_restarts_grow() -> None:
+    lost: asyncio.Queue[str] = asyncio.Queue()
+    began: list[float] = []
+    limits = Limits(restart_seconds=0.01, restart_seconds_max=0.04)
+    command = (sys.executable, "-S", "-c", START + f"os.write(fd, {HELLO!r})")
+
+    async def on_message(_: Said) -> None:
+        began.append(child.began)
+
+    child: ChildProcess[Said] = ChildProcess("it", command, Said, limits, on_message=on_message, on_lost=lost.put)
+    child.start()
+    for _ in range(5):
+        assert await lost.get() == "ended with status 0"
+    child.quit(Said("go"))
+    await child.stop()
+    pauses = [after - before for before, after in itertools.pairwise(began[:5])]
+    assert all(pause >= least for pause, least in zip(pauses, (0.01, 0.02, 0.04, 0.04), strict=True))
+    assert child.failures >= 5

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from autoresearch.errors import AutoresearchError, BadMessage, UsageError
 from autoresearch.link import LinkEnded, keep_link, start_linked
@@ -34,8 +34,7 @@ from autoresearch.project.child.messages import (
 )
 from autoresearch.project.child.recording import Recorder, Tally, takes_seed
 from autoresearch.project.model import AGENT, Project
-from autoresearch.services import GymEnvServer, InferenceServer
-from autoresearch.services.links.server import Counts
+from autoresearch.services import ActionServer, GymEnvServer, InferenceServer, TrainerServer
 from autoresearch.services.links.sockets import KeyPair, ServerKeys
 from autoresearch.services.spaces import description_of, space_of
 from autoresearch.text import one_line
@@ -238,26 +237,7 @@ NEEDED = {
 }
 
 
-class Server(Protocol):
-    """What the servers of all kinds have in common."""
-
-    @property
-    def port(self) -> int:
-        """Where it answers."""
-        ...
-
-    @property
-    def counts(self) -> Counts:
-        """What it has answered."""
-        ...
-
-    def start(self, threaded: bool = False) -> None:  # noqa: FBT001, FBT002
-        """Answer."""
-        ...
-
-    def stop(self) -> object:
-        """End it."""
-        ...
+Server = GymEnvServer | InferenceServer | ActionServer | TrainerServer
 
 
 class Host:

@@ -17,7 +17,6 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.link import Link, LinkEnded, keep_link
@@ -59,19 +58,26 @@ from autoresearch_daemon.minds.proposing import Occasion, propose_change
 from autoresearch_daemon.workers import protocol
 
 
-class Talk(Protocol):
-    """The worker's side of the link, as an assignment sees it."""
+@dataclass(slots=True)
+class Talk:
+    """The link as an assignment sees it: what it says, and what the thread that hears the daemon puts here."""
 
     assignment: str
-
-    def say(self, message: protocol.FromWorker) -> None:
-        """Send a message."""
+    say: Callable[[protocol.FromWorker], None]
+    stop: threading.Event = field(default_factory=threading.Event)
+    answers: queue.SimpleQueue[bool] = field(default_factory=queue.SimpleQueue)
 
     def ask(self, proposal: protocol.Proposal) -> bool:
-        """Propose something and wait for the answer."""
+        """Propose something: may it be run? What comes first counts: an approval, a refusal or the end of it all.
+
+        What was approved is a run, and has a record of how it ended, also when it is cancelled before it begins.
+        """
+        self.say(proposal)
+        return self.answers.get()
 
     def cancelled(self) -> bool:
-        """Whether to stop."""
+        """Whether the daemon wants the assignment stopped."""
+        return self.stop.is_set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,36 +322,14 @@ def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> 
 ALIVE_SECONDS = 5.0
 
 
-@dataclass(slots=True)
-class Conversation:
-    """What an assignment says to the daemon, and hears from it by the thread that hears."""
-
-    assignment: str
-    say: Callable[[protocol.FromWorker], None]
-    stop: threading.Event = field(default_factory=threading.Event)
-    answers: queue.SimpleQueue[bool] = field(default_factory=queue.SimpleQueue)
-
-    def ask(self, proposal: protocol.Proposal) -> bool:
-        """Propose something: may it be run? What comes first counts: an approval, a refusal or the end of it all.
-
-        What was approved is a run, and has a record of how it ended, also when it is cancelled before it begins.
-        """
-        self.say(proposal)
-        return self.answers.get()
-
-    def cancelled(self) -> bool:
-        """Whether the daemon wants the assignment stopped."""
-        return self.stop.is_set()
-
-
 class Worker:
     """Takes assignments until it is told to quit; the one in hand is ended first. Without a daemon it ends at once."""
 
     def __init__(self, link: Link[protocol.FromDaemon], place: Workplace) -> None:
         self._link = link
         self._place = place
-        self._talk: Conversation | None = None
-        self._jobs: queue.SimpleQueue[tuple[protocol.Work, Conversation] | None] = queue.SimpleQueue()
+        self._talk: Talk | None = None
+        self._jobs: queue.SimpleQueue[tuple[protocol.Work, Talk] | None] = queue.SimpleQueue()
 
     def serve(self) -> None:
         """Work."""
@@ -360,7 +344,7 @@ class Worker:
         try:
             for message in self._link:
                 if isinstance(message, protocol.Work):
-                    self._talk = Conversation(message.assignment, self._link.send)
+                    self._talk = Talk(message.assignment, self._link.send)
                     self._jobs.put((message, self._talk))
                 elif isinstance(message, protocol.Quit):
                     self._jobs.put(None)

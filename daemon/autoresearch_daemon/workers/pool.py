@@ -7,13 +7,18 @@ import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from autoresearch_daemon.children import ChildProcess, Patience, module_command
+from autoresearch_daemon.children import ChildProcess, Limits, module_command
 from autoresearch_daemon.workers import protocol
 
 # A worker says "alive" every few seconds from a thread of its own. Its pauses grow until a run ends. The grace must fit
 # into the ten seconds that the daemon's own stop has.
-PATIENCE = Patience(
-    look_seconds=15.0, start_seconds=60.0, silence_seconds=60.0, healthy_seconds=math.inf, grace_seconds=7.0
+LIMITS = Limits(
+    look_seconds=15.0,
+    silence_seconds=60.0,
+    memory_bytes=math.inf,
+    spin_seconds=math.inf,
+    healthy_seconds=math.inf,
+    grace_seconds=7.0,
 )
 
 
@@ -69,7 +74,7 @@ class Pool:
             name,
             command,
             protocol.FromWorker,
-            PATIENCE,
+            LIMITS,
             on_message=partial(self._deliver, name),
             on_lost=partial(self._lose, name),
         )

@@ -10,7 +10,7 @@ from autoresearch_daemon.net.model import Figures
 
 from autoresearch.link import Link, keep_link
 
-how, _, _, text = sys.argv[1:]
+how, _, text = sys.argv[1:]
 descriptor = keep_link(int(text))
 talk = Link(descriptor, descriptor, link.FromDaemon)
 talk.send(link.Ready(peer="peer", addresses=()))
@@ -27,13 +27,7 @@ def misbehave() -> None:
 
 if how == "rubbish":
     os.write(descriptor, b"\xc1 no message")
-if how == "exit":
-    raise SystemExit(3)
-if how == "close":
-    talk.close()
-    time.sleep(3600)
 threading.Thread(target=misbehave, daemon=True).start()
-while how != "silent":
+while True:
     talk.send(link.Beat(peers=(), figures=Figures()))
     time.sleep(0.2)
-time.sleep(3600)

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from autoresearch_daemon.children import Limits
 from autoresearch_daemon.net.host.streams import first_frame, frame
 from autoresearch_daemon.net.model import FRAME_BYTES_MAX, HostOptions
-from autoresearch_daemon.net.network import Handlers, NetworkClient
-from autoresearch_daemon.net.supervisor import Limits, SyncStream
+from autoresearch_daemon.net.network import Handlers, NetworkClient, SyncStream
 
 from tests.record.making import NETWORK
 

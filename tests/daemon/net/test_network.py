@@ -9,9 +9,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from autoresearch_daemon.children import Limits
 from autoresearch_daemon.net.host.streams import frame
 from autoresearch_daemon.net.model import FRAME_BYTES_MAX, device_statement
-from autoresearch_daemon.net.supervisor import Limits
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log.sync.messages import FRAME_BYTES
@@ -158,15 +158,12 @@ async def test_a_killed_or_frozen_process_is_replaced_and_connects_again(tmp_pat
     [
         ("spin", "kept a processor busy"),
         ("eat", "MiB of memory"),
-        ("silent", "hung"),
         ("rubbish", "could not handle"),
-        ("exit", "status 3"),
-        ("close", "closed its link"),
     ],
 )
 async def test_a_process_that_misbehaves_is_replaced_and_the_reason_told(tmp_path, how, said):
     limits = Limits(
-        memory_bytes=300 << 20, look_seconds=0.1, silence_seconds=2.0, spin_share=0.01, grace_seconds=0.5,
+        memory_bytes=300 << 20, look_seconds=0.1, spin_share=0.01,
         spin_seconds=1.0 if how == "spin" else 600.0,  # filling memory keeps a processor busy too
         restart_seconds=600.0, restart_seconds_max=600.0,
     )  # fmt: skip
@@ -176,18 +173,6 @@ async def test_a_process_that_misbehaves_is_replaced_and_the_reason_told(tmp_pat
         await until(lambda: node.network.info().state == NetworkState.RESTARTING)
         assert said in node.network.info().reason
         assert node.network.info().process is None
-    finally:
-        await node.network.stop()
-
-
-async def test_pauses_between_restarts_grow(tmp_path):
-    limits = Limits(look_seconds=0.01, restart_seconds=0.05, restart_seconds_max=0.4)
-    node = Node(tmp_path / "a", limits, (sys.executable, "-c", "raise SystemExit(1)"))
-    began = asyncio.get_running_loop().time()
-    node.network.start()
-    try:
-        await until(lambda: node.network.info().restarts >= 5)
-        assert asyncio.get_running_loop().time() - began >= 0.05 + 0.1 + 0.2 + 0.4
     finally:
         await node.network.stop()
 

@@ -90,6 +90,8 @@ class Carried:
         scope.cancel()
 
 
+# The kernel's hard limit on address space.
+ADDRESS_BYTES = 1536 << 20
 BLOB_SECONDS = 30.0
 ATTEST_SECONDS = 50.0
 
@@ -280,13 +282,13 @@ async def serve(descriptor: int, options: HostOptions) -> None:
 
 
 def main() -> None:
-    """Entry of the process; started by the daemon's supervisor only."""
-    address_bytes, options, text = sys.argv[1:]
+    """Entry of the process; started by the daemon only."""
+    options, text = sys.argv[1:]
     descriptor = keep_link(int(text))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # Ctrl-C in the terminal is the daemon's to handle
     with suppress(ValueError, OSError):  # a stricter limit is set already
-        resource.setrlimit(resource.RLIMIT_AS, (int(address_bytes), int(address_bytes)))
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_BYTES, ADDRESS_BYTES))
     lines = logging.StreamHandler()
     lines.setFormatter(SanitisedFormatter("network process: %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[lines])
