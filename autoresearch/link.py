@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from autoresearch.errors import AutoresearchError, BadMessage
+from autoresearch.text import one_line
 
 if TYPE_CHECKING:
     import subprocess
@@ -76,7 +77,7 @@ class Messages(Generic[Heard]):
                 with memoryview(self._held) as held, held[end - size : end] as payload:
                     message = self._decode(payload)
             except (msgspec.DecodeError, RecursionError) as error:
-                raise BadMessage(f"bytes that are no message came: {error}") from None
+                raise BadMessage(f"bytes that are no message came: {one_line(str(error), 200)}") from None
             yield message
             start = end
         del self._held[:start]

@@ -68,6 +68,13 @@ def test_a_frame_that_announces_too_much_is_refused_before_it_is_kept() -> None:
         frame(Said("", bytes(MESSAGE_BYTES_MAX)))
 
 
+def test_what_a_child_writes_reaches_no_terminal_by_an_error() -> None:
+    forged = msgspec.msgpack.encode({"type": "\x1b[2J\nforged"})
+    with pytest.raises(BadMessage) as caught:
+        list(Messages[Said](Said).feed(len(forged).to_bytes(4, "little") + forged))
+    assert str(caught.value).isprintable()
+
+
 def test_half_a_message_is_told_from_a_regular_end() -> None:
     incoming = Messages[Said](Said)
     assert list(incoming.feed(frame(Said("whole")) + frame(Said("half"))[:-1])) == [Said("whole")]

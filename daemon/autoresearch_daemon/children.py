@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import socket
@@ -146,14 +147,17 @@ class ChildProcess(Generic[Heard]):
         ours, theirs = socket.socketpair()
         with ours:
             ours.settimeout(0)
-            with theirs:
-                self._process = process = await asyncio.create_subprocess_exec(
-                    *self._command,
-                    str(theirs.fileno()),
-                    pass_fds=(theirs.fileno(),),
-                    stdin=asyncio.subprocess.DEVNULL,
-                    start_new_session=True,
-                )
+            try:
+                with theirs:
+                    self._process = process = await asyncio.create_subprocess_exec(
+                        *self._command,
+                        str(theirs.fileno()),
+                        pass_fds=(theirs.fileno(),),
+                        stdin=asyncio.subprocess.DEVNULL,
+                        start_new_session=True,
+                    )
+            except OSError as error:
+                return f"can't be started: {error.strerror}"
             self._outbox = asyncio.Queue()
             if self._farewell:
                 self.send(self._farewell)
@@ -197,6 +201,8 @@ class ChildProcess(Generic[Heard]):
             return ""  # it is just ending
         if memory > limits.memory_bytes:
             return f"used {memory >> 20} MiB of memory"
+        if math.isinf(limits.spin_seconds):
+            return ""
         samples.append((now, spent, self.moved))
         while len(samples) > 2 and now - samples[1][0] >= limits.spin_seconds:
             samples.popleft()
@@ -216,7 +222,7 @@ class ChildProcess(Generic[Heard]):
                 except ConnectionResetError:
                     data = b""
                 for message in messages.feed(data):
-                    self._heard = float("inf")  # it is not silent while the daemon is slow
+                    self._heard = math.inf  # it is not silent while the daemon is slow
                     await self._on_message(message)
                     self._heard = loop.time()
         except LinkEnded:

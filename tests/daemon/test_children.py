@@ -120,3 +120,16 @@ async def test_pauses_between_restarts_grow() -> None:
     pauses = [after - before for before, after in itertools.pairwise(began[:5])]
     assert all(pause >= least for pause, least in zip(pauses, (0.01, 0.02, 0.04, 0.04), strict=True))
     assert child.failures >= 5
+
+
+async def test_what_cannot_be_started_is_tried_again_later() -> None:
+    lost: asyncio.Queue[str] = asyncio.Queue()
+    heard: asyncio.Queue[Said] = asyncio.Queue()
+    child: ChildProcess[Said] = ChildProcess(
+        "it", ("/nowhere/at-all",), Said, Limits(restart_seconds=0.01), on_message=heard.put, on_lost=lost.put
+    )
+    child.start()
+    for _ in range(2):
+        assert await lost.get() == "can't be started: No such file or directory"
+    child.quit(Said("go"))
+    await child.stop()
