@@ -22,7 +22,7 @@ LOCAL = "local.sqlite"
 FOLDER = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,79}")
 # A Unix socket's path may have 107 bytes (sockaddr_un); longer homes get a socket in the system's temporary folder.
 SOCKET_PATH_BYTES = 100
-SOCKET_NAME_BYTES = len("/workers.sock")
+SOCKET_NAME_BYTES = len("/api.sock")
 # A path that is too long to exist is also too long to be read in a sentence.
 TOLD_CHARACTERS = 80
 
@@ -233,19 +233,9 @@ class Paths:
         return self._socket("api.sock")
 
     @property
-    def worker_socket(self) -> Path:
-        """The link between the daemon and its workers."""
-        return self._socket("workers.sock")
-
-    @property
     def network(self) -> Path:
         """The network's own files: the host key, the address book."""
         return self._in_network(self.state) / "network"
-
-    @property
-    def network_socket(self) -> Path:
-        """The link between the daemon and the network process."""
-        return self._socket("network.sock")
 
     def _socket(self, name: str) -> Path:
         # All sockets in one folder: whether they fit is not a question of each one's name.

@@ -19,8 +19,7 @@ import psutil
 import structlog
 from autoresearch_daemon.fetching import Fetcher, serve_part
 from autoresearch_daemon.net.model import HostOptions
-from autoresearch_daemon.net.network import Handlers, NetworkClient
-from autoresearch_daemon.net.supervisor import SyncStream
+from autoresearch_daemon.net.network import Handlers, NetworkClient, SyncStream
 
 from autoresearch.log.blobs import BlobStore
 from autoresearch.record.kinds import BlobRef
@@ -102,10 +101,8 @@ async def node(folder: Path, store: BlobStore | None) -> AsyncIterator[NetworkCl
         peers_wanted=0,
         health_seconds=300.0,
     )
-    made = NetworkClient(
-        options, folder / "net.sock", Handlers(on_record=on_record, on_sync=on_sync, on_blob_request=on_blob)
-    )
-    await made.start()
+    made = NetworkClient(options, Handlers(on_record=on_record, on_sync=on_sync, on_blob_request=on_blob))
+    made.start()
     try:
         await made.ready()
         yield made

@@ -12,8 +12,7 @@ from pathlib import Path
 import psutil
 import trio
 from autoresearch_daemon.net.model import HostOptions
-from autoresearch_daemon.net.network import Handlers, NetworkClient
-from autoresearch_daemon.net.supervisor import SyncStream
+from autoresearch_daemon.net.network import Handlers, NetworkClient, SyncStream
 
 from benchmarks.gossip import NETWORK, Ear
 
@@ -33,8 +32,8 @@ async def idle(seconds: float) -> dict[str, float]:
     """One real network process, ten hosts in another process that connect to it."""
     with tempfile.TemporaryDirectory() as folder:
         options = HostOptions(folder=folder, network=NETWORK, listen=("/ip4/127.0.0.1/tcp/0",), lan=False)
-        network = NetworkClient(options, Path(folder) / "net.sock", Handlers(take_record, take_stream, no_blob))
-        await network.start()
+        network = NetworkClient(options, Handlers(take_record, take_stream, no_blob))
+        network.start()
         await network.ready()
         peers = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "benchmarks.peers_idle", network.info().addresses[0]), stdin=subprocess.PIPE

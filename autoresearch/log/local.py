@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 import msgspec
 
 from autoresearch.errors import AutoresearchError
+from autoresearch.link import backoff
 from autoresearch.log.connection import refusals, transaction
 from autoresearch.log.schema import make_tables, open_database
 from autoresearch.record.record import DAY_MS
@@ -157,7 +158,7 @@ def not_before_ms(newest_first: list[ModelCall]) -> int:
     if not failures:
         return 0
     last = newest_first[0]
-    pause = min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS << (failures - 1))
+    pause = int(backoff(failures - 1, FIRST_PAUSE_MS, LONGEST_PAUSE_MS))
     return max(last.time_ms + pause, last.retry_ms)
 
 

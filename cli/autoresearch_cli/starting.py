@@ -19,6 +19,7 @@ from pathlib import Path
 from autoresearch.ask.node import Health, StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut
+from autoresearch.link import death_signal
 from autoresearch.paths import Paths
 from autoresearch_cli import here
 from autoresearch_cli.rendering.output import say
@@ -33,7 +34,6 @@ KEY_MADE = "made a root key, unencrypted → autoresearch node id passphrase enc
 # What errors end with; above are signals and faults.
 MOST_EXIT_STATUS = 9
 OUTPUT_NAME = "daemon.out"
-PR_SET_PDEATHSIG = 1
 
 
 def daemon_status() -> StatusAnswer | None:
@@ -72,26 +72,10 @@ def start(
             stdout=descriptor,
             stderr=descriptor,
             start_new_session=True,
-            preexec_fn=stop_with_parent() if bound else None,  # noqa: PLW1509 - no threads are started before
+            preexec_fn=death_signal(signal.SIGTERM) if bound else None,  # noqa: PLW1509 - no threads are started before
         )
     finally:
         os.close(descriptor)
-
-
-def stop_with_parent() -> Callable[[], None] | None:
-    """What a child does before it becomes the daemon: ask the kernel for SIGTERM at our end (Linux: prctl(2))."""
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
-
-    def bind() -> None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # it ended before the kernel was asked
-            os._exit(0)
-
-    return bind
 
 
 def output_file(paths: Paths) -> Path:

@@ -23,7 +23,6 @@ from autoresearch.log.quota import NAMING
 from autoresearch.log.rows import Revision, State, Verdict
 from autoresearch.log.sync.index import KeyIndex
 from autoresearch.log.sync.session import Finished
-from autoresearch.paths import Paths
 from autoresearch.record.kinds import BlobRef, Run, Task
 from autoresearch.record.record import Record, parse_stored
 from autoresearch.run.bench import device_name
@@ -72,7 +71,6 @@ class Exchange:
         self,
         notebook: Notebook,
         options: HostOptions,
-        paths: Paths,
         settings: NetworkSection,
         room: Room,
         thread: LogThread,
@@ -109,7 +107,6 @@ class Exchange:
         )
         self.network = NetworkClient(
             msgspec.structs.replace(options, device_key=notebook.author),
-            paths.network_socket,
             NetworkHandlers(
                 on_record=self._heard,
                 on_sync=self._sessions.answer,
@@ -125,7 +122,7 @@ class Exchange:
     async def start(self) -> None:
         """Start the network, announce what is appended here from now on, and begin the rounds."""
         self._notebook.announce = self._announce
-        await self.network.start()
+        self.network.start()
         self._spawn(self._ingester.keep())
         self._spawn(self._rounds())
         self._spawn(self._wishes.keep())

@@ -21,6 +21,7 @@ from typing import Protocol
 import structlog
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut
+from autoresearch.link import backoff
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.chunks import CHUNK_BYTES, Manifest, decode_manifest, encode_manifest
 from autoresearch.record.kinds import BlobRef
@@ -72,8 +73,8 @@ class _Peer:
 
     def pause(self, now: float) -> None:
         """Leave it alone for a while, each time longer, and ask less of it at a time."""
-        self.free_at = now + min(PAUSE_SECONDS_MAX, PAUSE_SECONDS * 2**self.pauses)
-        self.pauses = min(self.pauses + 1, 10)
+        self.free_at = now + backoff(self.pauses, PAUSE_SECONDS, PAUSE_SECONDS_MAX)
+        self.pauses += 1
         self.window = max(1, self.window // 2)
 
 

@@ -139,7 +139,6 @@ class Node:
             partial(executor_of, settings.executor), take=self._heard_elsewhere, ended=self._ended_elsewhere
         )
         self.pool = Pool(
-            paths.worker_socket,
             devices,
             on_message=self._heard,
             on_leaving=lambda worker: self.take(WorkerLeaves(worker)),
@@ -172,7 +171,6 @@ class Node:
             self.exchange = Exchange(
                 self.notebook,
                 host_options(paths.network, settings, self.notebook.manifest),
-                paths,
                 settings.network,
                 self.keeper,
                 self.thread,
@@ -213,7 +211,6 @@ class Node:
             await asyncio.to_thread(sweep, folder)
         await asyncio.to_thread(self.runs.sweep, self.elsewhere.forget)
         self.look_at_leaders()
-        await self.pool.start()
         if self.exchange:
             self.take(Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))
             await self.exchange.start()

@@ -22,7 +22,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.sync.index import NONCE_BYTES, KeyIndex, Violation
 from autoresearch.log.sync.session import Effect, Fetch, Finished, Leader, Opener, Send, Session, Store
 from autoresearch.text import one_line
-from autoresearch_daemon.net.supervisor import SyncStream
+from autoresearch_daemon.net.network import SyncStream
 
 # Base58 of an Ed25519 key as it is, or of the SHA-256 of another key.
 BASE58 = "[1-9A-HJ-NP-Za-km-z]"

@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 import msgspec
 import psutil
-from autoresearch_cli.starting import stop_with_parent
 
 from autoresearch.ask.node import StatusAnswer
+from autoresearch.link import death_signal
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths
 from autoresearch.record.kinds import Run
@@ -60,7 +60,7 @@ class Daemon:
             [*self.prefix, sys.executable, "-m", self.module, *options],
             env=environment,
             # Tests that are killed leave no daemon that goes on working.
-            preexec_fn=stop_with_parent(),  # noqa: PLW1509 - asks the kernel, and takes no lock of a thread
+            preexec_fn=death_signal(signal.SIGTERM),  # noqa: PLW1509 - asks the kernel, and takes no lock of a thread
         )
 
     def ready(self) -> Daemon:

@@ -15,7 +15,7 @@ from autoresearch_daemon.service.machine import Service
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.workers import protocol
-from autoresearch_daemon.workers.assignment import Workplace, carry_out
+from autoresearch_daemon.workers.assignment import Talk, Workplace, carry_out
 
 from autoresearch.ask.acts import ideas
 from autoresearch.ask.acts.ideas import Idea
@@ -40,24 +40,17 @@ from tests.record.making import run_body
 from tests.record.making import task_body as published
 
 
-class Yes:
-    """A daemon that agrees to everything."""
-
-    assignment = "a"
+class Yes(Talk):
+    """A daemon that agrees to what is proposed; ``said`` is all that it heard."""
 
     def __init__(self) -> None:
         self.said: list[protocol.FromWorker] = []
-        self.proposed: list[protocol.Proposal] = []
+        super().__init__("a", self.said.append)
+        self.answers.put(True)
 
-    def say(self, message: protocol.FromWorker) -> None:
-        self.said.append(message)
-
-    def ask(self, proposal: protocol.Proposal) -> bool:
-        self.proposed.append(proposal)
-        return True
-
-    def cancelled(self) -> bool:
-        return False
+    @property
+    def proposed(self) -> list[protocol.Proposal]:
+        return [message for message in self.said if isinstance(message, protocol.Proposal)]
 
 
 class Machine:
@@ -167,7 +160,6 @@ def _is_refused(talk: Yes, machine: Machine) -> None:
     (said,) = talk.said
     assert isinstance(said, protocol.Failed)
     assert "nothing that others wrote is run here → install bubblewrap" in said.sentence
-    assert talk.proposed == []
     assert machine.seen.read_bytes() == b""
 
 

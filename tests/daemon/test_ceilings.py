@@ -18,6 +18,7 @@ from autoresearch.settings import environment_variable, load_settings, write_set
 from autoresearch.task.folders import write_task
 from autoresearch.task.loading import load_task, shipped_task
 from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.test_below_the_wall import Yes
 from tests.daemon.toy import write_toy_task
 
 # A task's limit, and how much of it the toy asks for here.
@@ -30,25 +31,6 @@ def greedy(folder: Path, limit: str) -> Path:
     text = re.sub(rf"^{limit} = .*\n", "", manifest.read_text(), flags=re.MULTILINE)
     manifest.write_text(text.replace("[limits]", f"[limits]\n{limit} = {ASKED[limit]}"))
     return manifest.parent
-
-
-class Listener:
-    """The daemon's side of a worker's talk: agrees to everything."""
-
-    assignment = "a"
-
-    def __init__(self) -> None:
-        self.heard: list[protocol.FromWorker] = []
-
-    def say(self, message: protocol.FromWorker) -> None:
-        self.heard.append(message)
-
-    def ask(self, proposal: protocol.Proposal) -> bool:
-        self.heard.append(proposal)
-        return True
-
-    def cancelled(self) -> bool:
-        return False
 
 
 @pytest.fixture
@@ -85,7 +67,7 @@ def check_of(task: Path) -> Check:
 def test_a_worker_begins_nothing_of_a_task_above_a_ceiling(
     limit: str, stranger: bool, place: Workplace, tmp_path: Path
 ) -> None:
-    task, talk = greedy(tmp_path, limit), Listener()
+    task, talk = greedy(tmp_path, limit), Yes()
     check = check_of(task) if stranger else None
 
     carry_out(
@@ -96,10 +78,10 @@ def test_a_worker_begins_nothing_of_a_task_above_a_ceiling(
         place,
     )
 
-    *_, ending = talk.heard
+    *_, ending = talk.said
     assert isinstance(ending, protocol.Failed), "neither a run nor a verification that blames it"
     assert f"{limit} {ASKED[limit]}, allowed are" in ending.sentence
-    assert not any(isinstance(message, protocol.Proposal) for message in talk.heard)
+    assert not any(isinstance(message, protocol.Proposal) for message in talk.said)
 
 
 @pytest.mark.parametrize("limit", ASKED)

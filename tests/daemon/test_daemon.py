@@ -122,7 +122,7 @@ def test_a_daemon_that_stops_leaves_no_socket_and_for_a_long_home_no_folder_else
     for home in (tmp_path / "home", tmp_path / ("long" * 25)):
         daemon = Daemon(home, {"AUTORESEARCH_NETWORK_ENABLED": "true"})
         daemon.start()
-        assert daemon.paths.worker_socket.exists()
+        assert daemon.paths.socket.exists()
         daemon.stop()
         assert not [file for file in home.rglob("*") if file.is_socket()]
         assert daemon.paths.socket.parent == home / "run" or not daemon.paths.socket.parent.exists()

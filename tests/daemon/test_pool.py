@@ -72,8 +72,7 @@ async def scene(
             for answer in answers:
                 pool.send(worker, answer)
 
-    pool = Pool(paths.worker_socket, ["cpu"], on_message=on_message, on_leaving=lambda _: None, on_lost=on_lost)
-    await pool.start()
+    pool = Pool(["cpu"], on_message=on_message, on_leaving=lambda _: None, on_lost=on_lost)
     pool.want(1)
     async with asyncio.timeout(60):
         await gone.wait()

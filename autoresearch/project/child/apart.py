@@ -1,50 +1,46 @@
 """A component in a process of its own, with Python packages of its own, or as a service.
 
-Both sides call each other over two pipes. While one side waits for an answer it answers what the other asks meanwhile.
+Both sides call each other over one link. While one side waits for an answer it answers what the other asks meanwhile.
 Values are copied. The other components of the project stay where they are and are passed by name, so it reaches them as
 ever (``self.environment``).
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import os
-import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from autoresearch.errors import AutoresearchError, BadMessage, UsageError
+from autoresearch.link import LinkEnded, keep_link, start_linked
 from autoresearch.project.child.actors import Acting, Learning
 from autoresearch.project.child.child import go_on, keep_learned
 from autoresearch.project.child.members import OWNER, ComponentFailed, Members, failed, use
 from autoresearch.project.child.messages import (
     Conversation,
-    ConversationEnded,
     Done,
     Message,
     Order,
     Served,
     ServeOrder,
     Serving,
-    decode_run_order,
+    decode_order,
     encode_line,
 )
 from autoresearch.project.child.recording import Recorder, Tally, takes_seed
 from autoresearch.project.model import AGENT, Project
-from autoresearch.services import GymEnvServer, InferenceServer
-from autoresearch.services.links.server import Counts
+from autoresearch.services import ActionServer, GymEnvServer, InferenceServer, TrainerServer
 from autoresearch.services.links.sockets import KeyPair, ServerKeys
 from autoresearch.services.spaces import description_of, space_of
 from autoresearch.text import one_line
 
 
-class Link:
+class Calls:
     """One side. ``find`` gives this side's component of a type and name; it may raise NotFound."""
 
     def __init__(self, talk: Conversation, find: Callable[[str, str], Any]) -> None:
@@ -69,7 +65,7 @@ class Link:
         while True:
             try:
                 self._answer(self.talk.receive())
-            except ConversationEnded:
+            except LinkEnded:
                 return
 
     def _asked(self, owner: tuple[str, str], word: str, about: list[Any]) -> Any:  # noqa: ANN401
@@ -77,7 +73,7 @@ class Link:
             self.talk.send([word, *about])
             while (message := self.talk.receive())[0] in _WORDS:
                 self._answer(message)
-        except ConversationEnded:
+        except LinkEnded:
             raise ComponentFailed(f"{'.'.join(owner)}: its process ended", hint="its messages are in the log") from None
         match message:
             case ["method"]:
@@ -98,7 +94,7 @@ class Link:
             if isinstance(component, Recorder) and word != "call":
                 component = component.inner
             answer = self._done(component, word, attribute, given)
-        except ConversationEnded:
+        except LinkEnded:
             raise
         except Exception as error:  # noqa: BLE001 - a component's own error, told where it was asked for
             failure = error if isinstance(error, AutoresearchError) else failed(f"{kind}.{name}", error)
@@ -139,22 +135,22 @@ class Link:
 class Elsewhere:
     """A component that is in another process, as its users see it."""
 
-    def __init__(self, link: Link, kind: str, name: str) -> None:
-        self.__dict__.update(_link=link, _owner=(kind, name), _methods={})
+    def __init__(self, calls: Calls, kind: str, name: str) -> None:
+        self.__dict__.update(_calls=calls, _owner=(kind, name), _methods={})
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         if name.startswith("__"):
             raise AttributeError(name)
         methods: dict[str, Any] = self.__dict__["_methods"]
         if name not in methods:
-            value = self.__dict__["_link"].get(self.__dict__["_owner"], name)
+            value = self.__dict__["_calls"].get(self.__dict__["_owner"], name)
             if not isinstance(value, functools.partial):
                 return value
             methods[name] = value
         return methods[name]
 
     def __setattr__(self, name: str, value: object) -> None:
-        self.__dict__["_link"].put(self.__dict__["_owner"], name, value)
+        self.__dict__["_calls"].put(self.__dict__["_owner"], name, value)
 
 
 def _sent(value: object) -> list[Any]:
@@ -173,10 +169,9 @@ _NOTHING = object()
 _WORDS = frozenset(("get", "call", "put"))
 
 
-PR_SET_PDEATHSIG = 1
 _START = (
     "import sys; sys.path.append(sys.argv[1]); "
-    "from autoresearch.project.child.apart import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+    "from autoresearch.project.child.apart import main; main(int(sys.argv[2]))"
 )
 _ROOT = Path(__file__).parents[3]
 
@@ -188,35 +183,27 @@ def started_apart(
 
     ``find`` gives the components that it asks for.
     """
-    (their_read, write), (read, their_write) = os.pipe(), os.pipe()
-    subprocess.Popen(
-        [executable, "-P", "-c", _START, str(_ROOT), str(their_read), str(their_write)],
-        stdin=subprocess.DEVNULL,
-        pass_fds=(their_read, their_write),
-    )
-    os.close(their_read)
-    os.close(their_write)
-    link = Link(Conversation(read, write), find)
+    _, descriptor = start_linked([executable, "-P", "-c", _START, str(_ROOT)])
+    calls = Calls(Conversation(descriptor, descriptor), find)
     order = Order(project=project, mode="train", episodes=0, seed=seed, learned="", out="")
-    link.talk.send([encode_line(order), *owner])
-    return Elsewhere(link, *owner)
+    calls.talk.send([encode_line(order), *owner])
+    return Elsewhere(calls, *owner)
 
 
-def main(read: int, write: int) -> None:
+def main(descriptor: int) -> None:
     """Be the process of the component that the first message names, until the other side ends."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    keep_link(descriptor)
     from autoresearch.project import acr
 
     sys.modules["acr"] = acr
-    talk = Conversation(read, write)
+    talk = Conversation(descriptor, descriptor)
     word, kind, name = talk.receive()
-    order = decode_run_order(word)
+    order = decode_order(word)
     sys.path.append(str(order.project.folder))
     members = _Apart(order.project, order.seed, (kind, name))
-    members.link = Link(talk, members.get)
+    members.calls = Calls(talk, members.get)
     use(members)
-    members.link.serve()
+    members.calls.serve()
     sys.stdout.flush()
     os._exit(0)  # a component's own threads must not hold it
 
@@ -224,7 +211,7 @@ def main(read: int, write: int) -> None:
 class _Apart(Members):
     """The components as this one sees them: itself here, all others in the process that started this one."""
 
-    link: Link
+    calls: Calls
 
     def __init__(self, project: Project, seed: int, owner: tuple[str, str]) -> None:
         super().__init__(project, seed=seed, made=lambda _kind, _name, component: component)
@@ -236,7 +223,7 @@ class _Apart(Members):
             return super().get(kind, name)
         if (kind, name) not in self.built:
             self.project.component(kind, name)
-            self.built[kind, name] = Elsewhere(self.link, kind, name)
+            self.built[kind, name] = Elsewhere(self.calls, kind, name)
         return self.built[kind, name]
 
 
@@ -250,26 +237,7 @@ NEEDED = {
 }
 
 
-class Server(Protocol):
-    """What the servers of all kinds have in common."""
-
-    @property
-    def port(self) -> int:
-        """Where it answers."""
-        ...
-
-    @property
-    def counts(self) -> Counts:
-        """What it has answered."""
-        ...
-
-    def start(self, threaded: bool = False) -> None:  # noqa: FBT001, FBT002
-        """Answer."""
-        ...
-
-    def stop(self) -> object:
-        """End it."""
-        ...
+Server = GymEnvServer | InferenceServer | ActionServer | TrainerServer
 
 
 class Host:

@@ -1,16 +1,15 @@
-"""A project's own process: takes one order, trains or benchmarks, tells figures and the end on a descriptor of its own.
+"""A project's own process: takes one order, trains or benchmarks, tells figures and the end on its link.
 
 What components print goes to the run's log. The process ends with the one that started it, however that ends.
 """
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import itertools
+import math
 import os
 import random
-import signal
 import sys
 import threading
 import time
@@ -23,19 +22,19 @@ from typing import Any
 import numpy as np
 
 from autoresearch.errors import AutoresearchError, NotFound
+from autoresearch.link import Link, keep_link
 from autoresearch.project import acr
 from autoresearch.project.child.members import Members, failed, use
 from autoresearch.project.child.messages import (
     ActOrder,
+    AnyOrder,
     Checked,
     Done,
     Failed,
     Figures,
-    Message,
     Order,
     ServeOrder,
-    decode_order,
-    encode_line,
+    Stop,
 )
 from autoresearch.project.child.recording import FIGURE_SECONDS, Recorder, Stopped, Tally, figures_of
 from autoresearch.project.components.finding import missing_methods
@@ -214,52 +213,45 @@ def checked(order: Order) -> list[Checked]:
     return told
 
 
-PR_SET_PDEATHSIG = 1
-
-
 def main(descriptor: int) -> None:
-    """Do what standard input asks for; a further line asks to stop, its end to leave at once."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    order = decode_order(sys.stdin.buffer.readline())
+    """Do what the first message asks for; a further one asks to stop, the end of the link to leave at once."""
+    link: Link[AnyOrder | Stop] = Link(keep_link(descriptor), descriptor, AnyOrder | Stop)
+    order, tell = link.receive(), link.send
+    assert not isinstance(order, Stop)
     os.chdir(order.project.folder)
     sys.path.append(str(order.project.folder))
     sys.modules["acr"] = acr
     stop = threading.Event()
-    threading.Thread(target=_listen, args=(stop,), daemon=True).start()
-    with os.fdopen(descriptor, "wb", buffering=0) as out:
+    threading.Thread(target=_listen, args=(link, stop), daemon=True).start()
+    try:
+        if isinstance(order, ServeOrder):
+            from autoresearch.project.child.apart import Host  # with ZeroMQ, which runs do without
 
-        def tell(message: Message) -> None:
-            out.write(encode_line(message))
+            Host(order).serve(tell, stop)
+        elif isinstance(order, ActOrder):
+            from autoresearch.project.child.actors import Actor
 
-        try:
-            if isinstance(order, ServeOrder):
-                from autoresearch.project.child.apart import Host  # with ZeroMQ, which runs do without
-
-                Host(order).serve(tell, stop)
-            elif isinstance(order, ActOrder):
-                from autoresearch.project.child.actors import Actor
-
-                Actor(order).act(tell, stop)
-            elif order.episodes:
-                tell(Session(order, tell, stop.is_set).run())
-            else:
-                for message in checked(order):
-                    tell(message)
-        except AutoresearchError as error:
-            traceback.print_exc()
-            tell(Failed(str(error), error.hint, error.exit_status))
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's code does becomes a sentence
-            traceback.print_exc()
-            tell(Failed(f"{type(error).__name__}: {error}", "", 1))
+            Actor(order).act(tell, stop)
+        elif order.episodes:
+            done = Session(order, tell, stop.is_set).run()
+            if not all(map(math.isfinite, done.metrics.values())):
+                raise AutoresearchError("a reward of the environment is no finite number", hint="see its step()")
+            tell(done)
+        else:
+            for message in checked(order):
+                tell(message)
+    except AutoresearchError as error:
+        traceback.print_exc()
+        tell(Failed(str(error), error.hint, error.exit_status))
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's code does becomes a sentence
+        traceback.print_exc()
+        tell(Failed(f"{type(error).__name__}: {error}", "", 1))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # a component's own threads must not hold it
 
 
-def _listen(stop: threading.Event) -> None:
-    if not sys.stdin.buffer.readline():
-        os._exit(1)
-    stop.set()
-    sys.stdin.buffer.readline()
+def _listen(link: Link[AnyOrder | Stop], stop: threading.Event) -> None:
+    for _ in link:
+        stop.set()
     os._exit(1)

@@ -1,20 +1,18 @@
-"""Messages of a project's processes: its orders and reports, one JSON document a line.
+"""Messages of a project's processes: its orders and reports, and as lines of JSON those in a file or a log.
 
-Also those between environment and agent of an evaluation, each in its own sandbox, over two pipes. Pure. Of the latter
-each is the number of its frames, their sizes, the frames. It may be a stranger's: it is bounded.
+Also what environment and agent of an evaluation tell each other, each in its own sandbox: values, over two pipes.
 """
 
 from __future__ import annotations
 
 import os
-import struct
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from autoresearch.errors import AutoresearchError, BadMessage, UsageError
+from autoresearch.errors import BadMessage, UsageError
+from autoresearch.link import Link, path_of
 from autoresearch.project.model import Project
 from autoresearch.services.messages import decode, encode
 
@@ -76,6 +74,10 @@ class ActOrder(msgspec.Struct, frozen=True, kw_only=True, tag="act"):
     secret: str = ""
     public: str = ""
     isolated: dict[str, str] = {}
+
+
+class Stop(msgspec.Struct, frozen=True, tag="stop"):
+    """End what was ordered, and keep what was learned."""
 
 
 class Figures(msgspec.Struct, frozen=True, tag="figures"):
@@ -140,23 +142,14 @@ AnyOrder = Order | ServeOrder | ActOrder
 Message = Figures | Checked | Done | Failed | Serving | Served | Played
 
 
-def encode_line(message: Message | AnyOrder) -> bytes:
+def encode_line(message: Message | Order) -> bytes:
     """A message as a line."""
     return msgspec.json.encode(message, enc_hook=str) + b"\n"
 
 
-def decode_order(line: bytes) -> AnyOrder:
-    """The order of a line."""
-    found: AnyOrder = msgspec.json.decode(line, type=AnyOrder, dec_hook=_path)
-    return found
-
-
-def decode_run_order(line: bytes) -> Order:
-    """The order of a line that asks for a run. Raises msgspec.ValidationError where it is another."""
-    order = decode_order(line)
-    if not isinstance(order, Order):
-        raise msgspec.ValidationError("this asks for no run")
-    return order
+def decode_order(line: bytes) -> Order:
+    """The order of a line. Raises msgspec.ValidationError where it is none."""
+    return msgspec.json.decode(line, type=Order, dec_hook=path_of)
 
 
 def marked(message: Message) -> bytes:
@@ -171,38 +164,22 @@ def unmarked(log: bytes) -> tuple[list[Message], bytes]:
     for line in log.split(b"\n"):
         if line.startswith(_MARK):
             with suppress(msgspec.DecodeError):
-                found.append(decode_message(line.removeprefix(_MARK)))
+                found.append(msgspec.json.decode(line.removeprefix(_MARK), type=Message))
         else:
             rest.append(line)
     return found, b"\n".join(rest)
 
 
-def decode_message(line: bytes) -> Message:
-    """The message of a line. Raises msgspec.ValidationError where it is none."""
-    found: Message = msgspec.json.decode(line, type=Message)
-    return found
-
-
-def _path(kind: type, value: Any) -> Any:  # noqa: ANN401
-    return Path(value) if kind is Path else value
-
-
 MOST_FRAMES = 64
 MOST_BYTES = 64 << 20
-_COUNT = struct.Struct("<H")
-_SIZE = struct.Struct("<I")
-
-
-class ConversationEnded(AutoresearchError):
-    """The other side has ended."""
+Frames = Annotated[list[bytes], msgspec.Meta(min_length=1, max_length=MOST_FRAMES)]
 
 
 class Conversation:
-    """One side of a conversation: ``read`` and ``write`` are open descriptors."""
+    """One side of a conversation in values, arrays among them: ``read`` and ``write`` are open descriptors."""
 
     def __init__(self, read: int, write: int) -> None:
-        self._read = os.fdopen(read, "rb")
-        self._write = write
+        self._link: Link[list[bytes]] = Link(read, write, Frames)
 
     @classmethod
     def given(cls) -> Conversation:
@@ -213,30 +190,12 @@ class Conversation:
         return cls(int(descriptors[0]), int(descriptors[1]))
 
     def send(self, value: object) -> None:
-        """Send a value. Raises BadMessage where it can't be sent, ConversationEnded where nobody reads any more."""
+        """Send a value. Raises BadMessage where it can't be sent, LinkEnded where nobody reads any more."""
         frames = encode(value)
         if len(frames) > MOST_FRAMES or sum(map(len, frames)) > MOST_BYTES:
             raise BadMessage("a message is too large", hint=f"at most {MOST_BYTES >> 20} MiB")
-        head = _COUNT.pack(len(frames)) + b"".join(_SIZE.pack(len(frame)) for frame in frames)
-        left = memoryview(b"".join([head, *frames]))
-        try:
-            while left:
-                left = left[os.write(self._write, left) :]
-        except BrokenPipeError:
-            raise ConversationEnded("the other side has ended") from None
+        self._link.send(frames)
 
     def receive(self) -> Any:  # noqa: ANN401 - whatever the other side sends
-        """The next value. Raises BadMessage where it is none, ConversationEnded where none comes any more."""
-        (count,) = _COUNT.unpack(self._exactly(_COUNT.size))
-        if not 1 <= count <= MOST_FRAMES:
-            raise BadMessage("bytes that are no message came")
-        sizes = struct.unpack(f"<{count}I", self._exactly(count * _SIZE.size))
-        if sum(sizes) > MOST_BYTES:
-            raise BadMessage("a message is too large", hint=f"at most {MOST_BYTES >> 20} MiB")
-        return decode([self._exactly(size) for size in sizes])
-
-    def _exactly(self, size: int) -> bytes:
-        chunk = self._read.read(size)
-        if len(chunk) < size:
-            raise ConversationEnded("the other side has ended")
-        return chunk
+        """The next value. Raises BadMessage where it is none, LinkEnded where none comes any more."""
+        return decode(self._link.receive())

@@ -23,9 +23,10 @@ import msgspec
 import numpy as np
 
 from autoresearch.errors import AutoresearchError, BadMessage, UsageError
+from autoresearch.link import LinkEnded
 from autoresearch.project.child.child import Session
 from autoresearch.project.child.members import Members
-from autoresearch.project.child.messages import Conversation, ConversationEnded, Order
+from autoresearch.project.child.messages import Conversation, Order
 from autoresearch.project.child.recording import Recorder, Tally
 from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI
 from autoresearch.project.inside.training import environment_project, flat_project
@@ -97,7 +98,7 @@ def answer() -> None:
         session.members.register("environment", str(question["name"]), lambda: RemoteEnvironment(talk, *spaces))
         try:
             session.run()
-        except ConversationEnded:
+        except LinkEnded:
             raise AutoresearchError("the environment's side ended before the last episode") from None
 
 

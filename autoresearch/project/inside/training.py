@@ -23,7 +23,7 @@ import msgspec
 
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.project.child.child import Session, checked
-from autoresearch.project.child.messages import Done, Failed, Figures, Message, Order, decode_run_order, marked
+from autoresearch.project.child.messages import Done, Failed, Figures, Message, Order, decode_order, marked
 from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI
 from autoresearch.project.learned import BEGIN, LEARNED, pack_learned, unpack_learned
 from autoresearch.project.model import INI, Project, load_ini, load_project, project_of, require_parts, with_parameters
@@ -94,7 +94,7 @@ CODE = "project.zip"
 def carry_out() -> None:
     """Do the order. A component's error is told, and is no error here."""
     folder = Path.cwd()
-    order = decode_run_order((folder / ORDER).read_bytes())
+    order = decode_order((folder / ORDER).read_bytes())
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         code, begin, out = (Path(scratch, name) for name in ("code", "begin", "out"))
         out.mkdir()

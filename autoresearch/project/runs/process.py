@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,9 +15,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-import msgspec
-
 from autoresearch.errors import AutoresearchError
+from autoresearch.link import Link, LinkEnded, start_linked
 from autoresearch.project.child.messages import (
     ActOrder,
     AnyOrder,
@@ -32,8 +30,7 @@ from autoresearch.project.child.messages import (
     Served,
     ServeOrder,
     Serving,
-    decode_message,
-    encode_line,
+    Stop,
 )
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.text import one_line
@@ -137,34 +134,26 @@ class Child:
 
     def __init__(self, order: AnyOrder, log: Path, python: Interpreter | None = None) -> None:
         self.log = log
-        read, write = os.pipe()
-        self._told = os.fdopen(read, "rb")
         # One thread for each run unless the person says otherwise: small networks are slower with more.
         environment = {"OMP_NUM_THREADS": "1", **os.environ}
         with log.open("wb") as output:
-            self._process = subprocess.Popen(
-                [str(python.executable) if python else sys.executable, "-P", "-c", _START, str(_ROOT), str(write)],
-                stdin=subprocess.PIPE,
+            self._process, descriptor = start_linked(
+                [str(python.executable) if python else sys.executable, "-P", "-c", _START, str(_ROOT)],
                 stdout=output,
                 stderr=output,
-                pass_fds=(write,),
                 env=environment,
                 start_new_session=True,  # Ctrl-C reaches this process alone, which passes it on
             )
-        os.close(write)
-        self._give(encode_line(order))
+        self._link: Link[Message] = Link(descriptor, descriptor, Message)
+        self._give(order)
 
     def stop(self) -> None:
         """Ask it to stop."""
-        self._give(b"stop\n")
+        self._give(Stop())
 
     def messages(self) -> Iterator[Message]:
         """What it tells, until it ends. Raises AutoresearchError where it failed."""
-        for line in self._told:
-            try:
-                message = decode_message(line)
-            except msgspec.DecodeError:
-                continue
+        for message in self._link:
             if isinstance(message, Failed):
                 raise _failure(message, self.log)
             yield message
@@ -173,16 +162,11 @@ class Child:
         """End it at once."""
         self._process.kill()
         self._process.wait()
-        self._told.close()
-        assert self._process.stdin is not None
-        with suppress(OSError):
-            self._process.stdin.close()
+        self._link.close()
 
-    def _give(self, line: bytes) -> None:
-        assert self._process.stdin is not None
-        with suppress(OSError):  # it has ended; what it said last is in its log
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
+    def _give(self, message: AnyOrder | Stop) -> None:
+        with suppress(LinkEnded):  # what it said last is in its log
+            self._link.send(message)
 
 
 def _messages(order: AnyOrder, log: Path, python: Interpreter | None) -> Iterator[Message]:

@@ -6,7 +6,6 @@ What it may do is for its own settings to say. Only the text of the program is t
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import shlex
@@ -14,13 +13,13 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from autoresearch.errors import UsageError
+from autoresearch.link import death_signal
 from autoresearch.log.local import ModelFailure
 from autoresearch.propose.mind.brief import plain_line
 from autoresearch.propose.mind.known import Known
@@ -42,8 +41,6 @@ WORDS_CHARACTERS, TITLE_CHARACTERS = 1000, 60
 _SECRET = re.compile(r"(?i)key|token|secret|passw|credential")
 SECRET_CHARACTERS = 6
 POLL_SECONDS, GRACE_SECONDS = 0.2, 5.0
-PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 PROMPT_TEXT = """\
 Improve {entry} in the folder {others}: {metric} should become {better}.
 Read {others}/history.md first: it says what was tried, what it gave, and what failed. Don't repeat any of it.
@@ -149,7 +146,7 @@ def _run(words: list[str], place: Path, seconds: float, cancelled: Callable[[], 
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,  # noqa: PLW1509 - asks the kernel, and takes no lock of a thread
+                preexec_fn=death_signal(),  # noqa: PLW1509 - asks the kernel, and takes no lock of a thread
             )
         except OSError as error:
             hint = "autoresearch node config set agent.command …"
@@ -164,12 +161,6 @@ def _run(words: list[str], place: Path, seconds: float, cancelled: Callable[[], 
     if process.returncode:
         raise ModelFailure(f"{words[0]} ended with status {process.returncode}: {plain_line(_last_words(text), 200)}")
     return text
-
-
-def _die_with_parent() -> None:
-    """Have the kernel end the command when the worker dies (Linux: prctl(2)); called in the new process."""
-    if _LIBC is not None:
-        _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _wait(process: subprocess.Popen[bytes], name: str, seconds: float, cancelled: Callable[[], bool]) -> None:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import aiohttp
 
+from autoresearch.link import backoff
 from autoresearch.log.local import ModelFailure
 from autoresearch.text import one_line
 from autoresearch_daemon.events import now_ms
@@ -244,7 +245,7 @@ async def ask(endpoint: Endpoint, messages: list[Message]) -> Answer:
                 try:
                     return await _ask_once(session, endpoint, messages)
                 except _Passing as busy:
-                    pause = busy.retry_seconds or RETRY_SECONDS * 2**attempt
+                    pause = busy.retry_seconds or backoff(attempt, RETRY_SECONDS, RETRY_SECONDS_MAX)
                     if attempt == RETRIES or pause > RETRY_SECONDS_MAX:
                         raise ModelFailure(str(busy), retry_seconds=busy.retry_seconds) from busy
                     await asyncio.sleep(pause)

@@ -1,4 +1,4 @@
-"""What daemon and network process say to each other over the ZeroMQ link: MessagePack, one tagged struct a message.
+"""What daemon and network process say to each other over their link (autoresearch.link): one tagged struct a message.
 
 Nothing here waits in an unbounded queue: records and frames are sent against credit that the other side gives back
 with ``Took``, and calls are counted. A message that is no member of the two unions is refused by the decoder.
@@ -212,7 +212,3 @@ FromDaemon = (
     | Frame | Took | Close | BlobPart | AttestReply | Introduce | Offer | Quit
 )  # fmt: skip
 FromChild = Ready | Beat | Done | Failed | Heard | Opened | Frame | Took | Close | BlobAsked | AttestAsked
-
-encode = msgspec.msgpack.Encoder().encode
-decode_from_daemon = msgspec.msgpack.Decoder(FromDaemon).decode
-decode_from_child = msgspec.msgpack.Decoder(FromChild).decode

@@ -15,6 +15,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from autoresearch.link import backoff
 from autoresearch.record.encoding import EncodingError, decode, encode
 from autoresearch.record.record import Network
 from autoresearch.trust.attestation import holds
@@ -234,7 +235,7 @@ class AddressBook(msgspec.Struct, kw_only=True):
         if (contact := self.contacts.get(peer)) is None:
             return
         most = RETRY_SECONDS_MAX_WANTED if contact.wanted else RETRY_SECONDS_MAX
-        seconds = min(most, retry_seconds * 2 ** min(contact.failures, 16))
+        seconds = backoff(contact.failures, retry_seconds, most)
         contact.failures += 1
         contact.next_ms = now_ms + int(seconds * 1000 * dice.uniform(0.5, 1.5))
 

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any
 
+import msgspec
 import structlog
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut, UsageError
 from autoresearch.record.record import Record
-from autoresearch.words import NetworkState
+from autoresearch.words import NetworkState, network_reason
+from autoresearch_daemon.children import ChildProcess, Limits, module_command
 from autoresearch_daemon.net import link
 from autoresearch_daemon.net.model import (
     BLOB_PART_BYTES_MAX,
+    FRAME_BYTES_MAX,
+    FRAME_HEAD_BYTES_MAX,
     Figures,
     HostOptions,
     NetworkInfo,
     PeerInfo,
 )
-from autoresearch_daemon.net.supervisor import MODULE, Limits, Supervisor, SyncStream
 
 CALL_SECONDS = 20.0
 BLOB_SECONDS = 75.0
@@ -45,7 +46,99 @@ ERRORS: dict[str, Callable[[str], AutoresearchError]] = {
     "failed": AutoresearchError,
 }
 
+COMMAND = module_command("autoresearch_daemon.net.host.child")
+
 logger = structlog.get_logger()
+
+
+class SyncStream:
+    """A bidirectional stream of frames to ``peer``: unsigned varint of the length, then the data (autoresearch.sync).
+
+    Use ``async with`` or ``close``; one reader, any writers.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        peer: str,
+        tell: Callable[[link.FromDaemon], None],
+        register: MutableMapping[int, SyncStream],
+    ) -> None:
+        self.number = number
+        self.peer = peer
+        self._tell = tell
+        self._register = register
+        self._frames: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._credit = asyncio.Semaphore(link.FRAMES_UNDER_WAY)
+        self._over = False
+        self._reason = ""
+
+    async def __aenter__(self) -> SyncStream:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        if kind is None:
+            await self.close()
+        else:
+            self.abandon("broken off")
+
+    async def send(self, frame: bytes) -> None:
+        """Send a frame, with its length in front; waits while the peer is slow.
+
+        Raises:
+            AutoresearchError: the stream is over.
+        """
+        if len(frame) > FRAME_BYTES_MAX + FRAME_HEAD_BYTES_MAX:
+            raise UsageError(f"a frame has at most {FRAME_BYTES_MAX} bytes, this one has {len(frame)}")
+        await self._credit.acquire()
+        if self._over:
+            self._credit.release()
+            raise AutoresearchError(f"the stream is over: {self._reason or 'the peer closed it'}")
+        self._tell(link.Frame(stream=self.number, data=frame))
+
+    async def receive(self) -> bytes | None:
+        """The next frame with its length in front, ``None`` at the end.
+
+        Raises:
+            AutoresearchError: the stream broke.
+        """
+        frame = None if self._over and self._frames.empty() else await self._frames.get()
+        if frame is None:
+            if self._reason:
+                raise AutoresearchError(f"the stream broke: {self._reason}")
+            return None
+        if not self._over:
+            self._tell(link.Took(stream=self.number, count=1))
+        return frame
+
+    async def close(self) -> None:
+        """End the stream; what was sent before goes out."""
+        self.abandon("")
+
+    def abandon(self, reason: str) -> None:
+        """Break the stream off, with a reason, or end it without one."""
+        if self._register.pop(self.number, None) is not None and not self._over:
+            self._tell(link.Close(stream=self.number, reason=reason))
+        self._end(reason)
+
+    def hear(self, message: link.Frame | link.Took | link.Close) -> None:
+        """What the network process says of this stream."""
+        match message:
+            case link.Frame():
+                self._frames.put_nowait(message.data)
+            case link.Took():
+                for _ in range(message.count):
+                    self._credit.release()
+            case link.Close():
+                self._register.pop(self.number, None)
+                self._end(message.reason)
+
+    def _end(self, reason: str) -> None:
+        if not self._over:
+            self._over = True
+            self._reason = reason
+            self._frames.put_nowait(None)
+            self._credit.release()  # whoever waits to send learns that it is over, and wakes the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +167,22 @@ class NetworkClient:
     def __init__(
         self,
         options: HostOptions,
-        socket: Path,
         handlers: Handlers,
         *,
         limits: Limits | None = None,
-        command: tuple[str, ...] = (sys.executable, "-P", "-m", MODULE),
+        command: tuple[str, ...] = COMMAND,
     ) -> None:
         self._handlers, self._network_id = handlers, options.network.id
-        self._supervisor = Supervisor(
-            options, socket, limits or Limits(), on_message=self._hear, on_lost=self._lost, command=command
+        self._child: ChildProcess[link.FromChild] = ChildProcess(
+            "network",
+            (*command, msgspec.json.encode(options).decode()),
+            link.FromChild,
+            limits or Limits(),
+            on_message=self._hear,
+            on_lost=self._replaced,
         )
+        self._enter(NetworkState.STOPPED)
+        self._restarts = 0
         self._calls: dict[int, asyncio.Future[link.Done]] = {}
         self._numbers = count(1)
         self._streams: dict[int, SyncStream] = {}
@@ -96,18 +195,24 @@ class NetworkClient:
 
     # --- life ---
 
-    async def start(self) -> None:
+    def start(self) -> None:
         """Start the network process; does not wait until it is up."""
+        self._enter(NetworkState.STARTING)
         self._spawn(self._take_records())
-        await self._supervisor.start()
+        self._child.start()
 
     async def stop(self) -> None:
         """Close all connections and end the process; pending calls fail."""
-        await self._supervisor.stop()
+        self._child.quit(link.Quit())
+        await self._child.stop()
+        self._enter(NetworkState.STOPPED)
         self._lost("was stopped")
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _enter(self, state: NetworkState, what: str = "") -> None:
+        self._state, self._reason = state, network_reason(state, what)
 
     async def ready(self) -> None:
         """Wait until the network process is up."""
@@ -118,7 +223,7 @@ class NetworkClient:
     def offer(self, manifest: bytes) -> None:
         """Give peers who ask for the network these bytes from now on."""
         self._offer = link.Offer(manifest=manifest)
-        self._supervisor.send(self._offer)
+        self._child.send(self._offer)
 
     async def publish(self, record: Record) -> None:
         """Gossip a record. Best effort: peers that miss it get it by reconciliation. Raises AutoresearchError."""
@@ -173,31 +278,31 @@ class NetworkClient:
 
     def info(self) -> NetworkInfo:
         """How the network stands."""
-        figures, supervisor = self._beat.figures, self._supervisor
+        figures = self._beat.figures
         return NetworkInfo(
-            state=supervisor.state,
-            reason=supervisor.reason,
+            state=self._state,
+            reason=self._reason,
             peer=self._ready.peer,
-            addresses=self._ready.addresses if supervisor.state == NetworkState.RUNNING else (),
+            addresses=self._ready.addresses if self._state == NetworkState.RUNNING else (),
             connected=sum(peer.connected and peer.network in (b"", self._network_id) for peer in self._beat.peers),
-            restarts=supervisor.restarts,
+            restarts=self._restarts,
             figures=figures,
             bytes_today=figures.day_bytes_in + figures.day_bytes_out,
-            process=supervisor.pid,
+            process=self._child.pid,
         )
 
     # --- the link ---
 
     async def _call(self, message: Callable[[int], link.FromDaemon], seconds: float = CALL_SECONDS) -> link.Done:
         if not self._up.is_set():
-            raise AutoresearchError(f"no network: {self._supervisor.reason}")
+            raise AutoresearchError(f"no network: {self._reason}")
         if len(self._calls) >= link.CALLS_UNDER_WAY:
             raise Busy("the network process has too much to do")
         number = next(self._numbers)
         future: asyncio.Future[link.Done] = asyncio.get_running_loop().create_future()
         self._calls[number] = future
         try:
-            self._supervisor.send(message(number))
+            self._child.send(message(number))
             async with asyncio.timeout(seconds):
                 return await future
         except TimeoutError:
@@ -205,18 +310,21 @@ class NetworkClient:
         finally:
             del self._calls[number]
             if future.cancelled():
-                self._supervisor.send(link.Cancel(call=number))
+                self._child.send(link.Cancel(call=number))
 
-    def _hear(self, message: link.FromChild) -> None:
+    async def _hear(self, message: link.FromChild) -> None:
         match message:
             case link.Ready():
                 self._ready = message
+                self._enter(NetworkState.RUNNING)
+                self._reason = message.note or self._reason
                 if self._handlers.introduce:
-                    self._supervisor.send(link.Introduce(proof=self._handlers.introduce(message.peer)))
+                    self._child.send(link.Introduce(proof=self._handlers.introduce(message.peer)))
                 if self._offer:  # the process knows what there was when the daemon started
-                    self._supervisor.send(self._offer)
+                    self._child.send(self._offer)
                 self._up.set()
             case link.Beat():
+                self._child.moved = message.figures.bytes_in + message.figures.bytes_out
                 changed = connected(message) != connected(self._beat)
                 self._beat = message
                 if changed:
@@ -249,6 +357,12 @@ class NetworkClient:
         if call and not call.done():
             call.set_result(message)
 
+    async def _replaced(self, reason: str) -> None:
+        if not self._child.quitting:
+            self._restarts += 1
+            self._enter(NetworkState.RESTARTING, reason)
+            self._lost(reason)
+
     def _lost(self, reason: str) -> None:
         """The process is gone, and with it every stream and answer."""
         self._up.clear()
@@ -262,7 +376,7 @@ class NetworkClient:
         self._handlers.on_peers()
 
     def _stream(self, number: int, peer: str) -> SyncStream:
-        stream = self._streams[number] = SyncStream(number, peer, self._supervisor.send, self._streams)
+        stream = self._streams[number] = SyncStream(number, peer, self._child.send, self._streams)
         return stream
 
     # --- handlers ---
@@ -287,7 +401,7 @@ class NetworkClient:
                 await self._handlers.on_record(heard.raw, heard.signature, heard.peer)
             except Exception:
                 logger.exception("a record that was heard could not be handled")
-            self._supervisor.send(link.Took(stream=link.RECORDS, count=1))
+            self._child.send(link.Took(stream=link.RECORDS, count=1))
 
     async def _run_sync(self, stream: SyncStream) -> None:
         try:
@@ -308,7 +422,7 @@ class NetworkClient:
             logger.debug("blob not served", reason=str(error))
         except Exception:
             logger.exception("a blob request could not be handled")
-        self._supervisor.send(link.BlobPart(request=asked.request, data=data))
+        self._child.send(link.BlobPart(request=asked.request, data=data))
 
     async def _answer_attest(self, asked: link.AttestAsked) -> None:
         data = None
@@ -318,7 +432,7 @@ class NetworkClient:
         except Exception as error:  # noqa: BLE001 - whatever it is, the peer waits for a reply
             # Not with its traceback: that may hold what the peer sent, an address.
             logger.error("an attestor's reply failed", error=type(error).__name__)
-        self._supervisor.send(link.AttestReply(request=asked.request, data=data))
+        self._child.send(link.AttestReply(request=asked.request, data=data))
 
 
 def connected(beat: link.Beat) -> set[str]:

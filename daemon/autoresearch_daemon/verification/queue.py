@@ -14,6 +14,7 @@ from autoresearch.ask.node import RunInHand
 from autoresearch.ask.people.own_verification import check_asked, check_new, will_count
 from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, TimedOut
 from autoresearch.judging.states import EVALUATE, REPLICATE
+from autoresearch.link import backoff
 from autoresearch.log.standing.context import participant_of
 from autoresearch.log.standing.jobs import VerificationJob, job_for, make_job, next_job, repeated_job
 from autoresearch.log.standing.verification import bears_out, is_state_only, tolerance_of
@@ -30,8 +31,7 @@ logger = structlog.get_logger()
 
 # A job that could not be done, because a file is nowhere or the run broke here, is not tried again for so long, and
 # for twice as long each further time: it costs others' runs their turn.
-AGAIN_MS = 600_000
-_DOUBLINGS = 8
+AGAIN_MS, AGAIN_MS_MAX = 600_000, 256 * 600_000
 # No run that anybody's node recorded has more than these: a larger one fills disks and memory, and is not asked for.
 SOURCE_BYTES = MAX_FILE_BYTES
 CHECKPOINT_BYTES = Limits().checkpoint_bytes
@@ -78,7 +78,7 @@ class VerificationQueue:
         if job is None:
             return None
         times, _ = self._tried.get(_key(job), (0, 0))
-        self._tried[_key(job)] = times + 1, now_ms + (AGAIN_MS << min(times, _DOUBLINGS))
+        self._tried[_key(job)] = times + 1, now_ms + int(backoff(times, AGAIN_MS, AGAIN_MS_MAX))
         try:
             return await self._ready(job, JobReason.DISPUTE if job.round else JobReason.LOT)
         except AutoresearchError as error:

@@ -1,1 +1,1 @@
-"""Workers: processes that propose and run, one a device, on a ZeroMQ link to the daemon."""
+"""Workers: processes that propose and run, one a device, on a link to the daemon."""

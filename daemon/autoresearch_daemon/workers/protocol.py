@@ -1,4 +1,4 @@
-"""What daemon and worker say to each other over the ZeroMQ link: MessagePack, one tagged struct a message."""
+"""What daemon and worker say to each other over their link (autoresearch.link): one tagged struct a message."""
 
 from __future__ import annotations
 
@@ -129,7 +129,3 @@ class Quit(Message, frozen=True, kw_only=True):
 
 FromWorker = Ready | Alive | Stage | Proposal | Progress | Ended | Written | Dropped | Failed
 FromDaemon = Work | Approve | Decline | Cancel | Quit
-
-encode = msgspec.msgpack.Encoder().encode
-decode_from_worker = msgspec.msgpack.Decoder(FromWorker).decode
-decode_from_daemon = msgspec.msgpack.Decoder(FromDaemon).decode

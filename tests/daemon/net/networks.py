@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from autoresearch_daemon.children import Limits
 from autoresearch_daemon.net.host.streams import first_frame, frame
 from autoresearch_daemon.net.model import FRAME_BYTES_MAX, HostOptions
-from autoresearch_daemon.net.network import Handlers, NetworkClient
-from autoresearch_daemon.net.supervisor import Limits, SyncStream
+from autoresearch_daemon.net.network import Handlers, NetworkClient, SyncStream
 
 from tests.record.making import NETWORK
 
@@ -37,7 +37,6 @@ class Node:
         self.taking.set()
         self.network = NetworkClient(
             HostOptions(folder=str(folder), **given),
-            folder / "net.sock",
             Handlers(on_record=self.on_record, on_sync=self.on_sync, on_blob_request=self.on_blob, introduce=introduce),
             limits=limits,
             **({"command": command} if command else {}),
@@ -75,7 +74,7 @@ async def nodes(folder: Path, *names: str, limits: Limits = QUICK, **options: An
     made = [Node(folder / name, limits, **options) for name in names]
     try:
         for node in made:
-            await node.network.start()
+            node.network.start()
         for node in made:
             async with asyncio.timeout(60):
                 await node.network.ready()

@@ -1,17 +1,15 @@
-"""The network process: a libp2p host (trio) that hears and tells the daemon over the ZeroMQ link.
+"""The network process: a libp2p host (trio) that hears and tells the daemon over their link.
 
 Of a sync stream, frames go to and fro between peer and daemon against credit.
 """
 
 from __future__ import annotations
 
-import argparse
-import ctypes
 import logging
 import math
-import os
 import resource
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,8 +17,8 @@ from itertools import count
 
 import msgspec
 import trio
-import zmq
 
+from autoresearch.link import READ_BYTES, LinkEnded, Messages, frame, keep_link
 from autoresearch_daemon.events import SanitisedFormatter
 from autoresearch_daemon.net import link
 from autoresearch_daemon.net.host.dialling import Unreachable
@@ -92,9 +90,8 @@ class Carried:
         scope.cancel()
 
 
-PR_SET_PDEATHSIG = 1
-# The loop looks at the link at least so often, whatever ZeroMQ's edge-triggered descriptor says.
-LOOK_SECONDS = 0.5
+# The kernel's hard limit on address space.
+ADDRESS_BYTES = 1536 << 20
 BLOB_SECONDS = 30.0
 ATTEST_SECONDS = 50.0
 
@@ -113,24 +110,25 @@ logger = logging.getLogger(__name__)
 class Child:
     """The daemon's wishes become calls of the host; what the host hears becomes messages."""
 
-    def __init__(self, socket: zmq.Socket[bytes], options: HostOptions) -> None:
-        self._socket = socket
+    def __init__(self, stream: trio.SocketStream, options: HostOptions) -> None:
+        self._stream = stream
+        # Bounded by credit, see autoresearch_daemon.net.link.
+        self._outbox, self._outgoing = trio.open_memory_channel[bytes](math.inf)
         self._options = options
         self._calls: dict[int, trio.CancelScope] = {}
         self._streams: dict[int, Carried] = {}
         self._numbers = count(1)
         self._asked: dict[int, tuple[trio.Event, list[bytes | None]]] = {}
         self._under_way = 0
-        self._look: trio.CancelScope | None = None
         self._changed = trio.Event()
 
     async def serve(self) -> None:
         """Until the daemon says quit or is gone."""
         async with trio.open_nursery() as nursery, Host(self._options, self).run() as host:
+            nursery.start_soon(self._send)
             note = "" if host.listen == list(self._options.listen) else f"listening on {', '.join(host.listen)}"
             self.send(link.Ready(peer=host.peer, addresses=tuple(host.addresses()), note=note))
             nursery.start_soon(self._beat, host)
-            nursery.start_soon(end_with_stdin, nursery.cancel_scope)
             async with trio.open_nursery() as calls:
                 await self._obey(host, calls)
                 calls.cancel_scope.cancel()
@@ -138,10 +136,7 @@ class Child:
 
     def send(self, message: link.FromChild) -> None:
         """Queue a message. What may be under way is bounded by credit, so the link itself never refuses."""
-        self._socket.send(link.encode(message), zmq.NOBLOCK)
-        # Sending may take in the arrival of a message without another edge on the descriptor.
-        if self._look and self._arrived():
-            self._look.cancel()
+        self._outbox.send_nowait(frame(message))
 
     # --- what the host calls ---
 
@@ -198,27 +193,20 @@ class Child:
                 await self._changed.wait()
                 await trio.sleep(link.BEAT_SECONDS / 20)  # changes come in flocks
 
+    async def _send(self) -> None:
+        with suppress(trio.BrokenResourceError):  # the daemon is gone
+            async for data in self._outgoing:
+                await self._stream.send_all(data)
+
     async def _obey(self, host: Host, nursery: trio.Nursery) -> None:
-        descriptor = int(self._socket.FD)
-        while True:
-            try:
-                message = link.decode_from_daemon(self._socket.recv(zmq.NOBLOCK))
-            except zmq.Again:
-                await self._wait(descriptor)
-                continue
-            if isinstance(message, link.Quit):
-                return
-            self._hear(message, host, nursery)
-            await trio.lowlevel.checkpoint()
-
-    async def _wait(self, descriptor: int) -> None:
-        with trio.move_on_after(LOOK_SECONDS) as self._look:
-            if not self._arrived():
-                await trio.lowlevel.wait_readable(descriptor)
-        self._look = None
-
-    def _arrived(self) -> bool:
-        return bool(int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+        messages = Messages[link.FromDaemon](link.FromDaemon)
+        with suppress(LinkEnded, trio.BrokenResourceError):
+            while True:
+                for message in messages.feed(await self._stream.receive_some(READ_BYTES)):
+                    if isinstance(message, link.Quit):
+                        return
+                    self._hear(message, host, nursery)
+                    await trio.lowlevel.checkpoint()
 
     def _hear(self, message: link.FromDaemon, host: Host, nursery: trio.Nursery) -> None:
         match message:
@@ -287,48 +275,24 @@ class Child:
             del self._streams[carried.number]
 
 
-async def end_with_stdin(scope: trio.CancelScope) -> None:
-    """The daemon holds the other end of standard input: its end is the daemon's end."""
-    async with trio.lowlevel.FdStream(os.dup(0)) as stdin:
-        while await stdin.receive_some():
-            pass
-    scope.cancel()
-
-
-def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when the daemon ends, however it ends (Linux: prctl(2))."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit(0)
+async def serve(descriptor: int, options: HostOptions) -> None:
+    """Be the network process on the link of this descriptor."""
+    async with trio.SocketStream(trio.socket.from_stdlib_socket(socket.socket(fileno=descriptor))) as stream:
+        await Child(stream, options).serve()
 
 
 def main() -> None:
-    """Entry of the process; started by the daemon's supervisor only."""
-    parser = argparse.ArgumentParser()
-    for option in ("--link", "--name", "--parent", "--memory", "--options"):
-        parser.add_argument(option, required=True)
-    given = parser.parse_args()
-    die_with_parent(int(given.parent))
+    """Entry of the process; started by the daemon only."""
+    options, text = sys.argv[1:]
+    descriptor = keep_link(int(text))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # Ctrl-C in the terminal is the daemon's to handle
     with suppress(ValueError, OSError):  # a stricter limit is set already
-        resource.setrlimit(resource.RLIMIT_AS, (int(given.memory), int(given.memory)))
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_BYTES, ADDRESS_BYTES))
     lines = logging.StreamHandler()
     lines.setFormatter(SanitisedFormatter("network process: %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[lines])
-    context = zmq.Context()
-    socket = context.socket(zmq.DEALER)
-    socket.setsockopt(zmq.IDENTITY, given.name.encode())
-    socket.setsockopt(zmq.LINGER, 500)
-    socket.setsockopt(zmq.SNDHWM, 0)
-    socket.setsockopt(zmq.RCVHWM, 0)
-    socket.connect(given.link)
-    try:
-        trio.run(Child(socket, msgspec.json.decode(given.options, type=HostOptions)).serve)
-    finally:
-        socket.close()
-        context.term()
+    trio.run(serve, descriptor, msgspec.json.decode(options, type=HostOptions))
 
 
 if __name__ == "__main__":
