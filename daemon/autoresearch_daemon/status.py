@@ -14,6 +14,7 @@ from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.node import (
+    Check,
     LimitView,
     NetworkStatus,
     StatusAnswer,
@@ -51,7 +52,7 @@ def status_answer(
     task: TaskStatus | None,
     net: NetworkStatus,
     storage: StorageStatus,
-    warnings: Sequence[str],
+    conditions: Sequence[Check],
 ) -> StatusAnswer:
     """State, reason, workers, sandbox, log and task of the node, at this moment."""
     wanted = now.asked
@@ -88,7 +89,7 @@ def status_answer(
             )
             for w in now.workers
         ],
-        warnings=list(warnings),
+        conditions=list(conditions),
     )
 
 

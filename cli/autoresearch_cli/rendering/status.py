@@ -90,7 +90,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     lines.append(("log", " · ".join(filter(None, (records, unsettled(status.unsettled))))))
     if status.storage:
         lines.append(("blobs", storage_line(status.storage)))
-    lines += [("!", warning) for warning in status.warnings]
+    lines += [("!", f"{one.name}: {one.sentence}") for one in status.conditions]
     return lines
 
 
