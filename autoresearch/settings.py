@@ -48,6 +48,9 @@ class Work(Section, frozen=True, kw_only=True):
         str,
         Meta(pattern="^(own|all)$", description="install Python packages for own tasks only, or for all tasks"),
     ] = "own"
+    packages_mib: Annotated[
+        int, Meta(ge=0, description="MiB of packages that tasks of others may install without asking; 0: ask each time")
+    ] = 0
     max_seconds: Annotated[int, Meta(ge=1, description="seconds of one run; a task that asks for more is refused")] = (
         3600
     )

@@ -403,7 +403,7 @@ class ApiHandlers:
             now,
             self._node.notebook,
             self._node.verifying.waiting(),
-            task_digest=task.digest if task else None,
+            obstacle=self._node.verifying.obstacle(),
         )
         settings = self._settings_now()
         worked_on = self._node.tasks.get(asked.order.task or self._node.settings.work.task)

@@ -108,15 +108,18 @@ def limits_of(work: Work, storage: Storage) -> list[LimitView]:
 
 
 def verifying_part(
-    now: ServiceStatus, notebook: Notebook, measured: Sequence[WaitingStatus], *, task_digest: bytes | None
+    now: ServiceStatus, notebook: Notebook, measured: Sequence[WaitingStatus], *, obstacle: str
 ) -> VerifyingStatus:
-    """The node's part in verification: what it did today, what it is asked for, what waits, what keeps it from it."""
+    """The node's part in verification: what it did today, what it is asked for, what waits, what keeps it from it.
+
+    ``obstacle``: why this machine can't verify a run that it is drawn for.
+    """
     log, wanted = notebook.log, now.asked
     part = verifying_status(log, notebook.author, now_ms())
     share = wanted.order.verify_share if wanted.working else 0.0
     checks = any(worker.assignment and worker.assignment.job for worker in now.workers)
     idle = share > 0 and not checks and now.job is None
-    note = nothing_to_verify(log, notebook.author, now_ms(), task_digest) if idle else ""
+    note = (obstacle or nothing_to_verify(log, notebook.author, now_ms())) if idle else ""
     return msgspec.structs.replace(part, asked_share=share, waiting=list(measured), note=note)
 
 

@@ -17,7 +17,6 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id
-from autoresearch.run.bench import Ceiling
 from autoresearch.settings import Work
 from autoresearch.task.loading import load_task
 from autoresearch.trust.manifest_file import load_manifest
@@ -34,7 +33,7 @@ NOW_MS = 1_790_000_000_000
 def foreign(locked: Path, place: Path, paths: Paths) -> Path:
     """A folder here with the task, which another participant published first; its run, too, is in this log."""
     task, theirs = load_task(locked), Paths.from_environment({"AUTORESEARCH_HOME": str(place / "theirs")})
-    run_once(Idea(task, task.program.decode()), theirs, now_ms=lambda: NOW_MS, ceiling=Ceiling.of(Work()))
+    run_once(Idea(task, task.program.decode()), theirs, now_ms=lambda: NOW_MS, work=Work())
     paths.create()
     with (
         Notebook(theirs) as source,
