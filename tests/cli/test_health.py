@@ -9,17 +9,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from autoresearch_cli.rendering.status import status_lines
 
 from autoresearch.ask.health import conditions, examine, of_peers
-from autoresearch.ask.node import Check, PeerView, StatusAnswer
+from autoresearch.ask.node import Check, Health, PeerView, StatusAnswer
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths
 from autoresearch.record.record import DAY_MS, DEFAULT_NETWORK
 from autoresearch.words import Part, Result
 from tests.cli.conftest import Cli
 from tests.cli.filling import START_MS, Filled
+from tests.daemon.daemons import Daemon, wait_for
 
 NOW_MS = START_MS + 1_000_000
 HOUR_MS = 3_600_000
@@ -181,6 +183,30 @@ def test_doctor_reads_every_blob(cli: Cli, filled: Filled, paths: Paths) -> None
     blob.write_bytes(blob.read_bytes() + b"\n# changed")
     changed = cli("node", "doctor", "log")
     assert (changed.exit_code, "was changed on the disk" in changed.stdout) == (1, True), changed.output
+
+
+@pytest.mark.slow
+def test_a_running_node_says_the_same_everywhere(home: Path, cli: Cli) -> None:
+    daemon = Daemon(home, {"AUTORESEARCH_API_PORT": "0"}).start()
+    try:
+        assert (daemon.status().conditions, cli("status").exit_code) == ([], 0)
+        with_a_device_that_is_not_here(daemon.paths)
+        [condition] = daemon.status().conditions
+        assert (condition.name, condition.detail) == (Part.DEVICE, "there is no cuda:77 on this machine")
+        ready = daemon.get("/readyz")
+        assert ready.status_code == 503
+        assert msgspec.json.decode(ready.content, type=Health).conditions == [condition]
+        shown = cli("status")
+        assert (shown.exit_code, f"!\tdevice: {condition.sentence}" in shown.stdout) == (1, True), shown.output
+        doctor = cli("node", "doctor", "--json")
+        assert doctor.exit_code == 1
+        assert msgspec.to_builtins(condition) in json.loads(doctor.stdout)["checks"]
+        wait_for(lambda: f"device: {condition.sentence}" in cli("node", "events").stdout)
+        daemon.paths.settings.unlink()
+        assert daemon.get("/readyz").status_code == 200
+        wait_for(lambda: "device: mended" in cli("node", "events").stdout)
+    finally:
+        daemon.stop()
 
 
 # Within it a home on a disk of its own, which is filled; or one that is mounted read only.
