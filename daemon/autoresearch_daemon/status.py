@@ -118,11 +118,11 @@ def verifying_part(
     part = verifying_status(log, notebook.author, now_ms())
     share = wanted.order.verify_share if wanted.working else 0.0
     checks = any(worker.assignment and worker.assignment.job for worker in now.workers)
-    idle = share > 0 and not checks and now.job is None
+    note = ""
     if now.job is not None:
         note = "the next verification is ready: it begins when the run in hand ends"
-        return msgspec.structs.replace(part, asked_share=share, waiting=list(measured), note=note)
-    note = (obstacle or nothing_to_verify(log, notebook.author, now_ms())) if idle else ""
+    elif share > 0 and not checks:
+        note = obstacle or nothing_to_verify(log, notebook.author, now_ms())
     return msgspec.structs.replace(part, asked_share=share, waiting=list(measured), note=note)
 
 

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from autoresearch.ask.health import failed, of_peers, passed, skew_ms
+from autoresearch.ask.health import failed, of_peers, passed, skew_ms, warning
 from autoresearch.ask.node import Check, PeersAnswer, PeerView, VotersAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, install_command
@@ -73,12 +73,7 @@ def listening(answer: PeersAnswer, wanted: str) -> Check:
     hosts, ports = zip(*map(host_and_port, answer.addresses), strict=True) if answer.addresses else ((), ())
     if not answer.addresses:
         fix = "autoresearch node config set network.listen /ip4/0.0.0.0/tcp/4001"
-        return Check(
-            name="listening",
-            result=Result.WARNING,
-            detail="it listens nowhere: it can dial others, and they cannot dial it",
-            fix=fix,
-        )
+        return warning("listening", f"it listens nowhere: it can dial others, and they cannot dial it → {fix}")
     fixed = {int(part.rpartition("/")[2]) for part in wanted.split(",") if not part.strip().endswith("/0")}
     if fixed and not fixed & set(ports):
         port = min(fixed)
@@ -151,7 +146,7 @@ def beginning(address: str, known: dict[str, PeerView]) -> Check:
     else:
         detail = f"something answers at {where}, but not as {peer}"
         fix = "it has a new key or refuses this node; ask its owner for its address: autoresearch network peers"
-    return Check(name="beginning", result=Result.WARNING, detail=detail, fix=fix)
+    return warning("beginning", f"{detail} → {fix}")
 
 
 def connections(peers: list[PeerView]) -> Check:
@@ -163,7 +158,7 @@ def connections(peers: list[PeerView]) -> Check:
     if not connected and refused:
         detail = f"no peer is connected; {counted(len(refused), 'peer')} may not connect: blocked or shut out here"
         fix = "autoresearch network peers lists them; autoresearch network peers unblock PEER admits one again"
-        return Check(name="peers", result=Result.WARNING, detail=detail, fix=fix)
+        return warning("peers", f"{detail} → {fix}")
     if not connected:
         fix = "see the lines above; records are sent when a peer connects"
         return Check(name="peers", result=Result.WARNING, detail="no peer is connected", fix=fix)
