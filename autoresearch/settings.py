@@ -48,6 +48,9 @@ class Work(Section, frozen=True, kw_only=True):
         str,
         Meta(pattern="^(own|all)$", description="install Python packages for own tasks only, or for all tasks"),
     ] = "own"
+    packages_mib: Annotated[
+        int, Meta(ge=0, description="MiB of packages that tasks of others may install without asking; 0: ask each time")
+    ] = 0
     max_seconds: Annotated[int, Meta(ge=1, description="seconds of one run; a task that asks for more is refused")] = (
         3600
     )
@@ -314,3 +317,14 @@ def named_devices(text: str) -> list[str]:
         if device != "cpu" and not device.startswith("cuda"):
             raise UsageError(f"work.device: {device!r} is no device", hint='use "auto", "cpu" or "cuda:0"')
     return devices
+
+
+def has_device(device: str) -> bool:
+    """Whether this machine has the device: the processor, or the card of that number."""
+    number = device.partition(":")[2] or "0"
+    return not device.startswith("cuda") or Path(f"/dev/nvidia{number}").exists()
+
+
+def missing_devices(text: str) -> list[str]:
+    """The devices that ``work.device`` names and this machine lacks. Raises UsageError as :func:`named_devices`."""
+    return [name for name in named_devices(text) if not has_device(name)]

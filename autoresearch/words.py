@@ -414,6 +414,39 @@ TASK_REASONS = frozenset({Why.TASK_BROKEN, Why.CANNOT_RUN_HERE})
 PASSING_REASONS = frozenset({Why.FAILING, Why.QUEUE_FULL})
 
 
+class Result(StrEnum):
+    """What came of one check of this machine: nothing fails but what keeps the node from its work."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+class Part(StrEnum):
+    """What of a node can ail: the names of its conditions."""
+
+    HOME = "home"
+    SETTINGS = "settings"
+    DEVICE = "device"
+    DISK = "disk"
+    BLOBS = "blobs"
+    KEYS = "keys"
+    NETWORK = "network"
+    LOG = "log"
+    FORK = "fork"
+    CLOCK = "clock"
+    PEERS = "peers"
+    SANDBOX = "sandbox"
+    IDENTITY = "identity"
+    INVITE = "invite"
+    ATTESTOR = "attestor"
+    MAILBOX = "mailbox"
+
+
+# A condition that keeps the daemon from beginning runs, and the reason that it then gives.
+BLOCKING_PARTS = {Part.DISK: Why.DISK_LOW, Part.LOG: Why.LOG_BEHIND}
+
+
 class AttestReason(StrEnum):
     """Why an attestor refuses."""
 

@@ -184,6 +184,23 @@ class PeersAnswer(Answer, frozen=True, kw_only=True):
     peers: list[PeerView] = []
 
 
+class Check(Answer, frozen=True, kw_only=True):
+    """One thing that was looked at. ``result`` is "ok", "warning" or "failed"; ``fix`` says how to mend it.
+
+    The checks of :func:`autoresearch.ask.health.examine` that are not ok are the node's conditions.
+    """
+
+    name: str
+    result: str
+    detail: str
+    fix: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What was found, and how to mend it."""
+        return f"{self.detail} → {self.fix}" if self.fix else self.detail
+
+
 class StorageStatus(Answer, frozen=True, kw_only=True):
     """What the blobs take of the disk, and how much those of others may: storage.blobs_mib."""
 
@@ -261,10 +278,10 @@ class StatusAnswer(Judged, frozen=True, kw_only=True):
     ``participant`` is the node's as others see it, ``attested`` whether its word counts: null where nobody's does.
     ``to_count`` is what to do or wait for so that it counts, empty when it does; ``voter`` is why it does.
     ``note`` says how many more participants it takes so that runs can be confirmed. ``pages`` is the address of the
-    local pages, empty where they are off.
+    local pages, empty where they are off. ``conditions`` is what ails the node.
     """
 
-    schema: str = "autoresearch.status/1"
+    schema: str = "autoresearch.status/2"
     running: bool = True
     state: str
     why: str
@@ -294,16 +311,17 @@ class StatusAnswer(Judged, frozen=True, kw_only=True):
     workers: list[WorkerStatus] = []
     queue: list[QueuedRun] = []
     proposers: list[ProposerStatus] = []
-    warnings: list[str] = []
+    conditions: list[Check] = []
     pages: str = ""
     limits: list[LimitView] = []
 
 
 class Health(Answer, frozen=True, kw_only=True):
-    """Alive, or ready, and why not."""
+    """Alive, or ready, and why not. ``conditions`` is what ails the node, also while it is ready."""
 
     status: str
     reason: str = ""
+    conditions: list[Check] = []
 
 
 class TrustAnswer(Answer, frozen=True, kw_only=True):
@@ -364,8 +382,9 @@ class Event(Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
     ``id`` grows by one; ``kind`` is one of run_started, check_started, progress, run_finished, run_failed, best,
-    committed, verified, confirmed, demoted, evidence, trust, state, worker, record. Progress events have id 0, come at
-    most once a second for each worker, and are not replayed. ``stale`` says that the listener missed something.
+    committed, verified, confirmed, demoted, evidence, trust, state, condition, worker, record. Progress
+    events have id 0, come at most once a second for each worker, and are not replayed. ``stale`` says that the listener
+    missed something.
 
     Of a run ``data`` has ``task``, ``title``, ``status``, ``reported``, ``parent``, ``gain_reported`` and ``id``
     when it ended (``record``: another node's), and of one in hand ``fraction``, ``elapsed_ms`` and ``left_ms``.

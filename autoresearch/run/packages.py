@@ -27,6 +27,7 @@ from filelock import FileLock, Timeout
 from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import is_own_task, own_keys
+from autoresearch.paths import Paths
 from autoresearch.run.package_locks import call, pip
 from autoresearch.run.sandbox.layout import (
     Interpreter,
@@ -36,6 +37,7 @@ from autoresearch.run.sandbox.layout import (
     site_packages,
 )
 from autoresearch.run.sandbox.scratch import Scratch, remove_tree, scratch_folder, sweep
+from autoresearch.settings import Work
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.lock import Package, lock_digest, write_lock
 from autoresearch.task.model import Task
@@ -68,16 +70,24 @@ def is_allowed(folder: Path, packages: list[Package]) -> bool:
     return _mark(folder, packages).exists()
 
 
-def may_install(task: Task, folder: Path, setting: str, log: Log, device: bytes | None, now_ms: int) -> bool:
+def may_install(task: Task, paths: Paths, work: Work, log: Log, device: bytes | None, now_ms: int) -> bool:
     """Whether a task's packages may be installed without asking again.
 
-    ``folder`` keeps what a person allowed, ``setting`` is ``work.allow_packages``. ``device`` is this node's key, None
-    where it has none yet.
+    A person allowed this list, or those of all tasks, or those of any task while the environments are smaller than
+    ``work.packages_mib``. ``device`` is this node's key, None where it has none yet.
     """
-    if setting == ALL or is_allowed(folder, task.packages):
+    if work.allow_packages == ALL or is_allowed(paths.allowed_packages, task.packages):
+        return True
+    if work.packages_mib and installed_bytes(paths.environments) < work.packages_mib << 20:
         return True
     own = own_keys(log, device, now_ms) if device else frozenset[bytes]()
     return is_own_task(log, task, own, shipped=shipped_task())
+
+
+def installed_bytes(place: Path) -> int:
+    """How much of the disk the environments take; a file that several share counts once."""
+    files = {(entry.st_dev, entry.st_ino): entry.st_size for path in place.rglob("*") if (entry := path.lstat())}
+    return sum(files.values())
 
 
 def _mark(folder: Path, packages: list[Package]) -> Path:

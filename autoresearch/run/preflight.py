@@ -24,6 +24,7 @@ from autoresearch.run.experiment import plan_as_it_stands, trained
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Outcome
+from autoresearch.settings import has_device
 from autoresearch.task.model import Task
 from autoresearch.words import STARTED, RunStatus
 
@@ -157,12 +158,6 @@ def _file(task: Task, bench: Bench) -> Path:
     own = () if bench.python is None else (str(bench.python.executable), bench.python.version)
     digest = hashlib.sha256(repr((*where, *own)).encode()).hexdigest()
     return bench.data_cache / "preflight" / f"{task.digest.hex()}-{digest[:16]}"
-
-
-def has_device(device: str) -> bool:
-    """Whether this machine has the device: the processor, or the card of that number."""
-    number = device.partition(":")[2] or "0"
-    return not device.startswith("cuda") or Path(f"/dev/nvidia{number}").exists()
 
 
 def _way(task: Task, outcome: Outcome, level: Level) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError, not_running
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, UsageError, not_running
 from autoresearch.paths import Paths, typed_path
 from autoresearch.settings import Settings, load_settings, named_devices
 from autoresearch.trust.identity import ROOT_FILE, OwnKeys, load_identity, unlock
@@ -44,25 +44,6 @@ def paths() -> Paths:
 def is_new() -> bool:
     """Whether nothing was ever kept on this machine: no log, no keys, no network."""
     return not paths().data.exists()
-
-
-def check_home() -> None:
-    """Look whether the folders of this node can be read, or made.
-
-    Raises:
-        Refused: one can't, or its place is no folder's.
-    """
-    ours = paths()
-    for folder in (ours.config, ours.data, ours.state, ours.cache):
-        place = folder
-        while not os.path.lexists(place) and place != place.parent:
-            place = place.parent
-        is_there = place == folder
-        if not place.is_dir():
-            raise Refused(f"{place} is no folder, so {folder} can't be one", hint="name another: AUTORESEARCH_HOME")
-        if not os.access(place, os.X_OK | (os.R_OK if is_there else os.W_OK)):
-            verb = "read" if is_there else "made"
-            raise Refused(f"{folder} can't be {verb}: {place} is closed to you", hint="name another: AUTORESEARCH_HOME")
 
 
 def settings() -> Settings:

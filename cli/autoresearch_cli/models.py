@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.ask.node import VoterView
+from autoresearch.ask.node import Check, VoterView
 from autoresearch.ask.records import RecordView
 from autoresearch.log.standing.answers import Answer, RunNumbers
 
@@ -75,15 +75,6 @@ class ConfigAnswer(Answer, frozen=True, kw_only=True):
     schema: str = "autoresearch.config/1"
     file: str
     settings: list[Setting]
-
-
-class Check(Answer, frozen=True, kw_only=True):
-    """One thing that was looked at. ``result`` is "ok", "warning" or "failed"; ``fix`` says how to mend it."""
-
-    name: str
-    result: str
-    detail: str
-    fix: str = ""
 
 
 class Probe(Answer, frozen=True, kw_only=True):

@@ -16,7 +16,8 @@ import structlog
 
 from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook
-from autoresearch.ask.node import NetworkStatus, PeersAnswer, PeerView
+from autoresearch.ask.health import warning
+from autoresearch.ask.node import Check, NetworkStatus, PeersAnswer, PeerView
 from autoresearch.errors import AutoresearchError, UsageError, install_command
 from autoresearch.log.log import Log
 from autoresearch.log.quota import NAMING
@@ -29,6 +30,7 @@ from autoresearch.run.bench import device_name
 from autoresearch.settings import NetworkSection, Settings, named_devices
 from autoresearch.trust.manifest import Manifest, check_listen_address, check_peer_address
 from autoresearch.trust.manifest_file import encode_manifest
+from autoresearch.words import Part
 from autoresearch_daemon.blobs import Prefetch
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.fetching import Fetcher, Room, serve_part
@@ -202,9 +204,10 @@ class Exchange:
         """Give nodes who ask which network this is this manifest from now on."""
         self.network.offer(encode_manifest(manifest))
 
-    def warnings(self) -> list[str]:
+    def conditions(self) -> list[Check]:
         """Peers that are shut out, and why."""
-        return [f"peer {peer.peer} is shut out: it {peer.shut_out}" for peer in self.network.peers() if peer.shut_out]
+        refused = [peer for peer in self.network.peers() if peer.shut_out]
+        return [warning(Part.PEERS, f"peer {peer.peer} is shut out: it {peer.shut_out}") for peer in refused]
 
     def dial(self, address: str) -> None:
         """Begin to connect to an address; it is remembered and tried again. Raises UsageError, Refused."""

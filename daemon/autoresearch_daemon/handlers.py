@@ -75,6 +75,7 @@ from autoresearch.settings import Settings, load_settings
 from autoresearch.task.loading import folder_of_task
 from autoresearch.task.model import Task
 from autoresearch.trust.keys import KeyPair
+from autoresearch.words import Result
 from autoresearch_daemon.elsewhere import order_of
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.minds.proposing import in_sentences, proposers_status
@@ -377,9 +378,10 @@ class ApiHandlers:
 
     def ready(self) -> Health:
         """Whether the node can do what it is asked, and why not."""
-        if blocks := self._node.service.status().blocks:
-            return Health(status="not ready", reason=blocks[0][1])
-        return Health(status="ready")
+        found, blocks = self._node.conditions(), self._node.service.status().blocks
+        reasons = [sentence for _, sentence in blocks] + [one.sentence for one in found if one.result == Result.FAILED]
+        status = "not ready" if reasons else "ready"
+        return Health(status=status, reason=reasons[0] if reasons else "", conditions=found)
 
     def status(self) -> StatusAnswer:
         """What the node does, and why."""
@@ -395,13 +397,13 @@ class ApiHandlers:
             task=followed_task(self._node.notebook, task.digest if task else None, self._node.archived()),
             net=self._node.exchange.status() if self._node.exchange else NO_NETWORK,
             storage=self._node.keeper.status(),
-            warnings=self._node.warnings(),
+            conditions=self._node.conditions(),
         )
         part = verifying_part(
             now,
             self._node.notebook,
             self._node.verifying.waiting(),
-            task_digest=task.digest if task else None,
+            obstacle=self._node.verifying.obstacle(),
         )
         settings = self._settings_now()
         worked_on = self._node.tasks.get(asked.order.task or self._node.settings.work.task)
@@ -418,5 +420,8 @@ class ApiHandlers:
         return with_voter(self.log, status, root, now_ms(), seen=self._node.devices_seen())
 
     def _settings_now(self) -> Settings:
-        """The settings as workers read them: proposers may be set up while the node runs."""
-        return load_settings(self._node.paths.settings, os.environ)[0]
+        """The settings as workers read them, for what is set up while the node runs; a broken file is a condition."""
+        try:
+            return load_settings(self._node.paths.settings, os.environ)[0]
+        except UsageError:
+            return self._node.settings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +15,8 @@ import structlog
 
 from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook, outcome
-from autoresearch.ask.node import NetworkStatus, QueuedRun, RunInHand
+from autoresearch.ask.health import conditions, examine, of_peers, warning
+from autoresearch.ask.node import Check, NetworkStatus, QueuedRun, RunInHand
 from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
@@ -37,7 +37,17 @@ from autoresearch.settings import Settings
 from autoresearch.task.loading import load_task, shipped_task
 from autoresearch.task.model import Task
 from autoresearch.trust.identity import standing
-from autoresearch.words import WHY_SENTENCES, NetworkState, RunStatus, Why, WorkState, network_reason
+from autoresearch.words import (
+    BLOCKING_PARTS,
+    WHY_SENTENCES,
+    NetworkState,
+    Part,
+    Result,
+    RunStatus,
+    Why,
+    WorkState,
+    network_reason,
+)
 from autoresearch_daemon.blobs import Keeper
 from autoresearch_daemon.elsewhere import Elsewhere, order_of
 from autoresearch_daemon.events import Events, MachineFaults, ProgressEvents, now_ms
@@ -151,7 +161,7 @@ class Node:
         self._ceiling = Ceiling.of(settings.work)
         self._renew_ms = 0
         self._standing = ""
-        self._behind = ""  # the sentence while the log lacks what this device signed
+        self._ailing: set[tuple[str, str]] = set()  # the conditions at the last look, by name and result
         self.runs = Runs(
             self.notebook,
             self.thread,
@@ -267,11 +277,7 @@ class Node:
 
     async def _tick(self) -> None:
         while True:
-            free_mib = shutil.disk_usage(self.paths.data).free >> 20
-            low = free_mib < self.settings.storage.minimum_free_mib
-            self.take(Blocked(Why.DISK_LOW, WHY_SENTENCES[Why.DISK_LOW] if low else None))
-            self._behind = WHY_SENTENCES[Why.LOG_BEHIND] if self.notebook.is_behind() else ""
-            self.take(Blocked(Why.LOG_BEHIND, self._behind or None))
+            self.look_at_health()
             self.trusting.look()
             self._leave_archived()
             await self.admitting.look()
@@ -321,12 +327,31 @@ class Node:
         devices = [(bytes.fromhex(peer.device_key), peer) for peer in peers if peer.device_key]
         return {key: now_ms() if peer.connected else peer.seen_ms for key, peer in devices}
 
-    def warnings(self) -> list[str]:
-        """What a person must know."""
-        leaks = [f"sandbox leak: {probe.name}" for probe in self.probes if not probe.blocked]
-        problems = (self._behind, self._standing, self.trusting.problem, self.admitting.problem)
-        sentences = [text for text in problems if text]
-        return leaks + sentences + self.attesting.warnings() + (self.exchange.warnings() if self.exchange else [])
+    def conditions(self) -> list[Check]:
+        """What ails this node, with its remedies: what its home shows, and what only a running node knows."""
+        found = examine(self.paths, os.environ, now_ms(), log=self.notebook.log)
+        found += [warning(Part.SANDBOX, f"it leaks: {probe.name}") for probe in self.probes if not probe.blocked]
+        told = {Part.IDENTITY: self._standing, Part.NETWORK: self.trusting.problem, Part.INVITE: self.admitting.problem}
+        found += [warning(part, sentence) for part, sentence in told.items() if sentence] + self.attesting.conditions()
+        if self.exchange:
+            found += of_peers(self.exchange.peers().peers) + self.exchange.conditions()
+        return conditions(found)
+
+    def look_at_health(self) -> None:
+        """Begin no runs while a condition forbids it, and tell which conditions came and which went."""
+        found = self.conditions()
+        failures = {one.name: one.sentence for one in found if one.result == Result.FAILED}
+        for part, why in BLOCKING_PARTS.items():
+            self.take(Blocked(why, failures.get(part)))
+        ailing = {(one.name, one.result): one for one in found}
+        for key in ailing.keys() - self._ailing:
+            check = ailing[key]
+            about = msgspec.to_builtins(check)
+            self.events.tell("condition", f"{check.name}: {check.sentence}", now_ms(), **about)
+        for name, _ in self._ailing - ailing.keys():
+            if name not in {one.name for one in found}:
+                self.events.tell("condition", f"{name}: mended", now_ms(), name=name, result=Result.OK.value)
+        self._ailing = set(ailing)
 
     def archived(self) -> frozenset[bytes]:
         """The tasks that a person archived on this machine."""

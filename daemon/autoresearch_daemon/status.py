@@ -14,6 +14,7 @@ from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.node import (
+    Check,
     LimitView,
     NetworkStatus,
     StatusAnswer,
@@ -51,7 +52,7 @@ def status_answer(
     task: TaskStatus | None,
     net: NetworkStatus,
     storage: StorageStatus,
-    warnings: Sequence[str],
+    conditions: Sequence[Check],
 ) -> StatusAnswer:
     """State, reason, workers, sandbox, log and task of the node, at this moment."""
     wanted = now.asked
@@ -88,7 +89,7 @@ def status_answer(
             )
             for w in now.workers
         ],
-        warnings=list(warnings),
+        conditions=list(conditions),
     )
 
 
@@ -107,15 +108,21 @@ def limits_of(work: Work, storage: Storage) -> list[LimitView]:
 
 
 def verifying_part(
-    now: ServiceStatus, notebook: Notebook, measured: Sequence[WaitingStatus], *, task_digest: bytes | None
+    now: ServiceStatus, notebook: Notebook, measured: Sequence[WaitingStatus], *, obstacle: str
 ) -> VerifyingStatus:
-    """The node's part in verification: what it did today, what it is asked for, what waits, what keeps it from it."""
+    """The node's part in verification: what it did today, what it is asked for, what waits, what keeps it from it.
+
+    ``obstacle``: why this machine can't verify a run that it is drawn for.
+    """
     log, wanted = notebook.log, now.asked
     part = verifying_status(log, notebook.author, now_ms())
     share = wanted.order.verify_share if wanted.working else 0.0
     checks = any(worker.assignment and worker.assignment.job for worker in now.workers)
-    idle = share > 0 and not checks and now.job is None
-    note = nothing_to_verify(log, notebook.author, now_ms(), task_digest) if idle else ""
+    note = ""
+    if now.job is not None:
+        note = "the next verification is ready: it begins when the run in hand ends"
+    elif share > 0 and not checks:
+        note = obstacle or nothing_to_verify(log, notebook.author, now_ms())
     return msgspec.structs.replace(part, asked_share=share, waiting=list(measured), note=note)
 
 

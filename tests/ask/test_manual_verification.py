@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autoresearch.ask.people.own_verification import check_asked, check_new, will_count
-from autoresearch.ask.people.voters import nothing_to_verify, too_few
+from autoresearch.ask.people.voters import too_few
 from autoresearch.ask.show import show_answer
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.judging.states import EVALUATE
@@ -93,14 +93,6 @@ def test_other_records_and_unknown_ids_are_no_runs(village):
     assert "is an identity, not a run" in refused(village, profile.id, CEM, error=UsageError)[0]
     with pytest.raises(NotFound):
         check_asked(village.log, b"\x00" * 32, ANN.public, village.now_ms)
-
-
-def test_who_verifies_a_task_that_nobody_ran_is_told_of_the_others(village):
-    def said(task=None):
-        return nothing_to_verify(village.log, ANN.public, village.now_ms, task)
-
-    assert said() == said(village.task) == "this node is drawn for no verification now"
-    assert said(b"\x01" * 32).endswith("→ autoresearch task list, then autoresearch work TASK")
 
 
 def test_a_second_measurement_is_refused_before_and_after_it_is_told(village):

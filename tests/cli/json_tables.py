@@ -40,7 +40,7 @@ milliseconds, durations milliseconds, sizes bytes.
 
 | command | document |
 | --- | --- |
-| `status`, `work`, `node pause`, `node resume`, `node finish` | `autoresearch.status/1` |
+| `status`, `work`, `node pause`, `node resume`, `node finish` | `autoresearch.status/2` |
 | `best` | `autoresearch.best/1`, with `--code` `autoresearch.text/1` |
 | `top` | `autoresearch.top/1` |
 | `run list` | `autoresearch.runs/1` |

@@ -181,7 +181,8 @@ def test_who_joins_with_an_invite_waits_and_is_told_for_whom(
     monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "other"))
     other = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "other")})
     joined = cli("network", "join", invite)
-    assert "once a founder's node has seen that you joined" in joined.stderr
+    assert "once a founder's node has seen that you joined" in joined.stdout
+    assert "a founder admits you" not in joined.stdout
     kept = Invitations(other.manifest, load_manifest(other.manifest).network).kept_join()
     assert kept is not None
     assert kept.participant == load_identity(other.keys).root.public

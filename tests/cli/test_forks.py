@@ -47,7 +47,7 @@ def counted(cli: Cli) -> set[str]:
 
 def log_check(cli: Cli) -> dict[str, str]:
     checks = json.loads(cli("node", "doctor", "--json").stdout)["checks"]
-    return next(check for check in checks if check["name"] == "log")
+    return next(check for check in checks if check["name"] == "fork")
 
 
 def test_the_root_key_ends_the_fork_and_both_branches_count(cli: Cli, forked: list[str]) -> None:

@@ -30,10 +30,16 @@ def tea(tmp_path: Path) -> Path:
 
 
 def test_a_network_in_which_nobody_can_count_says_so(cli: Cli, tmp_path: Path) -> None:
-    file = str(tmp_path / "a.toml")
-    assert "no participant counts in this network" in cli("network", "new", "a", "-o", file).stderr
-    file = str(tmp_path / "b.toml")
-    assert "no participant counts" not in cli("network", "new", "b", "-o", file, "--attestor", KEY).stderr
+    cases = {(): "0 of the 2", ("--for", "open"): "0 of the 2", ("--attestor", KEY): "1 of the 2"}
+    for number, (words, named) in enumerate(cases.items()):
+        made = cli("network", "new", "a", "-o", str(tmp_path / f"{number}.toml"), *words)
+        assert "no participant can count in this network" in made.stdout
+        assert f"it names {named} attestors" in made.stdout
+        assert "can be confirmed from" not in made.stderr
+    enough = ("--attestor", KEY, "--needed", "1", "--json")
+    assert (
+        strictly(cli("network", "new", "b", "-o", str(tmp_path / "b.toml"), *enough).stdout, NetworkAnswer).note == ""
+    )
 
 
 def test_a_new_network_is_a_file_and_nothing_else(cli: Cli, tmp_path: Path, home: Path) -> None:

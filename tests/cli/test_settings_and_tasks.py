@@ -163,40 +163,6 @@ def test_doctor_passes_on_a_healthy_machine_and_fails_on_a_broken_task(cli: Cli,
     assert "prepare.py" in broken.stdout
 
 
-def test_a_device_that_is_not_here_is_said_at_once_and_fails_the_doctor(cli: Cli, filled: Filled) -> None:
-    assert "this machine has no cuda:77" in cli("node", "config", "set", "work.device", "cpu,cuda:77").stderr
-    rows = {line.split("\t")[0]: line.split("\t") for line in cli("node", "doctor").stdout.splitlines()}
-    assert rows["settings"][1:3] == ["failed", "there is no cuda:77 on this machine"]
-    assert "has no" not in cli("node", "config", "set", "work.device", "cpu").stderr
-
-
-def test_a_home_that_can_be_none_has_no_status(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "file"
-    file.write_text("")
-    for place in (file, file / "below"):
-        monkeypatch.setenv("AUTORESEARCH_HOME", str(place))
-        for words in (("status",), ("status", "--json")):
-            told = cli(*words)
-            assert (told.exit_code, "is no folder" in told.output) == (6, True), told.output
-    (tmp_path / "new" / "config").mkdir(parents=True)
-    (tmp_path / "new" / "config" / "config.toml").write_text("[work]\nworker = 3\n")
-    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "new"))
-    assert cli("status").exit_code == 2
-
-
-def test_doctor_sees_that_an_older_log_was_put_back(cli: Cli, filled: Filled, paths: Paths) -> None:
-    for file in paths.data.glob("log.sqlite*"):
-        file.unlink()
-    cli("node", "id", "show")
-    from autoresearch.log.log import Log
-    from autoresearch.record.record import DEFAULT_NETWORK
-
-    Log.open(paths.log, DEFAULT_NETWORK).close()
-    result = cli("node", "doctor")
-    assert result.exit_code == 1
-    assert "older copy was put back" in result.stdout
-
-
 def test_the_log_file_is_shown_from_its_end(cli: Cli, paths: Paths) -> None:
     assert cli("node", "logs").exit_code == 4
     paths.create()

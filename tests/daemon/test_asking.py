@@ -32,7 +32,7 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.words import Why
 from tests.daemon.test_reveals import AUTHOR, LATER_MS, OTHERS, Place
-from tests.daemon.toy import write_toy_task
+from tests.daemon.toy import SECOND_TRAIN, write_toy_task
 from tests.record.making import commitment, run_body
 from tests.record.making import task_body as published
 
@@ -130,6 +130,31 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
         place.comes(who, commitment(who, body), "commitment", seq=2)
     asyncio.run(verifying.look(wanted))
     assert elsewhere.taken == [JobReady(None)]
+
+
+def test_runs_on_other_tasks_of_the_network_are_verified_where_this_machine_can(
+    tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "now_ms", lambda: LATER_MS)  # the records' own day
+    elsewhere = Elsewhere(tmp_path, place)
+    elsewhere.configured = str(write_toy_task(tmp_path / "own", SECOND_TRAIN))
+    assert load_task(Path(elsewhere.configured)).digest != elsewhere.task.digest
+    verifying = elsewhere.verifying()
+    asyncio.run(verifying.look(Verify(task="", ready=None)))
+    (ready,) = elsewhere.taken
+    assert isinstance(ready, JobReady)
+    assert ready.run is not None
+    assert (ready.run.checked, verifying.obstacle()) == (format_id(elsewhere.run.id), "")
+    assert load_task(Path(ready.task)).digest == elsewhere.task.digest
+
+    again = elsewhere.verifying()
+    elsewhere.taken.clear()
+    elsewhere.ceiling = Ceiling.of(Work(max_seconds=1))
+    monkeypatch.setattr(elsewhere, "configured", "")
+    elsewhere.ceiling = Ceiling.of(Work(max_disk_mib=1))
+    asyncio.run(again._look_further(b"\x01" * 32))
+    assert elsewhere.taken == []
+    assert "more than this machine" in again.obstacle() or "max_disk_mib" in again.obstacle()
 
 
 def test_who_tells_first_says_how_many_are_to_tell(

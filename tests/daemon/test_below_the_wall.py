@@ -259,12 +259,12 @@ def test_without_a_daemon_it_is_the_same(machine: Machine, monkeypatch: pytest.M
     machine.place.local.close()
     machine.place.notebook.close()
     with pytest.raises(Refused, match="nothing that others wrote"):
-        ideas.run_once(_idea(machine.folder / "theirs"), paths, now_ms=lambda: LATER_MS, ceiling=Ceiling.of(Work()))
+        ideas.run_once(_idea(machine.folder / "theirs"), paths, now_ms=lambda: LATER_MS, work=Work())
     assert machine.seen.read_bytes() == b""
     ideas.run_once(
         _idea(own_task(machine, machine.trap.replace("0.9", "0.8"))),
         paths,
         now_ms=lambda: LATER_MS,
-        ceiling=Ceiling.of(Work()),
+        work=Work(),
     )
     assert machine.seen.read_bytes() == b"secret"

@@ -19,6 +19,7 @@ from autoresearch.trust.identity import load_identity
 from autoresearch.trust.manifest import Manifest
 from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
+from autoresearch.words import Part
 from tests.daemon.daemons import Daemon, wait_for
 from tests.log.standing.village import ANN, ROOTS, TRUST, Village
 from tests.record.making import NETWORK
@@ -92,12 +93,12 @@ def test_a_file_that_somebody_edits_is_followed_and_one_that_cannot_be_is_named(
         else:
             daemon.paths.manifest.write_bytes(wrong)
         assert daemon.post("/v1/trust").status_code == status
-        wait_for(lambda: any("network.toml" in warning for warning in daemon.status().warnings))
+        wait_for(lambda: any("network.toml" in one.detail for one in daemon.status().conditions))
         assert best(daemon).confirmed is not None
 
     save_manifest(daemon.paths.manifest, manifest)
     wait_for(lambda: best(daemon).confirmed is None)
-    assert daemon.status().warnings == []
+    assert not any(one.name == Part.NETWORK for one in daemon.status().conditions)
 
 
 def test_the_answer_says_who_is_trusted_and_whether_that_is_new(daemon: Daemon) -> None:

@@ -30,6 +30,7 @@ from autoresearch.run.runner import Place, outcome_of, run_here
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.settings import Work
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
@@ -151,10 +152,8 @@ def run_once(
     paths: Paths,
     *,
     now_ms: Callable[[], int],
-    ceiling: Ceiling,
-    threads: int = 1,
+    work: Work,
     device: str = "cpu",
-    allow_packages: str = "own",
     progress: Callable[[float, str], None] | None = None,
 ) -> str:
     """Run an idea once, in this process, and publish the run. Returns the record's id, as text.
@@ -165,7 +164,7 @@ def run_once(
         PackagesNotAllowed: the task's packages have to be installed, and nobody allowed it.
         AutoresearchError: the task can't be run; how the program ends is no error but the record's status.
     """
-    task = idea.task
+    task, ceiling = idea.task, Ceiling.of(work)
     ceiling.check(task)
     with Notebook(paths) as notebook:
         notebook.publish_identity(now_ms())
@@ -182,11 +181,10 @@ def run_once(
 
         conditions = Conditions(
             ceiling=ceiling,
-            threads=threads,
+            threads=work.threads,
             device=device,
             foreign=foreign,
-            may_install=bool(task.packages)
-            and may_install(task, paths.allowed_packages, allow_packages, notebook.log, notebook.author, now_ms()),
+            may_install=bool(task.packages) and may_install(task, paths, work, notebook.log, notebook.author, now_ms()),
         )
         place = Place(level, paths.task_data, paths.environments)
         with run_here(plan, task, conditions, place, paths.spool, on_progress=tell) as (folder, ended):

@@ -164,10 +164,6 @@ class Notebook:
         """The tasks that a person archived on this machine."""
         return chosen(self.paths.home_local, Choice.ARCHIVED)
 
-    def is_behind(self) -> bool:
-        """Whether this device signed a later record than the log has: an older copy was put back."""
-        return self.log.writer.missing_own(self.author) is not None
-
     def accept_fork(self, now_ms: int) -> Record:
         """Go on although this device signed later records than the log has: the history forks here, for all to see."""
         signed = self.log.writer.missing_own(self.author)

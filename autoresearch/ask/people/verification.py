@@ -52,7 +52,7 @@ def _note(log: Log, task: FoundTask, needs: list[VerificationNeed], device: byte
         return few
     if device is None or any(need.part is VerifierPart.DRAWN for need in needs):
         return ""
-    return nothing_to_verify(log, device, now_ms, task.digest)
+    return nothing_to_verify(log, device, now_ms)
 
 
 def _awaited(log: Log, need: VerificationNeed) -> AwaitedView:

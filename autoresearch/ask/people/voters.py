@@ -89,8 +89,8 @@ def too_few_then(log: Log, run: Record) -> str:
 
 
 @in_snapshot
-def nothing_to_verify(log: Log, device: bytes, now_ms: int, task: bytes | None = None) -> str:
-    """Why a node that is asked to verify runs of ``task`` has nothing to do."""
+def nothing_to_verify(log: Log, device: bytes, now_ms: int) -> str:
+    """Why a node that is asked to verify runs has nothing to do."""
     me = roster_of(log).voter(device, now_ms)
     if not log.trust.names_anybody:
         return f"this network attests nobody, so there is nothing to verify → {way_to_count(log, me.root, now_ms)}"
@@ -99,12 +99,6 @@ def nothing_to_verify(log: Log, device: bytes, now_ms: int, task: bytes | None =
         return f"this participant is unattested: its verifications do not count → {way}"
     if is_banned(log, me.voter, now_ms, device=device, seq=2**62):
         return "this participant is banned for a while → autoresearch network credit me"
-    if (
-        task is not None
-        and not log.programs.ranked(task, limit=1)
-        and any(row.digest != task for row in log.tasks.all())
-    ):
-        return "its task has no published run → autoresearch task list, then autoresearch work TASK"
     return "this node is drawn for no verification now"
 
 

@@ -24,6 +24,7 @@ from autoresearch.log.standing.context import TrustContext, board_hardware, trus
 from autoresearch.log.standing.jobs import confirmed_until
 from autoresearch.log.standing.queries import board, program_view, run, run_body, with_marks
 from autoresearch.log.standing.ranking import best_of, program_as_reported, vouched
+from autoresearch.log.standing.verdicts import verdict
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import one_line, sign_of
 from autoresearch.words import SOUND, STOPPED, BoardSection, RunState, RunStatus
@@ -36,6 +37,8 @@ def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> Ta
     """The task and how far the network has come with it; ``best`` is what ``author`` would build upon."""
     statuses = log.runs.endings(task.digest)
     best = best_program(log, task, author=author)
+    if best and not best.verdict and log.trust.names_anybody:  # nobody measured it yet: then what that takes
+        best = msgspec.structs.replace(best, verdict=verdict(log, log.records.get(parse_id(best.id))))
     baseline = _baseline(log, task, trust_context(log, author))
     return TaskStatus(
         name=task.name,

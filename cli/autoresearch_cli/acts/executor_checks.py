@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoresearch import __version__
+from autoresearch.ask.health import guarded, passed
+from autoresearch.ask.node import Check
 from autoresearch.run.executors import HERE, Executor, Machine, executor_name, executor_of
 from autoresearch.run.folder import SLURM
 from autoresearch.run.sandbox.filters import LEAST_LANDLOCK
 from autoresearch.run.sandbox.job import Level
 from autoresearch.text import counted
+from autoresearch.words import Result
 from autoresearch_cli import here
-from autoresearch_cli.acts.checks import FAILED, OK, WARNING, guarded
-from autoresearch_cli.models import Check
 
 
 def executor_checks(host: str) -> Iterator[Check]:
@@ -21,7 +22,7 @@ def executor_checks(host: str) -> Iterator[Check]:
     executor = executor_of(settings, executor_name(settings, "" if host or settings.name != HERE else SLURM, host))
     answers = guarded(executor.name, lambda: _answers(executor))
     yield answers
-    if answers.result == FAILED:
+    if answers.result == Result.FAILED:
         return
     machine: Machine | None = None
 
@@ -37,34 +38,34 @@ def executor_checks(host: str) -> Iterator[Check]:
 
 def _answers(executor: Executor) -> Check:
     detail = f"it answers and takes {counted(executor.capacity(), 'more run')}"
-    return Check(name=executor.name, result=OK, detail=detail)
+    return passed(executor.name, detail)
 
 
 def python(machine: Machine) -> Check:
     """Whether the program there understands what this one asks."""
     detail = f"{machine.python} on {machine.name}, Linux {machine.kernel}"
     if machine.version == __version__:
-        return Check(name="python", result=OK, detail=detail)
+        return passed("python", detail)
     detail += f"; it has version {machine.version} of this program, and here is {__version__}"
-    return Check(name="python", result=FAILED, detail=detail, fix=f"install {__version__} on {machine.name}")
+    return Check(name="python", result=Result.FAILED, detail=detail, fix=f"install {__version__} on {machine.name}")
 
 
 def torch(machine: Machine) -> Check:
     """Whether the shipped task's programs find torch there."""
     if machine.torch:
-        return Check(name="torch", result=OK, detail=machine.torch)
+        return passed("torch", machine.torch)
     fix = f"on {machine.name}: {machine.executable} -m pip install torch"
-    return Check(name="torch", result=FAILED, detail=f"{machine.name} has none", fix=fix)
+    return Check(name="torch", result=Result.FAILED, detail=f"{machine.name} has none", fix=fix)
 
 
 def sandbox(machine: Machine) -> Check:
     """How well programs are walled in there."""
     level = Level(machine.level)
     if level is Level.BUBBLEWRAP:
-        return Check(name="sandbox", result=OK, detail=f"{level.label}: {level.sentence}")
+        return passed("sandbox", f"{level.label}: {level.sentence}")
     fix = f"on {machine.name}: sysctl user.max_user_namespaces=10000, by its administrator"
     if not machine.has_bubblewrap:
         fix = f"on {machine.name}: apt install bubblewrap"
     if level is Level.NONE:
         fix += f"; or a kernel with landlock {LEAST_LANDLOCK}, such as Linux 6.12 (it has {machine.kernel})"
-    return Check(name="sandbox", result=WARNING, detail=f"{level.label}: {level.sentence}", fix=fix)
+    return Check(name="sandbox", result=Result.WARNING, detail=f"{level.label}: {level.sentence}", fix=fix)

@@ -6,33 +6,32 @@ import importlib.util
 import socket
 from collections.abc import Iterator
 from ipaddress import ip_address
-from statistics import median
 
-from autoresearch.ask.node import PeersAnswer, PeerView, VotersAnswer
+from autoresearch.ask.health import failed, of_peers, passed, skew_ms, warning
+from autoresearch.ask.node import Check, PeersAnswer, PeerView, VotersAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, install_command
-from autoresearch.text import counted, duration
+from autoresearch.text import counted
+from autoresearch.words import NetworkState, Part, Result
 from autoresearch_cli import here
-from autoresearch_cli.acts.checks import FAILED, OK, WARNING
 from autoresearch_cli.commands import voters
-from autoresearch_cli.models import Check
 
 CONNECT_SECONDS = 3.0
-SKEW_MS = 60_000
-RUNNING, OFF = "running", "off"
 
 
 def network_checks() -> Iterator[Check]:
     """Every check, in the order in which a person would ask; those that need a running network only with one."""
     if importlib.util.find_spec("libp2p") is None:
-        yield Check(name="library", result=FAILED, detail="libp2p is not installed", fix=install_command("network"))
+        yield Check(
+            name="library", result=Result.FAILED, detail="libp2p is not installed", fix=install_command("network")
+        )
         return
-    yield Check(name="library", result=OK, detail="libp2p is installed")
+    yield passed("library", "libp2p is installed")
     answer = _ask()
     # A daemon may have been told otherwise when it was started, by its environment.
-    if not here.settings().network.enabled and (isinstance(answer, Check) or answer.network.state == OFF):
+    if not here.settings().network.enabled and (isinstance(answer, Check) or answer.network.state == NetworkState.OFF):
         fix = "autoresearch network join …, or: autoresearch node config set network.enabled true"
-        yield Check(name="setting", result=FAILED, detail="the network is off (network.enabled)", fix=fix)
+        yield Check(name="setting", result=Result.FAILED, detail="the network is off (network.enabled)", fix=fix)
         return
     if isinstance(answer, Check):
         yield answer
@@ -53,20 +52,20 @@ def _ask() -> PeersAnswer | Check:
     try:
         return here.client().ask(Node.peers)
     except DaemonNotRunning:
-        return Check(name="daemon", result=FAILED, detail="it is not running", fix="autoresearch up")
+        return Check(name="daemon", result=Result.FAILED, detail="it is not running", fix="autoresearch up")
     except AutoresearchError as error:
-        return Check(name="daemon", result=FAILED, detail=str(error), fix=error.hint)
+        return failed("daemon", error)
 
 
 def process(answer: PeersAnswer) -> Check:
     """Whether the network process runs."""
     state = answer.network
-    if state.state == OFF:
+    if state.state == NetworkState.OFF:
         detail = "the network was switched on after the daemon's start"
-        return Check(name="process", result=FAILED, detail=detail, fix="autoresearch down && autoresearch up")
-    if state.state != RUNNING:
-        return Check(name="process", result=FAILED, detail=state.reason, fix="autoresearch node logs")
-    return Check(name="process", result=OK, detail=state.reason)
+        return Check(name="process", result=Result.FAILED, detail=detail, fix="autoresearch down && autoresearch up")
+    if state.state != NetworkState.RUNNING:
+        return Check(name="process", result=Result.FAILED, detail=state.reason, fix="autoresearch node logs")
+    return passed("process", state.reason)
 
 
 def listening(answer: PeersAnswer, wanted: str) -> Check:
@@ -74,23 +73,18 @@ def listening(answer: PeersAnswer, wanted: str) -> Check:
     hosts, ports = zip(*map(host_and_port, answer.addresses), strict=True) if answer.addresses else ((), ())
     if not answer.addresses:
         fix = "autoresearch node config set network.listen /ip4/0.0.0.0/tcp/4001"
-        return Check(
-            name="listening",
-            result=WARNING,
-            detail="it listens nowhere: it can dial others, and they cannot dial it",
-            fix=fix,
-        )
+        return warning("listening", f"it listens nowhere: it can dial others, and they cannot dial it → {fix}")
     fixed = {int(part.rpartition("/")[2]) for part in wanted.split(",") if not part.strip().endswith("/0")}
     if fixed and not fixed & set(ports):
         port = min(fixed)
         detail = f"port {port} is taken by another program; it listens on {min(ports)}"
         return Check(
-            name="listening", result=WARNING, detail=detail, fix=f"free port {port}: ss -ltnp 'sport = :{port}'"
+            name="listening", result=Result.WARNING, detail=detail, fix=f"free port {port}: ss -ltnp 'sport = :{port}'"
         )
     if all(is_loopback(host) for host in hosts):
         fix = "autoresearch node config set network.listen /ip4/0.0.0.0/tcp/0"
-        return Check(name="listening", result=WARNING, detail="only this machine can reach it", fix=fix)
-    return Check(name="listening", result=OK, detail=", ".join(answer.addresses[:3]))
+        return Check(name="listening", result=Result.WARNING, detail="only this machine can reach it", fix=fix)
+    return passed("listening", ", ".join(answer.addresses[:3]))
 
 
 def reachable(answer: PeersAnswer) -> Check:
@@ -98,13 +92,13 @@ def reachable(answer: PeersAnswer) -> Check:
     hosts = [host_and_port(address)[0] for address in answer.addresses]
     called = [peer for peer in answer.peers if peer.connected and peer.inbound]
     if called:
-        return Check(name="reachable", result=OK, detail=f"{counted(len(called), 'peer')} dialled this node")
+        return passed("reachable", f"{counted(len(called), 'peer')} dialled this node")
     if any(is_public(host) for host in hosts):
         detail = "this machine has a public address, but no connected peer dialled it"
-        return Check(name="reachable", result=OK, detail=detail)
+        return passed("reachable", detail)
     detail = "no connected peer dialled this node, and its addresses are private: it is behind a router"
     fix = "nothing to do: dialling others is enough. To be dialled, forward the port on the router"
-    return Check(name="reachable", result=OK, detail=detail, fix=fix)
+    return Check(name="reachable", result=Result.OK, detail=detail, fix=fix)
 
 
 def beginnings(peers: list[PeerView]) -> Iterator[Check]:
@@ -116,12 +110,12 @@ def beginnings(peers: list[PeerView]) -> Iterator[Check]:
         fix = "autoresearch network peers add ADDRESS, or: autoresearch node config set network.lan true"
         yield Check(
             name="beginning",
-            result=FAILED,
+            result=Result.FAILED,
             detail="it knows no node to begin with, and does not look on the local network",
             fix=fix,
         )
     if not named and settings.lan:
-        yield Check(name="beginning", result=OK, detail="it looks for nodes on the local network")
+        yield passed("beginning", "it looks for nodes on the local network")
     known = {peer.peer: peer for peer in peers}
     for address in named:
         yield beginning(address, known)
@@ -131,10 +125,10 @@ def beginning(address: str, known: dict[str, PeerView]) -> Check:
     """Whether a node that is named as a beginning answers."""
     where, _, peer = address.partition("/p2p/")
     if peer in known and known[peer].connected:
-        return Check(name="beginning", result=OK, detail=f"{where} is connected")
+        return passed("beginning", f"{where} is connected")
     if peer in known and is_refused(known[peer]):
         fix = f"autoresearch network peers unblock {peer}"
-        return Check(name="beginning", result=WARNING, detail=f"{where} is refused here: {peer}", fix=fix)
+        return Check(name="beginning", result=Result.WARNING, detail=f"{where} is refused here: {peer}", fix=fix)
     host, port = host_and_port(where)
     try:
         with socket.create_connection((host, port), CONNECT_SECONDS):
@@ -152,25 +146,23 @@ def beginning(address: str, known: dict[str, PeerView]) -> Check:
     else:
         detail = f"something answers at {where}, but not as {peer}"
         fix = "it has a new key or refuses this node; ask its owner for its address: autoresearch network peers"
-    return Check(name="beginning", result=WARNING, detail=detail, fix=fix)
+    return warning("beginning", f"{detail} → {fix}")
 
 
 def connections(peers: list[PeerView]) -> Check:
     """Whether somebody of this network is connected."""
-    connected = [peer for peer in peers if peer.connected]
-    strangers = [peer for peer in connected if peer.other_network]
-    if connected and len(strangers) == len(connected):
-        fix = "they and this node must join the same network: autoresearch network show, there and here"
-        return Check(name="peers", result=FAILED, detail="all connected peers are in another network", fix=fix)
+    if strangers := [one for one in of_peers(peers) if one.name == Part.PEERS]:
+        return strangers[0]
+    connected = [peer for peer in peers if peer.connected and not peer.other_network]
     refused = [peer for peer in peers if is_refused(peer)]
     if not connected and refused:
         detail = f"no peer is connected; {counted(len(refused), 'peer')} may not connect: blocked or shut out here"
         fix = "autoresearch network peers lists them; autoresearch network peers unblock PEER admits one again"
-        return Check(name="peers", result=WARNING, detail=detail, fix=fix)
+        return warning("peers", f"{detail} → {fix}")
     if not connected:
         fix = "see the lines above; records are sent when a peer connects"
-        return Check(name="peers", result=WARNING, detail="no peer is connected", fix=fix)
-    return Check(name="peers", result=OK, detail=f"{counted(len(connected) - len(strangers), 'peer')} connected")
+        return Check(name="peers", result=Result.WARNING, detail="no peer is connected", fix=fix)
+    return passed("peers", f"{counted(len(connected), 'peer')} connected")
 
 
 def is_refused(peer: PeerView) -> bool:
@@ -180,15 +172,10 @@ def is_refused(peer: PeerView) -> bool:
 
 def clocks(peers: list[PeerView]) -> Check | None:
     """Whether this clock agrees with the others'; None when nobody is there to compare with."""
-    skews = [peer.clock_ahead_ms for peer in peers if peer.connected and peer.agent]
-    if not skews:
+    if skew_ms(peers) is None:
         return None
-    skew = int(median(skews))
-    if abs(skew) <= SKEW_MS:
-        return Check(name="clock", result=OK, detail="as the peers' clocks")
-    way = "behind" if skew > 0 else "ahead of"
-    detail = f"this clock is {duration(abs(skew))} {way} the peers'; peers hold back records that are far ahead"
-    return Check(name="clock", result=WARNING, detail=detail, fix="set the clock: timedatectl set-ntp true")
+    differing = [one for one in of_peers(peers) if one.name == Part.CLOCK]
+    return differing[0] if differing else passed(Part.CLOCK, "as the peers' clocks")
 
 
 def check_voters(answer: VotersAnswer) -> Check | None:
@@ -197,11 +184,11 @@ def check_voters(answer: VotersAnswer) -> Check | None:
         return None
     detail = f"{counted(len(answer.voters), 'participant')} counted; {answer.least} confirm a run"
     if answer.way:
-        return Check(name="voters", result=WARNING, detail=f"{detail}; you do not count yet", fix=answer.way)
+        return Check(name="voters", result=Result.WARNING, detail=f"{detail}; you do not count yet", fix=answer.way)
     note, _, fix = answer.note.partition(" → ")
     if note:
-        return Check(name="voters", result=WARNING, detail=f"{detail}: {note}", fix=fix)
-    return Check(name="voters", result=OK, detail=detail)
+        return Check(name="voters", result=Result.WARNING, detail=f"{detail}: {note}", fix=fix)
+    return passed("voters", detail)
 
 
 def host_and_port(address: str) -> tuple[str, int]:

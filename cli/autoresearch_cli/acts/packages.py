@@ -238,9 +238,8 @@ def _must_ask(task: Task) -> bool:
     paths = here.paths()
     if is_installed(task, paths.environments):
         return False
-    setting = here.settings().work.allow_packages
     with open_desk() as desk:
-        return not may_install(task, paths.allowed_packages, setting, desk.log, desk.me, here.now_ms())
+        return not may_install(task, paths, here.settings().work, desk.log, desk.me, here.now_ms())
 
 
 def _agree(task: Task, *, agreed: bool, option: str) -> None:

@@ -16,12 +16,13 @@ from autoresearch.settings import (
     Settings,
     environment_variable,
     load_settings,
+    missing_devices,
+    named_devices,
     setting_types,
     unknown_setting,
     write_setting,
 )
 from autoresearch_cli import here
-from autoresearch_cli.acts.checks import missing_devices
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.models import ConfigAnswer, Setting
 from autoresearch_cli.rendering.lists import setting_columns, setting_text
@@ -43,8 +44,6 @@ def _task(value: str) -> None:
 
 
 def _device(value: str) -> None:
-    from autoresearch.settings import named_devices
-
     named_devices(value)
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.health import conditions, guarded, is_usable
+from autoresearch.ask.node import Check
 from autoresearch.run.sandbox.probes import ProbeResult
+from autoresearch.text import counted
 from autoresearch_cli import here
-from autoresearch_cli.acts.checks import FAILED, all_checks, check_sandbox, guarded
+from autoresearch_cli.acts.checks import all_checks, check_sandbox, log_checks
 from autoresearch_cli.acts.network_checks import network_checks
 from autoresearch_cli.catalogue import Folder, Json, command_app, examples
-from autoresearch_cli.models import Check, DoctorAnswer, Probe
+from autoresearch_cli.models import DoctorAnswer, Probe
 from autoresearch_cli.rendering.lists import CHECK_COLUMNS
 from autoresearch_cli.rendering.output import is_rich, print_json, print_list, print_rows, say
 
@@ -47,9 +51,7 @@ def doctor(context: typer.Context, *, accept_fork: AcceptFork = False, json: Jso
 )
 def network(*, json: Json = False) -> None:
     """Why no peer is reachable, and what to do. Exits with 1 when something failed."""
-    checks = list(network_checks())
-    answer = DoctorAnswer(healthy=all(check.result != FAILED for check in checks), checks=checks, probes=[])
-    _report(answer, json=json)
+    _report(list(network_checks()), json=json)
 
 
 @app.command(
@@ -68,9 +70,20 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
     from autoresearch_cli.acts.checks import task_checks
 
     here.paths().create()
-    checks = list(task_checks(folder))
-    answer = DoctorAnswer(healthy=all(check.result != FAILED for check in checks), checks=checks, probes=[])
-    _report(answer, json=json)
+    _report(list(task_checks(folder)), json=json)
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch node doctor log", "every record's hash and signature, every blob's hash"),
+        ("autoresearch node doctor log --json | jq .healthy", "the same for a program"),
+        ("autoresearch run export --bundle log.car", "a copy of the log"),
+        see="node doctor, node records, run export",
+    )
+)
+def log(*, json: Json = False) -> None:
+    """Read the whole log: every hash and signature. Names the first record that is wrong, and exits with 1 then."""
+    _report(list(log_checks()), json=json)
 
 
 @app.command(
@@ -92,9 +105,7 @@ def executor(
     """
     from autoresearch_cli.acts.executor_checks import executor_checks
 
-    checks = list(executor_checks(host))
-    answer = DoctorAnswer(healthy=all(check.result != FAILED for check in checks), checks=checks, probes=[])
-    _report(answer, json=json)
+    _report(list(executor_checks(host)), json=json)
 
 
 def _check_all(*, accept_fork: bool, json: bool) -> None:
@@ -112,12 +123,11 @@ def _check_all(*, accept_fork: bool, json: bool) -> None:
 
     checks.append(guarded("sandbox", sandbox))
     probes = [Probe(name=probe.name, blocked=probe.blocked) for probe in attacks]
-    healthy = all(check.result != FAILED for check in checks)
-    answer = DoctorAnswer(healthy=healthy, checks=checks, probes=probes)
-    _report(answer, json=json)
+    _report(checks, probes, json=json)
 
 
-def _report(answer: DoctorAnswer, *, json: bool) -> None:
+def _report(checks: list[Check], probes: Sequence[Probe] = (), *, json: bool) -> None:
+    answer = DoctorAnswer(healthy=is_usable(checks), checks=checks, probes=list(probes))
     if json:
         print_json(answer)
     else:
@@ -136,5 +146,7 @@ def _print(answer: DoctorAnswer) -> None:
     for check in answer.checks:
         if check.fix and not is_rich():
             say(f"→ {check.name}: {check.fix}")
-    if answer.healthy:
+    if not (found := conditions(answer.checks)):
         say("nothing is wrong here")
+    elif answer.healthy:
+        say(f"nothing failed; {counted(len(found), 'warning')}")

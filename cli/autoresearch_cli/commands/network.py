@@ -96,13 +96,11 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     if not path.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {path.absolute().parent}")
     save_manifest(path, manifest)
-    _report(_answer(manifest, path, []), json=json)
+    nobody = _why_nobody_counts(manifest.trust)
+    _report(msgspec.structs.replace(_answer(manifest, path, []), note=nobody), json=json)
     if not json:
-        if kind:
+        if kind and not nobody:
             say(f"for {kind}: {preset.who_counts}; a run can be confirmed from {preset.confirmed_from} participants on")
-        if not manifest.trust.names_anybody:
-            say("no participant counts in this network, so no run can be confirmed: it has no attestor and no founder")
-            say("→ begin again with --for lab, --for friends, or --attestor KEY")
         say(f"→ autoresearch network join {path}, then autoresearch up, then autoresearch network invite for others")
 
 
@@ -135,12 +133,11 @@ def join(
     asked = found.token is not None and joining.ask_to_count(manifest, found.token)
     network_homes.after_joining(joined.left, bring=bring)
     answer = _with_voters(_answer(manifest, here.paths().manifest))
+    if asked and answer.way:
+        way = "wait: this invite admits you once a founder's node has seen that you joined: autoresearch status"
+        lacking = "this invite admits by a founder whom you do not trust: autoresearch network trust KEY --founder"
+        answer = msgspec.structs.replace(answer, way=way if manifest.trust.founders else lacking)
     _report(answer, json=json)
-    asked = asked and not any(voter.me for voter in answer.voters)
-    if asked and not manifest.trust.founders:
-        say("this invite admits by a founder that your trust list lacks → autoresearch network trust KEY --founder")
-    elif asked:
-        say("this invite admits you: you count once a founder's node has seen that you joined → autoresearch status")
     if found.by_word:
         say("the trust list comes from that node alone: compare id, founders and attestors with another participant")
     if manifest.trust != found.manifest.trust:
@@ -245,6 +242,15 @@ def distrust(key: Key, *, participant: ByHand = False, founder: Founding = False
     else:
         changed = manifest.without_participant(root) if participant else manifest.without_attestor(root)
     _change(changed, json=json)
+
+
+def _why_nobody_counts(trust: Trust) -> str:
+    """Why no participant can ever count in a network as it is founded, and what to do; empty where one can."""
+    if trust.founders or trust.participants or len(trust.attestors) >= trust.needed:
+        return ""
+    named = f"it names {len(trust.attestors)} of the {counted(trust.needed, 'attestor')} that it takes, and no founder"
+    way = "begin again with --for lab, --for friends, or more --attestor KEY"
+    return f"no participant can count in this network, so no run can be confirmed: {named} → {way}"
 
 
 def _refuse_both(*, participant: bool, founder: bool) -> None:

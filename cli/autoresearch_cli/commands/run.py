@@ -158,18 +158,15 @@ def _record_of(event: Event) -> str:
 def _here(idea: Idea, display: Display) -> str:
     """Do it in this process, without the daemon. Returns the record's id."""
     from autoresearch.ask.acts.ideas import run_once
-    from autoresearch.run.bench import Ceiling
 
     say("the daemon is not running: this process does it")
-    work, name = here.settings().work, idea.task.name
+    name = idea.task.name
     return run_once(
         idea,
         here.paths(),
         now_ms=here.now_ms,
-        ceiling=Ceiling.of(work),
-        threads=work.threads,
+        work=here.settings().work,
         device=here.first_device(),
-        allow_packages=work.allow_packages,
         progress=lambda fraction, note: display.progress("run", name, fraction, note),
     )
 

@@ -15,8 +15,9 @@ from autoresearch.ask import questions
 from autoresearch.ask.node import StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import OfTask, PauseRequest, WorkRequest
-from autoresearch.errors import TimedOut, UsageError
+from autoresearch.errors import AutoresearchError, TimedOut, UsageError
 from autoresearch.text import parse_duration
+from autoresearch.words import Result
 from autoresearch_cli import here, starting
 from autoresearch_cli.catalogue import (
     AllowPackages,
@@ -52,17 +53,18 @@ def status(*, task: Task = "", json: Json = False) -> None:
         answer = msgspec.structs.replace(answer, task=here.ask(questions.best, OfTask(task=task)).task)
     if json:
         print_json(answer)
-        return
-    print_labelled(status_lines(answer, here.now_ms()))
-    say(f"→ {next_step(answer)}")
+    else:
+        print_labelled(status_lines(answer, here.now_ms()))
+        say(f"→ {next_step(answer)}")
+    if any(one.result == Result.FAILED for one in answer.conditions):
+        raise typer.Exit(1)
 
 
 def stopped() -> StatusAnswer:
-    """The state of a node without a running daemon. Raises Refused or UsageError where none could run here."""
+    """The state of a node without a running daemon, by its log where that can be read."""
+    from autoresearch.ask.health import conditions, examine, is_usable
     from autoresearch.record.record import DEFAULT_NETWORK
 
-    here.check_home()
-    here.settings()  # raises where they can't be read
     answer = StatusAnswer(
         running=False,
         state="stopped",
@@ -70,13 +72,19 @@ def stopped() -> StatusAnswer:
         reason="the daemon is not running",
         version=__version__,
         network=DEFAULT_NETWORK.name,
+        conditions=conditions(examine(here.paths(), here.environment(), here.now_ms())),
     )
     if here.is_new():
         return answer
     # What reads a log takes longer to load than all the rest.
     from autoresearch_cli.reading import with_log
 
-    return with_log(answer)
+    try:
+        return with_log(answer)
+    except AutoresearchError:
+        if is_usable(answer.conditions):
+            raise
+        return answer  # a condition says why
 
 
 @app.command(

@@ -96,7 +96,7 @@ def status_facts(answer: StatusAnswer) -> Facts:
         workers=[_worker(each) for each in answer.workers],
         queue=[queued(each) for each in answer.queue],
         to_count=answer.to_count,
-        warnings=[sanitised(text) for text in answer.warnings],
+        conditions=[sanitised(f"{one.name}: {one.sentence}") for one in answer.conditions],
     )
 
 

@@ -9,9 +9,10 @@ from autoresearch.face.columns.column import CODE, COUNT, RECORD, Column, Column
 from autoresearch.text import age, moment
 
 if TYPE_CHECKING:
+    from autoresearch.ask.node import Check
     from autoresearch.ask.records import RecordView
     from autoresearch_cli.agent.models import ProjectComponent, ProjectRun, SweepRow
-    from autoresearch_cli.models import Check, DeviceRow, HomeNetworkView, InvitationRow, Setting
+    from autoresearch_cli.models import DeviceRow, HomeNetworkView, InvitationRow, Setting
 
 # Enough to tell a key, a network or an invite apart, and to type it.
 KEY_CHARACTERS = 16
@@ -57,16 +58,12 @@ def setting_columns(*, origin: bool) -> Columns[Setting]:
     )
 
 
-def _finding(check: Check, _: int) -> str:
-    return f"{check.detail} → {check.fix}" if check.fix else check.detail
-
-
 _SIGNS = {"ok": "✓", "warning": "!", "failed": "✗"}
 CHECK_COLUMNS: Columns[Check] = (
     Column("sign", lambda one: _SIGNS[one.result], heading="", faces=Face.TERMINAL),
     Column("check", lambda one: one.name),
     Column("result", lambda one: one.result, faces=Face.PIPE),
-    Column("found", lambda one: one.detail, told=_finding),
+    Column("found", lambda one: one.detail, told=lambda one, _: one.sentence),
     Column("fix", lambda one: one.fix, faces=Face.PIPE),
 )
 

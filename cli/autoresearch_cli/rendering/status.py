@@ -33,7 +33,7 @@ from autoresearch.text import (
     unsettled,
     value,
 )
-from autoresearch.words import STAGE_SENTENCES, RunState
+from autoresearch.words import STAGE_SENTENCES, Result, RunState
 from autoresearch_cli.rendering.answers import reason
 from autoresearch_cli.rendering.output import print_labelled, print_list
 
@@ -90,7 +90,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     lines.append(("log", " · ".join(filter(None, (records, unsettled(status.unsettled))))))
     if status.storage:
         lines.append(("blobs", storage_line(status.storage)))
-    lines += [("!", warning) for warning in status.warnings]
+    lines += [("!", f"{one.name}: {one.sentence}") for one in status.conditions]
     return lines
 
 
@@ -205,6 +205,8 @@ def best_so_far(task: TaskStatus) -> str:
 
 def next_step(status: StatusAnswer) -> str:
     """What to type next."""
+    if any(one.result == Result.FAILED for one in status.conditions):
+        return "autoresearch node doctor"
     if status.state == "stopped":
         return "autoresearch up --work, or to watch a few runs: autoresearch demo"
     steps = {"idle": "autoresearch work", "paused": "autoresearch node resume", "waiting": "autoresearch node doctor"}

@@ -8,6 +8,8 @@ import os
 from collections.abc import Callable
 
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.health import warning
+from autoresearch.ask.node import Check
 from autoresearch.ask.people.attestation import attest_answer
 from autoresearch.ask.people.participants import (
     AllowRequest,
@@ -26,6 +28,7 @@ from autoresearch.settings import Attestor as Settings
 from autoresearch.trust.attestation import CodeAnswer
 from autoresearch.trust.attestor import DUE_MS, Caps
 from autoresearch.trust.dkim import KeyLookup, resolve_key
+from autoresearch.words import Part
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.mail.attestor import Attestor
 from autoresearch_daemon.mail.mailer import disposable_domains, mail_server
@@ -114,22 +117,22 @@ class AttestationService:
             return self._participant.answer()
         return attest_answer(self._notebook.log, self._notebook.identity.root.public, now_ms=self._now_ms())
 
-    def warnings(self) -> list[str]:
+    def conditions(self) -> list[Check]:
         """What a person must know."""
         if self._server and not self._participant:
-            return ["nobody can ask this attestor: the network is off → autoresearch network join …, then up"]
+            text = "nobody can ask this attestor: the network is off → autoresearch network join …, then up"
+            return [warning(Part.ATTESTOR, text)]
         if self._attestor and self._attestor.trouble:
-            return [f"the attestor's last mail was not sent: {self._attestor.trouble} → autoresearch node config show"]
+            text = f"the attestor's last mail was not sent: {self._attestor.trouble} → autoresearch node config show"
+            return [warning(Part.ATTESTOR, text)]
         standing, now_ms = self.standing(), self._now_ms()
         if 0 < standing.until_ms < now_ms + DUE_MS:
             days = (standing.until_ms - now_ms) // DAY_MS
-            return [
-                f"this participant's mailbox was shown long ago: it counts for {days} days more → id attest ADDRESS"
-            ]
+            text = f"this participant's mailbox was shown long ago: it counts for {days} days more"
+            return [warning(Part.MAILBOX, f"{text} → autoresearch node id attest ADDRESS")]
         if not standing.attested and not self._server and standing.attestors >= standing.needed:
-            return [
-                "nobody has attested this participant: its runs are shown apart → autoresearch node id attest ADDRESS"
-            ]
+            text = "nobody has attested this participant: its runs are shown apart"
+            return [warning(Part.MAILBOX, f"{text} → autoresearch node id attest ADDRESS")]
         return []
 
     def log(self) -> AttestorAnswer:

@@ -179,7 +179,7 @@ class Verify:
     """Reveal what may be revealed, and have the next verification ready.
 
     ``ready`` is the one that is ready by now: it is to be put back when something else goes before it. ``task`` is the
-    folder of the task to find one on (empty: the configured one), None when none is wanted.
+    folder of the task whose runs go first (empty: the configured one), None when none is wanted.
     """
 
     task: str | None

@@ -90,10 +90,11 @@ class RunDropped:
 
 @dataclass(frozen=True, slots=True)
 class JobReady:
-    """The verification to do next, whose files are all here; ``None``: there is none now."""
+    """The verification to do next, whose files are all here; ``None``: there is none now. ``task`` is its folder."""
 
     job: str | None
     run: RunInHand | None = None
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

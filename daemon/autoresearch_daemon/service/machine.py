@@ -462,7 +462,7 @@ class Service:
                 worker.why = Why.FAILING
                 continue
             elif self.job and self._verification_is_due():
-                assignment = Assignment(f"verify-{self._next_number()}", order.task, job=self.job.job or "")
+                assignment = Assignment(f"verify-{self._next_number()}", self.job.task, job=self.job.job or "")
                 worker.run = _changed(self.job.run, started_ms=now_ms) if self.job.run else None
                 self.job = None
             elif open_searches > 0:

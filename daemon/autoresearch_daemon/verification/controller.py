@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -24,8 +25,10 @@ from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Verification
 from autoresearch.run.checking import Check, Verified
+from autoresearch.run.packages import is_installed, may_install, task_not_allowed
 from autoresearch.run.sandbox.execute import permit
 from autoresearch.run.sandbox.job import Level
+from autoresearch.settings import load_settings
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.model import Task
 from autoresearch.words import UNREVEALED, EvidenceKind, Why
@@ -39,8 +42,19 @@ from autoresearch_daemon.verification.reveals import Reveals, Told
 
 logger = structlog.get_logger()
 
+# So many other tasks are looked at for something to verify, one after the other, and those that this machine can't run
+# again after this time.
+TASKS_A_LOOK = 4
+UNFIT_MS = 600_000
 # A task has a baseline and no more files in its harness than a record holds.
 TASK_FILES = 17
+
+
+class Unfit(NamedTuple):
+    """Why this machine can't run a task, and until when that is not looked at again."""
+
+    until_ms: int
+    sentence: str
 
 
 class VerificationController:
@@ -77,6 +91,8 @@ class VerificationController:
         self._news = asyncio.Event()
         self._given: dict[str, str] = {}  # by assignment, the job that a worker has
         self._names = 0
+        self._turn = 0
+        self._unfit: dict[bytes, Unfit] = {}
         self._repeated: dict[str, bytes] = {}  # by assignment, the verification that is made once more
 
     def want(self, wanted: Verify) -> None:
@@ -114,9 +130,47 @@ class VerificationController:
             except Refused as error:  # it asks for more than this machine allows, until settings and node change
                 self._take(Blocked(Why.TASK_BROKEN, f"{error} {error.hint}".strip()))
                 return
-            job = await self._jobs.find(task.digest, now_ms(), in_hand=self._machine.status().jobs)
-            if job is not None:
-                self._take(JobReady(*job))
+            if not await self._find(task.digest, wanted.task):
+                await self._look_further(task.digest)
+
+    async def _look_further(self, own: bytes) -> None:
+        """Find something to verify on another task that this machine can run; a few of them are looked at."""
+        log, archived = self._notebook.log, chosen(self._paths.home_local, Choice.ARCHIVED)
+        others = sorted({row.digest for row in log.tasks.all()} - archived - {own})
+        self._unfit = {task: unfit for task, unfit in self._unfit.items() if now_ms() < unfit.until_ms}
+        turn, self._turn = self._turn, self._turn + TASKS_A_LOOK
+        for number in range(min(len(others), TASKS_A_LOOK)):
+            task = others[(turn + number) % len(others)]
+            if task not in self._unfit and await self._find(task):
+                return
+
+    async def _find(self, task: bytes, folder: str | None = None) -> bool:
+        """Make the next verification on a task ready, if there is one and this machine can do it."""
+        job = await self._jobs.find(task, now_ms(), in_hand=self._machine.status().jobs)
+        if job is None:
+            return False
+        try:
+            place = folder if folder is not None else await self._folder_of(task)
+            if folder is None:
+                self._check_fit(self._load(place))
+        except AutoresearchError as error:
+            self._jobs.put_back(job[0], now_ms())
+            self._unfit[task] = Unfit(now_ms() + UNFIT_MS, f"{error} → {error.hint}" if error.hint else str(error))
+            return False
+        self._take(JobReady(*job, task=place))
+        return True
+
+    def _check_fit(self, task: Task) -> None:
+        """Whether the packages of a task are here, or may be installed. Raises PackagesNotAllowed."""
+        notebook, paths = self._notebook, self._paths
+        if task.packages and not is_installed(task, paths.environments):
+            work = load_settings(paths.settings, os.environ)[0].work  # as the worker reads them
+            if not may_install(task, paths, work, notebook.log, notebook.author, now_ms()):
+                raise task_not_allowed(task)
+
+    def obstacle(self) -> str:
+        """Why runs that this node is drawn for are not verified here; empty where nothing is in the way."""
+        return next((unfit.sentence for unfit in self._unfit.values()), "")
 
     async def ask(self, reference: str) -> RunAccepted:
         """Queue the verification of a run that a person names. Raises AutoresearchError."""

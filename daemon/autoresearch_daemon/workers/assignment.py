@@ -47,7 +47,7 @@ from autoresearch.run.runner import carry_out as carry_out_request
 from autoresearch.run.sandbox.capture import Progress as RunProgress
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.scratch import sweep
-from autoresearch.settings import load_settings
+from autoresearch.settings import Work, load_settings
 from autoresearch.task.loading import load_task, shipped_task
 from autoresearch.task.model import Task
 from autoresearch.trust.manifest_file import load_manifest
@@ -84,7 +84,7 @@ class Talk:
 class Workplace:
     """What a worker has: its name, device and threads, where the node's files are, what a run may ask for, its mind.
 
-    ``allow_packages``: whose tasks' packages it installs, by the setting of that name. ``nice``: its niceness.
+    ``settings`` say whose tasks' packages it installs. ``nice``: its niceness.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Workplace:
     threads: int
     paths: Paths
     ceiling: Ceiling
-    allow_packages: str = "own"
+    settings: Work = field(default_factory=Work)
     nice: int = 0
     mind: Mind = field(default_factory=Mind)
 
@@ -101,7 +101,7 @@ class Workplace:
         """The workplace that the settings describe."""
         settings, _ = load_settings(paths.settings, os.environ)
         work = settings.work
-        return cls(name, device, work.threads, paths, Ceiling.of(work), work.allow_packages, work.nice)
+        return cls(name, device, work.threads, paths, Ceiling.of(work), work, work.nice)
 
 
 def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
@@ -210,7 +210,7 @@ def _may_install(work: protocol.Work, task: Task, place: Workplace) -> bool:
     """Whether a person allowed the task's packages, or it is this participant's own."""
     manifest = load_manifest(place.paths.manifest)
     with Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
-        return may_install(task, place.paths.allowed_packages, place.allow_packages, log, work.author, now_ms())
+        return may_install(task, place.paths, place.settings, log, work.author, now_ms())
 
 
 def _has_others_part(work: protocol.Work, task: Task, place: Workplace) -> bool:

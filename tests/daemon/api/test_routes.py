@@ -15,7 +15,7 @@ from tests.nasty import FORGED, NASTY, harms
 
 async def test_the_node_says_what_it_does(client):
     status = await client.get("/v1/status")
-    assert (status["schema"], status["state"], status["task"]["name"]) == ("autoresearch.status/1", "idle", "grammar")
+    assert (status["schema"], status["state"], status["task"]["name"]) == ("autoresearch.status/2", "idle", "grammar")
 
 
 async def test_best_and_top_are_those_of_the_log(client, story):
@@ -143,10 +143,10 @@ async def test_the_node_is_asked_to_act(client, node):
 
 
 async def test_probes_tell_alive_from_ready(client, node):
-    assert await client.get("/healthz") == {"status": "alive", "reason": ""}
+    assert await client.get("/healthz") == {"status": "alive", "reason": "", "conditions": []}
     assert (await client.get("/readyz"))["status"] == "ready"
     node.readiness = msgspec.structs.replace(node.readiness, status="not ready", reason="no disk")
-    assert await client.get("/readyz", 503) == {"status": "not ready", "reason": "no disk"}
+    assert await client.get("/readyz", 503) == {"status": "not ready", "reason": "no disk", "conditions": []}
     assert (await client.get("/healthz"))["status"] == "alive"
 
 

@@ -17,7 +17,7 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id
-from autoresearch.run.bench import Ceiling
+from autoresearch.run.packages import may_install
 from autoresearch.settings import Work
 from autoresearch.task.loading import load_task
 from autoresearch.trust.manifest_file import load_manifest
@@ -34,7 +34,7 @@ NOW_MS = 1_790_000_000_000
 def foreign(locked: Path, place: Path, paths: Paths) -> Path:
     """A folder here with the task, which another participant published first; its run, too, is in this log."""
     task, theirs = load_task(locked), Paths.from_environment({"AUTORESEARCH_HOME": str(place / "theirs")})
-    run_once(Idea(task, task.program.decode()), theirs, now_ms=lambda: NOW_MS, ceiling=Ceiling.of(Work()))
+    run_once(Idea(task, task.program.decode()), theirs, now_ms=lambda: NOW_MS, work=Work())
     paths.create()
     with (
         Notebook(theirs) as source,
@@ -65,6 +65,20 @@ def test_without_a_terminal_the_answer_is_no(foreign: Path, command: str, cli: C
 def test_an_option_or_a_setting_says_yes(foreign: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUTORESEARCH_WORK_ALLOW_PACKAGES", "all")
     assert cli("run", str(foreign)).exit_code == 0
+
+
+def test_a_budget_says_yes_until_it_is_used_up(foreign: Path, paths: Paths) -> None:
+    task, work = load_task(foreign), Work(packages_mib=1)
+    with Log.open(paths.log, load_manifest(paths.manifest).network, read_only=True) as log:
+        assert not may_install(task, paths, Work(), log, None, NOW_MS)
+        assert may_install(task, paths, work, log, None, NOW_MS)
+        paths.environments.mkdir(parents=True)
+        large = paths.environments / "large"
+        large.write_bytes(bytes(1 << 20))
+        assert not may_install(task, paths, work, log, None, NOW_MS)
+        large.write_bytes(bytes(1 << 19))
+        (paths.environments / "the-same").hardlink_to(large)
+        assert may_install(task, paths, work, log, None, NOW_MS), "a file that two environments share counts once"
 
 
 @pytest.mark.slow

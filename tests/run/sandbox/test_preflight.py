@@ -11,7 +11,7 @@ from autoresearch.ask.acts.ideas import Idea, run_once
 from autoresearch.errors import CannotRunHere
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths
-from autoresearch.run.bench import Bench, Ceiling
+from autoresearch.run.bench import Bench
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.preflight import forget_runs, preflight
 from autoresearch.settings import Work
@@ -82,7 +82,7 @@ def test_without_what_the_task_needs_no_run_is_published(tmp_path: Path) -> None
     paths = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "home")})
     task = toy(tmp_path, MISSING)
     with pytest.raises(CannotRunHere):
-        run_once(Idea(task, TRAIN), paths, now_ms=lambda: 1_790_000_000_000, ceiling=Ceiling.of(Work()))
+        run_once(Idea(task, TRAIN), paths, now_ms=lambda: 1_790_000_000_000, work=Work())
     with Log.open(paths.log, load_manifest(paths.manifest).network, read_only=True) as log:
         assert [record.kind for record in log.records.newest(limit=10) if record.kind != "identity"] == []
 

@@ -229,18 +229,18 @@ async def test_who_is_attested_asks_for_no_mail_until_it_is_due(place: Town) -> 
     ada = place.houses["ada"]
     await become_attested(place, ada)
     count = len(place.office.mails)
-    assert "nobody has attested" in place.add("stranger").attestation_service.warnings()[0]
-    assert place.houses["attestor-0"].attestation_service.warnings() == []
+    assert "nobody has attested" in place.add("stranger").attestation_service.conditions()[0].detail
+    assert place.houses["attestor-0"].attestation_service.conditions() == []
     assert (await ada.ask(ADDRESS)).attested
     assert len(place.office.mails) == count
-    assert ada.attestation_service.warnings() == []
+    assert ada.attestation_service.conditions() == []
     place.clock.ms += 155 * DAY_MS
     for house in place.houses.values():
         house.notebook.publish_identity(place.clock())
     place.share()
-    assert "days more" in ada.attestation_service.warnings()[0]
+    assert "days more" in ada.attestation_service.conditions()[0].detail
     await become_attested(place, ada)
-    assert ada.attestation_service.warnings() == []
+    assert ada.attestation_service.conditions() == []
     place.clock.ms += 170 * DAY_MS
     assert ada.roster().voter(ada.root.public, place.clock()).attested
 
@@ -261,9 +261,9 @@ async def test_an_attestor_cannot_be_asked_over_a_network_that_is_off(place: Tow
         await ada.ask(ADDRESS)
     assert not ada.attestation_service.standing().attested
     attestor = place.houses["attestor-0"]
-    assert attestor.attestation_service.warnings() == []
+    assert attestor.attestation_service.conditions() == []
     attestor.attestation_service._participant = None
-    assert "nobody can ask this attestor" in attestor.attestation_service.warnings()[0]
+    assert "nobody can ask this attestor" in attestor.attestation_service.conditions()[0].detail
 
 
 async def test_a_peer_that_never_answers_keeps_nobody_waiting(place: Town, monkeypatch: pytest.MonkeyPatch) -> None:

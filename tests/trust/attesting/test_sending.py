@@ -60,7 +60,7 @@ async def test_a_server_that_takes_a_mail_and_hangs_up_floods_no_mailbox(tmp_pat
         assert {refusal.why for refusal in first.refused} == {"not_sent"}
         assert {refusal.why for refusal in second.refused} == {"address_cap"}
         assert len(office.mails) == 2
-        assert "SMTPServerDisconnected" in place.houses["attestor-0"].attestation_service.warnings()[0]
+        assert "SMTPServerDisconnected" in place.houses["attestor-0"].attestation_service.conditions()[0].detail
 
 
 async def test_a_wrong_password_sends_nothing_and_is_not_told(tmp_path: Path, office: PostOffice) -> None:
@@ -68,7 +68,7 @@ async def test_a_wrong_password_sends_nothing_and_is_not_told(tmp_path: Path, of
     (tmp_path / "wrong").chmod(0o600)
     with town(tmp_path, office, password_file=str(tmp_path / "wrong")) as place:
         answer = await place.houses["ada"].ask(ADDRESS)
-        warning = place.houses["attestor-0"].attestation_service.warnings()[0]
+        warning = place.houses["attestor-0"].attestation_service.conditions()[0].detail
     assert {refusal.why for refusal in answer.refused} == {"not_sent"}
     assert "the attestor's last mail was not sent: SMTPAuthenticationError 535" in warning
 
