@@ -160,7 +160,8 @@ def task_checks(folder: str) -> Iterator[Check]:
     paths, threads = here.paths(), here.settings().work.threads
     if task.packages and not is_installed(task, paths.environments):
         yield Check(
-            name="packages", result=Result.FAILED, detail=f"{counted(len(task.packages), 'package')} not installed here yet",
+            name="packages", result=Result.FAILED,
+            detail=f"{counted(len(task.packages), 'package')} not installed here yet",
             fix=f"autoresearch task allow {task.folder}",
         )  # fmt: skip
         return
