@@ -30,7 +30,7 @@ from autoresearch.words import RunStatus
 
 REQUEST, EVENTS, LOG, OUTCOME = "request.msgpack", "events.jsonl", "log", "outcome.msgpack"
 CHECKPOINT = "checkpoint.safetensors"
-# The author's model and its parent's, of a check that asks them.
+# The author's model and its parent's, of a check that asks them; or a model that is measured alone.
 MODEL, PARENT_MODEL = "model.safetensors", "parent.safetensors"
 # A task has up to 17 files of a MiB each, a program is smaller.
 MOST_REQUEST_BYTES = 64 << 20
@@ -44,7 +44,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """What a run may have where it is carried out, and what holds for it.
 
     ``foreign``: others wrote, or may have written, some of it. ``least_level``: the weakest sandbox that will do.
-    ``may_install``: whether the task's packages may be installed. ``recheck``: the baseline has to take its first step
+    ``may_install``: whether the task's packages may be installed, ``programs_may_install``: those that its programs
+    bring. ``recheck``: the baseline has to take its first step
     again before anything is run.
     """
 
@@ -54,6 +55,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     foreign: bool = True
     least_level: int = 0
     may_install: bool = False
+    programs_may_install: bool = False
     recheck: bool = False
 
 
@@ -61,6 +63,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """All that is asked of whoever carries out a run: the plan of an experiment, or a check of somebody else's run.
 
     ``run`` names this attempt; it is the folder's name. The task travels with its files; its folder is for hints only.
+    ``has_model``: the plan's program was trained already, and what it learned is in the folder: it is measured alone.
     ``survives``: it goes on without the process that asked for it.
     """
 
@@ -69,6 +72,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     conditions: Conditions
     plan: Plan | None = None
     check: Check | None = None
+    has_model: bool = False
     survives: bool = False
 
 

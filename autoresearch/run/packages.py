@@ -16,7 +16,7 @@ import stat
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,9 +24,10 @@ from pathlib import Path, PurePosixPath
 
 from filelock import FileLock, Timeout
 
-from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut
+from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import is_own_task, own_keys
+from autoresearch.run.bench import Bench
 from autoresearch.run.package_locks import call, pip
 from autoresearch.run.sandbox.layout import (
     Interpreter,
@@ -37,7 +38,7 @@ from autoresearch.run.sandbox.layout import (
 )
 from autoresearch.run.sandbox.scratch import Scratch, remove_tree, scratch_folder, sweep
 from autoresearch.task.loading import shipped_task
-from autoresearch.task.lock import Package, lock_digest, write_lock
+from autoresearch.task.lock import Package, lock_digest, program_packages, write_lock
 from autoresearch.task.model import Task
 
 ALL = "all"
@@ -78,6 +79,19 @@ def may_install(task: Task, folder: Path, setting: str, log: Log, device: bytes 
         return True
     own = own_keys(log, device, now_ms) if device else frozenset[bytes]()
     return is_own_task(log, task, own, shipped=shipped_task())
+
+
+def are_allowed(sources: Iterable[str], folder: Path, setting: str) -> bool:
+    """Whether a person allowed the packages that these programs bring; see :func:`may_install`."""
+    return setting == ALL or all(is_allowed(folder, each) for each in map(brought_packages, sources) if each)
+
+
+def brought_packages(source: str) -> list[Package]:
+    """The packages that a program brings a list of; none of what is no program."""
+    try:
+        return program_packages(source)
+    except UsageError:  # it has a fault, and its run says so
+        return []
 
 
 def _mark(folder: Path, packages: list[Package]) -> Path:
@@ -166,6 +180,22 @@ def task_python(
     if not wanted.is_installed(place) and not may_install():
         raise task_not_allowed(task)
     return wanted.python(place, cancelled=cancelled)
+
+
+def program_python(source: str, bench: Bench, cancelled: Callable[[], bool] | None = None) -> Interpreter | None:
+    """The Python that runs a program: the one with the packages that it brings, else that of its task.
+
+    Raises:
+        PackagesNotAllowed: they have to be installed, and nobody allowed it.
+        CannotRunHere, TimedOut, AutoresearchError: as :func:`task_python`.
+    """
+    if not (packages := brought_packages(source)):
+        return bench.python
+    wanted = PackageSet("the program", packages, base=True)
+    if bench.environments is None or not (bench.may_install or wanted.is_installed(bench.environments)):
+        hint = "autoresearch work TASK --allow-packages, or: autoresearch node config set work.allow_packages all"
+        raise PackagesNotAllowed(wanted.name, len(packages), hint=hint)
+    return wanted.python(bench.environments, cancelled=cancelled)
 
 
 def environment_folder(task: Task, place: Path) -> Path:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import shutil
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -31,13 +33,17 @@ from autoresearch.run.folder import (
     Fault,
     Request,
     fault_of,
+    new_run,
+    run_folder,
     write_outcome,
+    write_request,
 )
 from autoresearch.run.packages import is_installed, task_python
 from autoresearch.run.preflight import forget_runs, preflight, remember_run
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.execute import permit
 from autoresearch.run.sandbox.job import Level, Outcome
+from autoresearch.run.sandbox.scratch import scratch_folder, sweep
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus, Why
 
@@ -60,10 +66,11 @@ def make_ready(
     place: Place,
     scratch: Path,
     *,
+    is_tried: bool = True,
     on_stage: Callable[[Why], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Bench:
-    """What the task's runs need here: sandbox, packages and data; once, its baseline's first step. Returns the bench.
+    """What the task's runs need here: sandbox, packages, data; with ``is_tried``, once, its baseline's first step.
 
     Raises:
         CannotRunHere: the machine lacks something; no program's fault.
@@ -86,6 +93,8 @@ def make_ready(
         conditions.ceiling,
         foreign=conditions.foreign,
         python=python,
+        environments=place.environments,
+        may_install=conditions.programs_may_install,
     )
     on_stage(Why.PREPARING_DATA)
     if conditions.recheck:
@@ -96,8 +105,44 @@ def make_ready(
         raise
     except AutoresearchError as error:
         raise CannotRunHere(f"the task's data could not be made here: {error}", hint=error.hint) from error
-    preflight(task, bench, cancelled)
+    if is_tried:
+        preflight(task, bench, cancelled)
     return bench
+
+
+@contextmanager
+def carried_out(
+    task: Task,
+    plan: Plan,
+    conditions: Conditions,
+    place: Place,
+    spool: Path,
+    *,
+    model: Callable[[Path], None] | None = None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> Iterator[tuple[Path, Ended]]:
+    """Carry out a plan in this process; gives its folder, which is there meanwhile, and how it ended.
+
+    ``model`` writes what the program has learned into a file: then that is measured, and nothing is trained.
+
+    Raises what :func:`make_ready` raises: then nothing was begun.
+    """
+    spool.mkdir(parents=True, exist_ok=True)
+    for each in (None, spool, place.task_data):
+        sweep(each)
+    with scratch_folder(spool) as scratch:
+        bench = make_ready(task, conditions, place, scratch.folder, is_tried=model is None)
+        folder = run_folder(scratch.folder, new_run("run"))
+        request = Request(run=folder.name, task=task, conditions=conditions, plan=plan, has_model=model is not None)
+        write_request(folder, request)
+        if model is not None:
+            model(folder / MODEL)
+        ready = partial(_beside, bench)
+        yield folder, carry_out(folder, request, place.level, ready, on_progress=on_progress)
+
+
+def _beside(bench: Bench, scratch: Path, _: EventFile) -> Bench:
+    return replace(bench, scratch=scratch)
 
 
 def carry_out(
@@ -151,7 +196,8 @@ def _experiment(
     on_progress: Callable[[Progress], None],
     cancelled: Callable[[], bool],
 ) -> Ended:
-    outcome = measure(request.task, plan, bench, own=True, on_progress=on_progress, cancelled=cancelled)
+    model = folder / MODEL if request.has_model else None
+    outcome = measure(request.task, plan, bench, model=model, own=True, on_progress=on_progress, cancelled=cancelled)
     if cancelled() and outcome.status is RunStatus.CRASHED:  # an engine ends all processes of a job, the program's too
         outcome = msgspec.structs.replace(outcome, status=RunStatus.CANCELLED, reason=_STOPPED)
     if outcome.status is RunStatus.OK:

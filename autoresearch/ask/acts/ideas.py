@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.lookup import task_of
@@ -24,13 +24,12 @@ from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import Plan, plan_as_it_stands
-from autoresearch.run.folder import Conditions, Request, checkpoint_of, log_of, new_run, run_folder, write_request
-from autoresearch.run.packages import may_install
-from autoresearch.run.runner import Place, carry_out, make_ready, outcome_of
+from autoresearch.run.folder import Conditions, checkpoint_of, log_of
+from autoresearch.run.packages import are_allowed, may_install
+from autoresearch.run.runner import Place, carried_out, outcome_of
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
-from autoresearch.run.sandbox.scratch import scratch_folder, sweep
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
@@ -176,9 +175,6 @@ def run_once(
         foreign = level >= Level.LANDLOCK or not is_own_program(
             notebook.log, task, plan.source, plan.parent, own, shipped=shipped_task()
         )
-        paths.spool.mkdir(parents=True, exist_ok=True)
-        for place in (None, paths.spool, paths.task_data):
-            sweep(place)
 
         def tell(step: Progress) -> None:
             if progress:
@@ -191,13 +187,10 @@ def run_once(
             foreign=foreign,
             may_install=bool(task.packages)
             and may_install(task, paths.allowed_packages, allow_packages, notebook.log, notebook.author, now_ms()),
+            programs_may_install=are_allowed([plan.source], paths.allowed_packages, allow_packages),
         )
-        with scratch_folder(paths.spool) as scratch:
-            bench = make_ready(task, conditions, Place(level, paths.task_data, paths.environments), scratch.folder)
-            folder = run_folder(scratch.folder, new_run("run"))
-            request = Request(run=folder.name, task=task, conditions=conditions, plan=plan)
-            write_request(folder, request)
-            ended = carry_out(folder, request, level, lambda work, _: replace(bench, scratch=work), on_progress=tell)
+        place = Place(level, paths.task_data, paths.environments)
+        with carried_out(task, plan, conditions, place, paths.spool, on_progress=tell) as (folder, ended):
             notebook.publish_task(task, now_ms())
             published = notebook.publish_run(
                 plan, outcome_of(ended), now_ms(), log=log_of(folder), checkpoint=checkpoint_of(folder)

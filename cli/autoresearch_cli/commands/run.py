@@ -104,7 +104,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
     idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
     if not again:
         refuse_repetition(idea)
-    ask_for_packages(idea.task, allowed=allow_packages)
+    ask_for_packages(idea.task, [idea.program], allowed=allow_packages)
     with choose_display(quiet=True) as display:
         try:
             record = _through_daemon(idea, display)
