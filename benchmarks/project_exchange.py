@@ -14,7 +14,7 @@ from autoresearch.project.exchange.publishing import flat_program
 from autoresearch.project.learned import pack_learned
 from autoresearch.project.model import load_project
 from autoresearch.project.runs.records import new_task, prepare_run, publish_run, request_of
-from autoresearch.project.runs.running import do_project_run
+from autoresearch.project.runs.running import Choices, do_project_run
 from autoresearch.record.encoding import parse_id
 from autoresearch.run.bench import Bench
 from autoresearch.run.experiment import measure, plan_as_it_stands
@@ -32,7 +32,7 @@ def measure_exchange(*, quick: bool) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
         folder = learner(root / "project", "corridor")
-        run = do_project_run(folder, "train", EPISODES, now_ms=lambda: START_MS)
+        run = do_project_run(Choices(folder), "train", EPISODES, now_ms=lambda: START_MS)
         bench = Bench(detect_level()[0], 1, "cpu", root / "data", root / "scratch")
         prepared, learned = prepare_run(load_project(folder), run), root / "learned.zip"
         began = time.perf_counter()

@@ -111,6 +111,8 @@ def test_an_agent_is_published_with_its_packages_and_another_participant_install
     assert cli("run", "export", "--bundle", str(bundle), "--blobs", "all").exit_code == 0
     monkeypatch.setenv("AUTORESEARCH_HOME", str(place / "other"))
     assert cli("node", "import", str(bundle)).exit_code == 0
+    waits = cli("work", "corridor")
+    assert "nobody allowed here 1 list of packages that agents of corridor bring" in waits.stderr, waits.output
     got = cli("get", record, str(there))
     assert got.exit_code == 0, got.output
     assert (there / "requirements.in").read_text() == "tiny_a>=1  # policy.needy\n"
