@@ -194,6 +194,8 @@ def environment_task_files(project: Project, packages: Mapping[str, bytes] = Map
     """
     listed = dict(zip((ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK), packages.values(), strict=True)) if packages else {}
     harness = environment_files(project) | listed
+    if taken := harness.keys() & _BASELINE.keys():
+        raise UsageError(f"the environment has a file {', '.join(taken)}, as the task's baseline", hint="rename it")
     name = project.component(ENVIRONMENT).name.lower()
     manifest = _TASK.format(
         name=json.dumps(name),
