@@ -10,11 +10,15 @@ from pathlib import Path
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.paths import Paths
 from autoresearch.project.exchange.fetching import write_run
+from autoresearch.project.exchange.publishing import flat_program
+from autoresearch.project.learned import pack_learned
 from autoresearch.project.model import load_project
-from autoresearch.project.runs.records import measure_run, new_task, prepare_run, publish_run, request_of
-from autoresearch.project.runs.running import do_project_run
+from autoresearch.project.runs.records import new_task, prepare_run, publish_run, request_of
+from autoresearch.project.runs.running import Choices, do_project_run
 from autoresearch.record.encoding import parse_id
 from autoresearch.run.bench import Bench
+from autoresearch.run.experiment import measure, plan_as_it_stands
+from autoresearch.run.runner import as_record
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
 from benchmarks.project_steps import learner
@@ -28,23 +32,23 @@ def measure_exchange(*, quick: bool) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
         folder = learner(root / "project", "corridor")
-        run = do_project_run(folder, "train", EPISODES, now_ms=lambda: START_MS)
+        run = do_project_run(Choices(folder), "train", EPISODES, now_ms=lambda: START_MS)
         bench = Bench(detect_level()[0], 1, "cpu", root / "data", root / "scratch")
-        prepared = prepare_run(load_project(folder), run)
+        prepared, learned = prepare_run(load_project(folder), run), root / "learned.zip"
         began = time.perf_counter()
-        measured = measure_run(prepared, bench, root)
+        program, task = flat_program(prepared.project), new_task(prepared, {}, root / "task")
+        pack_learned(run.folder / "data", learned)
+        measured = as_record(measure(task, plan_as_it_stands(task, program), bench, model=learned))
         evaluated = time.perf_counter()
-        task = new_task(prepared, root)
         with Notebook(Paths.from_environment({"AUTORESEARCH_HOME": str(root / "home")}), lambda: START_MS) as notebook:
-            shown = publish_run(notebook, request_of(prepared, task, measured, bench))
+            shown = publish_run(notebook, request_of(prepared, task, program, learned, measured))
             published = time.perf_counter()
             harness = load_task(task.folder).harness
             record = notebook.log.records.get(parse_id(shown.record.id))
             took = []
             for number in range(3 if quick else ROUNDS):
                 before = time.perf_counter()
-                learned = bench.scratch / "learned.zip"
-                write_run(record, prepared.program, harness, learned, root / f"got-{number}", own=True)
+                write_run(record, program, harness, learned, root / f"got-{number}", own=True)
                 took.append(time.perf_counter() - before)
     return {
         "measure_run_ms": 1000 * (evaluated - began),

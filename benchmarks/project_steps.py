@@ -18,7 +18,7 @@ from autoresearch.project.child.messages import Order
 from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install, make_project
 from autoresearch.project.model import load_project
-from autoresearch.project.runs.running import do_project_run
+from autoresearch.project.runs.running import Choices, do_project_run
 
 ROUNDS = 5
 LEARNING_EPISODES = 300
@@ -60,9 +60,9 @@ def measure_learning(*, quick: bool) -> dict[str, float]:
         for kind, name in (("environment", "gym:CartPole-v1"), ("policy", "dqn"), ("trainer", "dqn_sgd")):
             project = install(project, find_offer(kind, name, project.folder), default=True)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        do_project_run(project.folder, "train", 10 if quick else LEARNING_EPISODES, now_ms=_now_ms)
+        do_project_run(Choices(project.folder), "train", 10 if quick else LEARNING_EPISODES, now_ms=_now_ms)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        played = do_project_run(project.folder, "bench", 50, now_ms=_now_ms)
+        played = do_project_run(Choices(project.folder), "bench", 50, now_ms=_now_ms)
     return {
         "dqn_cartpole_s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
         "dqn_cartpole_reward": played.data.metrics["mean_reward"],

@@ -43,6 +43,7 @@ class FoundTask(NamedTuple):
     budget: float
     floor: float | None
     baseline: bytes | None
+    unit: str = ""
 
 
 @in_snapshot
@@ -51,7 +52,8 @@ def find_task(
 ) -> FoundTask:
     """The task with this name or digest; without a reference the one that ``author``, or else anybody, ran last.
 
-    Names are not unique: of several tasks with one name, the one that ``author`` has runs on is meant. What is
+    Names are not unique: of several tasks with one name, the one that ``author`` has runs on is meant. Before these,
+    of an environment with tasks of earlier versions, the one that leaves the training budget to its agents. What is
     ``archived`` here is meant by its name or digest alone, and by a name only where no other task has it.
 
     Raises:
@@ -67,6 +69,8 @@ def find_task(
     if not named and _DIGEST.fullmatch(reference.lower()):
         named = [_load(log, row) for row in known.values() if row.digest.hex().startswith(reference.lower())]
     named = [task for task in named if task.digest not in archived] or named
+    if len(named) > 1:
+        named = [task for task in named if task.unit == "episodes"] or named
     if len(named) > 1 and author is not None:
         named = [task for task in named if log.runs.newest(task.digest, limit=1, author=author)] or named
     if not named:
@@ -127,8 +131,9 @@ def _load(log: Log, row: TaskRow) -> FoundTask:
     assert isinstance(body, Task)
     rules = task_rules(body.definition)
     assert rules
-    metric = body.definition["metric"]
+    metric, budget = body.definition["metric"], body.definition["budget"]
     assert isinstance(metric, Mapping)
+    assert isinstance(budget, Mapping)
     name, floor, baseline = (body.definition.get("name"), metric.get("floor"), body.definition.get("baseline"))
     return FoundTask(
         digest=row.digest,
@@ -139,6 +144,7 @@ def _load(log: Log, row: TaskRow) -> FoundTask:
         budget=rules.budget,
         floor=float(floor) if isinstance(floor, int | float) and not isinstance(floor, bool) else None,
         baseline=baseline if isinstance(baseline, bytes) else None,
+        unit=str(budget.get("unit", "")),
     )
 
 

@@ -75,7 +75,8 @@ def top(desk: Desk, request: TopOf) -> TopAnswer:
     from autoresearch.ask.runs.boards import top_answer
 
     task, archived = desk.task(request.task), desk.archived()
-    return _with_headlines(desk, top_answer(desk.log, task, limit=request.limit, author=desk.me, archived=archived))
+    answer = top_answer(desk.log, task, limit=request.limit, budget=request.budget, author=desk.me, archived=archived)
+    return _with_headlines(desk, answer)
 
 
 @operation("GET /v1/credit")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from autoresearch.ask.ideas import NoteView
 from autoresearch.ask.registry.components import ReleaseView
 from autoresearch.ask.runs.answers import ChangeView
@@ -95,6 +97,20 @@ class VerificationStateView(Answer, frozen=True, kw_only=True):
     noise: str = ""
 
 
+class UsedComponent(msgspec.Struct, frozen=True, kw_only=True):
+    """A component of a published agent.
+
+    ``source`` says where it came from: ``shipped``, ``gym:ID``, ``log`` with the id of its ``release``; empty: a file
+    of the agent's author.
+    """
+
+    type: str
+    name: str
+    version: str = ""
+    source: str = ""
+    release: str = ""
+
+
 class ShowAnswer(Judged, frozen=True, kw_only=True):
     """One record, whole. ``run`` and ``verification`` are there when it is a run, else ``body``.
 
@@ -103,7 +119,8 @@ class ShowAnswer(Judged, frozen=True, kw_only=True):
     ``work``, ``seconds`` or ``episodes``. Both are empty where the task is not here.
     ``notes`` are the newest of which a run is the evidence. ``changes`` are those of a run from its parent, the most
     important first, and ``because`` says why it was tried. ``release`` is there when it is a release of a component;
-    ``used_by`` are then the best runs of agents that use it, where they were looked up (show does).
+    ``used_by`` are then the best runs of agents that use it, and ``components`` what the agent of a run uses, where
+    they were looked up (show does).
     """
 
     schema: str = "autoresearch.show/1"
@@ -123,6 +140,7 @@ class ShowAnswer(Judged, frozen=True, kw_only=True):
     changes: list[ChangeView] = []
     release: ReleaseView | None = None
     used_by: list[ProgramView] = []
+    components: list[UsedComponent] = []
 
 
 class WithdrawnAnswer(Answer, frozen=True, kw_only=True):

@@ -55,9 +55,10 @@ class TasksOf(Parameters, frozen=True, kw_only=True):
 
 
 class TopOf(OfTask, frozen=True, kw_only=True):
-    """Which task, and how many rows."""
+    """Which task, how many rows, and how long the agents on them may have been trained."""
 
     limit: Limit = 20
+    budget: Annotated[float, Meta(ge=0, description="only programs with at most this budget")] | None = None
 
 
 class OfParticipant(Parameters, frozen=True, kw_only=True):

@@ -70,7 +70,9 @@ def task_rules(definition: Mapping[str, object]) -> TaskRules | None:
     ):
         return None
     evaluation = definition.get("evaluation")
-    any_budget = isinstance(evaluation, Mapping) and bool(evaluation.get("answers"))
+    any_budget = budget.get("unit") == "episodes" or (
+        isinstance(evaluation, Mapping) and bool(evaluation.get("answers"))
+    )
     return TaskRules(str(direction), noise, amount, budget.get("unit") == "seconds", any_budget)
 
 

@@ -28,6 +28,7 @@ from autoresearch.run.sandbox.command import PYTHON
 from autoresearch.run.sandbox.job import Level, Limits, Outcome
 from autoresearch.run.sandbox.layout import SEARCHED, Interpreter
 from autoresearch.settings import Work
+from autoresearch.task.lock import program_packages
 from autoresearch.task.model import USUAL, Task
 from autoresearch.task.program import split_program
 
@@ -104,7 +105,8 @@ class Bench:
     """Where runs are done: sandbox level, threads and device of one run, cache of task data, scratch folder.
 
     ``ceiling`` is the most that a task may ask for here. ``foreign`` is False only where others wrote nothing of what
-    is run: neither task nor program. ``python`` runs the task's programs; None: the node's own Python.
+    is run: neither task nor program. ``python`` runs the task's programs; None: the node's own Python. Programs with
+    packages of their own have theirs in ``environments``; ``may_install``: a person allowed the lists that are missing.
     """
 
     level: Level
@@ -115,6 +117,8 @@ class Bench:
     ceiling: Ceiling = field(default_factory=lambda: Ceiling.of(Work()))
     foreign: bool = True
     python: Interpreter | None = None
+    environments: Path | None = None
+    may_install: bool = False
 
     def beside(self, name: str) -> Bench:
         """The same bench with a folder of its own in the scratch folder."""
@@ -182,9 +186,13 @@ def missing_command(*lines: str) -> str | None:
 
 
 def fault_of_program(task: Task, source: str) -> str | None:
-    """Why a program may not run on a task, as a sentence, or None: it has other files, or is too large."""
+    """Why a program may not run on a task, as a sentence, or None: it has other files, or is too large.
+
+    A list of packages that it brings has to be locked.
+    """
     try:
         names = tuple(split_program(source))
+        program_packages(source)
     except UsageError as error:
         return str(error)
     if (fault := task.recipe.fault(names, task.harness)) is not None:
@@ -344,6 +352,11 @@ class Purse:
 
     def _ms(self, outcome: Outcome) -> int:
         return outcome.duration_ms if self.by_clock else outcome.cpu_ms
+
+
+def is_metered(task: Task) -> bool:
+    """Whether a run may cost what the baseline costs and little more; see :class:`autoresearch.task.model.Budget`."""
+    return task.budget.unit != "episodes"
 
 
 def purse_of(task: Task, bench: Bench, baseline: Cost | None = None, *, asked_alone: bool = False) -> Purse:

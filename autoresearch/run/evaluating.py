@@ -28,6 +28,7 @@ from autoresearch.run.bench import (
     task_data,
 )
 from autoresearch.run.data import without
+from autoresearch.run.packages import program_python
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Outcome, Talk
 from autoresearch.run.texts import NewText, new_text, own_text
@@ -114,7 +115,10 @@ def _run_evaluator(
 
     try:
         with ThreadPoolExecutor(1) as pool:
-            partner = replace(partner, data=data, talk=theirs, metric_source="stdout", parse=lambda _: {})
+            python = program_python(source, bench, cancelled)
+            partner = replace(
+                partner, data=data, talk=theirs, metric_source="stdout", parse=lambda _: {}, python=python
+            )
             answering = pool.submit(execute, partner, level=bench.level, cancelled=stopped)
             try:
                 outcome = execute(replace(job, talk=ours), level=bench.level, cancelled=cancelled)
@@ -330,7 +334,7 @@ def _examinee(task: Task, model: Model, bench: Bench, purse: Purse) -> Examinee:
         scratch=bench.scratch,
         threads=bench.threads,
         device=bench.device,
-        python=bench.python,
+        python=program_python(model.source, bench),
         purse=purse,
     )
 

@@ -23,6 +23,7 @@ from autoresearch.run.bench import (
     device_name,
     environment,
     fault_of_program,
+    is_metered,
     job_limits,
     known_cost,
     program_files,
@@ -32,7 +33,8 @@ from autoresearch.run.bench import (
     task_data,
 )
 from autoresearch.run.data import copied, without
-from autoresearch.run.evaluating import Model, evaluate, examine, examine_on_new_text
+from autoresearch.run.evaluating import Model, evaluate, examine, examine_on_new_text, fault_of_artifact
+from autoresearch.run.packages import program_python
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Limits, Outcome
@@ -104,6 +106,7 @@ def measure(
     bench: Bench,
     *,
     world: World | None = None,
+    model: Path | None = None,
     own: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -113,12 +116,23 @@ def measure(
     With a ``world`` the program is trained on its data and the model measured on its text, for which no program can
     have been made. What a run may cost, with all questions to its model, follows from what the baseline costs here
     (:mod:`autoresearch.run.bench`). Where that is not known the baseline is run first. An ``own`` run that the system
-    kills is not held against its program.
+    kills is not held against its program. With a ``model`` nothing is trained: the task's evaluator measures that.
+
+    Raises:
+        CannotRunHere: the program brings packages that nobody allowed here, or that can't be installed.
     """
+    python = bench.python
     if (fault := fault_of_program(task, plan.source)) is not None:
         outcome = Outcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
     else:
-        outcome = _within_budget(task, plan, bench, world, on_progress, cancelled)
+        python = program_python(plan.source, bench, cancelled)
+        if model is None:
+            outcome = _within_budget(task, plan, bench, world, on_progress, cancelled)
+        elif (fault := fault_of_artifact(task, model)) is not None:
+            outcome = Outcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
+        else:
+            outcome = evaluate(task, plan.source, model, bench, _evaluator_seed(task, plan, None), cancelled)
+            outcome = msgspec.structs.replace(outcome, checkpoint=model)
     if own and outcome.status is RunStatus.CRASHED and outcome.reason == KILLED:
         reason = f"{KILLED}: most likely the machine's memory was used up"
         outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
@@ -127,7 +141,7 @@ def measure(
         reason=outcome.reason[:REASON_CHARACTERS],
         metrics={name: number for name, number in outcome.metrics.items() if math.isfinite(number)},
         device=device_name(bench.device)[:TITLE_CHARACTERS],
-        environment=environment(bench.python),
+        environment=environment(python),
     )
 
 
@@ -141,9 +155,9 @@ def _within_budget(
 ) -> Outcome:
     """The outcome of training and questions, with status over budget where they cost more than they may."""
     is_baseline = plan.source_digest == source_digest(task.baseline.decode())
-    baseline = None if is_baseline else known_cost(task, bench, plan.budget)
-    if baseline is None and not is_baseline:
-        baseline = _baseline_cost(task, bench, plan.budget, cancelled)
+    baseline = None
+    if not is_baseline and is_metered(task):
+        baseline = known_cost(task, bench, plan.budget) or _baseline_cost(task, bench, plan.budget, cancelled)
     purse = purse_of(task, bench, baseline)
     limits = purse.training_limits(job_limits(task, bench.ceiling))
     outcome = trained(task, plan, bench, limits, world, on_progress, cancelled)
@@ -188,8 +202,9 @@ def judge_cost(
 
 def question_purse(task: Task, bench: Bench, cancelled: Callable[[], bool] | None) -> Purse:
     """The purse of a model that is asked alone, trained elsewhere with the task's budget."""
-    budget = float(task.budget.amount)
-    baseline = known_cost(task, bench, budget) or _baseline_cost(task, bench, budget, cancelled)
+    budget, baseline = float(task.budget.amount), None
+    if is_metered(task):
+        baseline = known_cost(task, bench, budget) or _baseline_cost(task, bench, budget, cancelled)
     return purse_of(task, bench, baseline, asked_alone=True)
 
 
@@ -245,7 +260,7 @@ def trained(
         metric_name="" if task.evaluator else task.metric.name,  # of what it prints then nothing is a measurement
         parse=lambda text: {} if task.evaluator else parse_summary(text, task.metric.name),
         checkpoint_to=bench.scratch,
-        python=bench.python,
+        python=program_python(plan.source, bench, cancelled),
         artifact=task.evaluator.artifact if task.evaluator else "",
     )
     with _shown(task, bench, data) as shown:

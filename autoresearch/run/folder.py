@@ -30,7 +30,7 @@ from autoresearch.words import RunStatus
 
 REQUEST, EVENTS, LOG, OUTCOME = "request.msgpack", "events.jsonl", "log", "outcome.msgpack"
 CHECKPOINT = "checkpoint.safetensors"
-# The author's model and its parent's, of a check that asks them.
+# The author's model and its parent's, of a check that asks them; or a model that is measured alone.
 MODEL, PARENT_MODEL = "model.safetensors", "parent.safetensors"
 # The engine that keeps its jobs itself; everywhere else a run hangs on who asked for it.
 SLURM = "slurm"
@@ -46,7 +46,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """What a run may have where it is carried out, and what holds for it.
 
     ``foreign``: others wrote, or may have written, some of it. ``least_level``: the weakest sandbox that will do.
-    ``may_install``: whether the task's packages may be installed. ``recheck``: the baseline has to take its first step
+    ``may_install``: whether the task's packages may be installed, ``programs_may_install``: those that its programs
+    bring. ``recheck``: the baseline has to take its first step
     again before anything is run.
     """
 
@@ -56,6 +57,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     foreign: bool = True
     least_level: int = 0
     may_install: bool = False
+    programs_may_install: bool = False
     recheck: bool = False
 
 
@@ -63,7 +65,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """All that is asked of whoever carries out a run: the plan of an experiment, or a check of somebody else's run.
 
     ``run`` names this attempt; it is the folder's name. The task travels with its files; its folder is for hints only.
-    ``executor`` has it carried out (empty: the process that asked, or a person by hand).
+    ``executor`` has it carried out (empty: the process that asked, or a person by hand). ``has_model``: the plan's
+    program was trained already, and what it learned is in the folder: it is measured alone.
     """
 
     run: str
@@ -72,6 +75,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan | None = None
     check: Check | None = None
     executor: str = ""
+    has_model: bool = False
 
     @property
     def is_on_leash(self) -> bool:

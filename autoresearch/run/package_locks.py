@@ -28,7 +28,7 @@ from packaging.utils import canonicalize_name
 from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut, UsageError
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.loading import MANIFEST, load_task
-from autoresearch.task.lock import Package, parse_lock, parse_wanted, write_lock
+from autoresearch.task.lock import LOCK, Package, parse_lock, parse_wanted, write_lock
 from autoresearch.task.model import Task
 from autoresearch.task.program import PLAIN_NAME
 
@@ -203,7 +203,6 @@ def _is_met(line: str) -> bool:
         return False
 
 
-REQUIREMENTS = "requirements.txt"
 LOCK_SECONDS = 600.0
 _LIST = "wanted.txt"
 _HEADER = "# The packages of this task. Edit {loose}, then: autoresearch task lock DIR\n"
@@ -240,9 +239,9 @@ def lock_folder(folder: Path) -> Locked:
     if section.get("venv"):
         hint = "remove venv under [python] first, or the whole table"
         raise UsageError(f"{path} names an environment of this machine, which has no list to lock", hint=hint)
-    name = str(section.get("requirements") or REQUIREMENTS)
+    name = str(section.get("requirements") or LOCK)
     if not PLAIN_NAME.fullmatch(name) or not name.endswith(".txt"):
-        raise UsageError(f"{path}: python.requirements is {name!r}", hint=f'requirements = "{REQUIREMENTS}"')
+        raise UsageError(f"{path}: python.requirements is {name!r}", hint=f'requirements = "{LOCK}"')
     place, loose = folder / name, (folder / name).with_suffix(".in")
     if loose.exists():
         wanted = _text(loose, hint="")

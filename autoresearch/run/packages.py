@@ -16,7 +16,7 @@ import stat
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,10 +24,11 @@ from pathlib import Path, PurePosixPath
 
 from filelock import FileLock, Timeout
 
-from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut
+from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import is_own_task, own_keys
 from autoresearch.paths import Paths
+from autoresearch.run.bench import Bench
 from autoresearch.run.package_locks import call, pip
 from autoresearch.run.sandbox.layout import (
     Interpreter,
@@ -39,7 +40,7 @@ from autoresearch.run.sandbox.layout import (
 from autoresearch.run.sandbox.scratch import Scratch, remove_tree, scratch_folder, sweep
 from autoresearch.settings import Work
 from autoresearch.task.loading import shipped_task
-from autoresearch.task.lock import Package, lock_digest, write_lock
+from autoresearch.task.lock import Package, lock_digest, program_packages, write_lock
 from autoresearch.task.model import Task
 
 ALL = "all"
@@ -76,18 +77,35 @@ def may_install(task: Task, paths: Paths, work: Work, log: Log, device: bytes | 
     A person allowed this list, or those of all tasks, or those of any task while the environments are smaller than
     ``work.packages_mib``. ``device`` is this node's key, None where it has none yet.
     """
-    if work.allow_packages == ALL or is_allowed(paths.allowed_packages, task.packages):
-        return True
-    if work.packages_mib and installed_bytes(paths.environments) < work.packages_mib << 20:
+    if _is_agreed(task.packages, paths, work):
         return True
     own = own_keys(log, device, now_ms) if device else frozenset[bytes]()
     return is_own_task(log, task, own, shipped=shipped_task())
+
+
+def are_allowed(sources: Iterable[str], paths: Paths, work: Work) -> bool:
+    """Whether a person allowed the packages that these programs bring; see :func:`may_install`."""
+    return all(_is_agreed(each, paths, work) for each in map(brought_packages, sources) if each)
+
+
+def _is_agreed(packages: list[Package], paths: Paths, work: Work) -> bool:
+    if work.allow_packages == ALL or is_allowed(paths.allowed_packages, packages):
+        return True
+    return bool(work.packages_mib) and installed_bytes(paths.environments) < work.packages_mib << 20
 
 
 def installed_bytes(place: Path) -> int:
     """How much of the disk the environments take; a file that several share counts once."""
     files = {(entry.st_dev, entry.st_ino): entry.st_size for path in place.rglob("*") if (entry := path.lstat())}
     return sum(files.values())
+
+
+def brought_packages(source: str) -> list[Package]:
+    """The packages that a program brings a list of; none of what is no program."""
+    try:
+        return program_packages(source)
+    except UsageError:  # it has a fault, and its run says so
+        return []
 
 
 def _mark(folder: Path, packages: list[Package]) -> Path:
@@ -176,6 +194,22 @@ def task_python(
     if not wanted.is_installed(place) and not may_install():
         raise task_not_allowed(task)
     return wanted.python(place, cancelled=cancelled)
+
+
+def program_python(source: str, bench: Bench, cancelled: Callable[[], bool] | None = None) -> Interpreter | None:
+    """The Python that runs a program: the one with the packages that it brings, else that of its task.
+
+    Raises:
+        PackagesNotAllowed: they have to be installed, and nobody allowed it.
+        CannotRunHere, TimedOut, AutoresearchError: as :func:`task_python`.
+    """
+    if not (packages := brought_packages(source)):
+        return bench.python
+    wanted = PackageSet("the program", packages, base=True)
+    if bench.environments is None or not (bench.may_install or wanted.is_installed(bench.environments)):
+        hint = "autoresearch work TASK --allow-packages, or: autoresearch node config set work.allow_packages all"
+        raise PackagesNotAllowed(wanted.name, len(packages), hint=hint)
+    return wanted.python(bench.environments, cancelled=cancelled)
 
 
 def environment_folder(task: Task, place: Path) -> Path:

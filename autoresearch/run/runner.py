@@ -91,6 +91,8 @@ def make_bench(
         conditions.ceiling,
         foreign=conditions.foreign,
         python=python,
+        environments=place.environments,
+        may_install=conditions.programs_may_install,
     )
 
 
@@ -100,10 +102,11 @@ def make_ready(
     place: Place,
     scratch: Path,
     *,
+    is_tried: bool = True,
     on_stage: Callable[[Why], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Bench:
-    """The same with the task's data; once a day its baseline takes its first step.
+    """The same with the task's data; with ``is_tried``, once a day, its baseline takes its first step.
 
     Raises what :func:`make_bench` raises, and Refused where the task's limits are above the ceiling.
     """
@@ -117,7 +120,8 @@ def make_ready(
         raise
     except AutoresearchError as error:
         raise CannotRunHere(f"the task's data could not be made here: {error}", hint=error.hint) from error
-    preflight(task, bench, cancelled)
+    if is_tried:
+        preflight(task, bench, cancelled)
     return bench
 
 
@@ -129,10 +133,13 @@ def run_here(
     place: Place,
     spool: Path,
     *,
+    model: Callable[[Path], None] | None = None,
     ready: Callable[[Task, Conditions, Place, Path], Bench] = make_ready,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Iterator[tuple[Path, Ended]]:
     """Carry out a plan in this process: its folder, which is gone afterwards, and how it ended.
+
+    ``model`` writes what the program has learned into a file: then that is measured, and nothing is trained.
 
     Raises what ``ready`` raises, which makes the bench.
     """
@@ -142,8 +149,10 @@ def run_here(
     with scratch_folder(spool) as scratch:
         bench = ready(task, conditions, place, scratch.folder)
         folder = run_folder(scratch.folder, new_run("run"))
-        request = Request(run=folder.name, task=task, conditions=conditions, plan=plan)
+        request = Request(run=folder.name, task=task, conditions=conditions, plan=plan, has_model=model is not None)
         write_request(folder, request)
+        if model is not None:
+            model(folder / MODEL)
         yield (
             folder,
             carry_out(
@@ -207,7 +216,8 @@ def _experiment(
     on_progress: Callable[[Progress], None],
     cancelled: Callable[[], bool],
 ) -> Ended:
-    outcome = measure(request.task, plan, bench, own=True, on_progress=on_progress, cancelled=cancelled)
+    model = folder / MODEL if request.has_model else None
+    outcome = measure(request.task, plan, bench, model=model, own=True, on_progress=on_progress, cancelled=cancelled)
     if cancelled() and outcome.status is RunStatus.CRASHED:  # an engine ends all processes of a job, the program's too
         outcome = msgspec.structs.replace(outcome, status=RunStatus.CANCELLED, reason=_STOPPED)
     if outcome.status is RunStatus.OK:

@@ -1,6 +1,7 @@
 """A list of Python packages, locked: each with its exact version and the hashes of its files. Pure.
 
 This is a small part of what pip reads. A stranger's file can hold options for pip, addresses and paths; here it can't.
+A task pins its list. A program may bring a list of its own, where its task lets it: ``requirements.txt``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ import re
 from typing import NamedTuple
 
 from autoresearch.errors import UsageError
+from autoresearch.task.program import split_program
 
+# A list as people write it, and as it is locked.
+LOOSE, LOCK = "requirements.in", "requirements.txt"
 MAX_PACKAGES = 512
 # What may stand on a list that is not locked: no option, address, path or editable package, which pip would build.
 _WANTED = re.compile(
@@ -72,6 +76,11 @@ def parse_wanted(text: str, where: str) -> list[str]:
                 hint="such as numpy>=2; an index belongs into pip's settings: PIP_INDEX_URL",
             )
     return [line for _, line in lines]
+
+
+def program_packages(source: str) -> list[Package]:
+    """The packages that a program brings a list of; none where it brings none. Raises UsageError."""
+    return parse_lock(split_program(source).get(LOCK, ""), LOCK)
 
 
 def write_lock(packages: list[Package]) -> str:

@@ -70,9 +70,13 @@ class Metric(Section, frozen=True, kw_only=True):
 
 
 class Budget(Section, frozen=True, kw_only=True):
-    """What a run may spend: work units that the harness counts, or seconds of wall clock."""
+    """What a run may spend: work units that the harness counts, seconds of wall clock, or training episodes.
 
-    unit: Literal["work", "seconds"]
+    Of episodes each run states how many it had, so that runs with any budget are compared. What they cost depends on
+    the agent, not on the baseline: the task's limits alone bound it.
+    """
+
+    unit: Literal["work", "seconds", "episodes"]
     amount: _Amount
 
 

@@ -42,7 +42,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | --- | --- |
 | `status`, `work`, `node pause`, `node resume`, `node finish` | `autoresearch.status/2` |
 | `best` | `autoresearch.best/1`, with `--code` `autoresearch.text/1` |
-| `top` | `autoresearch.top/1` |
+| `top` | `autoresearch.top/1`, with `--component` `autoresearch.component_top/1` |
 | `run list` | `autoresearch.runs/1` |
 | `node records` | `autoresearch.log/1` |
 | `task effects` | `autoresearch.effects/1` |

@@ -10,9 +10,10 @@ import msgspec
 import pytest
 from autoresearch_cli.agent.models import GotAnswer, ProjectAnswer, ProjectRunAnswer
 
+from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.records import ShowAnswer
-from autoresearch.ask.runs.answers import TopAnswer
+from autoresearch.ask.runs.answers import ComponentTopAnswer, TopAnswer
 from autoresearch.paths import Paths
 from autoresearch.project.components.trusting import mark_fetched
 from autoresearch.project.model import load_project
@@ -93,10 +94,17 @@ def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp
     assert [(row.id, row.reported_runs) for row in board.programs] == [(made.id, 1), (child.id, 1)]
     assert json.loads(ok(cli, "run", "list", "--json"))["runs"][0]["headline"] == frozen.run.title
 
-    using = ok(cli, "top", "--task", "corridor", "--component", "policy/q_table", "--json")
-    assert msgspec.json.decode(using, type=TopAnswer).programs == board.programs
-    unused = ok(cli, "top", "--task", "corridor", "--component", "policy/random", "--json")
-    assert msgspec.json.decode(unused, type=TopAnswer).programs == []
+    assert [line.name for line in board.lines] == ["random", "solved"]
+    assert board.lines[0].value < board.lines[1].value == -9
+    shorter = msgspec.json.decode(ok(cli, "top", "--budget", "200", "--json"), type=TopAnswer)
+    assert shorter.programs == board.programs[:1]
+
+    def using(*words: str) -> ComponentTopAnswer:
+        return msgspec.json.decode(ok(cli, "top", "--component", *words, "--json"), type=ComponentTopAnswer)
+
+    assert [row.id for row in using("policy/q_table").boards[0].programs] == [made.id, child.id]
+    assert using("policy/q_table", "--task", "corridor") == using("policy/q_table")
+    assert using("policy/random").boards == []
     assert cli("top", "--component", "q_table").exit_code == 2
 
     taken = cli("get", made.id, got.folder)
@@ -105,6 +113,9 @@ def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp
     assert "training episodes: 200 → 230" in cli("diff", child.id).stderr
     shown = ok(cli, "show", child.id)
     assert "trained agent" in shown
+    used = next(line for line in shown.splitlines() if line.startswith("components"))
+    for name in ("environment/corridor", "policy/q_table", "trainer/sarsa"):
+        assert f"{name} {__version__} (shipped)" in used
     assert "benchmark of a frozen agent" in ok(cli, "show", frozen.id)
 
 
@@ -207,6 +218,10 @@ def test_agents_of_every_skill_are_on_one_task(cli: Cli, place: Path) -> None:
     assert (exact.run.task, exact.run.metrics["standard_error"]) == (erratic.run.task, 0)
     assert erratic.run.metrics["standard_error"] == pytest.approx(erratic.run.metrics["std_reward"] / 10)
     ok(cli, "install", "environment", "2048", "--default")
+    ok(cli, "run", "-n", "2")
+    ok(cli, "publish")
+    boards = json.loads(ok(cli, "top", "--component", "policy/random", "--json"))["boards"]
+    assert {board["task"]["name"] for board in boards} == {"corridor", "2048"}
     ok(cli, "run", "-n", "2")
     other = cli("publish", "--task", "corridor")
     assert other.exit_code == 6

@@ -8,7 +8,7 @@ from pathlib import Path
 from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install, make_project
 from autoresearch.project.runs.kept import Run
-from autoresearch.project.runs.running import do_project_run
+from autoresearch.project.runs.running import Choices, do_project_run
 
 SHIPPED = Path(__file__).parents[2] / "autoresearch/project/shipped"
 ENVIRONMENT = """
@@ -54,8 +54,8 @@ def plain(folder: Path) -> Path:
 
 
 def train(folder: Path, episodes: int, *assignments: str, start: str = "") -> Run:
-    return do_project_run(folder, "train", episodes, now_ms=now_ms, assignments=assignments, start=start)
+    return do_project_run(Choices(folder, assignments, start), "train", episodes, now_ms=now_ms)
 
 
 def bench(folder: Path, episodes: int = 10, *assignments: str, start: str = "") -> Run:
-    return do_project_run(folder, "bench", episodes, now_ms=now_ms, assignments=assignments, start=start)
+    return do_project_run(Choices(folder, assignments, start), "bench", episodes, now_ms=now_ms)

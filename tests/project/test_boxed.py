@@ -19,7 +19,7 @@ from autoresearch.project.components.trusting import Offer, Origin, foreign_comp
 from autoresearch.project.model import Project, load_project
 from autoresearch.project.runs.boxed import Box
 from autoresearch.project.runs.kept import kept_runs
-from autoresearch.project.runs.running import check_project, do_project_run
+from autoresearch.project.runs.running import Choices, check_project, do_project_run
 from autoresearch.run.sandbox.job import Level, Limits
 from autoresearch.run.sandbox.probes import probe_sandbox
 from tests.project.making import SHIPPED, bench, learner, now_ms, train
@@ -76,10 +76,10 @@ def test_a_strangers_components_learn_in_the_sandbox_what_they_learn_outside(
     assert foreign_components(shipped_as_strange) == ["policy.q_table", "trainer.sarsa"]
     figures: list[int] = []
     first = do_project_run(
-        folder, "train", 300, now_ms=now_ms, box=box, on_figures=lambda told: figures.append(told.episodes)
+        Choices(folder), "train", 300, now_ms=now_ms, box=box, on_figures=lambda told: figures.append(told.episodes)
     )
-    measured = do_project_run(folder, "bench", 4, now_ms=now_ms, box=box)
-    second = do_project_run(folder, "train", 20, now_ms=now_ms, box=box)
+    measured = do_project_run(Choices(folder), "bench", 4, now_ms=now_ms, box=box)
+    second = do_project_run(Choices(folder), "train", 20, now_ms=now_ms, box=box)
     assert (first.data.sandbox, first.data.trusted, measured.data.sandbox) == (LEVEL, [], LEVEL)
     assert measured.data.metrics["mean_reward"] == -9
     assert (second.data.parent, second.data.totals.training_episodes) == (measured.id, 320)
@@ -102,21 +102,21 @@ def test_without_a_sandbox_nothing_of_others_runs_but_by_choice(shipped_as_stran
         return box(Level.NONE)
 
     for attempt in (
-        lambda: do_project_run(folder, "train", 5, now_ms=now_ms, box=none),
+        lambda: do_project_run(Choices(folder), "train", 5, now_ms=now_ms, box=none),
         lambda: check_project(folder, box=none),
     ):
         with pytest.raises(Refused, match=r"other participants wrote policy\.q_table, trainer\.sarsa") as raised:
             attempt()
         assert "--trust" in raised.value.hint
     assert kept_runs(shipped_as_strange) == []
-    run = do_project_run(folder, "train", 5, now_ms=now_ms, box=none, trust=True)
+    run = do_project_run(Choices(folder, trust=True), "train", 5, now_ms=now_ms, box=none)
     assert (run.data.sandbox, run.data.trusted) == (0, ["policy.q_table", "trainer.sarsa"])
 
 
 def test_a_least_level_is_kept_to(shipped_as_strange: Project) -> None:
     with pytest.raises(Refused, match="no sandbox that holds"):
         do_project_run(
-            shipped_as_strange.folder,
+            Choices(shipped_as_strange.folder),
             "train",
             5,
             now_ms=now_ms,
@@ -149,12 +149,12 @@ def test_all_of_a_project_that_was_fetched_is_its_authors(tmp_path: Path) -> Non
     project = load_project(learner(tmp_path / "agent"))
     mark_fetched(project, "run1")
     assert foreign_components(project) == [each.key for each in project.all()]
-    run = do_project_run(project.folder, "train", 20, now_ms=now_ms, box=box)
+    run = do_project_run(Choices(project.folder), "train", 20, now_ms=now_ms, box=box)
     assert run.data.sandbox == LEVEL
     (tmp_path / "mine.py").write_text("class Mine:\n    def decide(self, observation):\n        return 1\n")
     install(project, find_offer("policy", str(tmp_path / "mine.py"), project.folder), default=True)
     with pytest.raises(Refused, match=r"policy\.mine lies outside of the project"):
-        do_project_run(project.folder, "bench", 2, now_ms=now_ms, box=box)
+        do_project_run(Choices(project.folder), "bench", 2, now_ms=now_ms, box=box)
 
 
 @needs_sandbox
@@ -176,7 +176,8 @@ def test_own_files_beside_a_strangers_component_are_there_and_hidden_ones_are_no
     (secret / "id_ed25519").write_text("key")
     linked.write_text("not to be seen")
     (folder / "linked.txt").symlink_to(linked)
-    assert do_project_run(folder, "bench", 1, now_ms=now_ms, box=lambda: box(secrets=(secret,))).data.sandbox == LEVEL
+    run = do_project_run(Choices(folder), "bench", 1, now_ms=now_ms, box=lambda: box(secrets=(secret,)))
+    assert run.data.sandbox == LEVEL
 
 
 @needs_sandbox
@@ -185,7 +186,7 @@ def test_a_project_that_is_too_large_to_show_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "data.bin").open("wb") as file:
         file.truncate(65 << 20)
     with pytest.raises(Refused, match="more than 2000 files or 64 MiB"):
-        do_project_run(tmp_path, "bench", 1, now_ms=now_ms, box=box)
+        do_project_run(Choices(tmp_path), "bench", 1, now_ms=now_ms, box=box)
 
 
 def test_a_script_of_ones_own_gets_no_component_that_needs_a_sandbox(shipped_as_strange: Project) -> None:
@@ -248,7 +249,7 @@ def contained(what: str, level: Level, tmp_path: Path, listener: int) -> None:
     before = (folder / "agent.ini").read_text()
     limits = Limits(seconds=5, memory_bytes=1 << 29, disk_bytes=64 << 20, processes=32)
     with pytest.raises(AutoresearchError, match=said) as raised:
-        do_project_run(folder, "bench", 1, now_ms=now_ms, box=lambda: box(level, limits))
+        do_project_run(Choices(folder), "bench", 1, now_ms=now_ms, box=lambda: box(level, limits))
     assert SECRET not in str(raised.value)
     assert "\n" not in str(raised.value)
     assert raised.value.hint
@@ -279,7 +280,7 @@ def test_a_state_that_can_not_be_kept_is_a_sentence(what: str, tmp_path: Path) -
     )
     (folder / "agent.py").write_text(LAZY_AGENT)
     with pytest.raises(AutoresearchError, match=said):
-        do_project_run(folder, "train", 1, now_ms=now_ms, box=box)
+        do_project_run(Choices(folder), "train", 1, now_ms=now_ms, box=box)
     assert kept_runs(load_project(folder)) == []
 
 
@@ -296,7 +297,7 @@ os._exit(0)
 @needs_sandbox
 def test_a_component_that_tells_a_run_of_its_own_says_nothing_that_can_not_be(tmp_path: Path) -> None:
     place = "next(p for p in Path.cwd().parents if (p / 'order.json').exists())"
-    run = do_project_run(with_stranger(tmp_path, LIES % place), "bench", 3, now_ms=now_ms, box=box)
+    run = do_project_run(Choices(with_stranger(tmp_path, LIES % place)), "bench", 3, now_ms=now_ms, box=box)
     assert run.data.metrics == {"episodes": 0, "steps": 7, "mean_reward": 1e9}
     assert (len(run.data.curve), run.data.seconds >= 0, run.data.sandbox) == (64, True, LEVEL)
 
@@ -306,13 +307,12 @@ import sys
 from autoresearch.project.runs import boxed
 boxed.GRACE_SECONDS = float(sys.argv[2])
 from pathlib import Path
-from autoresearch.project.runs.running import do_project_run
+from autoresearch.project.runs.running import Choices, do_project_run
 from autoresearch.project.runs.process import RunStopped
 from tests.project.making import now_ms
 try:
-    do_project_run(
-        Path(sys.argv[1]), "train", 10**8, now_ms=now_ms, on_figures=lambda told: print(told.episodes, flush=True)
-    )
+    choices = Choices(Path(sys.argv[1]))
+    do_project_run(choices, "train", 10**8, now_ms=now_ms, on_figures=lambda told: print(told.episodes, flush=True))
 except RunStopped as error:
     print(error, flush=True)
 """
@@ -338,7 +338,7 @@ def test_an_interrupt_ends_a_run_in_the_sandbox_and_keeps_what_was_learned(shipp
     [run] = kept_runs(shipped_as_strange)
     assert (run.data.status, run.data.sandbox) == ("stopped", LEVEL)
     assert 0 < run.data.metrics["episodes"] < 10**8
-    measured = do_project_run(shipped_as_strange.folder, "bench", 2, now_ms=now_ms, box=box)
+    measured = do_project_run(Choices(shipped_as_strange.folder), "bench", 2, now_ms=now_ms, box=box)
     assert measured.data.metrics["mean_reward"] == -9
 
 

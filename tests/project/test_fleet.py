@@ -13,7 +13,7 @@ from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install, make_project
 from autoresearch.project.model import load_project
 from autoresearch.project.runs.fleet import train_with_actors
-from autoresearch.project.runs.running import check_project
+from autoresearch.project.runs.running import Choices, check_project
 from tests.project.making import bench, now_ms, train
 
 
@@ -28,7 +28,7 @@ def team(folder: Path) -> Path:
 def test_actors_play_and_the_learner_learns(tmp_path: Path) -> None:
     figures: list[Figures] = []
     team(tmp_path)
-    run = train_with_actors(tmp_path, 200, 2, now_ms=now_ms, on_figures=figures.append)
+    run = train_with_actors(Choices(tmp_path), 200, 2, now_ms=now_ms, on_figures=figures.append)
     assert run.data.status == "ok"
     assert run.data.metrics["episodes"] == 200
     assert run.data.metrics["actors"] == 2
@@ -39,7 +39,7 @@ def test_actors_play_and_the_learner_learns(tmp_path: Path) -> None:
         run.data.components
     )
     assert bench(tmp_path).data.metrics["mean_reward"] == -9
-    further = train_with_actors(tmp_path, 20, 1, now_ms=now_ms, assignments=["trainer.epsilon=0.05"])
+    further = train_with_actors(Choices(tmp_path, ["trainer.epsilon=0.05"]), 20, 1, now_ms=now_ms)
     assert further.data.totals.training_episodes == 220
     assert further.data.metrics["mean_reward"] > -14  # it went on from what was learned
     assert figures == sorted(figures, key=lambda each: each.episodes)
@@ -54,10 +54,10 @@ def test_the_shipped_trainer_also_learns_without_actors(tmp_path: Path) -> None:
 def test_a_project_without_a_dataset_is_told(tmp_path: Path) -> None:
     make_project(tmp_path)
     with pytest.raises(NotFound, match="no trainer"):
-        train_with_actors(tmp_path, 10, 1, now_ms=now_ms)
+        train_with_actors(Choices(tmp_path), 10, 1, now_ms=now_ms)
     install(load_project(tmp_path), find_offer("trainer", "q_learning", tmp_path), default=True)
     with pytest.raises(NotFound, match="no dataset"):
-        train_with_actors(tmp_path, 10, 1, now_ms=now_ms)
+        train_with_actors(Choices(tmp_path), 10, 1, now_ms=now_ms)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_process_that_fails_ends_all_of_them(tmp_path: Path, file: str, text: 
     install(load_project(tmp_path), offer, default=True)
     assert all(not each.error for each in check_project(tmp_path))
     with pytest.raises(AutoresearchError, match=said):
-        train_with_actors(tmp_path, 50, 2, now_ms=now_ms)
+        train_with_actors(Choices(tmp_path), 50, 2, now_ms=now_ms)
     assert not list((tmp_path / ".autoresearch/runs").glob("*"))
 
 

@@ -15,7 +15,7 @@ from autoresearch.project.components.installing import install
 from autoresearch.project.components.trusting import Pythons, mark_fetched
 from autoresearch.project.model import load_project
 from autoresearch.project.runs.kept import Run
-from autoresearch.project.runs.running import check_project, do_project_run
+from autoresearch.project.runs.running import Choices, check_project, do_project_run
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import Interpreter, interpreter_folders, package_folders
 from tests.project.making import learner, now_ms, plain
@@ -76,7 +76,7 @@ def apart(*keys: str) -> Pythons:
 
 
 def run(folder: Path, mode: Mode, *keys: str, episodes: int = 5) -> Run:
-    return do_project_run(folder, mode, episodes, now_ms=now_ms, pythons=apart(*keys))
+    return do_project_run(Choices(folder, pythons=apart(*keys)), mode, episodes, now_ms=now_ms)
 
 
 @pytest.mark.parametrize(

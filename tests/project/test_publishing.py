@@ -22,6 +22,8 @@ from autoresearch.project.exchange.publishing import (
 )
 from autoresearch.project.ini import value_of
 from autoresearch.project.model import Project, load_project, with_parameters
+from autoresearch.run.bench import fault_of_program
+from autoresearch.task.loading import load_task
 from autoresearch.task.program import split_program
 from tests.project.making import bench, learner, plain, train
 
@@ -126,16 +128,31 @@ def test_an_environment_is_the_same_task_wherever_its_parameters_are_written(tmp
 
 def test_the_task_names_its_files_and_its_program(tmp_path: Path) -> None:
     project = load_project(learner(tmp_path / "mine"))
-    files = environment_task_files(project, program=flat_program(project), episodes=300)
+    files = environment_task_files(project)
     task = tomllib.loads(files["task.toml"].decode())
     assert task["name"] == "corridor"
     assert task["metric"] == {"name": "mean_reward", "direction": "maximize", "source": "evaluator"}
-    assert (task["budget"]["amount"], task["evaluation"]["tolerance"]) == (300, 1e-6)
-    assert task["program"]["edit"] == ["agent.ini", "*.py"]
+    assert (task["budget"], task["evaluation"]["tolerance"]) == ({"unit": "episodes", "amount": 300}, 1e-6)
+    assert task["program"]["edit"] == ["agent.ini", "*.py", "requirements.*"]
     assert task["harness"] == {
         name: hashlib.sha256(files[name]).hexdigest() for name in ("corridor.py", "environment.ini")
     }
     assert b"version" not in files["environment.ini"]
+
+
+def test_a_program_may_bring_packages_and_only_a_locked_list(tmp_path: Path) -> None:
+    project, folder = load_project(learner(tmp_path / "mine")), tmp_path / "task"
+    folder.mkdir()
+    for name, content in environment_task_files(project).items():
+        (folder / name).write_bytes(content)
+    task = load_task(folder)
+    assert task.packages == []
+    lists = {"requirements.in": b"tiny\n", "requirements.txt": b"tiny==1.0 --hash=sha256:" + 64 * b"0" + b"\n"}
+    assert fault_of_program(task, flat_program(project, lists)) is None
+    loose = flat_program(project, {**lists, "requirements.txt": b"tiny\n"})
+    assert "is not locked" in (fault_of_program(task, loose) or "")
+    write_project(flat_program(project, lists), task.harness, tmp_path / "theirs")
+    assert (tmp_path / "theirs/requirements.in").read_bytes() == b"tiny\n"
 
 
 FAULTS = {

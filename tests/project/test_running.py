@@ -222,11 +222,10 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from tests.project.making import now_ms
-from autoresearch.project.runs.running import do_project_run
+from autoresearch.project.runs.running import Choices, do_project_run
 print("ready", flush=True)
-do_project_run(
-    Path(sys.argv[1]), "train", 10**8, now_ms=now_ms, on_figures=lambda figures: print(figures.episodes, flush=True)
-)
+choices = Choices(Path(sys.argv[1]))
+do_project_run(choices, "train", 10**8, now_ms=now_ms, on_figures=lambda told: print(told.episodes, flush=True))
 """
 
 

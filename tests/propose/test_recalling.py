@@ -2,6 +2,7 @@
 
 import hashlib
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -63,6 +64,19 @@ def test_a_stranger_teaches_the_search_nothing_also_where_too_few_are_attested_t
         _, runs, _ = recall(village.log, blobs, task, village.now_ms, me=BEN.public)
     village.log.close()
     assert [run.believed for run in runs] == heard
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_nothing_is_built_on_a_program_that_this_machine_may_not_run(tmp_path, may):
+    village, task = Village.at(tmp_path, Trust()), shipped_task()
+    village.baseline = None
+    run = village.run(1.0, "said", by=ANN, task=task.digest, budget=task.budget.amount)
+    with BlobStore(tmp_path / "blobs") as blobs:
+        source = blobs.put(b"said")
+        run = village.append(ANN, "run", msgspec.structs.replace(run.body, source=source), [])
+        problem, _, _ = recall(village.log, blobs, task, village.now_ms, me=BEN.public, may_run=lambda _: may)
+        assert problem.source_of(run.id) == ("said" if may else None)
+    village.log.close()
 
 
 def cached(village, tmp_path, task, me):

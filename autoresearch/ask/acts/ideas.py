@@ -25,7 +25,7 @@ from autoresearch.record.kinds import Run
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import Plan, plan_as_it_stands
 from autoresearch.run.folder import Conditions, checkpoint_of, log_of
-from autoresearch.run.packages import may_install
+from autoresearch.run.packages import are_allowed, may_install
 from autoresearch.run.runner import Place, outcome_of, run_here
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.job import Level
@@ -185,6 +185,7 @@ def run_once(
             device=device,
             foreign=foreign,
             may_install=bool(task.packages) and may_install(task, paths, work, notebook.log, notebook.author, now_ms()),
+            programs_may_install=are_allowed([plan.source], paths, work),
         )
         place = Place(level, paths.task_data, paths.environments)
         with run_here(plan, task, conditions, place, paths.spool, on_progress=tell) as (folder, ended):

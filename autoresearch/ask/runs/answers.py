@@ -233,10 +233,18 @@ class BestAnswer(Judged, frozen=True, kw_only=True):
     other_tasks: list[str] = []
 
 
+class BoardLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A value that those of a board are compared with: what is ``random``, or ``solved``."""
+
+    name: str
+    value: float
+
+
 class TopAnswer(Judged, frozen=True, kw_only=True):
     """The leaderboard of a task, section by section. ``other_tasks`` are the names of the other tasks.
 
     ``hardware`` is the kind whose numbers are compared where the budget is wall-clock time; empty where all are.
+    ``lines`` are there for agents in an environment, as their evaluations measured them.
     """
 
     schema: str = "autoresearch.top/1"
@@ -245,6 +253,19 @@ class TopAnswer(Judged, frozen=True, kw_only=True):
     note: str = ""
     other_tasks: list[str] = []
     hardware: str = ""
+    lines: list[BoardLine] = []
+
+
+class ComponentTopAnswer(Judged, frozen=True, kw_only=True):
+    """The agents that use a component: of each environment's leaderboard its rows, which keep their places.
+
+    ``unknown`` counts agents whose programs are not on this machine: nobody here knows what they use.
+    """
+
+    schema: str = "autoresearch.component_top/1"
+    component: str
+    boards: list[TopAnswer]
+    unknown: int = 0
 
 
 class LineageAnswer(Judged, frozen=True, kw_only=True):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from statistics import median
 
 import msgspec
 
 from autoresearch.ask.lookup import FoundTask, find_task, other_tasks, task_of
 from autoresearch.ask.node import TaskStatus
 from autoresearch.ask.people.voters import too_few, works_alone
-from autoresearch.ask.runs.answers import BestAnswer, TasksAnswer, TopAnswer
+from autoresearch.ask.runs.answers import BestAnswer, BoardLine, TasksAnswer, TopAnswer
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
@@ -30,6 +31,9 @@ from autoresearch.text import one_line, sign_of
 from autoresearch.words import SOUND, STOPPED, BoardSection, RunState, RunStatus
 
 DEFAULT_ROWS = 20
+# So many rows of a board are looked through for those that are wanted.
+MOST_ROWS = 1000
+_LINES = {"random": "random_reward", "solved": "solved_reward"}
 
 
 @kept_answer
@@ -106,13 +110,19 @@ def top_answer(
     task: FoundTask,
     *,
     limit: int = DEFAULT_ROWS,
+    budget: float | None = None,
     author: bytes | None = None,
     archived: frozenset[bytes] = frozenset(),
 ) -> TopAnswer:
-    """The leaderboard of a task, in sections where others' words count; ``archived`` tasks are not named as others."""
+    """The leaderboard of a task, in sections where others' words count; ``archived`` tasks are not named as others.
+
+    With a ``budget`` only programs with at most that are shown; each keeps its place.
+    """
     here = trust_context(log, author)
     status = task_status(log, task, author=author)
-    programs = board(log, task.digest, here, limit=limit)
+    programs = board(log, task.digest, here, limit=limit if budget is None else MOST_ROWS)
+    if budget is not None:
+        programs = [row for row in programs if row.budget <= budget][:limit]
     confirmed = next((row for row in programs if row.section == BoardSection.CONFIRMED), None)
     note = _note(log, task, status, confirmed)
     best, *shown = _with_marks(log, [status.best, *programs])
@@ -124,7 +134,18 @@ def top_answer(
         note=note,
         other_tasks=other_tasks(log, task, archived),
         hardware=board_hardware(log, task.digest) or "",
+        lines=_lines(log, task, found),
     )
+
+
+def _lines(log: Log, task: FoundTask, programs: Sequence[ProgramView]) -> list[BoardLine]:
+    """What the evaluations of agents measured of their environment: the median, as authors state it."""
+    rules = log.tasks.rules(task.digest)
+    if rules is None or not rules.any_budget:
+        return []
+    stated = [run_body(log, parse_id(program.id)).metrics for program in programs]
+    values = {name: [each[key] for each in stated if key in each] for name, key in _LINES.items()}
+    return [BoardLine(name=name, value=median(found)) for name, found in values.items() if found]
 
 
 @in_snapshot

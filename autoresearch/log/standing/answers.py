@@ -168,7 +168,7 @@ class ProgramView(RunNumbers, frozen=True, kw_only=True):
     ``author`` is the device that signed, ``participant`` whose it is. ``marks`` are that participant's marks, null
     where they were not looked up (best and top do). ``banned_until_ms`` is the end of its ban, if it was banned.
     ``copy_of`` is another participant's run that had this one's checkpoint or program before. ``headline`` and
-    ``proposer`` are those of the run, empty where they were not looked up.
+    ``proposer`` are those of the run, empty where they were not looked up. ``budget`` is in the task's unit.
     """
 
     position: int
@@ -190,6 +190,7 @@ class ProgramView(RunNumbers, frozen=True, kw_only=True):
     copy_of: str | None = None
     headline: str = ""
     proposer: str = ""
+    budget: float = 0.0
 
 
 class LineageStep(msgspec.Struct, frozen=True, kw_only=True):

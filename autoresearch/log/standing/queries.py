@@ -272,6 +272,7 @@ def program_view(
         participant=participant_of(log, row.author, row.first_time),
         retest=wants_retest(log, row.parent),
         verdict=verdict_of(log, row.first),
+        budget=row.budget,
         **_numbers(log, row.task, found, value=known.get(row.first), before=known.get(row.parent or b"")),
     )
 

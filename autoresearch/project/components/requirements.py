@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autoresearch.errors import Refused, UsageError
 from autoresearch.project.model import Project
-from autoresearch.task.lock import Package, parse_lock, parse_wanted, write_lock
+from autoresearch.task.lock import LOCK, LOOSE, Package, parse_lock, parse_wanted, write_lock
 
-LOOSE = "requirements.in"
-LOCK = "requirements.txt"
 _KEY = re.compile(r"\s#\s(\S+)$")
 _HEADER = "# Locked for {loose} {digest}. After an edit of that file: autoresearch install\n"
 
@@ -80,9 +78,9 @@ def note_locked(project: Project, packages: Sequence[Package]) -> None:
     _write(project.folder / LOCK, _header(_text(project.folder / LOOSE)) + write_lock(list(packages)))
 
 
-def package_files(lines: Sequence[str], packages: Sequence[Package]) -> dict[str, bytes]:
-    """``requirements.in`` with these lines and ``requirements.txt`` with the packages that fit, by their names."""
-    loose = "".join(f"{line}\n" for line in lines)
+def package_files(lines: Mapping[str, str], packages: Sequence[Package]) -> dict[str, bytes]:
+    """``requirements.in`` and ``requirements.txt``, by their names: lines with who asks for each, packages that fit."""
+    loose = "".join(f"{line}  # {key}\n" if key else f"{line}\n" for line, key in lines.items())
     return {LOOSE: loose.encode(), LOCK: (_header(loose) + write_lock(list(packages))).encode()}
 
 

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
+from autoresearch.ask.desk import Desk
 from autoresearch.ask.lookup import task_of
-from autoresearch.ask.runs.boards import top_answer
+from autoresearch.ask.records import UsedComponent
+from autoresearch.ask.runs.answers import TopAnswer
+from autoresearch.ask.runs.boards import MOST_ROWS, top_answer
 from autoresearch.errors import Refused, UsageError
-from autoresearch.log.blobs import BlobStore
-from autoresearch.log.log import Log
-from autoresearch.log.standing.answers import ProgramView
 from autoresearch.project.components.finding import GYM_CLASS, gym_offer, shipped_offers
 from autoresearch.project.components.installing import COMPONENTS, known_title
 from autoresearch.project.components.trusting import mark_fetched
 from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI, files_of
-from autoresearch.project.exchange.publishing import ENVIRONMENT, used_components
+from autoresearch.project.exchange.publishing import ENVIRONMENT, ENVIRONMENT_LOCK, ENVIRONMENT_LOOSE, used_components
 from autoresearch.project.ini import Ini, value_of
 from autoresearch.project.learned import unpack_learned
 from autoresearch.project.model import (
@@ -40,8 +40,10 @@ from autoresearch.project.runs.kept import DATA, Run, RunData, Totals, digest_of
 from autoresearch.propose.mind.recall import text_of
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run as RunBody
+from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record
 from autoresearch.task.folders import is_taken
+from autoresearch.task.lock import LOCK, LOOSE
 from autoresearch.task.program import split_program
 from autoresearch.text import one_line
 
@@ -55,6 +57,10 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> P
         UsageError: the program is no project, or a component of it names a file that is not there.
     """
     files = {name: text.encode() for name, text in split_program(program).items()}
+    # What the agent brings a list of has the environment's packages, too.
+    lists = {LOOSE: ENVIRONMENT_LOOSE, LOCK: ENVIRONMENT_LOCK}
+    files |= {name: harness[of] for name, of in lists.items() if of in harness and LOCK not in files}
+    harness = {name: content for name, content in harness.items() if name not in lists.values()}
     if INI not in files or ENVIRONMENT_INI not in harness:
         raise UsageError("this is no project: it has no agent.ini, or its task has no environment")
     if both := files.keys() & harness.keys():
@@ -226,10 +232,6 @@ def _run_data(record: Record, body: RunBody, *, has_learned: bool) -> RunData:
     )
 
 
-# So many of a board's rows are looked through.
-MOST_ROWS = 1000
-
-
 def component_key(text: str) -> str:
     """What ``policy/q_table`` means in a project: ``policy.q_table``. Raises UsageError where it is no such name."""
     kind, slash, name = text.partition("/")
@@ -238,27 +240,42 @@ def component_key(text: str) -> str:
     return f"{kind.lower()}.{name}"
 
 
-def rows_with_component(log: Log, blobs: BlobStore, rows: Iterable[ProgramView], key: str) -> list[ProgramView]:
-    """The rows of a board whose agents use a component, in their order."""
-    return [row for row in rows if key in _used(log, blobs, row)]
+def boards_with(desk: Desk, uses: Callable[[Mapping[str, Mapping[str, str]]], bool]) -> tuple[list[TopAnswer], int]:
+    """The leaderboards of all environments that have agents with such components, and their rows alone.
 
-
-def unknown_programs(log: Log, blobs: BlobStore, rows: Iterable[ProgramView]) -> int:
-    """How many rows have programs that are not on this machine, so that nobody here knows what they use."""
-    return sum(text_of(log, blobs, parse_id(row.id)) is None for row in rows)
-
-
-def runs_of_release(log: Log, blobs: BlobStore, release: bytes, *, limit: int, me: bytes | None) -> list[ProgramView]:
-    """The agents that use a release, the best of each task first, whatever the task."""
-    name, runs = format_id(release), []
-    for digest in dict.fromkeys(row.digest for row in log.tasks.all()):
-        rules, task = log.tasks.rules(digest), task_of(log, digest)
+    ``uses`` is asked about the components of each agent, with their pins. The number is that of agents whose programs
+    are not on this machine.
+    """
+    boards, unknown = [], 0
+    for digest in dict.fromkeys(row.digest for row in desk.log.tasks.all()):
+        rules, task = desk.log.tasks.rules(digest), task_of(desk.log, digest)
         if rules is None or not rules.any_budget or task is None:
             continue
-        rows = top_answer(log, task, limit=MOST_ROWS, author=me).programs
-        runs += [row for row in rows if any(pins.get("release") == name for pins in _used(log, blobs, row).values())]
-    return runs[:limit]
+        board = top_answer(desk.log, task, limit=MOST_ROWS, author=desk.me, archived=desk.archived())
+        programs = {row.id: text_of(desk.log, desk.blobs, parse_id(row.id)) for row in board.programs}
+        unknown += sum(program is None for program in programs.values())
+        rows = [row for row in board.programs if uses(used_components(programs[row.id] or ""))]
+        if rows:
+            boards.append(msgspec.structs.replace(board, programs=rows))
+    return boards, unknown
 
 
-def _used(log: Log, blobs: BlobStore, row: ProgramView) -> dict[str, dict[str, str]]:
-    return used_components(text_of(log, blobs, parse_id(row.id)) or "")
+def components_of_run(desk: Desk, run: bytes) -> list[UsedComponent]:
+    """What the agent of a published run uses, its environment first; nothing where its files are not here."""
+    body = desk.log.records.get(run).body
+    task = desk.log.tasks.find(body.task) if isinstance(body, RunBody) else None
+    asked = desk.log.records.get(task.id).body if task else None
+    if not isinstance(asked, TaskBody) or ENVIRONMENT_INI not in asked.harness:
+        return []
+    harness = {name: desk.blobs.get(blob.sha256) for name, blob in asked.harness.items() if desk.blobs.has(blob.sha256)}
+    used = used_components(text_of(desk.log, desk.blobs, run) or "")
+    if ENVIRONMENT_INI in harness:
+        ini = _decoded(harness[ENVIRONMENT_INI], ENVIRONMENT_INI)
+        environment = project_of(ini, Path(ENVIRONMENT_INI), besides=frozenset((BENCHMARK,))).component(ENVIRONMENT)
+        used = {environment.key: _known_pins(environment, harness), **used}
+    return [
+        UsedComponent(
+            type=kind, name=name or kind, **{each: pins.get(each, "") for each in ("version", "source", "release")}
+        )
+        for (kind, _, name), pins in ((key.partition("."), pins) for key, pins in used.items())
+    ]

@@ -1,7 +1,8 @@
 """A project as others can fetch it: its environment is a task, its other components are a program. Nothing is sent.
 
-A program is ``agent.ini`` with the Python files of all components but the environment's, in one folder. The task has
-the environment's files, and ``environment.ini`` names its class and parameters.
+A program is ``agent.ini`` with the Python files of all components but the environment's, in one folder, and with its
+list of packages where it needs any. The task follows from the environment alone: its files, its packages, and
+``environment.ini`` with its class and parameters. So all agents of an environment are on one board.
 """
 
 from __future__ import annotations
@@ -17,17 +18,21 @@ import msgspec
 
 from autoresearch.errors import UsageError
 from autoresearch.project.components.installing import known_title
-from autoresearch.project.components.requirements import LOCK, LOOSE
 from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI, FlatNames, data_of, files_of
 from autoresearch.project.ini import Ini, Setting, value_of
 from autoresearch.project.learned import LEARNED
 from autoresearch.project.model import INI, PARAMETERS, Component, Project, load_ini, project_of, with_parameters
 from autoresearch.project.runs.kept import Run
 from autoresearch.task.loading import MANIFEST
+from autoresearch.task.lock import LOCK, LOOSE
 from autoresearch.task.program import MAX_PROGRAM_FILES, check_file_name, join_files, source_digest, split_program
 
 ENVIRONMENT = "environment"
 BENCHMARK_EPISODES = 100
+# What an agent of the search is trained for; a published run states its own.
+TRAINING_EPISODES = 300
+# The packages of an environment, beside those that an agent brings.
+ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK = "environment.in", "environment.txt"
 _NOTHING = object()
 _INSIDE = "python -m autoresearch.project.inside"
 _TASK = """\
@@ -42,8 +47,8 @@ direction = "maximize"
 source = "evaluator"
 
 [budget]
-unit = "work"               # training episodes
-amount = {episodes}
+unit = "episodes"           # each run states how many it was trained for
+amount = {episodes}.0
 
 [limits]
 seconds = 1800.0
@@ -55,7 +60,7 @@ program_kib = 256
 
 [program]
 command = "{inside} train"
-edit = ["{ini}", "*.py"]
+edit = ["{ini}", "*.py", "requirements.*"]
 
 [evaluation]                # the environment and the program run in sandboxes of their own
 command = "{inside} examine"
@@ -68,10 +73,40 @@ tolerance = 1e-6            # beside the standard error of the mean reward
 {harness}
 """
 _PYTHON = f"""
-[python]                    # the packages that the projects need besides those of a node
-requirements = "{LOCK}"
+[python]                    # the packages that the environment needs besides those of a node
+requirements = "{ENVIRONMENT_LOCK}"
 base = true
 """
+# The first program of every environment: what an agent is worth that learned nothing.
+_BASELINE = {
+    INI: """\
+[Agent]
+path = .
+class_name = untrained:Untrained
+
+[Policy.random]
+path = .
+class_name = untrained:Random
+""",
+    "untrained.py": '''\
+"""Acts at random and learns nothing."""
+
+from autoresearch import Agent, Policy
+
+
+class Untrained(Agent):
+    def train(self):
+        pass
+
+
+class Random(Policy):
+    def decide(self, observation):
+        space = self.environment.action_space
+        if space is None:
+            return 0
+        return int(self.rng.integers(space.n)) if hasattr(space, "n") else space.sample()
+''',
+}
 
 
 def project_of_run(project: Project, run: Run) -> Project:
@@ -85,8 +120,10 @@ def project_of_run(project: Project, run: Run) -> Project:
     return with_parameters(msgspec.structs.replace(was, ini=ini), file=run.folder / PARAMETERS)
 
 
-def flat_program(project: Project) -> str:
+def flat_program(project: Project, packages: Mapping[str, bytes] = MappingProxyType({})) -> str:
     """The program of a project, as one text: parameters stand in its ``agent.ini``, as they are in force.
+
+    ``packages`` are the files of :func:`package_files`, where its agent needs more than every node has.
 
     Raises:
         UsageError: a file is missing, two have one name, there are too many, or a value can't stand in the file.
@@ -108,7 +145,7 @@ def flat_program(project: Project) -> str:
             there = ini.section(title)
             if there is None or key not in there.items or there.items[key].text != text:
                 ini.set(title, key, text)
-    files = {INI: ini.text.encode(), **dict(sorted(names.files.items()))}
+    files = {INI: ini.text.encode(), **dict(sorted({**names.files, **packages}.items()))}
     if len(files) > MAX_PROGRAM_FILES:
         raise UsageError(
             f"the project has {len(files)} files without those of its environment",
@@ -131,7 +168,7 @@ def environment_files(project: Project) -> dict[str, bytes]:
     found = dict(names.files)
     for path in data_of(files):
         check_file_name(path.name)
-        if path.name in (MANIFEST, LOOSE, LOCK, *found):
+        if path.name in (MANIFEST, LOOSE, LOCK, ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK, *found):
             raise UsageError(f"{component.key} reads {path.name}, which can't be published", hint="rename that file")
         found[path.name] = path.read_bytes()
     lines = [f"[{ENVIRONMENT}.{component.name}]", f"class_name = {first.removesuffix('.py')}:{component.class_name}"]
@@ -147,28 +184,24 @@ def environment_files(project: Project) -> dict[str, bytes]:
     return dict(sorted(found.items()))
 
 
-def environment_task_files(
-    project: Project,
-    *,
-    program: str,
-    episodes: int,
-    packages: Mapping[str, bytes] = MappingProxyType({}),
-) -> dict[str, bytes]:
-    """The task folder of a project's environment, by file names: all but the files of ``program``, its baseline.
+def environment_task_files(project: Project, packages: Mapping[str, bytes] = MappingProxyType({})) -> dict[str, bytes]:
+    """The task folder of a project's environment, by file names. Its name is the environment's.
 
-    ``episodes`` is how long programs may train, ``packages`` the files of :func:`package_files`, where it needs more
-    than every node has. Its name is the environment's.
+    ``packages`` are the files of :func:`package_files`, where the environment needs more than every node has.
 
     Raises:
         NotFound, UsageError: those of :func:`environment_files`.
     """
-    harness = environment_files(project) | dict(packages)
+    listed = dict(zip((ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK), packages.values(), strict=True)) if packages else {}
+    harness = environment_files(project) | listed
+    if taken := harness.keys() & _BASELINE.keys():
+        raise UsageError(f"the environment has a file {', '.join(taken)}, as the task's baseline", hint="rename it")
     name = project.component(ENVIRONMENT).name.lower()
     manifest = _TASK.format(
         name=json.dumps(name),
         summary=json.dumps(f"Agents in the environment {name}: mean reward over {BENCHMARK_EPISODES} episodes"),
-        baseline=json.dumps(source_digest(program).hex()),
-        episodes=episodes,
+        baseline=json.dumps(source_digest(join_files(_BASELINE)).hex()),
+        episodes=TRAINING_EPISODES,
         inside=_INSIDE,
         learned=LEARNED,
         ini=INI,
@@ -176,11 +209,11 @@ def environment_task_files(
     )
     if packages:
         manifest += _PYTHON
-    return {MANIFEST: manifest.encode(), **harness}
+    return {MANIFEST: manifest.encode(), **harness, **{name: text.encode() for name, text in _BASELINE.items()}}
 
 
-def packages_asked(project: Project, required: Sequence[tuple[str, str]]) -> list[str]:
-    """The lines of packages that its task has to have, each with who asks for it: those that not every node has.
+def packages_asked(project: Project, required: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The lines of packages that not every node has, with the key of the component that asks for each, if it is known.
 
     ``required`` is what the project asks for, see :func:`required_by`. An environment of Gymnasium may ask for more.
     """
@@ -190,7 +223,7 @@ def packages_asked(project: Project, required: Sequence[tuple[str, str]]) -> lis
     environment, lines = project.component(ENVIRONMENT), dict.fromkeys(required)
     if not any(key == environment.key for _, key in lines):
         lines |= dict.fromkeys((line, environment.key) for line in gym_packages(environment))
-    return [f"{line}  # {key}" if key else line for line, key in lines if not every_node_has(line)]
+    return {line: key for line, key in lines if not every_node_has(line)}
 
 
 def used_components(program: str) -> dict[str, dict[str, str]]:

@@ -6,7 +6,6 @@ Its components' folders travel as one file, without what is hidden, within bound
 from __future__ import annotations
 
 import io
-import math
 import os
 import time
 import zipfile
@@ -22,7 +21,7 @@ from autoresearch.project.child.recording import METRICS
 from autoresearch.project.components.trusting import is_fetched
 from autoresearch.project.learned import BEGIN, LEARNED, pack_learned, unpack_learned
 from autoresearch.project.model import Component, Project
-from autoresearch.project.runs.process import Interrupted, RunStopped
+from autoresearch.project.runs.process import RunStopped, failure_of, stop_asked
 from autoresearch.run.sandbox.capture import CURVE_POINTS, Progress
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Limits, Outcome, Talk
@@ -232,16 +231,14 @@ def _executed(
         library=True,
         talk=theirs,
     )
-    with Interrupted() as interrupted:
-        asked_at = math.inf
+    asked_at: list[float] = []
+    with stop_asked(lambda: asked_at.append(time.monotonic())):
 
         def is_over() -> bool:
-            """Ask the run to end, the first time; say whether it was asked too long ago."""
-            nonlocal asked_at
-            if interrupted.asked and asked_at == math.inf:
-                asked_at = time.monotonic()
+            """Ask the run to end, if a person wants that; say whether it was asked too long ago."""
+            if asked_at:
                 ours.close()  # which is the question
-            return time.monotonic() - asked_at > (GRACE_SECONDS if order.episodes else 0)
+            return bool(asked_at) and time.monotonic() - asked_at[0] > (GRACE_SECONDS if order.episodes else 0)
 
         try:
             outcome = execute(job, level=box.level, on_progress=on_progress, cancelled=is_over)
@@ -254,8 +251,8 @@ def _executed(
         late = f"the run was stopped: it did not end within {GRACE_SECONDS:g} s, so nothing is kept"
         raise RunStopped(late if order.episodes else "the check was stopped", hint=f"see {log}")
     if outcome.status is RunStatus.OK and messages and isinstance(failure := messages[-1], Failed):
-        raise _failure(failure, log)
-    return [_unless(each, stopped=interrupted.asked) for each in messages], outcome
+        raise failure_of(failure, log)
+    return [_unless(each, stopped=bool(asked_at)) for each in messages], outcome
 
 
 def _unless(message: Message, *, stopped: bool) -> Message:
@@ -263,12 +260,6 @@ def _unless(message: Message, *, stopped: bool) -> Message:
     return (
         msgspec.structs.replace(message, stopped=message.stopped and stopped) if isinstance(message, Done) else message
     )
-
-
-def _failure(message: Failed, log: Path) -> AutoresearchError:
-    error = AutoresearchError(one_line(message.error, 400), hint=one_line(message.hint, 200) or f"see {log}")
-    error.exit_status = message.exit_status if 0 < message.exit_status < 128 else 1
-    return error
 
 
 def _ended(outcome: Outcome, log: Path) -> AutoresearchError:

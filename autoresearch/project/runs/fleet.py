@@ -8,8 +8,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,31 +17,24 @@ import msgspec
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.project.child.messages import ActOrder, Done, Figures, Message, Order, Played, ServeOrder, Serving
 from autoresearch.project.child.recording import FIGURE_SECONDS, figures_of, metrics_of
-from autoresearch.project.components.trusting import Pythons, foreign_components, refuse_foreign, trusted_components
-from autoresearch.project.model import Project, load_project, with_parameters
-from autoresearch.project.runs.kept import DATA, Run, find_run, head_run, new_run_folder
-from autoresearch.project.runs.process import Child, RunStopped, act, ended, stop_asked
-from autoresearch.project.runs.running import OWN, kept
+from autoresearch.project.components.trusting import refuse_foreign
+from autoresearch.project.model import Project
+from autoresearch.project.runs.kept import Run
+from autoresearch.project.runs.process import Child, RunStopped, ended, stop_asked, told
+from autoresearch.project.runs.running import LOOPBACK, Choices, begun
 from autoresearch.run.sandbox.capture import curve_of
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.services import find_service
 from autoresearch.task.model import episode_seed
 from autoresearch.text import one_line
 
-_LOOPBACK = "127.0.0.1"
 
-
-def train_with_actors(  # noqa: PLR0913 - each is a choice of the person who runs it
-    path: Path,
+def train_with_actors(
+    choices: Choices,
     episodes: int,
     actors: int,
     *,
     now_ms: Callable[[], int],
-    assignments: Sequence[str] = (),
-    start: str = "",
-    seed: int | None = None,
-    trust: bool = False,
-    pythons: Pythons = OWN,
     on_figures: Callable[[Figures], None] = lambda _figures: None,
 ) -> Run:
     """Train a project with one learner and several actors on this machine, and keep the run in its folder.
@@ -56,35 +48,24 @@ def train_with_actors(  # noqa: PLR0913 - each is a choice of the person who run
         Refused: another command runs this project; others wrote some of it and there is no ``trust``.
         AutoresearchError: a component's code raised an error, or ended its process.
     """
-    project = with_parameters(load_project(path), assignments)
+    project = choices.project()
     for kind in ("environment", "policy", "trainer", "dataset"):
         project.component(kind)
-    if not trust:
+    if not choices.trust:
         refuse_foreign(project, "a run with actors")
-    with new_run_folder(project) as folder, ExitStack() as stack:
-        parent = find_run(project, start) if start else head_run(project)
-        if seed is None:
-            seed = zlib.crc32(parent.id.encode()) if parent else 0
-        order = Order(
-            project=project,
-            mode="train",
-            episodes=episodes,
-            seed=seed,
-            learned=str(parent.folder / DATA) if parent else "",
-            out=str(folder / DATA),
-        )
-        began, started = time.monotonic(), now_ms()
-        fleet = _Fleet(stack, pythons.main)
-        learner = fleet.started(_learner(order, pythons), project.hidden / "log.txt")
+    with ExitStack() as stack:
+        run = stack.enter_context(begun(project, "train", episodes, choices, now_ms))
+        began, fleet = time.monotonic(), _Fleet(stack, run.python)
+        learner = fleet.started(_learner(run.order), project.hidden / "log.txt")
         port = fleet.port_of(learner)
         for number in range(actors):
             own = ActOrder(
                 project=project,
-                address=_LOOPBACK,
+                address=LOOPBACK,
                 port=port,
-                seed=episode_seed(seed, number) % 2**32,
+                seed=episode_seed(run.order.seed, number) % 2**32,
                 episodes=0,
-                isolated=pythons.executables,
+                isolated=run.order.isolated,
             )
             fleet.started(own, project.hidden / f"actor-{number + 1}.txt")
         rewards, steps = _played(fleet, episodes, began, on_figures)
@@ -95,8 +76,7 @@ def train_with_actors(  # noqa: PLR0913 - each is a choice of the person who run
         whole = msgspec.structs.replace(
             done, metrics=metrics, curve=curve_of(rewards), used=used, stopped=stopped, seconds=time.monotonic() - began
         )
-        trusted = trusted_components(project) + (foreign_components(project) if trust else [])
-        return kept(project, folder, parent, order, whole, started, trusted=trusted, python=pythons.main)
+        return run.keep(whole)
 
 
 class _Fleet:
@@ -192,7 +172,7 @@ def _played(
     return rewards, steps
 
 
-def _learner(order: Order, pythons: Pythons) -> ServeOrder:
+def _learner(order: Order) -> ServeOrder:
     project: Project = order.project
     trainer = project.component("trainer")
     return ServeOrder(
@@ -201,12 +181,12 @@ def _learner(order: Order, pythons: Pythons) -> ServeOrder:
         component=(trainer.type, trainer.name),
         learned=order.learned,
         out=order.out,
-        address=_LOOPBACK,
+        address=LOOPBACK,
         port=0,
         secret="",
         public="",
         clients=[],
-        isolated=pythons.executables,
+        isolated=order.isolated,
     )
 
 
@@ -218,17 +198,13 @@ class Acted(msgspec.Struct, frozen=True):
     stopped: bool
 
 
-def act_for_learner(  # noqa: PLR0913 - each is a choice of the person who runs it
-    path: Path,
+def act_for_learner(
+    choices: Choices,
     learner: str,
     episodes: int,
     *,
     key_file: Path,
     server_key: str = "",
-    assignments: Sequence[str] = (),
-    seed: int = 0,
-    trust: bool = False,
-    pythons: Pythons = OWN,
     on_figures: Callable[[Figures], None] = lambda _figures: None,
 ) -> Acted:
     """Play episodes of a project for a learner that ``serve trainer`` serves, and send it every transition.
@@ -242,10 +218,10 @@ def act_for_learner(  # noqa: PLR0913 - each is a choice of the person who runs 
         Refused: others wrote some of it and there is no ``trust``.
         AutoresearchError: no learner answers, or a component's code raised an error.
     """
-    project = with_parameters(load_project(path), assignments)
+    project = choices.project()
     for kind in ("environment", "policy", "trainer"):
         project.component(kind)
-    if not trust:
+    if not choices.trust:
         refuse_foreign(project, "playing for a trainer elsewhere")
     host, colon, digits = learner.rpartition(":")
     if colon and digits.isdecimal() and int(digits) < 1 << 16:
@@ -268,18 +244,18 @@ def act_for_learner(  # noqa: PLR0913 - each is a choice of the person who runs 
         project=project,
         address=address,
         port=port,
-        seed=seed,
+        seed=choices.seed or 0,
         episodes=episodes,
         server_key=server_key,
         secret=secret,
         public=public,
-        isolated=pythons.executables,
+        isolated=choices.pythons.executables,
     )
     project.hidden.mkdir(exist_ok=True)
     rewards: list[float] = []
     steps, began = 0, time.monotonic()
     shown = began
-    for message in act(order, project.hidden / "actor.txt", pythons.main):
+    for message in told(order, project.hidden / "actor.txt", choices.pythons.main):
         if isinstance(message, Played):
             rewards.append(message.reward)
             steps += message.steps

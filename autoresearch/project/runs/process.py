@@ -1,7 +1,4 @@
-"""Starts a project's own process, hears what it tells, and has it stop.
-
-Ctrl-C is a question that a loop asks in the main thread; the second one raises KeyboardInterrupt.
-"""
+"""Starts a project's own process, hears what it tells, and has it stop."""
 
 from __future__ import annotations
 
@@ -12,24 +9,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any
+from types import FrameType
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.link import Link, LinkEnded, start_linked
 from autoresearch.project.child.messages import (
-    ActOrder,
     AnyOrder,
     Checked,
     Done,
     Failed,
-    Figures,
     Message,
     Order,
-    Played,
-    Served,
-    ServeOrder,
-    Serving,
     Stop,
 )
 from autoresearch.run.sandbox.layout import Interpreter
@@ -42,30 +32,6 @@ class RunStopped(AutoresearchError):
     exit_status = 130
 
 
-class Interrupted:
-    """While it is entered the first Ctrl-C sets ``asked`` and calls nothing. In other threads it does nothing."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._before: Any = None
-
-    def __enter__(self) -> Interrupted:
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._ask)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, self._before)
-        self.asked = True
-        del number, frame
-
-
 # A file of the working folder takes the place of no module (-P); the package is found where this one was.
 _START = (
     "import sys; sys.path.append(sys.argv[1]); "
@@ -74,59 +40,29 @@ _START = (
 _ROOT = Path(__file__).parents[3]
 
 
-def do_run(order: Order, log: Path, on_figures: Callable[[Figures], None], python: Interpreter | None = None) -> Done:
-    """Do a run in a process of its own, of another Python if one is given.
+def told(order: AnyOrder, log: Path, python: Interpreter | None = None) -> Iterator[Message]:
+    """What a project's own process, of another Python if one is given, tells of an order until that is done.
 
-    Ctrl-C asks it to stop and keep what it learned; a second one kills it.
+    Of a run, a service or an actor the last is ``Done``; of a check there is one ``Checked`` for each component. Ctrl-C
+    asks it to stop and keep what it learned; a second one kills it.
 
     Raises:
         AutoresearchError: a component is missing or wrong, raised an error, or ended the process.
         KeyboardInterrupt: it was killed by a second Ctrl-C; nothing is kept.
     """
-    for message in _messages(order, log, python):
-        if isinstance(message, Figures):
-            on_figures(message)
-        elif isinstance(message, Done):
-            return message
-    raise ended(log)
-
-
-def check_components(order: Order, log: Path, python: Interpreter | None = None) -> list[Checked]:
-    """Load every component of a project in a process of its own. Raises AutoresearchError when that ends early."""
-    checks = [message for message in _messages(order, log, python) if isinstance(message, Checked)]
-    if len(checks) < len(order.project.all()):
+    child, checked = Child(order, log, python), 0
+    try:
+        with stop_asked(child.stop):
+            for message in child.messages():
+                checked += isinstance(message, Checked)
+                yield message
+                if isinstance(message, Done):
+                    return
+    finally:
+        child.close()
+    is_check = isinstance(order, Order) and not order.episodes
+    if not is_check or checked < len(order.project.all()):
         raise ended(log)
-    return checks
-
-
-def serve(order: ServeOrder, log: Path, python: Interpreter | None = None) -> Iterator[Serving | Served | Done]:
-    """Serve a component in a process of its own until Ctrl-C, and tell how it does; last that it is done.
-
-    A second Ctrl-C kills it.
-
-    Raises:
-        AutoresearchError: the component is missing or wrong, raised an error, or ended the process.
-    """
-    for message in _messages(order, log, python):
-        if isinstance(message, Serving | Served | Done):
-            yield message
-        if isinstance(message, Done):
-            return
-    raise ended(log)
-
-
-def act(order: ActOrder, log: Path, python: Interpreter | None = None) -> Iterator[Played | Done]:
-    """Play for a learner in a process of its own until it is done or Ctrl-C; a second Ctrl-C kills it.
-
-    Raises:
-        AutoresearchError: no learner answers, a component is missing or raised an error, or ended the process.
-    """
-    for message in _messages(order, log, python):
-        if isinstance(message, Played | Done):
-            yield message
-        if isinstance(message, Done):
-            return
-    raise ended(log)
 
 
 class Child:
@@ -155,7 +91,7 @@ class Child:
         """What it tells, until it ends. Raises AutoresearchError where it failed."""
         for message in self._link:
             if isinstance(message, Failed):
-                raise _failure(message, self.log)
+                raise failure_of(message, self.log)
             yield message
 
     def close(self) -> None:
@@ -167,16 +103,6 @@ class Child:
     def _give(self, message: AnyOrder | Stop) -> None:
         with suppress(LinkEnded):  # what it said last is in its log
             self._link.send(message)
-
-
-def _messages(order: AnyOrder, log: Path, python: Interpreter | None) -> Iterator[Message]:
-    """What the process tells, until it ends."""
-    child = Child(order, log, python)
-    try:
-        with stop_asked(child.stop):
-            yield from child.messages()
-    finally:
-        child.close()
 
 
 @contextmanager
@@ -202,9 +128,10 @@ def stop_asked(stop: Callable[[], None]) -> Iterator[None]:
         restore()
 
 
-def _failure(message: Failed, log: Path) -> AutoresearchError:
-    error = AutoresearchError(one_line(message.error, 400), hint=message.hint or f"its messages are in {log}")
-    error.exit_status = message.exit_status
+def failure_of(message: Failed, log: Path) -> AutoresearchError:
+    """The error that a process, maybe a stranger's, tells of."""
+    error = AutoresearchError(one_line(message.error, 400), hint=one_line(message.hint, 200) or f"see {log}")
+    error.exit_status = message.exit_status if 0 < message.exit_status < 128 else 1
     return error
 
 

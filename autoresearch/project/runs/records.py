@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import secrets
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -26,33 +24,32 @@ from autoresearch.errors import AutoresearchError, Refused, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.paths import typed_path
-from autoresearch.project.components.requirements import LOCK, LOOSE, isolated_packages, required_by
+from autoresearch.project.components.requirements import isolated_packages, required_by
 from autoresearch.project.exchange.flat_files import published_ancestors, record_of
 from autoresearch.project.exchange.publishing import (
+    ENVIRONMENT_LOCK,
+    ENVIRONMENT_LOOSE,
     default_policy,
     environment_files,
     environment_task_files,
-    flat_program,
     packages_asked,
     project_of_run,
 )
-from autoresearch.project.learned import LEARNED, pack_learned
 from autoresearch.project.model import Project
-from autoresearch.project.runs.kept import DATA, Run, Totals, added_totals, ancestors, policy_of
+from autoresearch.project.runs.kept import Run, Totals, added_totals, ancestors, policy_of
 from autoresearch.propose.mind.recall import known_genome
 from autoresearch.record.encoding import parse_id
 from autoresearch.record.kinds import Run as RunBody
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.record.kinds import Task as TaskBody
-from autoresearch.run.bench import Bench, device_name, fault_of_program
-from autoresearch.run.evaluating import evaluate, fault_of_artifact
+from autoresearch.run.bench import fault_of_program
+from autoresearch.run.evaluating import fault_of_artifact
 from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.run.package_locks import lock_meets
-from autoresearch.run.sandbox.job import Outcome
 from autoresearch.task.loading import load_task
-from autoresearch.task.lock import parse_lock, parse_wanted
+from autoresearch.task.lock import LOCK, LOOSE, parse_lock, parse_wanted
 from autoresearch.task.model import Task
-from autoresearch.task.program import source_digest, split_program
+from autoresearch.task.program import source_digest
 from autoresearch.text import counted, one_line
 from autoresearch.words import RunStatus
 
@@ -152,35 +149,36 @@ def _replicate(notebook: Notebook, task: Task, program: bytes, checkpoint: Path)
     return next(number for number in itertools.count() if number not in used)
 
 
-_UNTRAINED_BUDGET = 100
 _VALUE_DIGITS = 6
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that can be published: its project as it was, its program as one text, the files of its environment.
+    """A run that can be published: its project as it was, the files of its environment.
 
-    ``asked`` are the packages that it needs and not every node has, as lines of ``requirements.in``; ``packages`` the
-    files with those lines and with what fits them, for its task.
+    ``asked`` are the packages that it needs and not every node has, as lines of ``requirements.in`` with the keys of
+    the components that ask for them.
     """
 
     project: Project
     run: Run
-    program: str
     harness: dict[str, bytes]
-    asked: list[str] = []
-    packages: dict[str, bytes] = {}
+    asked: dict[str, str] = {}
 
     @property
     def budget(self) -> int:
         """The training episodes of the run and of its ancestors with its policy."""
         return self.run.data.totals.training_episodes
 
+    @property
+    def asked_by_environment(self) -> dict[str, str]:
+        """The lines that the environment asks for; the agent brings all others."""
+        environment = self.project.component("environment").key
+        return {line: key for line, key in self.asked.items() if key == environment}
 
-class KnownTask(NamedTuple):
-    """A published task of an environment."""
-
-    digest: bytes
-    name: str
+    @property
+    def brings_packages(self) -> bool:
+        """Whether its agent needs packages that the environment does not ask for."""
+        return len(self.asked) > len(self.asked_by_environment)
 
 
 def prepare_run(project: Project, run: Run) -> Prepared:
@@ -189,7 +187,7 @@ def prepare_run(project: Project, run: Run) -> Prepared:
     Raises:
         Refused: the code of a component was changed after the run, a component has packages of its own, or the run's
             totals are not those of its policy.
-        NotFound, UsageError: what :func:`autoresearch.projects.flat_program` raises.
+        NotFound, UsageError: what :func:`environment_files` raises.
     """
     if isolated := isolated_packages(project):
         raise Refused(
@@ -213,35 +211,42 @@ def prepare_run(project: Project, run: Run) -> Prepared:
                 f"the code of {component.key} was changed after run {run.id}",
                 hint="do another run with the code as it is: autoresearch run, then publish that",
             )
-    files = environment_files(was)
     return Prepared(
-        project=was, run=run, program=flat_program(was), harness=files, asked=packages_asked(was, required_by(project))
+        project=was, run=run, harness=environment_files(was), asked=packages_asked(was, required_by(project))
     )
 
 
-def tasks_of_run(log: Log, blobs: BlobStore, prepared: Prepared, *, author: bytes | None) -> list[KnownTask]:
-    """The published tasks with this environment: that of the run that this one went on from, this device's, the oldest.
+def tasks_of_run(log: Log, blobs: BlobStore, prepared: Prepared, *, author: bytes | None) -> list[bytes]:
+    """The published tasks of this environment: that of the run that this one went on from, this device's, the oldest.
 
-    The files and parameters of the environment have to be the same, and the task has the packages that the run needs.
+    The files and parameters of the environment have to be the same, and the task has the packages that it needs. Those
+    of an earlier version, which could not have agents with packages of their own, come last.
     """
     wanted = {name: hashlib.sha256(content).digest() for name, content in prepared.harness.items()}
-    found: dict[bytes, tuple[bool, bool, int, KnownTask]] = {}
+    found: dict[bytes, tuple[bool, bool, bool, int]] = {}
     above = (run_body_of(log, record) for record in published_ancestors(prepared.project, prepared.run))
     nearest = next((body.task for body in above if body is not None), None)
     for row in log.tasks.all():
         body = log.records.get(row.id).body
-        if isinstance(body, TaskBody) and _fits(body, wanted, prepared.asked, blobs):
-            evaluation = body.definition.get("evaluation")
-            if isinstance(evaluation, Mapping) and evaluation.get("answers"):
-                published = KnownTask(row.digest, row.name)
-                found.setdefault(row.digest, (row.digest != nearest, row.author != author, row.time, published))
-    return [published for *_, published in sorted(found.values())]
+        if isinstance(body, TaskBody) and _fits(body, wanted, list(prepared.asked_by_environment), blobs):
+            place = (not is_current(body.definition), row.digest != nearest, row.author != author, row.time)
+            found.setdefault(row.digest, place)
+    return sorted(found, key=lambda digest: (found[digest], digest))
+
+
+def is_current(definition: Mapping[str, object]) -> bool:
+    """Whether a task leaves packages and training budget to its agents."""
+    budget = definition.get("budget")
+    return isinstance(budget, Mapping) and budget.get("unit") == "episodes"
 
 
 def _fits(task: TaskBody, wanted: Mapping[str, bytes], requirements: list[str], blobs: BlobStore) -> bool:
-    """Whether a task has these fixed files, and packages that meet the lines."""
+    """Whether a task asks agents in an environment of these files, and has packages that meet the lines."""
+    evaluation = task.definition.get("evaluation")
+    if not isinstance(evaluation, Mapping) or not evaluation.get("answers"):
+        return False
     files = {name: blob.sha256 for name, blob in task.harness.items()}
-    loose, lock = files.pop(LOOSE, None), files.pop(LOCK, None)
+    loose, lock = files.pop(ENVIRONMENT_LOOSE, None), files.pop(ENVIRONMENT_LOCK, None)
     if files != wanted or (lock is None) != (not requirements) or (loose is None) != (lock is None):
         return False
     if lock is None:
@@ -263,45 +268,44 @@ def title_of(prepared: Prepared) -> str:
     return f"{' + '.join(shown or names) or 'agent'}, {trained}"[:120]
 
 
-def measure_run(prepared: Prepared, bench: Bench, folder: Path, cancelled: Callable[[], bool] | None = None) -> Outcome:
-    """Have the evaluator of the environment's task measure what a run had learned. Nothing is sent.
+def new_task(prepared: Prepared, packages: Mapping[str, bytes], folder: Path) -> Task:
+    """The task of a run's environment as a new folder; ``packages`` are the files with what the environment needs."""
+    folder.mkdir(parents=True)
+    for name, content in environment_task_files(prepared.project, packages).items():
+        (folder / name).write_bytes(content)
+    return load_task(folder)
 
-    The task is made in ``folder``. The learned state is left in the bench's scratch folder.
 
-    Raises:
-        AutoresearchError: it can't be measured, or was stopped.
-        Refused: it is too large, or the task asks for more than this machine allows.
+def request_of(
+    prepared: Prepared, task: Task, program: str, checkpoint: Path, outcome: RunOutcome
+) -> PublishRunRequest:
+    """What there is to publish of a run whose learned state, in ``checkpoint``, was measured as ``outcome``.
+
+    Raises AutoresearchError where it could not be measured.
     """
-    return _measured(_written(prepared, folder / "draft"), prepared, bench, cancelled)
-
-
-def new_task(prepared: Prepared, folder: Path) -> Task:
-    """The task of a run's environment as a new folder."""
-    return _written(prepared, folder / "task")
-
-
-def request_of(prepared: Prepared, task: Task, outcome: Outcome, bench: Bench) -> PublishRunRequest:
-    """What there is to publish of a run that was measured as ``outcome``."""
-    assert outcome.value is not None
+    if outcome.status != RunStatus.OK or outcome.value is None:
+        raise AutoresearchError(
+            f"run {prepared.run.id} can't be measured: {outcome.reason}",
+            hint="autoresearch run shows whether it runs here",
+        )
     data = prepared.run.data
     is_training = data.mode == "train"
     numbers = {**msgspec.to_builtins(data.totals), **({"training_seed": data.seed} if is_training else {})}
     return PublishRunRequest(
         task=str(task.folder),
-        program=prepared.program,
-        checkpoint=str(outcome.checkpoint),
+        program=program,
+        checkpoint=str(checkpoint),
         mode=data.mode,
         budget=float(prepared.budget),
         parents=published_ancestors(prepared.project, prepared.run),
         title=title_of(prepared),
         outcome=msgspec.structs.replace(
-            msgspec.convert(outcome, RunOutcome, from_attributes=True),
+            outcome,
             value=round(outcome.value, _VALUE_DIGITS),
             metrics={**outcome.metrics, **numbers},
             curve=[float(f"{point:.6g}") for point in _training_curve(prepared)],
             duration_ms=round(data.seconds * 1000) + outcome.duration_ms,
             sandbox=data.sandbox,
-            device=device_name(bench.device),
             environment=data.environment,
         ),
     )
@@ -312,35 +316,3 @@ def _training_curve(prepared: Prepared) -> list[float]:
     runs = [prepared.run, *ancestors(prepared.project, prepared.run)]
     training = next((run for run in runs if run.data.mode == "train"), None)
     return training.data.curve if training and not record_of(prepared.project, training) else []
-
-
-def _measured(task: Task, prepared: Prepared, bench: Bench, cancelled: Callable[[], bool] | None) -> Outcome:
-    bench.scratch.mkdir(parents=True, exist_ok=True)
-    learned, name = bench.scratch / LEARNED, prepared.run.id
-    pack_learned(prepared.run.folder / DATA, learned)
-    if (fault := fault_of_artifact(task, learned)) is not None:
-        raise Refused(f"run {name} can't be published: {fault}")
-    outcome = evaluate(task, prepared.program, learned, bench, secrets.randbits(63), cancelled)
-    if outcome.status is RunStatus.CANCELLED:
-        raise AutoresearchError("stopped: nothing is published", hint="autoresearch publish")
-    if outcome.status is not RunStatus.OK or outcome.value is None:
-        raise AutoresearchError(
-            f"run {name} can't be measured: {outcome.reason}", hint="autoresearch run shows whether it runs here"
-        )
-    return msgspec.structs.replace(outcome, checkpoint=learned)
-
-
-def _written(prepared: Prepared, folder: Path) -> Task:
-    """The task of a project's environment as a new folder."""
-    files = environment_task_files(
-        prepared.project,
-        program=prepared.program,
-        episodes=prepared.budget or _UNTRAINED_BUDGET,
-        packages=prepared.packages,
-    )
-    folder.mkdir(parents=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    for name, text in split_program(prepared.program).items():
-        (folder / name).write_text(text, encoding="utf-8", newline="")
-    return load_task(folder)

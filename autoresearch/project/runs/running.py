@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import platform
 import zlib
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from autoresearch.errors import Refused, UsageError
-from autoresearch.project.child.messages import Checked, Done, Figures, Mode, Order, Served, ServeOrder, ServiceKind
+from autoresearch.project.child.messages import (
+    Checked,
+    Done,
+    Figures,
+    Message,
+    Mode,
+    Order,
+    Served,
+    ServeOrder,
+    ServiceKind,
+    Serving,
+)
 from autoresearch.project.components.trusting import Pythons, foreign_components, refuse_foreign, trusted_components
 from autoresearch.project.model import Project, load_project, parameters_text, require_parts, with_parameters
 from autoresearch.project.runs.boxed import Box, box_here, check_boxed, do_boxed_run
@@ -33,7 +45,7 @@ from autoresearch.project.runs.kept import (
     new_run_folder,
     totals_before,
 )
-from autoresearch.project.runs.process import RunStopped, check_components, do_run, serve
+from autoresearch.project.runs.process import RunStopped, told
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.services import Announcement, Service, reserved
@@ -48,37 +60,87 @@ OWN = Pythons()
 _PACKAGES = ("numpy", "torch", "gymnasium")
 
 
-def do_project_run(  # noqa: PLR0913 - each is a choice of the person who runs it
-    path: Path,
-    mode: Mode,
-    episodes: int,
-    *,
-    now_ms: Callable[[], int],
-    assignments: Sequence[str] = (),
-    start: str = "",
-    seed: int | None = None,
-    trust: bool = False,
-    box: Callable[[], Box] = box_here,
-    pythons: Pythons = OWN,
-    on_figures: Callable[[Figures], None] = lambda _figures: None,
-) -> Run:
-    """Train a project, or benchmark it, and keep the run in its folder.
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a person chose for the project in ``path``: an ``agent.ini``, or its folder.
 
-    It goes on from the run that ``start`` names, else from the newest. The seed of a training run follows from its
-    parent unless given; the seed of each episode of a benchmark run is hashed from ``seed`` (0) and its number.
-    Where other participants wrote some of the code it runs in the sandbox, unless there is ``trust``.
+    ``assignments`` are parameters, as ``policy.hidden=64``. ``start`` is the run to go on from, empty for the newest.
+    ``seed``: None for one that follows from that run in training, else 0. With ``trust`` other participants' components
+    run without a sandbox.
+    """
+
+    path: Path
+    assignments: Sequence[str] = ()
+    start: str = ""
+    seed: int | None = None
+    trust: bool = False
+    pythons: Pythons = OWN
+
+    def project(self) -> Project:
+        """The project with its parameters. Raises NotFound, or UsageError where a line or a parameter is wrong."""
+        return with_parameters(load_project(self.path), self.assignments)
+
+    def before(self, project: Project) -> Run | None:
+        """The run to go on from; None where there is none yet. Raises NotFound where ``start`` names none."""
+        return find_run(project, self.start) if self.start else head_run(project)
+
+
+@dataclass(frozen=True, slots=True)
+class InHand:
+    """A run of a project that was begun in ``folder``: what it goes on from, and what it is to do.
+
+    ``trusted`` are other participants' components that may run without a sandbox. ``started`` is in Unix milliseconds.
+    """
+
+    project: Project
+    folder: Path
+    parent: Run | None
+    order: Order
+    trusted: Sequence[str]
+    python: Interpreter | None
+    started: int
+
+    def keep(self, done: Done, *, level: int = 0) -> Run:
+        """Keep what the run left in its folder, as the project's newest; ``level`` is the sandbox that it ran in."""
+        project, parent, order = self.project, self.parent, self.order
+        carry_state(parent, self.folder / DATA)
+        used = [each for each in project.all() if each.key in done.used]
+        policy = f"policy.{project.defaults['policy']}" if "policy" in project.defaults else ""
+        data = RunData(
+            mode=order.mode,
+            status="stopped" if done.stopped else "ok",
+            parent=parent.id if parent else "",
+            started=self.started,
+            seconds=round(done.seconds, 3),
+            seed=order.seed,
+            asked_episodes=order.episodes,
+            metrics=done.metrics,
+            totals=totals_before(project, parent, policy).plus(order.mode, done.metrics),
+            curve=done.curve,
+            components={
+                each.key: {"class": each.class_name, "sha256": digest_of(Path(each.file)), **each.pins} for each in used
+            },
+            files={},
+            environment=_environment(self.python),
+            sandbox=level,
+            trusted=sorted(set(self.trusted) & set(done.used)),
+            learns_on_run=project.learns_on_run,
+            policy_changed=done.changed,
+            policy=policy,
+        )
+        return keep_run(project, self.folder, data, parameters_text(used))
+
+
+@contextmanager
+def begun(project: Project, mode: Mode, episodes: int, choices: Choices, now_ms: Callable[[], int]) -> Iterator[InHand]:
+    """Begin a run; what is not kept is removed.
 
     Raises:
-        NotFound: no such project, run or component.
-        UsageError: a line of ``agent.ini`` or a parameter is wrong.
-        Refused: another command runs this project, or it needs a sandbox and there is none.
-        RunStopped: a benchmark run was stopped, or a run in the sandbox.
-        AutoresearchError: a component's code raised an error, or ended the process.
+        NotFound: no such run to go on from.
+        Refused: another command runs this project.
     """
-    project = with_parameters(load_project(path), assignments)
-    require_parts(project, training=mode == "train")
     with new_run_folder(project) as folder:
-        parent = find_run(project, start) if start else head_run(project)
+        parent, seed, pythons = choices.before(project), choices.seed, choices.pythons
         if seed is None:
             seed = zlib.crc32(parent.id.encode()) if mode == "train" and parent else 0
         order = Order(
@@ -90,60 +152,52 @@ def do_project_run(  # noqa: PLR0913 - each is a choice of the person who runs i
             out=str(folder / DATA),
             isolated=pythons.executables,
         )
-        started = now_ms()
-        foreign = foreign_components(project)
-        level, trusted = Level.NONE, [*trusted_components(project), *(foreign if trust else [])]
-        if foreign and not trust:
+        trusted = trusted_components(project) + (foreign_components(project) if choices.trust else [])
+        yield InHand(project, folder, parent, order, trusted, pythons.main, now_ms())
+
+
+def do_project_run(
+    choices: Choices,
+    mode: Mode,
+    episodes: int,
+    *,
+    now_ms: Callable[[], int],
+    box: Callable[[], Box] = box_here,
+    on_figures: Callable[[Figures], None] = lambda _figures: None,
+) -> Run:
+    """Train a project, or benchmark it, and keep the run in its folder.
+
+    The seed of each episode of a benchmark run is hashed from the run's and its number. Where other participants wrote
+    some of the code it runs in the sandbox, unless there is ``trust``.
+
+    Raises:
+        NotFound: no such project, run or component.
+        UsageError: a line of ``agent.ini`` or a parameter is wrong.
+        Refused: another command runs this project, or it needs a sandbox and there is none.
+        RunStopped: a benchmark run was stopped, or a run in the sandbox.
+        AutoresearchError: a component's code raised an error, or ended the process.
+    """
+    project, pythons = choices.project(), choices.pythons
+    require_parts(project, training=mode == "train")
+    with begun(project, mode, episodes, choices, now_ms) as run:
+        log, level, foreign = project.hidden / LOG, Level.NONE, foreign_components(project)
+        if foreign and not choices.trust:
             walls = box()
             level = walls.level
-            done = do_boxed_run(order, walls, project.hidden / LOG, on_figures, others=foreign, python=pythons.shown)
+            done = do_boxed_run(run.order, walls, log, on_figures, others=foreign, python=pythons.shown)
         else:
-            done = do_run(order, project.hidden / LOG, on_figures, pythons.main)
+            *_, done = _heard(told(run.order, log, pythons.main), on_figures)
         if done.stopped and mode == "bench":
             raise RunStopped("the benchmark run was stopped; nothing is kept of it", hint="autoresearch run")
-        return kept(project, folder, parent, order, done, started, level=level, trusted=trusted, python=pythons.main)
+        return run.keep(done, level=level)
 
 
-def kept(  # noqa: PLR0913 - all that a run's record says
-    project: Project,
-    folder: Path,
-    parent: Run | None,
-    order: Order | ServeOrder,
-    done: Done,
-    started: int,
-    *,
-    level: int = 0,
-    trusted: Sequence[str] = (),
-    python: Interpreter | None = None,
-) -> Run:
-    """Keep what a run left in its folder, as the project's newest. ``started`` is in Unix milliseconds."""
-    mode: Mode = order.mode if isinstance(order, Order) else "train"
-    carry_state(parent, folder / DATA)
-    used = [each for each in project.all() if each.key in done.used]
-    policy = f"policy.{project.defaults['policy']}" if "policy" in project.defaults else ""
-    data = RunData(
-        mode=mode,
-        status="stopped" if done.stopped else "ok",
-        parent=parent.id if parent else "",
-        started=started,
-        seconds=round(done.seconds, 3),
-        seed=order.seed if isinstance(order, Order) else 0,
-        asked_episodes=order.episodes if isinstance(order, Order) else 0,
-        metrics=done.metrics,
-        totals=totals_before(project, parent, policy).plus(mode, done.metrics),
-        curve=done.curve,
-        components={
-            each.key: {"class": each.class_name, "sha256": digest_of(Path(each.file)), **each.pins} for each in used
-        },
-        files={},
-        environment=_environment(python),
-        sandbox=level,
-        trusted=sorted(set(trusted) & set(done.used)),
-        learns_on_run=project.learns_on_run,
-        policy_changed=done.changed,
-        policy=policy,
-    )
-    return keep_run(project, folder, data, parameters_text(used))
+def _heard(messages: Iterator[Message], on_figures: Callable[[Figures], None]) -> Iterator[Done]:
+    for message in messages:
+        if isinstance(message, Figures):
+            on_figures(message)
+        elif isinstance(message, Done):
+            yield message
 
 
 def _environment(python: Interpreter | None) -> dict[str, str]:
@@ -172,7 +226,7 @@ def check_project(path: Path, *, box: Callable[[], Box] = box_here, pythons: Pyt
     order = Order(project=project, mode="bench", episodes=0, seed=0, learned="", out="", isolated=pythons.executables)
     if foreign := foreign_components(project):
         return check_boxed(order, box(), project.hidden / CHECK_LOG, others=foreign, python=pythons.shown)
-    return check_components(order, project.hidden / CHECK_LOG, pythons.main)
+    return [each for each in told(order, project.hidden / CHECK_LOG, pythons.main) if isinstance(each, Checked)]
 
 
 # What each kind serves where no component is named.
@@ -193,7 +247,7 @@ class ServiceEnded(msgspec.Struct, frozen=True):
 
 
 def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
-    path: Path,
+    choices: Choices,
     kind: str,
     component_type: str = "",
     component: str = "",
@@ -206,15 +260,11 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
     port: int = 0,
     key_file: Path | None = None,
     clients: Sequence[str] = (),
-    assignments: Sequence[str] = (),
-    start: str = "",
-    trust: bool = False,
-    pythons: Pythons = OWN,
 ) -> ServiceEnded:
     """Serve a component until Ctrl-C. Returns what became of it.
 
     Its file is in ``folder`` meanwhile. With ``key_file`` clients need a key: those of the file and of ``clients`` are
-    accepted. It knows what the run ``start`` had learned, else the newest.
+    accepted. It knows what the run to go on from had learned.
 
     Raises:
         NotFound: no such project, run or component.
@@ -227,8 +277,8 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
     if address not in (LOOPBACK, "localhost", "::1") and not clients:
         reason = f"at {one_line(address, 60)} anybody who reaches this machine could use it, so it needs keys"
         raise Refused(reason, hint="--allow KEY; on the client's machine autoresearch agent services --key shows it")
-    project = with_parameters(load_project(path), assignments)
-    if not trust:
+    project = choices.project()
+    if not choices.trust:
         refuse_foreign(project, "a service")
     chosen = project.component(component_type or USUAL[usual], component)
     title = name or chosen.name
@@ -236,35 +286,35 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
     project.hidden.mkdir(exist_ok=True)
     with ExitStack() as stack:
         file = stack.enter_context(reserved(folder, title))
-        out: Path | None = None
+        hand: InHand | None = None
         if usual == "trainer":
             project.component("policy")
             project.component("dataset")
-            out = stack.enter_context(new_run_folder(project))
-        parent = find_run(project, start) if start else head_run(project)
+            hand = stack.enter_context(begun(project, "train", 0, replace(choices, seed=0), now_ms))
+        parent = hand.parent if hand else choices.before(project)
         order = ServeOrder(
             project=project,
             kind=usual,
             component=(chosen.type, chosen.name),
             learned=str(parent.folder / DATA) if parent else "",
-            out=str(out / DATA) if out else "",
+            out=hand.order.out if hand else "",
             address=address,
             port=port,
             secret=own.secret.hex() if own else "",
             public=own.public.hex() if own else "",
             clients=[*clients, own.public.hex()] if own else [],
-            isolated=pythons.executables,
+            isolated=choices.pythons.executables,
         )
         announcement: Announcement | None = None
-        began, run = now_ms(), None
-        for message in serve(order, project.hidden / f"serve-{title}.txt", pythons.main):
+        run: Run | None = None
+        for message in told(order, project.hidden / f"serve-{title}.txt", choices.pythons.main):
             if isinstance(message, Served):
                 assert announcement is not None
                 announcement.answered(message.requests)
             elif isinstance(message, Done):
-                if out and message.metrics.get("updates"):
-                    run = kept(project, out, parent, order, message, began)
-            else:
+                if hand and message.metrics.get("updates"):
+                    run = hand.keep(message)
+            elif isinstance(message, Serving):
                 service = Service(
                     name=title,
                     kind=usual,

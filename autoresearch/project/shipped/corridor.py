@@ -15,6 +15,7 @@ class Corridor(Environment):
         self.length, self.max_steps = length, max_steps
         self.action_space = Discrete(2)
         self.observation_space = Discrete(length)
+        self.solved_reward = 1 - length
         self.place = self.steps = 0
 
     def reset(self, **_: Any) -> tuple[int, dict[str, Any]]:

@@ -16,6 +16,7 @@ class GymEnvironment(Environment):
         self.inner: gymnasium.Env[Any, Any] = gymnasium.make(id, **(options or {}))
         self.action_space = self.inner.action_space
         self.observation_space = self.inner.observation_space
+        self.solved_reward = self.inner.spec.reward_threshold if self.inner.spec else None
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take an action."""

@@ -127,6 +127,8 @@ def _standing(known: Known, task: Task) -> str:
 def _budget(task: Task) -> str:
     if task.budget.unit == "seconds":
         return f"{task.budget.amount:g} s of training by the clock, so values of different machines are not comparable"
+    if task.budget.unit == "episodes":
+        return f"{task.budget.amount:g} training episodes"
     return f"{task.budget.amount:.3g} work units of training, counted by the harness"
 
 

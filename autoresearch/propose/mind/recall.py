@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from autoresearch.errors import AutoresearchError
@@ -24,12 +26,20 @@ from autoresearch.words import STOPPED, RunStatus
 
 
 def recall(
-    log: Log, blobs: BlobStore, task: Task, now_ms: int, *, me: bytes, own: frozenset[bytes] | None = None
+    log: Log,
+    blobs: BlobStore,
+    task: Task,
+    now_ms: int,
+    *,
+    me: bytes,
+    own: frozenset[bytes] | None = None,
+    may_run: Callable[[str], bool] = lambda _: True,
 ) -> tuple[Problem, list[PastRun], list[LiveClaim]]:
     """The problem, the runs with the task's full budget that say the most, and what is being tried at this moment.
 
     ``me`` is the device that asks: what it measured itself comes before what others only say. With ``own``,
-    this participant's keys, only programs are built upon in which others had no part.
+    this participant's keys, only programs are built upon in which others had no part. Nor is a program built upon that
+    ``may_run`` refuses: it may bring packages that nobody allowed here.
     """
 
     def source_of(run: bytes) -> str | None:
@@ -37,9 +47,10 @@ def recall(
         if record is None or not isinstance(record.body, Run) or not (own is None or is_own_run(log, run, own)):
             return None
         try:
-            return blobs.get(record.body.source.sha256).decode()
+            source = blobs.get(record.body.source.sha256).decode()
         except (AutoresearchError, UnicodeDecodeError):
             return None  # not fetched yet, or no text: the proposer does without it
+        return source if may_run(source) else None
 
     compared = Comparisons(log, task.digest, me)
 
@@ -66,12 +77,12 @@ def recall(
 
 
 def ended_trials(log: Log, task: Task, me: bytes) -> list[Trial]:
-    """The runs with the task's full budget that ended, and how far each may be built upon."""
+    """The runs that ended, and how far each may be built upon: those with the task's full budget, or of agents all."""
     baseline = source_digest(task.baseline.decode())
     return [
         run
         for run in trials(log, task.digest, trust_context(log, me), device=me, always=[baseline])
-        if run.row.budget == task.budget.amount and run.row.status not in STOPPED
+        if (run.row.budget == task.budget.amount or task.budget.unit == "episodes") and run.row.status not in STOPPED
     ]
 
 
@@ -163,7 +174,7 @@ def run_before(log: Log, task: Task, program: bytes, *, replicate: int = 0, me: 
                 row.author == me
                 or (
                     row.status == RunStatus.OK
-                    and task.budget.unit == "work"
+                    and task.budget.unit != "seconds"
                     and any(whose(row.author, row.time, context))
                 )
             )

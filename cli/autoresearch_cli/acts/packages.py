@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,13 +21,14 @@ from autoresearch.ask.desk import Desk
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.runs.diffs import run_source
 from autoresearch.errors import DaemonNotRunning, Refused, UsageError
-from autoresearch.log.standing.bases import next_base
+from autoresearch.log.standing.bases import contenders, next_base
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.queries import run_body
+from autoresearch.propose.mind.recall import text_of
 from autoresearch.propose.mind.writing import HISTORY, refresh_history, write_agent_files
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.run.bench import fault_of_program
-from autoresearch.run.packages import allow_packages, task_not_allowed
+from autoresearch.run.packages import PackagesNotAllowed, allow_packages, task_not_allowed
 from autoresearch.task.loading import (
     MANIFEST,
     keep_edit,
@@ -35,6 +38,7 @@ from autoresearch.task.loading import (
     remember_start,
     replace_file,
 )
+from autoresearch.task.lock import LOCK, Package, lock_digest
 from autoresearch.task.model import Task
 from autoresearch.task.program import join_files, source_digest, split_program
 from autoresearch.text import counted
@@ -169,17 +173,53 @@ def _stamp() -> str:
 
 # So many packages are named before a person is asked.
 NAMED = 20
+# The packages of so many of a task's best programs are asked about.
+BEST_PROGRAMS = 20
 
 
-def ask_for_packages(task: Task, *, allowed: bool = False) -> None:
-    """Have a person agree that a task's packages are installed, where that is needed; ``allowed``: they have.
+def ask_for_packages(task: Task, programs: Sequence[str] = (), *, allowed: bool = False) -> None:
+    """Have a person agree that packages are installed, where that is needed; ``allowed``: they have.
+
+    They are those of a task, and of programs that bring a list.
 
     Raises:
         PackagesNotAllowed: nobody can be asked here.
         Refused: the answer is no.
     """
+    option = "--allow-packages"
     if task.packages and _must_ask(task):
-        _agree(task, agreed=allowed, option="--allow-packages")
+        _agree(task.name, task.packages, agreed=allowed, refusal=task_not_allowed(task, option))
+    for packages in _to_ask(programs):
+        name = f"an agent of {task.name}"
+        _agree(name, packages, agreed=allowed, refusal=PackagesNotAllowed(name, len(packages), hint=option))
+
+
+def ask_for_agents(task: Task, *, allowed: bool = False) -> None:
+    """Have a person agree to the packages of a task's best programs; where nobody can be asked, say that they wait.
+
+    Raises:
+        Refused: the answer is no.
+    """
+    if not any(fnmatchcase(LOCK, pattern) for pattern in task.recipe.edit):
+        return
+    with open_desk() as desk:
+        best = contenders(desk.log, task.digest, trust_context(desk.log, desk.me), limit=BEST_PROGRAMS)
+        programs = [source for each in best if (source := text_of(desk.log, desk.blobs, each.row.first))]
+    if not allowed and not _can_ask() and (lists := _to_ask(programs)):
+        waits = f"{counted(len(lists), 'list')} of packages that agents of {task.name} bring"
+        say(f"nobody allowed here {waits}: these agents are not run → autoresearch work {task.name} --allow-packages")
+        return
+    ask_for_packages(task, programs, allowed=allowed)
+
+
+def _to_ask(programs: Sequence[str]) -> list[list[Package]]:
+    """The lists that programs bring, each once, that are not installed here and that nobody allowed."""
+    from autoresearch.run.packages import PackageSet, are_allowed, brought_packages
+
+    paths, work = here.paths(), here.settings().work
+    waiting = [source for source in programs if not are_allowed([source], paths, work)]
+    lists = {lock_digest(packages): packages for packages in map(brought_packages, waiting)}
+    return [each for each in lists.values() if not PackageSet("", each, base=True).is_installed(paths.environments)]
 
 
 def lock(folder: Folder = "", *, json: Json = False) -> None:
@@ -215,7 +255,7 @@ def allow(
     paths = here.paths()
     if found.packages and not is_installed(found, paths.environments):
         if _must_ask(found):
-            _agree(found, agreed=yes, option="--yes")
+            _agree(found.name, found.packages, agreed=yes, refusal=task_not_allowed(found, "--yes"))
         if not json:
             say(f"installing {counted(len(found.packages), 'package')}")
         task_python(found, paths.environments, may_install=lambda: True)
@@ -242,24 +282,26 @@ def _must_ask(task: Task) -> bool:
         return not may_install(task, paths, here.settings().work, desk.log, desk.me, here.now_ms())
 
 
-def _agree(task: Task, *, agreed: bool, option: str) -> None:
+def _can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
+
+def _agree(name: str, packages: list[Package], *, agreed: bool, refusal: PackagesNotAllowed) -> None:
     if not agreed:
-        can_ask = sys.stdin.isatty() and sys.stderr.isatty()
-        _tell(task)
-        if not can_ask:
-            raise task_not_allowed(task, option)
+        _tell(name, packages)
+        if not _can_ask():
+            raise refusal
         if not typer.confirm("Install them?", err=True):
             raise Refused("nothing was installed, and nothing runs", hint="choose another task: autoresearch task list")
-    allow_packages(here.paths().allowed_packages, task.packages)
+    allow_packages(here.paths().allowed_packages, packages)
 
 
-def _tell(task: Task) -> None:
+def _tell(name: str, packages: list[Package]) -> None:
     from autoresearch.run.package_locks import package_source
 
-    names = [f"{package.name} {package.version}" for package in task.packages]
+    names = [f"{package.name} {package.version}" for package in packages]
     further = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    say(f"{task.name} needs {counted(len(names), 'Python package')} from {package_source()}:")
+    say(f"{name} needs {counted(len(names), 'Python package')} from {package_source()}:")
     say(f"{', '.join(names[:NAMED])}{further}")
     say("Others chose them. Installing runs none of them; the task's programs use them, in the sandbox.")
 

@@ -19,7 +19,6 @@ from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import Answer
 from autoresearch.project.components.requirements import (
-    LOOSE,
     isolated_packages,
     locked_packages,
     note_locked,
@@ -31,6 +30,7 @@ from autoresearch.record.encoding import format_id
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.services import Service
+from autoresearch.task.lock import LOOSE, Package
 from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import NAMED
@@ -39,7 +39,6 @@ from autoresearch_cli.rendering.output import say
 
 if TYPE_CHECKING:
     from autoresearch.run.sandbox.layout import Interpreter
-    from autoresearch.task.lock import Package
 
 
 class ProjectComponent(Answer, frozen=True, kw_only=True):

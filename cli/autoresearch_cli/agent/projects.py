@@ -18,7 +18,7 @@ from autoresearch.project.model import AGENT, INI, Component, Project, is_projec
 from autoresearch.project.runs.boxed import Box
 from autoresearch.project.runs.fleet import train_with_actors
 from autoresearch.project.runs.kept import Run, head_run
-from autoresearch.project.runs.running import do_project_run
+from autoresearch.project.runs.running import Choices, do_project_run
 from autoresearch.text import counted, duration
 from autoresearch_cli import here
 from autoresearch_cli.agent.models import (
@@ -135,48 +135,20 @@ def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Itera
         yield show
 
 
-def do_run(  # noqa: PLR0913 - each is an option of the command
-    path: Path,
-    mode: Mode,
-    episodes: int,
-    *,
-    assignments: Sequence[str],
-    start: str,
-    seed: int | None,
-    json: bool,
-    trust: bool = False,
-    allow_packages: bool = False,
-    actors: int = 0,
-) -> Run:
-    """Train or benchmark, showing how far it is. With ``actors`` so many processes play for one that learns."""
+def chosen(
+    path: Path, assignments: Sequence[str] | None, start: str, seed: int | None, *, trust: bool, allow_packages: bool
+) -> Choices:
+    """What a person chose, with the packages of the project installed; see :func:`project_pythons` for errors."""
     pythons = project_pythons(load_project(path), allowed=allow_packages)
+    return Choices(path, assignments or (), start, seed, trust, pythons)
+
+
+def do_run(choices: Choices, mode: Mode, episodes: int, *, json: bool, actors: int = 0) -> Run:
+    """Train or benchmark, showing how far it is. With ``actors`` so many processes play for one that learns."""
     with figures_shown("train" if mode == "train" else "benchmark run", mode, episodes, json=json) as show:
         if actors:
-            return train_with_actors(
-                path,
-                episodes,
-                actors,
-                now_ms=here.now_ms,
-                assignments=assignments,
-                start=start,
-                seed=seed,
-                trust=trust,
-                pythons=pythons,
-                on_figures=show,
-            )
-        return do_project_run(
-            path,
-            mode,
-            episodes,
-            now_ms=here.now_ms,
-            assignments=assignments,
-            start=start,
-            seed=seed,
-            trust=trust,
-            box=sandbox,
-            pythons=pythons,
-            on_figures=show,
-        )
+            return train_with_actors(choices, episodes, actors, now_ms=here.now_ms, on_figures=show)
+        return do_project_run(choices, mode, episodes, now_ms=here.now_ms, box=sandbox, on_figures=show)
 
 
 def finish_run(run: Run, *, json: bool) -> None:

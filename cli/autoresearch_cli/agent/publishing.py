@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -9,16 +11,16 @@ import msgspec
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.errors import NotFound, Refused
 from autoresearch.face.columns.column import short
-from autoresearch.project.components.requirements import LOCK, LOOSE, package_files
+from autoresearch.project.components.requirements import is_unlocked, locked_packages, package_files
 from autoresearch.project.components.trusting import foreign_components
 from autoresearch.project.exchange.flat_files import record_of, remember_published
-from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES
+from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES, flat_program
+from autoresearch.project.learned import pack_learned
 from autoresearch.project.model import Project, load_project
-from autoresearch.project.runs.kept import Run, find_run, head_run
+from autoresearch.project.runs.kept import DATA, Run, find_run, head_run
 from autoresearch.project.runs.records import (
-    KnownTask,
     Prepared,
-    measure_run,
+    is_current,
     new_task,
     prepare_run,
     publish_run,
@@ -26,13 +28,16 @@ from autoresearch.project.runs.records import (
     tasks_of_run,
 )
 from autoresearch.record.encoding import parse_id
-from autoresearch.run.bench import Bench, Ceiling
-from autoresearch.run.sandbox.execute import permit
+from autoresearch.run.bench import Ceiling
+from autoresearch.run.experiment import plan_as_it_stands
+from autoresearch.run.folder import CHECKPOINT, Conditions
+from autoresearch.run.runner import Place, make_ready, outcome_of, run_here
 from autoresearch.run.sandbox.job import Level
-from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.run.sandbox.probes import detect_level
-from autoresearch.run.sandbox.scratch import scratch_folder, sweep
+from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.loading import load_task
+from autoresearch.task.lock import Package
+from autoresearch.task.model import Task
 from autoresearch.text import value
 from autoresearch_cli import here
 from autoresearch_cli.acts.task_folders import cached_folder
@@ -53,43 +58,35 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
     run = find_run(project, name) if name else head_run(project)
     if run is None:
         raise NotFound("this project has no run to publish", hint="autoresearch train, or autoresearch list --runs")
-    prepared = prepare_run(project, run)
-    known = _known_tasks(project, run, prepared, task)
-    prepared, python = _with_packages(prepared, known)
-    paths, work = here.paths(), here.settings().work
+    prepared, paths, work = prepare_run(project, run), here.paths(), here.settings().work
+    known = _known_task(project, run, prepared, task)
+    program = flat_program(prepared.project, _packages_of_agent(project, prepared))
     level, _ = detect_level()
-    permit(level, foreign=is_foreign(project))
+    conditions = Conditions(
+        ceiling=Ceiling.of(work),
+        threads=work.threads,
+        device=here.first_device(),
+        foreign=level >= Level.LANDLOCK or bool(foreign_components(project)),
+        may_install=True,  # who publishes was asked
+        programs_may_install=True,
+    )
     paths.spool.mkdir(parents=True, exist_ok=True)
-    for place in (paths.spool, paths.task_data):
-        sweep(place)
     with scratch_folder(paths.spool) as scratch:
-        foreign = level >= Level.LANDLOCK or is_foreign(project)
-        bench = Bench(
-            Level(level),
-            work.threads,
-            here.first_device(),
-            paths.task_data,
-            scratch.folder / "bench",
-            Ceiling.of(work),
-            foreign=foreign,
-            python=python,
-        )
+        published_on = known or _new_task(prepared, scratch.folder / "task")
         say(f"measuring what run {run.id} had learned: {BENCHMARK_EPISODES} episodes in a sandbox")
-        measured = measure_run(prepared, bench, scratch.folder)
-        if known:
-            with open_desk() as desk:
-                published_on = load_task(cached_folder(desk, known[0].digest))
-        else:
-            published_on = new_task(prepared, scratch.folder)
-        request = request_of(prepared, published_on, measured, bench)
-        shown = here.ask(publish_run, msgspec.structs.replace(request, title=title) if title else request)
+        with run_here(
+            plan_as_it_stands(published_on, program),
+            published_on,
+            conditions,
+            Place(level, paths.task_data, paths.environments),
+            paths.spool,
+            model=partial(pack_learned, run.folder / DATA),
+            ready=partial(make_ready, is_tried=False),
+        ) as (folder, ended):
+            request = request_of(prepared, published_on, program, folder / CHECKPOINT, outcome_of(ended))
+            shown = here.ask(publish_run, msgspec.structs.replace(request, title=title) if title else request)
     remember_published(project, run, shown.record.id)
     return shown, published_on.name
-
-
-def is_foreign(project: Project) -> bool:
-    """Whether another participant wrote some of a project, and nobody here trusts that."""
-    return bool(foreign_components(project))
 
 
 def say_published(shown: ShowAnswer, task: str) -> None:
@@ -102,32 +99,48 @@ def say_published(shown: ShowAnswer, task: str) -> None:
     say(f"→ others have it by: autoresearch get {name}")
 
 
-def _with_packages(prepared: Prepared, known: list[KnownTask]) -> tuple[Prepared, Interpreter | None]:
-    """The run with the packages of its environment's task, and the Python that has them; else the node's own.
+def _packages_of_agent(project: Project, prepared: Prepared) -> Mapping[str, bytes]:
+    """The files of the packages that a project's agent brings; none where its environment asks for all that it needs.
+
+    They are those that the project is locked to.
 
     Raises:
-        PackagesNotAllowed: another participant's task has them, and nobody can be asked here.
-        Refused: the answer is no.
         CannotRunHere: no versions fit together, or a package can't be installed.
+        PackagesNotAllowed, Refused: they have to be installed, and nobody agrees.
     """
-    if not prepared.asked:
-        return prepared, None
+    if not prepared.brings_packages:
+        return {}
+    from autoresearch.run.package_locks import lock_meets
+
+    packages = [] if is_unlocked(project) else locked_packages(project)
+    if not lock_meets(list(prepared.asked), packages):
+        packages = _resolved(prepared.asked)
+    python_with(project.folder.name, packages)
+    return package_files(prepared.asked, packages)
+
+
+def _resolved(asked: Mapping[str, str]) -> list[Package]:
     from autoresearch.run.package_locks import resolve_packages
 
-    if known:
-        with open_desk() as desk:
-            task = load_task(cached_folder(desk, known[0].digest))
-        packages, files = task.packages, {name: task.harness[name] for name in (LOOSE, LOCK)}
-    else:
-        packages, _ = resolve_packages(prepared.asked, what="the packages of this agent don't fit")
-        files = package_files(prepared.asked, packages)
-        agree(packages)
-    python = python_with(prepared.project.folder.name, packages)
-    return msgspec.structs.replace(prepared, packages=files), python
+    packages, _ = resolve_packages(list(asked), what="the packages of this agent don't fit")
+    agree(packages)
+    return packages
 
 
-def _known_tasks(project: Project, run: Run, prepared: Prepared, task: str) -> list[KnownTask]:
-    """The tasks of the run's environment, the preferred first; of a ``task`` that is named that alone."""
+def _new_task(prepared: Prepared, folder: Path) -> Task:
+    """The task of an environment that nobody has published, with the packages that fit what it asks for."""
+    asked = prepared.asked_by_environment
+    return new_task(prepared, package_files(asked, _resolved(asked)) if asked else {}, folder)
+
+
+def _known_task(project: Project, run: Run, prepared: Prepared, named: str) -> Task | None:
+    """The published task of the run's environment, or the one that was ``named``; None where there is none.
+
+    Raises:
+        NotFound: there is no task of this name.
+        Refused: the run is published already; the task has another environment.
+        PackagesNotAllowed, Refused: another participant's task has packages, and nobody agrees to install them.
+    """
     with open_desk() as desk:
         record = record_of(project, run)
         if record and desk.log.records.find(parse_id(record)) is not None:
@@ -135,12 +148,17 @@ def _known_tasks(project: Project, run: Run, prepared: Prepared, task: str) -> l
                 f"run {run.id} is published already, as {short(record)}", hint=f"autoresearch show {short(record)}"
             )
         found = tasks_of_run(desk.log, desk.blobs, prepared, author=desk.me)
-        if not task:
-            return found
-        named = desk.task(task)
-        if kept := [each for each in found if each.digest == named.digest]:
-            return kept
-        raise Refused(
-            f"the task {named.name} has another environment than this project, or other packages",
-            hint="leave out --task",
-        )
+        if named:
+            wanted = desk.task(named)
+            if wanted.digest not in found:
+                raise Refused(
+                    f"the task {wanted.name} has another environment than this project, or other packages",
+                    hint="leave out --task",
+                )
+            found = [wanted.digest]
+        else:
+            found = [digest for digest in found if is_current(desk.log.tasks.definition(digest) or {})]
+        task = load_task(cached_folder(desk, found[0])) if found else None
+    if task is not None and task.packages:
+        python_with(task.name, task.packages)
+    return task

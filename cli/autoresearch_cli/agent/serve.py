@@ -15,51 +15,27 @@ from autoresearch.ask.lookup import services_answer
 from autoresearch.errors import UsageError
 from autoresearch.face.columns.node import SERVICE_COLUMNS
 from autoresearch.paths import typed_path
-from autoresearch.project.components.trusting import Pythons
-from autoresearch.project.model import load_project
 from autoresearch.project.runs.fleet import act_for_learner
-from autoresearch.project.runs.running import LOOPBACK, serve_component
+from autoresearch.project.runs.running import LOOPBACK, Choices, serve_component
 from autoresearch.services import Service
 from autoresearch.text import counted
 from autoresearch_cli import here
-from autoresearch_cli.agent.models import ActedAnswer, ServiceAnswer, ServiceKeyAnswer, project_pythons
-from autoresearch_cli.agent.projects import STOPPED, From, Set, Trust, figures_shown, metric_lines, project_path
+from autoresearch_cli.agent.models import ActedAnswer, ServiceAnswer, ServiceKeyAnswer
+from autoresearch_cli.agent.projects import STOPPED, From, Set, Trust, chosen, figures_shown, metric_lines, project_path
 from autoresearch_cli.catalogue import AllowPackages, Json, JsonLines, command_app, examples
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
 from autoresearch_cli.rendering.status import ask_it, print_service
 
 
-def join(  # noqa: PLR0913 - each is an option of the command
-    path: Path,
-    learner: str,
-    episodes: int,
-    *,
-    server_key: str,
-    assignments: Sequence[str],
-    others: Sequence[str],
-    seed: int | None,
-    trust: bool,
-    pythons: Pythons,
-    json: bool,
-) -> None:
+def join(choices: Choices, learner: str, episodes: int, *, server_key: str, others: Sequence[str], json: bool) -> None:
     """Play episodes for a learner. ``others`` are options that were given and mean nothing here. Raises UsageError."""
     if others:
         raise UsageError(f"--join and {' '.join(others)} can't be combined", hint="the learner decides that")
     if server_key:
         here.paths().create()  # the folder of this node's key for services
     with figures_shown("play", "train", episodes, json=json) as show:
-        acted = act_for_learner(
-            path,
-            learner,
-            episodes,
-            key_file=here.paths().service_key,
-            server_key=server_key,
-            assignments=assignments,
-            seed=seed or 0,
-            trust=trust,
-            pythons=pythons,
-            on_figures=show,
-        )
+        key_file = here.paths().service_key
+        acted = act_for_learner(choices, learner, episodes, key_file=key_file, server_key=server_key, on_figures=show)
     if json:
         print_json(ActedAnswer(learner=acted.place, metrics=acted.metrics))
     else:
@@ -134,9 +110,8 @@ def serve(  # noqa: PLR0913 - each is an option of the command
             print_service(service)
         say(f"→ {ask_it(service)}; Ctrl-C ends it")
 
-    path = project_path(file)
     ended = serve_component(
-        path,
+        chosen(project_path(file), assignments, start, None, trust=trust, allow_packages=allow_packages),
         kind,
         component_type,
         component,
@@ -148,10 +123,6 @@ def serve(  # noqa: PLR0913 - each is an option of the command
         port=port,
         key_file=_key_file(key) if clients or key else None,
         clients=clients,
-        assignments=assignments or [],
-        start=start,
-        trust=trust,
-        pythons=project_pythons(load_project(path), allowed=allow_packages),
     )
     if json:
         print_json(ServiceAnswer(service=ended.service, run=(ended.run and ended.run.id) or ""))

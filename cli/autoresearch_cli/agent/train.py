@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +11,16 @@ import typer
 
 from autoresearch.errors import UsageError
 from autoresearch.project.model import load_project
-from autoresearch.project.runs.kept import find_run, head_run, set_head
-from autoresearch_cli.agent.models import SweepAnswer, SweepRow, project_pythons
+from autoresearch.project.runs.kept import find_run, set_head
+from autoresearch.project.runs.running import Choices
+from autoresearch_cli.agent.models import SweepAnswer, SweepRow
 from autoresearch_cli.agent.projects import (
     From,
     IniArgument,
     Seed,
     Set,
     Trust,
+    chosen,
     do_run,
     finish_run,
     project_answer,
@@ -75,42 +78,17 @@ def train(  # noqa: PLR0913 - each is an option of the command
         ini, count = "", int(ini)
     path = project_path(ini or file)
     number = count or episodes or EPISODES
-    given = assignments or []
+    if sweep and actors:
+        raise UsageError("--sweep and --actors can't be combined", hint="leave out one of them")
+    choices = chosen(path, assignments, start, seed, trust=trust, allow_packages=allow_packages)
     if learner:
         refused = (("--sweep", sweep), ("--actors", actors), ("--from", start))
         others = [option for option, value in refused if value]
-        join(
-            path,
-            learner,
-            number,
-            server_key=server_key,
-            assignments=given,
-            others=others,
-            seed=seed,
-            trust=trust,
-            pythons=project_pythons(load_project(path), allowed=allow_packages),
-            json=json,
-        )
-        return
-    if sweep and actors:
-        raise UsageError("--sweep and --actors can't be combined", hint="leave out one of them")
-    if sweep:
-        project_pythons(load_project(path), allowed=allow_packages)
-        _sweep(path, number, given, _values(sweep), start=start, seed=seed, trust=trust, json=json)
-        return
-    run = do_run(
-        path,
-        "train",
-        number,
-        assignments=given,
-        start=start,
-        seed=seed,
-        trust=trust,
-        allow_packages=allow_packages,
-        actors=actors,
-        json=json,
-    )
-    finish_run(run, json=json)
+        join(choices, learner, number, server_key=server_key, others=others, json=json)
+    elif sweep:
+        _sweep(choices, number, _values(sweep), json=json)
+    else:
+        finish_run(do_run(choices, "train", number, actors=actors, json=json), json=json)
 
 
 @app.command(
@@ -138,34 +116,21 @@ def reset(
     say("→ autoresearch train")
 
 
-def _sweep(
-    path: Path,
-    episodes: int,
-    given: list[str],
-    axes: list[list[str]],
-    *,
-    start: str,
-    seed: int | None,
-    trust: bool,
-    json: bool,
-) -> None:
+def _sweep(choices: Choices, episodes: int, axes: list[list[str]], *, json: bool) -> None:
     """Train and measure with every combination, each from the same run; the best becomes the newest."""
-    project = load_project(path)
-    beginning = find_run(project, start) if start else head_run(project)
+    project = load_project(choices.path)
+    beginning = choices.before(project)
     rows: list[SweepRow] = []
     for combination in itertools.product(*axes):
-        assignments = [*given, *combination]
+        parameters = [*choices.assignments, *combination]
+        tried = replace(choices, assignments=parameters, start="", seed=choices.seed or 0)
         set_head(project, beginning)
         say(f"train with {' '.join(combination)}")
-        trained = do_run(
-            path, "train", episodes, assignments=assignments, start="", seed=seed or 0, trust=trust, json=json
-        )
+        trained = do_run(tried, "train", episodes, json=json)
         if trained.data.status != "ok":
             say(f"stopped: what was learned so far is kept as run {trained.id}")
             raise typer.Exit(130)
-        measured = do_run(
-            path, "bench", MEASURED_EPISODES, assignments=assignments, start="", seed=0, trust=trust, json=json
-        )
+        measured = do_run(replace(tried, seed=0), "bench", MEASURED_EPISODES, json=json)
         rows.append(
             SweepRow(
                 parameters=dict(_split(each) for each in combination),

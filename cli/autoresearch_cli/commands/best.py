@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import msgspec
@@ -12,10 +13,10 @@ import typer
 
 from autoresearch.ask import questions
 from autoresearch.ask.requests import OfTask, OfTaskAndParticipant, OneRecord, TopOf
-from autoresearch.ask.runs.answers import BestAnswer, TopAnswer
+from autoresearch.ask.runs.answers import BestAnswer, ComponentTopAnswer
 from autoresearch.errors import NoTaskYet, NotFound
 from autoresearch.face.columns.runs import effect_columns
-from autoresearch.text import counted
+from autoresearch.text import counted, value
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Task, command_app, complete_task, examples
 from autoresearch_cli.models import TextAnswer
@@ -75,12 +76,12 @@ def _report(answer: BestAnswer, *, json: bool, named: bool) -> None:
 @app.command(
     "top",
     epilog=examples(
-        ("autoresearch top", "the twenty best of the task here"),
         ("autoresearch top --task grammar -n 5", "the five best of one task"),
         (
-            "autoresearch top --task corridor --component policy/q_table",
-            "the agents with this policy",
+            "autoresearch top --component policy/q_table",
+            "the agents with this policy, in all environments",
         ),
+        ("autoresearch top --task corridor --budget 300", "agents that were trained for at most 300 episodes"),
         see="best, run lineage, show",
     ),
 )
@@ -91,6 +92,9 @@ def top(
     component: Annotated[
         str, typer.Option("--component", metavar="TYPE/NAME", help="Only agents that use it; the places stay.")
     ] = "",
+    budget: Annotated[
+        float | None, typer.Option("--budget", min=0, metavar="N", help="Only what had at most this budget.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """The leaderboard: confirmed runs ranked by the values that verifiers measured, then reported ones.
@@ -98,16 +102,17 @@ def top(
     Marks stand beside participants, copy and re-test before a run's title. They are explained below the table.
     """
     if component:
-        answer = _with_component(task, component, limit)
-    else:
-        answer = here.ask(questions.top, TopOf(task=task or None, limit=limit))
+        _component_top(task, component, limit, budget, json=json)
+        return
+    answer = here.ask(questions.top, TopOf(task=task or None, limit=limit, budget=budget))
     if json:
         print_json(answer)
         return
-    used = f", agents that use {component}" if component else ""
-    say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}{used}")
+    say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
     with paged():
         print_top(answer, now_ms=here.now_ms())
+    if answer.lines:
+        say(", ".join(f"{line.name}: {value(line.value)}" for line in answer.lines))
     for line in explained(answer.programs):
         say(line)
     if answer.note and answer.programs:
@@ -117,21 +122,33 @@ def top(
     if answer.programs:
         say("→ autoresearch show ID, autoresearch diff ID")
     else:
-        say(f"→ no agent here uses {component}" if component else "→ nothing is measured yet: autoresearch up --work")
+        say("→ nothing is measured yet: autoresearch up --work")
 
 
-def _with_component(task: str, component: str, limit: int) -> TopAnswer:
-    """The leaderboard of the agents that use a component; each keeps its place."""
-    from autoresearch.project.exchange.fetching import MOST_ROWS, component_key, rows_with_component, unknown_programs
+def _component_top(task: str, component: str, limit: int, budget: float | None, *, json: bool) -> None:
+    """The agents that use a component, of each environment's leaderboard; of a ``task`` that is named its own."""
+    from autoresearch.project.exchange.fetching import boards_with, component_key
     from autoresearch_cli.reading import open_desk
 
-    key = component_key(component)
+    key, most = component_key(component), math.inf if budget is None else budget
     with open_desk() as desk:
-        answer = questions.top(desk, TopOf(task=task or None, limit=MOST_ROWS))
-        rows = rows_with_component(desk.log, desk.blobs, answer.programs, key)
-        if unknown := unknown_programs(desk.log, desk.blobs, answer.programs):
-            say(f"{counted(unknown, 'program')} of this leaderboard are not on this machine yet, and left out")
-    return msgspec.structs.replace(answer, programs=rows[:limit])
+        wanted = desk.task(task).digest.hex() if task else ""
+        boards, unknown = boards_with(desk, lambda used: key in used)
+    boards = [
+        msgspec.structs.replace(board, programs=[row for row in board.programs if row.budget <= most][:limit])
+        for board in boards
+        if wanted in ("", board.task.digest)
+    ]
+    if json:
+        print_json(ComponentTopAnswer(component=component, boards=boards, unknown=unknown))
+        return
+    with paged():
+        for board in boards:
+            say(f"the task {board.task.name}: {board.task.metric}, {board.task.direction}")
+            print_top(board, now_ms=here.now_ms())
+    if unknown:
+        say(f"{counted(unknown, 'program')} of agents are not on this machine yet, and left out")
+    say("→ autoresearch show ID, autoresearch get ID" if boards else f"→ no agent here uses {component}")
 
 
 @app.command(

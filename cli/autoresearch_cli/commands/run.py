@@ -26,7 +26,7 @@ from autoresearch.text import counted
 from autoresearch.words import HELD
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import ask_for_packages, refreshed
-from autoresearch_cli.agent.projects import From, Set, Trust, do_run, finish_run, means_project, project_path
+from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
 from autoresearch_cli.catalogue import AllowPackages, Json, Reference, Task, command_app, complete_run, examples
 from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
@@ -85,26 +85,15 @@ def run(  # noqa: PLR0913 - each is an option of the command
         if hypothesis or parent or replicate or again:
             raise UsageError("this is a project; that option is for a task folder", hint="autoresearch run --help")
         path = project_path(file or folder)
-        given = assignments or []
-        measured = do_run(
-            path,
-            "bench",
-            episodes,
-            assignments=given,
-            start=start,
-            seed=seed,
-            trust=trust,
-            allow_packages=allow_packages,
-            json=json,
-        )
-        finish_run(measured, json=json)
+        choices = chosen(path, assignments, start, seed, trust=trust, allow_packages=allow_packages)
+        finish_run(do_run(choices, "bench", episodes, json=json), json=json)
         return
     if assignments or start or seed or trust:
         raise UsageError("this is a task folder; that option is for a project", hint="autoresearch run --help")
     idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
     if not again:
         refuse_repetition(idea)
-    ask_for_packages(idea.task, allowed=allow_packages)
+    ask_for_packages(idea.task, [idea.program], allowed=allow_packages)
     with choose_display(quiet=True) as display:
         try:
             record = _through_daemon(idea, display)

@@ -73,8 +73,8 @@ def show(
         _show_text(request, "code" if code else "log", json=json)
         return
     answer = here.ask(questions.record, request)
-    if answer.release:
-        answer = _with_users(answer)
+    if answer.release or answer.budget_unit == "episodes":
+        answer = _with_components(answer)
     if field:
         _show_field(answer, field, json=json)
     elif json:
@@ -85,15 +85,18 @@ def show(
         say(f"→ {_next_step(answer)}")
 
 
-def _with_users(answer: ShowAnswer) -> ShowAnswer:
-    """A release with the best runs of the agents that use it."""
-    from autoresearch.project.exchange.fetching import runs_of_release  # most records are none
+def _with_components(answer: ShowAnswer) -> ShowAnswer:
+    """A release with the best runs of the agents that use it; a run of an agent with the components that it uses."""
+    from autoresearch.project.exchange.fetching import boards_with, components_of_run  # most records are neither
     from autoresearch.record.encoding import parse_id
     from autoresearch_cli.reading import open_desk
 
-    release = parse_id(answer.record.id)
+    name = answer.record.id
     with open_desk() as desk:
-        used_by = runs_of_release(desk.log, desk.blobs, release, limit=USED_BY, me=desk.me)
+        if answer.run:
+            return msgspec.structs.replace(answer, components=components_of_run(desk, parse_id(name)))
+        boards, _ = boards_with(desk, lambda used: any(pins.get("release") == name for pins in used.values()))
+    used_by = [row for board in boards for row in board.programs][:USED_BY]
     return msgspec.structs.replace(answer, used_by=used_by)
 
 

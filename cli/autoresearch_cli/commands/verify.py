@@ -23,7 +23,8 @@ from autoresearch.face.columns.people import EVIDENCE_COLUMNS
 from autoresearch.face.columns.runs import AWAITED_COLUMNS
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.context import participant_of
-from autoresearch.record.encoding import format_id
+from autoresearch.propose.mind.recall import text_of
+from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
@@ -73,9 +74,9 @@ def verify(
         return
     with open_desk(task) as desk:
         run = format_id(desk.record(reference))
-        unusual = _own_packages(desk, run)
+        unusual, program = _own_packages(desk, run), text_of(desk.log, desk.blobs, parse_id(run))
     if unusual is not None:
-        ask_for_packages(unusual, allowed=allow_packages)
+        ask_for_packages(unusual, [program or ""], allowed=allow_packages)
     event = _wait_for(run, json=json)
     with open_desk() as desk:
         shown, me = questions.record(desk, OneRecord(id=run)), desk.me
@@ -108,11 +109,11 @@ def _list_waiting(task: str, *, json: bool) -> None:
 
 
 def _own_packages(desk: Desk, run: str) -> Task | None:
-    """The task of a run, where it has Python packages of its own."""
+    """The task of a run, where it or its programs may have Python packages of their own."""
     found = questions.record(desk, OneRecord(id=run)).run
     row = desk.log.tasks.find(bytes.fromhex(found.run.task)) if found else None
     body = desk.log.records.get(row.id).body if row else None
-    if row is None or not isinstance(body, TaskBody) or "python" not in body.definition:
+    if row is None or not isinstance(body, TaskBody) or not {"python", "program"} & body.definition.keys():
         return None
     return load_task(cached_folder(desk, row.digest))
 

@@ -145,12 +145,14 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
     # `status`, which many scripts ask, stands in this file and needs none of these.
     from autoresearch.task.loading import load_task
-    from autoresearch_cli.acts.packages import ask_for_packages
+    from autoresearch_cli.acts.packages import ask_for_agents, ask_for_packages
     from autoresearch_cli.acts.task_folders import named_folder
 
     folder = "" if task is None else str(named_folder(task))
     if folder or here.settings().work.task:
-        ask_for_packages(load_task(here.task_folder(folder)), allowed=allow_packages)
+        asked_of = load_task(here.task_folder(folder))
+        ask_for_packages(asked_of, allowed=allow_packages)
+        ask_for_agents(asked_of, allowed=allow_packages)
     starting.ensure_running()
     client = here.client()
     asked = WorkRequest(

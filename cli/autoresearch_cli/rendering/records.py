@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from autoresearch.ask.records import RecordView, ShowAnswer, VerificationStateView
+from autoresearch.ask.records import RecordView, ShowAnswer, UsedComponent, VerificationStateView
 from autoresearch.ask.registry.components import ReleaseView
 from autoresearch.face.columns.column import person, short, shortened
 from autoresearch.face.columns.runs import (
@@ -183,6 +183,7 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("seed", f"{run.seed}, replicate {run.replicate}"),
         ("budget", budget_words(run.budget, answer.budget_unit)),
         ("its author states", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
+        ("components", ", ".join(map(_component, answer.components))),
         ("genome", ", ".join(map(setting, sorted(run.genome.items())))),
         ("took", ", ".join(used_words(run))),
         ("where", ", ".join(filter(None, (run.device, f"sandbox {run.sandbox}" if run.sandbox else "no sandbox")))),
@@ -191,6 +192,12 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("source", f"{run.source.sha256}, {size(run.source.size)}"),
     ]
     return [(label, text) for label, text in known if text]
+
+
+def _component(used: UsedComponent) -> str:
+    """A component of an agent with where it came from: ``policy/q_table 0.9 (shipped)``."""
+    origin = f"release {short(used.release)}" if used.release else used.source
+    return f"{used.type}/{used.name}{f' {used.version}' if used.version else ''}{f' ({origin})' if origin else ''}"
 
 
 def setting(item: tuple[str, int | float | str | bool]) -> str:

@@ -13,10 +13,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import msgspec
 
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.link import Link, LinkEnded, keep_link
@@ -41,7 +43,7 @@ from autoresearch.run.folder import (
     run_folder,
     write_request,
 )
-from autoresearch.run.packages import may_install
+from autoresearch.run.packages import are_allowed, may_install, program_python
 from autoresearch.run.runner import Place, make_ready
 from autoresearch.run.runner import carry_out as carry_out_request
 from autoresearch.run.sandbox.capture import Progress as RunProgress
@@ -103,6 +105,10 @@ class Workplace:
         work = settings.work
         return cls(name, device, work.threads, paths, Ceiling.of(work), work, work.nice)
 
+    def allows(self, programs: Sequence[str]) -> bool:
+        """Whether a person allowed the packages that these programs bring."""
+        return are_allowed(programs, self.paths, self.settings)
+
 
 def carry_out(work: protocol.Work, talk: Talk, place: Workplace) -> None:
     """Do one assignment. Says exactly one of Ended, Written, Dropped or Failed at its end, whatever happens."""
@@ -139,7 +145,7 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace, folder: Path) 
     if work.check is not None:
         if task.digest != work.check.task:
             raise UsageError("the run is on another task than the one this worker has")
-        plan = None
+        plan, programs = None, [work.check.source, work.check.parent_source or ""]
         _copy_models(work.check, folder, place.paths)
     else:
         if work.plan is not None and work.plan.task != task.digest:
@@ -148,9 +154,11 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace, folder: Path) 
                 hint="autoresearch run propose it again",
             )
         talk.say(protocol.Stage(assignment=work.assignment, why=Why.PROPOSING.value))
-        plan = _agree(work, talk, task, place)
+        plan = _agree(work, talk, task, place, bench)
         if plan is None:
             return protocol.Dropped(assignment=work.assignment)
+        programs = [plan.source]
+    conditions = msgspec.structs.replace(conditions, programs_may_install=place.allows(programs))
     request = Request(
         run=work.run, task=task, conditions=conditions, plan=plan, check=work.check, executor=work.executor
     )
@@ -196,7 +204,7 @@ def _run_here(work: protocol.Work, request: Request, talk: Talk, bench: Bench, f
         folder,
         request,
         bench.level,
-        lambda scratch, _: replace(bench, scratch=scratch),
+        lambda scratch, _: replace(bench, scratch=scratch, may_install=request.conditions.programs_may_install),
         on_progress=on_progress,
         cancelled=talk.cancelled,
     )
@@ -240,11 +248,16 @@ def _copy_models(check: Check, folder: Path, paths: Paths) -> None:
                 shutil.copyfileobj(kept, copy)
 
 
-def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace) -> Plan | None:
-    """Propose until the daemon agrees; ``None`` when it wants the assignment back."""
+def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace, bench: Bench | None) -> Plan | None:
+    """Propose until the daemon agrees; ``None`` when it wants the assignment back.
+
+    Raises CannotRunHere where a program needs packages that this machine may not install: nothing is claimed then.
+    """
     attempt = 0
     while not talk.cancelled():
         plan = work.plan or _invent(work, talk, task, place, attempt)
+        if bench is not None:
+            program_python(plan.source, replace(bench, may_install=place.allows([plan.source])), talk.cancelled)
         seconds = int(limits_of(task)["seconds"])
         proposal = protocol.Proposal(assignment=work.assignment, run=work.run, plan=plan, claim_seconds=seconds)
         if talk.ask(proposal):
@@ -301,7 +314,9 @@ def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> 
         BlobStore(place.paths.blobs, read_only=True) as blobs,
     ):
         own = own_keys(log, work.author, now_ms()) if work.level < Level.LANDLOCK else None
-        problem, runs, claims = recall(log, blobs, task, now_ms(), me=work.author, own=own)
+        problem, runs, claims = recall(
+            log, blobs, task, now_ms(), me=work.author, own=own, may_run=lambda source: place.allows([source])
+        )
         # Two nodes that know the same and draw alike would try the same.
         proposal = propose(problem, runs, claims, worker=f"{work.author.hex()}/{place.name}", counter=attempt)
     return plan_as_it_stands(

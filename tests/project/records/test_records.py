@@ -18,7 +18,6 @@ from autoresearch.project.runs.records import publish_run
 from autoresearch.record.encoding import parse_id
 from autoresearch.record.kinds import Run, RunOutcome
 from autoresearch.task.model import has_chosen_seed
-from autoresearch.task.program import split_program
 from tests.daemon.toy import write_toy_task
 from tests.project.making import learner, train
 
@@ -31,8 +30,7 @@ def request_(tmp_path: Path) -> PublishRunRequest:
     project = load_project(folder)
     program, task = flat_program(project), tmp_path / "task"
     task.mkdir()
-    files = environment_task_files(project, program=program, episodes=5)
-    for name, content in {**files, **{name: text.encode() for name, text in split_program(program).items()}}.items():
+    for name, content in environment_task_files(project).items():
         (task / name).write_bytes(content)
     pack_learned(run.folder / "data", tmp_path / "learned.zip")
     return PublishRunRequest(

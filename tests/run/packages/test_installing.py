@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -21,9 +22,21 @@ from autoresearch.paths import Paths
 from autoresearch.run.bench import Bench, environment, job_limits
 from autoresearch.run.data import prepare_data
 from autoresearch.run.experiment import plan_as_it_stands, trained
-from autoresearch.run.packages import PackagesNotAllowed, environment_folder, is_installed, task_python, unpack
+from autoresearch.run.packages import (
+    PackagesNotAllowed,
+    allow_packages,
+    are_allowed,
+    environment_folder,
+    is_installed,
+    program_python,
+    task_python,
+    unpack,
+)
 from autoresearch.run.sandbox.job import Level
+from autoresearch.settings import Work
 from autoresearch.task.loading import load_task
+from autoresearch.task.lock import program_packages
+from autoresearch.task.program import join_files
 from autoresearch.words import RunStatus
 from tests.cli.conftest import Cli
 from tests.daemon.daemons import wait_for
@@ -80,6 +93,24 @@ def test_nothing_is_installed_without_consent(locked: Path, paths: Paths) -> Non
     with pytest.raises(PackagesNotAllowed, match="2 Python packages that nobody allowed here"):
         task_python(load_task(locked), paths.environments, may_install=lambda: False)
     assert not paths.environments.exists()
+
+
+def test_a_program_runs_with_the_packages_that_it_brings_once_somebody_allowed_them(
+    locked: Path, paths: Paths, place: Path, level: Level
+) -> None:
+    lock = (locked / "requirements.txt").read_text()
+    source = join_files({"agent.py": "import tiny_a\n", "requirements.txt": lock})
+    bench = Bench(level, 1, "cpu", place / "data", place / "scratch", environments=paths.environments)
+    assert program_python("print(1)\n", bench) is None
+    with pytest.raises(PackagesNotAllowed, match="2 Python packages that nobody allowed here"):
+        program_python(source, bench)
+    assert not are_allowed([source], paths, Work())
+    allow_packages(paths.allowed_packages, program_packages(source))
+    assert are_allowed(["print(1)\n", source], paths, Work())
+    python = program_python(source, replace(bench, may_install=True))
+    assert python is not None
+    assert python.version_of("tiny_a") == "1.0"
+    assert python.version_of("msgspec"), "beside the node's own"
 
 
 def test_what_is_here_needs_no_consent_and_no_index(

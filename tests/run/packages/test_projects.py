@@ -12,12 +12,16 @@ from autoresearch_cli.agent.models import ProjectRunAnswer
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.records import ShowAnswer
+from autoresearch.ask.runs.answers import TopAnswer
 from autoresearch.paths import Paths
 from autoresearch.project.components.trusting import mark_fetched
 from autoresearch.project.model import load_project
+from autoresearch.record.encoding import parse_id
+from autoresearch.record.kinds import Run
 from autoresearch.run.package_locks import has_packages
 from autoresearch.run.sandbox.job import Level
 from autoresearch.task.loading import load_task
+from autoresearch.task.lock import program_packages
 from autoresearch.trust.keys import KeyPair
 from tests.cli.conftest import Cli
 from tests.cli.test_components import publish
@@ -88,21 +92,27 @@ def test_an_agent_is_published_with_its_packages_and_another_participant_install
     record = strictly(published.stdout.splitlines()[-1], ShowAnswer).record.id
     with Notebook(paths) as notebook:
         (row,) = notebook.log.tasks.all()
-        task = load_task(cached_folder(notebook, row.digest))
-    assert [(each.name, each.version) for each in task.packages] == [("tiny_a", "1.0"), ("tiny_b", "1.2")]
-    assert task.python is not None
-    assert task.python.base
+        assert load_task(cached_folder(notebook, row.digest)).packages == []
+        body = notebook.log.records.get(parse_id(record)).body
+        assert isinstance(body, Run)
+        brought = program_packages(notebook.blobs.get(body.source.sha256).decode())
+    assert [(each.name, each.version) for each in brought] == [("tiny_a", "1.0"), ("tiny_b", "1.2")]
 
+    assert cli("use", "policy", "random").exit_code == 0
+    assert cli("uninstall", "policy", "needy").exit_code == 0
     assert cli("run", "-n", "3").exit_code == 0
-    again = cli("publish", "--json")
-    assert again.exit_code == 0, again.output
-    with Notebook(paths) as notebook:
-        assert len(notebook.log.tasks.all()) == 1, "the task that is there has the packages"
+    without = cli("publish", "--json")
+    assert without.exit_code == 0, without.output
+    board = strictly(cli("top", "--task", "corridor", "--json").stdout, TopAnswer)
+    assert [row.title for row in board.programs] == ["needy, not trained", "random, not trained"]
+    assert board.programs[0].id == record, "what an agent needs is no other question"
 
     bundle, there = place / "bundle", place / "there"
     assert cli("run", "export", "--bundle", str(bundle), "--blobs", "all").exit_code == 0
     monkeypatch.setenv("AUTORESEARCH_HOME", str(place / "other"))
     assert cli("node", "import", str(bundle)).exit_code == 0
+    waits = cli("work", "corridor")
+    assert "nobody allowed here 1 list of packages that agents of corridor bring" in waits.stderr, waits.output
     got = cli("get", record, str(there))
     assert got.exit_code == 0, got.output
     assert (there / "requirements.in").read_text() == "tiny_a>=1  # policy.needy\n"
