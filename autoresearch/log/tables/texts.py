@@ -70,12 +70,6 @@ class Texts:
         asked = as_query(words, every=True)
         return f'marks : (("worked" OR "failed") AND "{task_mark(task)}") AND text : ({asked})' if asked else ""
 
-    def runs_with(self, task: bytes, words: str) -> list[int]:
-        """The numbers of the records of runs on a task whose text has all these words, in no order."""
-        match = self.matching_runs(task, words)
-        query = "SELECT rowid FROM text_index WHERE text_index MATCH ?"
-        return [row for (row,) in self._reader.rows(query, match)] if match else []
-
     def newest_notes(self, task: bytes, *, limit: int, authors: Collection[bytes] | None = None) -> list[FoundText]:
         """The newest notes on a task, the newest first."""
         rows = self._found(_NOTES, "author", [task], authors, limit)

@@ -12,18 +12,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from autoresearch.log.log import Log
-from autoresearch.log.standing.bases import checked, contenders, preferred
+from autoresearch.log.standing.bases import checked, contenders, preferred, vouched
 from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.participants import track_record, track_records
-from autoresearch.log.standing.precedence import copies, same_models
 from autoresearch.log.standing.queries import board, leaderboard, statistics
-from autoresearch.log.standing.ranking import vouched
 from autoresearch.log.standing.settle import settle
 from autoresearch.log.standing.verification import judgement
 from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Note, Run, Withdrawal
 from autoresearch.trust.roster import Trust
+from tests.log.standing.copying import copies, models
 from tests.log.standing.village import ANN, BEN, CEM, DOT, Village, settled
 from tests.log.standing.village import TRUST as VILLAGERS
 from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
@@ -49,7 +48,7 @@ def seen(log: Log):
     tracks = track_records(log)
     assert all(track_record(log, voter) == found for voter, found in tracks.items())
     compared = Comparisons(log, digest_of(), DEVICES[1].public).effects
-    return words, numbers, voters, ranked, verified, tracks, same_models(log), sorted(copies(log)), compared
+    return words, numbers, voters, ranked, verified, tracks, models(log), copies(log), compared
 
 
 @given(records(), st.integers(0, 1000))

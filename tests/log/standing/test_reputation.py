@@ -9,7 +9,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.participants import track_record, track_records
 from autoresearch.log.standing.precedence import is_banned
-from autoresearch.log.standing.queries import board, copied_from, leaderboard
+from autoresearch.log.standing.queries import board, leaderboard
 from autoresearch.log.standing.verification import counted_reports, judgement
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import BlobRef, Claim, Identity, Withdrawal
@@ -209,7 +209,7 @@ def test_a_copy_that_two_others_measured_stays_one_when_it_is_withdrawn(story: S
     measured(story, slow, OTHERS[2])
     assert marked(story, copier) == [Mark.COPIER]
     assert track_record(settled(story.log), voter(copier)).marks[0].evidence == (story.run.id,)
-    assert copied_from(story.log)[slow.id] == story.run.id
+    assert story.log.evidence.originals([slow.id])[slow.id] == story.run.id
     story.append(AUTHOR, "withdrawal", Withdrawal(), links=[story.run.id])
     assert marked(story, copier) == [], "nobody stands by the first any more"
 
