@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -34,7 +34,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import leading_gain
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, participant_of
-from autoresearch.log.standing.queries import run_body, run_numbers, wants_retest
+from autoresearch.log.standing.queries import run_body, run_numbers
 from autoresearch.log.standing.verdicts import verdict_of
 from autoresearch.log.standing.verification import counted_reports, judgements
 from autoresearch.log.tables.listing import Filter, ListedRun
@@ -42,7 +42,7 @@ from autoresearch.log.tables.places import Places, Sums
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import DISCREDITED, Origin, RunMark, RunState
+from autoresearch.words import DISCREDITED, FALSE_VALUE, Origin, RunMark, RunState
 
 CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
 # So many steps of a lineage are told; of longer ones those that changed the value least are left out.
@@ -75,11 +75,8 @@ class Rows:
         records = {record.id: record for record in self.log.records.several(list(dict.fromkeys(wanted)))}
         sums = self.places.of(facts[n].place for n in numbers)
         values = self.log.runs.values(self.every.task, wanted)
-        judged = judgements(self.log, (run.id for run in facts.values()))
-        return [
-            self._row(facts[n], judged[facts[n].id], place, records, values)
-            for n, place in zip(numbers, sums, strict=True)
-        ]
+        judged = judgements(self.log, wanted)
+        return [self._row(facts[n], judged, place, records, values) for n, place in zip(numbers, sums, strict=True)]
 
     def margin(self, run: ListedRun) -> float | None:
         """Half of the 95 % interval of what verifiers measured of a run."""
@@ -88,13 +85,13 @@ class Rows:
     def _row(
         self,
         run: ListedRun,
-        found: Judgement,
+        judged: Mapping[bytes, Judgement],
         place: Sums,
         records: dict[bytes, Record],
         values: dict[bytes, float],
     ) -> RunRow:
         record = records[run.id]
-        body = record.body
+        body, found = record.body, judged[run.id]
         assert isinstance(body, Run)
         above = records.get(body.parent) if body.parent else None
         parent = above.body if above and isinstance(above.body, Run) and above.body.task == body.task else None
@@ -132,7 +129,7 @@ class Rows:
             participant=participant_of(self.log, record.author, record.time),
             own=self.me is not None
             and roster.voter(record.author, record.time).root == roster.voter(self.me, record.time).root,
-            retest=wants_retest(self.log, body.parent),
+            retest=body.parent is not None and judged[body.parent].state in FALSE_VALUE,
             starred=record.id in self.starred,
             children=self.log.listing.children(body.task, record.id),
             verdict=verdict_of(self.log, record.id, found),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 
 from autoresearch.errors import AmbiguousId, NotFound
 from autoresearch.log.reader import PAGE, Reader, in_parts, marks
@@ -12,6 +13,8 @@ from autoresearch.record.record import Record, parse_stored
 
 _CANDIDATES = 10
 _SIGNED = "SELECT raw, signature FROM record WHERE id IN ({})"
+# So many records stay parsed, by their bytes: a list that is asked for again, and what many verifications are about.
+_parsed = lru_cache(2_000)(parse_stored)
 _NO_RECORD = "autoresearch node records shows the newest; autoresearch network peers, who may have others"
 
 
@@ -28,7 +31,7 @@ class Records:
     def several(self, ids: Collection[bytes]) -> list[Record]:
         """Those of these records that are here, in no order."""
         return [
-            parse_stored(raw, signature)
+            _parsed(raw, signature)
             for part in in_parts(ids)
             for raw, signature in self._reader.read(_SIGNED.format(marks(part)), part)
         ]
