@@ -42,9 +42,10 @@ class Runs:
 
     def values(self, task: bytes, runs: Collection[bytes]) -> dict[bytes, float]:
         """What their authors report of those of these runs that are on a task and have a value."""
+        # The plus sign keeps SQLite from walking through all runs on the task.
         query = """
         SELECT id, value FROM run WHERE n IN (SELECT n FROM record WHERE id IN ({}))
-        AND task = ? AND status = 'ok' AND value IS NOT NULL
+        AND +task = ? AND status = 'ok' AND value IS NOT NULL
         """
         parts = ((query.format(marks(part)), [*part, task]) for part in in_parts(runs))
         return {run: value for text, part in parts for run, value in self._reader.read(text, part)}
