@@ -21,12 +21,11 @@ from autoresearch.errors import UsageError
 from autoresearch.judging.states import EVALUATE, REPLICATE
 from autoresearch.log.log import Log
 from autoresearch.log.rows import StoredRun
-from autoresearch.log.standing.cache import in_snapshot, kept_answer, roster_of
+from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import participant_of, trust_context, whose
 from autoresearch.log.standing.jobs import states_over_time
-from autoresearch.log.standing.noise import noise_doubt
-from autoresearch.log.standing.queries import copied_from, marks_of, run_view, wants_retest
-from autoresearch.log.standing.verdicts import verdict
+from autoresearch.log.standing.queries import marks_of, run_view, wants_retest
+from autoresearch.log.standing.verdicts import noise_doubt, verdict
 from autoresearch.log.standing.verification import allowed_difference, counted_reports, judgement
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import (
@@ -67,7 +66,7 @@ def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> Ver
             StateChange(state=change.state.value, id=format_id(change.record), time_ms=change.time_ms)
             for change in states_over_time(log, run.id)
         ],
-        copy_of=_id(copied_from(log).get(run.id)),
+        copy_of=_id(log.evidence.originals([run.id]).get(run.id)),
         retest=wants_retest(log, body.parent),
         marks=marks_of(log, run) if marks else [],
         noise=noise_doubt(log, body.task),
@@ -164,7 +163,7 @@ def log_answer(  # noqa: PLR0913 - one for each way to choose
         wanted *= 4
 
 
-@kept_answer
+@in_snapshot
 def show_answer(
     log: Log, record_id: bytes, *, marks: bool = True, starred: frozenset[bytes] = frozenset()
 ) -> ShowAnswer:

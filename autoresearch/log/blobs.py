@@ -21,8 +21,7 @@ from typing import BinaryIO
 
 from autoresearch.errors import NotFound, Refused
 from autoresearch.log.chunks import CHUNK_BYTES, KeptBlob, Manifest, PartialBlob, decode_manifest, encode_manifest
-from autoresearch.log.connection import refusals, sync_folder, transaction
-from autoresearch.log.schema import open_database
+from autoresearch.log.connection import open_database, refusals, sync_folder, transaction
 from autoresearch.record.kinds import BlobRef
 
 _SCHEMA = """

@@ -6,9 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 from autoresearch.log.blobs import make_index
-from autoresearch.log.connection import connect_read_only, refusals, transaction
+from autoresearch.log.connection import connect_read_only, is_of_now, open_database, refusals, transaction
 from autoresearch.log.local import LocalFile, make_local
-from autoresearch.log.schema import is_of_now, open_database
 from autoresearch.log.settling import rebuild
 from autoresearch.paths import NETWORKS, Paths
 

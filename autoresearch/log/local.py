@@ -17,8 +17,7 @@ import msgspec
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.link import backoff
-from autoresearch.log.connection import refusals, transaction
-from autoresearch.log.schema import make_tables, open_database
+from autoresearch.log.connection import make_tables, open_database, refusals, transaction
 from autoresearch.record.record import DAY_MS
 from autoresearch.trust.attestor import Mailed, Pending
 

@@ -1,6 +1,6 @@
 -- What a node keeps for itself and never syncs. A home has one such file, which the first network shares;
 -- each further network has one of its own. Times are Unix milliseconds.
--- A change here raises FORMAT in schema.py, and says in home.py how the rows of before come along.
+-- A change here raises FORMAT in connection.py, and says in home.py how the rows of before come along.
 
 -- Of the home.
 

@@ -6,7 +6,7 @@ It grows only, and is the same on every peer. Own records are signed and appende
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -14,20 +14,27 @@ from pathlib import Path
 from types import TracebackType
 
 from autoresearch.errors import LogBehind, Refused, UsageError
-from autoresearch.log.connection import appending, own_authors, read_head, refusals, transaction, write_head
+from autoresearch.log.connection import (
+    appending,
+    open_database,
+    own_authors,
+    read_head,
+    refusals,
+    transaction,
+    write_head,
+)
 from autoresearch.log.listing import settle_listing
+from autoresearch.log.pairs import Pairs
 from autoresearch.log.quota import ALL_DAYS, Stored, Unattested, bucket
 from autoresearch.log.reader import Reader
 from autoresearch.log.rows import Head, Revision, State, Verdict
-from autoresearch.log.schema import open_database
 from autoresearch.log.settling import discard, note_settling, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
 from autoresearch.log.tables.credits import Credits
 from autoresearch.log.tables.devices import Claims, Devices
 from autoresearch.log.tables.entries import Entries
 from autoresearch.log.tables.listing import Listing
-from autoresearch.log.tables.pairs import Pairs
-from autoresearch.log.tables.records import Changes, Records
+from autoresearch.log.tables.records import Records
 from autoresearch.log.tables.runs import Programs, Runs, Tasks
 from autoresearch.log.tables.standings import Standings
 from autoresearch.log.tables.texts import Releases, Texts
@@ -258,6 +265,21 @@ def _is_lost(verdict: Verdict, lost: dict[bytes, State]) -> bool:
     return verdict.state is State.STORED and verdict.id in lost
 
 
+class Results:
+    """What was computed from a log, until it changes: see :func:`autoresearch.log.standing.cache.cached`."""
+
+    def __init__(self) -> None:
+        self._kept: dict[bool, tuple[object, dict[Hashable, object]]] = {}
+
+    def at(self, revision: Revision, trust: Trust, *, lasting: bool) -> dict[Hashable, object]:
+        """The results at a revision; the ``lasting`` ones follow from who is who and from tasks alone."""
+        state = (revision.people, revision.tasks, revision.drops, revision.failures) if lasting else revision
+        kept = self._kept.get(lasting)
+        if kept is None or kept[0] != (state, trust):
+            kept = self._kept[lasting] = (state, trust), {}
+        return kept[1]
+
+
 class Log:
     """The log of one network in the file ``path``. Open it with :meth:`open`, as a context manager.
 
@@ -288,7 +310,7 @@ class Log:
         self.pairs = Pairs(self.reader)
         self.programs = Programs(self.reader)
         self.entries = Entries(self.reader)
-        self.verifications = Verifications(self.reader, self.records)
+        self.verifications = Verifications(self.reader)
         self.standings = Standings(self.reader)
         self.credits = Credits(self.reader)
         self.listing = Listing(self.reader)
@@ -296,7 +318,7 @@ class Log:
         self.texts = Texts(self.reader)
         self.releases = Releases(self.reader)
         self.evidence = Evidence(self.reader)
-        self.changes = Changes(self.reader, self.runs)
+        self.results = Results()
 
     def _refuse_other_network(self, *, read_only: bool) -> None:
         """Raises Refused when the file is of another network; a new file becomes this one's."""

@@ -1,19 +1,21 @@
-"""In which settings a run differs from its parent, and what that did to the reported value: rows of the table ``pair``.
+"""In which settings a run differs from its parent, and what that did to the reported value: the table ``pair``.
 
-They are written when a run or its parent arrives, whoever is trusted. Whose runs count is joined when somebody asks.
+Its rows are written when a run or its parent arrives, whoever is trusted. Whose runs count is joined when it is asked.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
+from autoresearch.log.reader import Reader
+from autoresearch.log.rows import PairRow
 from autoresearch.task.model import possible_value
-from autoresearch.words import NOT_EVALUATED, RunStatus
+from autoresearch.words import DOUBTED, NOT_EVALUATED, RunStatus
 
 Scalar = bool | int | float | str
 # A run that changes more is a jump: it has no rows, since a list of such runs by setting would be one of all jumps.
@@ -127,3 +129,56 @@ def _outcome(link: _Link) -> tuple[float | None, bool]:
         return None, link.status not in NOT_EVALUATED
     after = possible_value(link.value)
     return (None if after is None else after - before), False
+
+
+# A pair that differs in more settings says too little about each.
+FEW_CHANGES = 3
+# Of a setting so many pairs are read, the newest, of so many that are looked at.
+PAIRS_MOST = 100
+LOOKED_AT_MOST = 5_000
+# So many settings of a task are named: its program has fewer, but strangers may name any.
+SETTINGS_MOST = 1_000
+
+_SETTINGS = """
+WITH RECURSIVE named(setting) AS (
+    SELECT min(setting) FROM pair WHERE task = ?1
+    UNION ALL SELECT (SELECT min(setting) FROM pair WHERE task = ?1 AND setting > named.setting) FROM named
+    WHERE setting IS NOT NULL
+) SELECT setting FROM named WHERE setting IS NOT NULL LIMIT ?2
+"""
+_DOUBTED = f"IN ({', '.join(repr(state.value) for state in sorted(DOUBTED))})"
+_ROWS = f"""
+SELECT pair.time, pair.raised, pair.delta, child.value, above.value
+FROM pair CROSS JOIN run AS child ON child.n = pair.n CROSS JOIN standing AS judged ON judged.n = pair.n
+CROSS JOIN run AS above ON above.n = pair.parent CROSS JOIN standing AS judged_above ON judged_above.n = pair.parent
+WHERE pair.task = ? AND pair.setting = ? AND pair.time < ?
+AND pair.time >= coalesce((
+    SELECT time FROM pair WHERE task = ? AND setting = ? AND time < ? ORDER BY time DESC LIMIT 1 OFFSET ?), 0)
+AND changes <= {FEW_CHANGES} AND same_base AND raised <> 0 AND (delta IS NOT NULL OR pair.failed)
+AND (judged.compared OR (pair.failed AND child.budget = above.budget)) AND judged.state NOT {_DOUBTED}
+AND judged_above.compared AND judged_above.state NOT {_DOUBTED}
+AND (judged.attested OR child.author IN ({{0}})) AND (judged_above.attested OR above.author IN ({{0}}))
+ORDER BY pair.time DESC, child.id LIMIT {PAIRS_MOST}
+"""  # noqa: S608
+
+
+class Pairs:
+    """Pairs of a run and its parent, by the settings in which they differ."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def settings(self, task: bytes) -> list[str]:
+        """The settings and parts that runs of a task changed, by name."""
+        return [setting for (setting,) in self._reader.read(_SETTINGS, (task, SETTINGS_MOST))]
+
+    def of_setting(self, task: bytes, setting: str, *, before_ms: int, own: Collection[bytes]) -> list[PairRow]:
+        """The pairs that say something of a setting, the newest first: those of runs older than a time.
+
+        Both runs are by attested participants or by one of the keys ``own``, their values may be compared, and neither
+        is in doubt.
+        """
+        place = (task, setting, before_ms)
+        keys = tuple(own)
+        query = _ROWS.format(", ".join(["?"] * len(keys)))
+        return [PairRow(*row) for row in self._reader.read(query, (*place, *place, LOOKED_AT_MOST, *keys, *keys))]

@@ -1,12 +1,9 @@
-"""One connection to the log: queries, and snapshots in which each is made once.
-
-Also parts of queries that several tables share.
-"""
+"""One connection to the log: queries, snapshots, and parts of queries that several tables share."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from threading import RLock
 
@@ -16,13 +13,11 @@ from autoresearch.words import STOPPED
 
 # So many keys a query takes at once, and so many rows are read at once where there may be many.
 PAGE = 500
-# So many rows are kept in memory between snapshots; then all are read again.
-_KEPT_MAX = 100_000
-# What has more rows than this is read each time.
-_KEPT_EACH = 2_000
 _REVISION = """
 SELECT coalesce(max(n), 0), coalesce((SELECT value FROM meta WHERE key = 'drops'), 0),
-    coalesce((SELECT value FROM meta WHERE key = 'settled'), 0) FROM record
+    coalesce((SELECT value FROM meta WHERE key = 'settled'), 0),
+    coalesce((SELECT value FROM meta WHERE key = 'people'), 0),
+    coalesce((SELECT value FROM meta WHERE key = 'tasks'), 0) FROM record
 """
 
 
@@ -50,9 +45,6 @@ class Reader:
         self.lock = RLock()
         self.pinned: Revision | None = None
         self.failures = 0
-        self._kept_at: Revision | None = None
-        self._kept: dict[tuple[object, ...], list[tuple]] = {}  # type: ignore[type-arg]
-        self._kept_rows = 0
         self._data_version = self.rows("PRAGMA data_version")[0][0]
 
     def close(self) -> None:
@@ -83,7 +75,6 @@ class Reader:
         """The same in a transaction that somebody else began and ends."""
         self.pinned = self._revision()
         try:
-            self._forget(self.pinned)
             yield self.pinned
         finally:
             self.pinned = None
@@ -103,58 +94,19 @@ class Reader:
         return bool(version != before)
 
     def rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
-        """What a query finds; in a snapshot it is made once for a revision."""
-        with self.lock:
-            found = self._kept.get((query, values)) if self.pinned else None
-            if found is None:
-                found = self.read(query, values)
-                if self.pinned:
-                    self.keep(query, values, found)
-            return found
+        """What a query finds."""
+        return self.read(query, values)
 
     def read(self, query: str, values: Sequence[object]) -> list[tuple]:  # type: ignore[type-arg]
-        """What a query finds now; nothing is kept."""
-        with refusals(None):
+        """The same, with the values in a sequence."""
+        with self.lock, refusals(None):
             return self.connection.execute(query, values).fetchall()
-
-    def read_ahead(self, query: str, wide: str, keys: Iterable[bytes]) -> None:
-        """Have ready in this snapshot what ``query`` finds for each of many keys, read at once; without one do nothing.
-
-        ``wide`` gives these rows after their keys, of several keys in place of ``{}``.
-        """
-        if not self.pinned:
-            return
-        wanted = [key for key in dict.fromkeys(keys) if not self.is_kept(query, (key,))]
-        for part in in_parts(wanted):
-            rows: dict[bytes, list[tuple]] = {key: [] for key in part}  # type: ignore[type-arg]
-            for key, *row in self.read(wide.format(marks(part)), part):
-                rows[key].append(tuple(row))
-            for key, found in rows.items():
-                self.keep(query, (key,), found)
-
-    def is_kept(self, query: str, values: tuple[object, ...]) -> bool:
-        """Whether what a query finds is known."""
-        return (query, values) in self._kept
-
-    def keep(self, query: str, values: tuple[object, ...], found: list[tuple]) -> None:  # type: ignore[type-arg]
-        """Know what a query finds in this snapshot."""
-        if self._kept_rows > _KEPT_MAX:
-            self._kept.clear()
-            self._kept_rows = 0
-        if len(found) <= _KEPT_EACH:
-            self._kept[query, values] = found
-            self._kept_rows += 1 + len(found)
-
-    def _forget(self, revision: Revision) -> None:
-        """Forget the rows that were kept at another revision."""
-        if self._kept_at != revision:
-            self._kept.clear()
-            self._kept_rows = 0
-            self._kept_at = revision
 
 
 # A run that somebody stopped says nothing about its source: others may try it.
 ENDED = f"run.status NOT IN ({', '.join(repr(status.value) for status in sorted(STOPPED))})"
 # With this join ``suspect.author`` is there for a run after a fork of its author that no merge ended.
 SUSPECT = "LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= run.seq"
+# Another participant published the checkpoint of a run before.
+COPIED = "EXISTS(SELECT 1 FROM copy WHERE copy.n = run.n AND copy.model)"
 COUNTS = "run.status = 'ok' AND run.value IS NOT NULL"

@@ -76,7 +76,8 @@ class SignedRun(NamedTuple):
 class RunFacts(NamedTuple):
     """What a run's row in the standings follows from, besides others' words; ``n`` is the number of its record.
 
-    ``valued``: it ended well with a value, and was not withdrawn. ``forked``: after a fork that no merge ended.
+    ``valued``: it ended well with a value, and was not withdrawn. ``copied``: another participant published its
+    checkpoint before. ``forked``: after a fork that no merge ended.
     """
 
     n: int
@@ -91,7 +92,7 @@ class RunFacts(NamedTuple):
     replicate: int
     device: str
     valued: bool
-    checkpoint: bytes | None
+    copied: bool
     forked: bool
 
 
@@ -213,7 +214,7 @@ class DeviceRun(NamedTuple):
     attested: bool
     forked: bool
     checkers: int
-    checkpoint: bytes | None
+    copied: bool
 
 
 class ReplicateRow(NamedTuple):
@@ -358,26 +359,16 @@ class YankRow(NamedTuple):
 class Revision(NamedTuple):
     """How far a log has come: the record stored last, and how often something was taken out for the quota.
 
-    ``settled`` counts how often something was settled without a record, ``failures`` the transactions of this
-    connection that were undone.
+    ``settled`` counts how often something was settled without a record, ``people`` the changes of who is who, ``tasks``
+    those of tasks, ``failures`` the transactions of this connection that were undone.
     """
 
     row: int
     drops: int
     settled: int = 0
+    people: int = 0
+    tasks: int = 0
     failures: int = 0
-
-
-class Said(NamedTuple):
-    """The runs of which others' verifications say something else than before, their parents and children, and tasks.
-
-    What is measured of a run in pairs says something of its parent, and what its parent's number is of the run.
-    """
-
-    runs: set[bytes]
-    parents: set[bytes]
-    children: set[bytes]
-    tasks: set[bytes]
 
 
 class FraudRow(NamedTuple):
@@ -392,31 +383,59 @@ class FraudRow(NamedTuple):
 class LikeRow(NamedTuple):
     """One of several runs with the same program or the same checkpoint, on one task; by time and id, as it sorts.
 
-    ``changes``: it has a parent, and so says that it changes something.
+    ``changes``: it has a parent, and so says that it changes something. ``n`` is the number of its record.
     """
 
     time: int
     id: bytes
     author: bytes
-    task: bytes
     source_digest: bytes
     changes: bool
+    n: int
 
 
-# By task and what they share.
-Alike = dict[tuple[bytes, bytes], list[LikeRow]]
+class Shared(NamedTuple):
+    """What several runs on a task share: the digest of their program, or the hash of their checkpoint."""
+
+    task: bytes
+    shared: bytes
+
+
+class CopyRow(NamedTuple):
+    """A run whose program or checkpoint another participant published before: a row of the table ``copy``."""
+
+    n: int
+    model: bool
+    task: bytes
+    shared: bytes
+    source_digest: bytes
+    original: bytes
+    voter: bytes
+    marked: bool
+
+
+class Copy(NamedTuple):
+    """A run that was published as a discovery, the voter whose it is, and the run that it copies."""
+
+    run: bytes
+    voter: bytes
+    time_ms: int
+    original: bytes
 
 
 class MentionRow(NamedTuple):
-    """Somebody's record names a run, so that the run was there: a measurement, or a run that links it or builds on it.
+    """Somebody's record names ``run``, so that it was there: a measurement, or a run that links it or builds on it.
 
-    ``built``: it says no more than that it builds on it.
+    ``built``: it says no more than that it builds on it. ``signed_ms`` is the earliest time at which its author can
+    have signed it: that of a record of it before that one may be later than the stated ``time``.
     """
 
+    run: bytes
     author: bytes
     seq: int
     time: int
     built: bool
+    signed_ms: int
 
 
 class HeardRow(NamedTuple):

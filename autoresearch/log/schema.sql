@@ -1,6 +1,6 @@
 -- The tables of a log. Records are the truth; every other table is computed from them, and may be dropped at any time.
 -- In all tables n is the row number of the record that a row comes from. Times are Unix milliseconds, ids SHA-256.
--- A change here raises FORMAT in schema.py: then logs of before are rebuilt from their records.
+-- A change here raises FORMAT in connection.py: then logs of before are rebuilt from their records.
 
 -- What is stored: kept when the other tables are rebuilt.
 
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS bucket(
 ) WITHOUT ROWID;
 
 -- network: the id of the log's network. drops: how often stored records went. settled: how often something was settled
--- without a record.
+-- without a record. people, tasks: how often it changed who is who, or a task.
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 -- What a withdrawal by its author takes away: one row for a record.
@@ -64,6 +64,20 @@ CREATE INDEX run_program ON run(task, source_digest, budget, author);
 CREATE INDEX run_task_time ON run(task, time, id, author, status, device, cpu_ms);
 CREATE INDEX run_author_seq ON run(author, seq);
 CREATE INDEX run_checkpoint ON run(task, checkpoint) WHERE checkpoint IS NOT NULL;
+-- Of the runs that were withdrawn those that had ended well: one that others measured may be a copy.
+CREATE TABLE withdrawn_run(
+    n INTEGER PRIMARY KEY,
+    id BLOB NOT NULL,
+    task BLOB NOT NULL,
+    source_digest BLOB NOT NULL,
+    checkpoint BLOB,
+    replicate INTEGER NOT NULL,
+    author BLOB NOT NULL,
+    time INTEGER NOT NULL,
+    parent BLOB
+);
+CREATE INDEX withdrawn_run_program ON withdrawn_run(task, source_digest);
+CREATE INDEX withdrawn_run_checkpoint ON withdrawn_run(task, checkpoint) WHERE checkpoint IS NOT NULL;
 
 CREATE TABLE task(
     n INTEGER PRIMARY KEY,
@@ -210,6 +224,9 @@ CREATE INDEX mention_n ON mention(n);
 CREATE TABLE fork(author BLOB NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(author, seq)) WITHOUT ROWID;
 CREATE TABLE suspect(author BLOB PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
 
+-- Records that state an earlier time than one with a smaller number of the same author; latest is the latest of those.
+CREATE TABLE dated_back(n INTEGER PRIMARY KEY, latest INTEGER NOT NULL);
+
 -- Runs whose parent is on another task.
 CREATE TABLE stray(n INTEGER PRIMARY KEY, parent BLOB NOT NULL);
 CREATE INDEX stray_parent ON stray(parent);
@@ -269,6 +286,24 @@ CREATE TABLE unranked(
     author BLOB NOT NULL,
     PRIMARY KEY(task, source_digest, budget, author)
 ) WITHOUT ROWID;
+
+-- Runs whose program or checkpoint another participant published before, by the trust list of the standings.
+CREATE TABLE copy(
+    n INTEGER NOT NULL,          -- of the run
+    model INTEGER NOT NULL,      -- 1: it has the checkpoint of the other run, 0: its program
+    task BLOB NOT NULL,
+    shared BLOB NOT NULL,        -- that checkpoint, or the digest of that program
+    source_digest BLOB NOT NULL, -- of the run
+    original BLOB NOT NULL,      -- the run that was published first
+    voter BLOB NOT NULL,         -- whose the run is
+    marked INTEGER NOT NULL,     -- it was published as a discovery: its author copied
+    PRIMARY KEY(n, model)
+) WITHOUT ROWID;
+CREATE INDEX copy_shared ON copy(task, shared);
+CREATE INDEX copy_program ON copy(task, source_digest);
+CREATE INDEX copy_voter ON copy(voter) WHERE marked;
+-- Programs and checkpoints of several runs, of which it is to be found again who published them first.
+CREATE TABLE unmatched(task BLOB NOT NULL, shared BLOB NOT NULL, PRIMARY KEY(task, shared)) WITHOUT ROWID;
 
 -- The settings in which a run differs from its parent, by the time of the run: one row for each.
 CREATE TABLE pair(

@@ -12,14 +12,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
+from autoresearch.log.connection import make_tables
 from autoresearch.log.listing import note_unlisted, settle_listing
 from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
 from autoresearch.log.quota import Stored, drop, enforce, shared_places
 from autoresearch.log.reader import COUNTS, SUSPECT
-from autoresearch.log.schema import make_tables
 from autoresearch.record.kinds import task_of_body
 from autoresearch.record.record import Network, Record, parse_stored
+from autoresearch.words import RunStatus
 
 Program = tuple[bytes, bytes, float]  # task, source digest, budget
 
@@ -69,6 +70,9 @@ def settle(connection: sqlite3.Connection, touched: Touched) -> None:
         touched.programs |= _settle_task(connection, task)
     _settle_programs(connection, touched.programs)
     settle_pairs(connection, touched.after, touched.shown)
+    if touched.after is not None:
+        connection.execute(_DATE_NEW, (touched.after,))
+        connection.execute(_DATE_OLD, (touched.after,))
     _unsettle(connection, touched)
 
 
@@ -132,6 +136,7 @@ def _settle_task(connection: sqlite3.Connection, task: bytes) -> set[Program]:
         return set()
     connection.execute("INSERT OR REPLACE INTO ruled VALUES(?, ?, ?)", (task, *after))
     _note(connection, "SELECT n FROM record WHERE task = ? AND kind = 'run'", (task,))
+    connection.execute("INSERT OR IGNORE INTO unmatched SELECT DISTINCT task, shared FROM copy WHERE task = ?", (task,))
     query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE task = ?"
     return set(connection.execute(query, (task,)).fetchall()) if before[0] != after[0] else set()
 
@@ -166,31 +171,75 @@ _NAMED_BY = _NAMED.format("IN (SELECT n FROM record WHERE author = ?1 AND seq >=
 _NAMED_LATER = _NAMED.format("""IN (
     SELECT n FROM record WHERE author = ?1 AND seq > ?2
     AND time < (SELECT max(time) FROM record WHERE author = ?1 AND seq >= ?2 AND n > ?3))""")
-_NEW_OR_NAMED = f"SELECT n FROM run WHERE n > ?1 UNION {_NAMED.format('> ?1')}"  # noqa: S608
-# Which of several runs with one checkpoint is a copy follows from all of them, and from who had seen which.
-_LIKE = """
-SELECT other.n FROM (
-    SELECT DISTINCT run.task, run.checkpoint FROM ({}) AS changed CROSS JOIN run ON run.n = changed.n
-    WHERE run.checkpoint IS NOT NULL AND EXISTS(
-        SELECT 1 FROM run AS like WHERE like.task = run.task AND like.checkpoint = run.checkpoint AND like.n <> run.n)
-) AS shared CROSS JOIN run AS other ON other.task = shared.task AND other.checkpoint = shared.checkpoint
-"""
-
-
-_RIVALS = """
-SELECT DISTINCT run.task, run.source_digest, run.budget, run.author
+_NEW_OR_NAMED = f"SELECT n FROM record WHERE n > ?1 AND +kind = 'run' UNION {_NAMED.format('> ?1')}"  # noqa: S608
+# Which of several runs with one program or one checkpoint are copies follows from all of them, and from who had seen
+# which. Of programs repetitions with other seeds are no copies.
+_CHANGED = """
+SELECT DISTINCT run.n, run.task, run.source_digest, run.budget, run.author,
+    iif(run.replicate = 0 AND run.status = 'ok', run.source_digest, NULL), iif(run.status = 'ok', run.checkpoint, NULL)
 FROM ({}) AS changed CROSS JOIN run ON run.n = changed.n
-WHERE EXISTS(
-    SELECT 1 FROM entry WHERE entry.task = run.task AND entry.source_digest = run.source_digest
-    AND entry.budget = run.budget AND entry.author <> run.author)
+"""
+_IF_WITHDRAWN = "SELECT 1 FROM withdrawn_run WHERE task = ?2 AND {0} = ?3"
+_NOTE_PROGRAM = f"""
+INSERT OR IGNORE INTO unmatched SELECT ?2, ?3 WHERE EXISTS(
+    SELECT 1 FROM run WHERE task = ?2 AND source_digest = ?3 AND n <> ?1 AND replicate = 0 AND status = 'ok'
+    UNION ALL {_IF_WITHDRAWN.format("source_digest")})
+"""  # noqa: S608
+_NOTE_CHECKPOINT = f"""
+INSERT OR IGNORE INTO unmatched SELECT ?2, ?3 WHERE EXISTS(
+    SELECT 1 FROM run WHERE task = ?2 AND checkpoint = ?3 AND n <> ?1 UNION ALL {_IF_WITHDRAWN.format("checkpoint")})
+"""  # noqa: S608
+_NOTE_RIVAL = """
+INSERT OR IGNORE INTO unranked SELECT ?1, ?2, ?3, ?4 WHERE EXISTS(
+    SELECT 1 FROM entry WHERE task = ?1 AND source_digest = ?2 AND budget = ?3 AND author <> ?4)
+"""
+_NOTE_WITHDRAWN = """
+INSERT OR IGNORE INTO unmatched SELECT run.task, run.source_digest
+FROM ({0}) AS changed CROSS JOIN withdrawn_run AS run ON run.n = changed.n
+UNION ALL SELECT run.task, run.checkpoint
+FROM ({0}) AS changed CROSS JOIN withdrawn_run AS run ON run.n = changed.n WHERE run.checkpoint IS NOT NULL
+"""
+# Who claimed a program before another published it copied nothing.
+_NOTE_CLAIMED = """
+INSERT OR IGNORE INTO unmatched SELECT DISTINCT copy.task, copy.shared FROM claim
+CROSS JOIN copy ON copy.task = claim.task AND copy.source_digest = claim.source_digest WHERE claim.n {}
+"""
+_WITHDRAW = """
+INSERT OR IGNORE INTO withdrawn_run SELECT n, id, task, source_digest, checkpoint, replicate, author, time, parent
+FROM run WHERE n = ? AND status = 'ok'
+"""
+# The places of these columns in the row of a run.
+_OF_WITHDRAWN = (0, 1, 2, 7, 16, 8, 11, 13, 9)
+
+# Of a device the latest time of the records before one, by their numbers, where that is later than its own.
+_LATEST = """
+SELECT later.n, (
+    SELECT time FROM record AS before WHERE before.author = later.author AND before.time > later.time
+    AND before.seq < later.seq ORDER BY before.time DESC LIMIT 1) AS latest
+FROM record AS later WHERE latest IS NOT NULL AND {}
+"""
+_DATE_BACK = "INSERT INTO dated_back {} ON CONFLICT DO UPDATE SET latest = max(latest, excluded.latest)"
+# A new record may be dated back itself, or its time be later than that of stored ones with greater numbers.
+_DATE_NEW = _DATE_BACK.format(_LATEST.format("later.n > ?1"))
+_DATE_OLD = _DATE_BACK.format("""
+SELECT later.n, max(new.time) FROM record AS new CROSS JOIN record AS later INDEXED BY record_author_seq
+ON later.author = new.author AND later.seq > new.seq AND later.time < new.time
+WHERE new.n > ?1 AND later.n <= ?1 GROUP BY later.n
+""")
+_DATE_ALL = """
+INSERT INTO dated_back SELECT n, latest FROM (
+    SELECT n, time, max(time) OVER (
+        PARTITION BY author ORDER BY seq RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest FROM record)
+WHERE latest > time
 """
 
 
 def _unsettle(connection: sqlite3.Connection, touched: Touched) -> None:
-    """Note which runs are to be judged again, and whether it changed who is who."""
+    """Note which runs are to be judged again, and whether it changed who is who, or a task."""
     if touched.after is not None:
         touched.said.update(run for (run,) in connection.execute(SAID, (touched.after,)))
         _note_like(connection, _NEW_OR_NAMED, (touched.after,))
+        connection.execute(_NOTE_CLAIMED.format("> ?"), (touched.after,))
         firsts: dict[bytes, int] = {}
         for author, seq in touched.places:
             firsts[author] = min(seq, firsts.get(author, seq))
@@ -201,6 +250,8 @@ def _unsettle(connection: sqlite3.Connection, touched: Touched) -> None:
     note_unsettled(connection, touched.said)
     if touched.people:
         connection.execute(_PEOPLE)
+    if touched.tasks:
+        connection.execute(_TASKS)
 
 
 def _note(connection: sqlite3.Connection, runs: str, values: tuple[object, ...]) -> None:
@@ -211,10 +262,14 @@ def _note(connection: sqlite3.Connection, runs: str, values: tuple[object, ...])
 def _note_like(connection: sqlite3.Connection, runs: str, values: tuple[object, ...]) -> None:
     """Note what may change when it does which of several runs was first: of those that a query finds and others.
 
-    Runs that share a checkpoint are judged again, programs of several devices ranked again.
+    Who copied is found again, and programs of several devices are ranked again.
     """
-    _note(connection, _LIKE.format(runs), values)
-    connection.execute(f"INSERT OR IGNORE INTO unranked {_RIVALS.format(runs)}", values)
+    changed = connection.execute(_CHANGED.format(runs), values).fetchall()
+    connection.executemany(_NOTE_PROGRAM, [(n, task, digest) for n, task, *_, digest, _ in changed if digest])
+    connection.executemany(_NOTE_CHECKPOINT, [(n, task, model) for n, task, *_, model in changed if model])
+    connection.executemany(_NOTE_RIVAL, {row[1:5] for row in changed})
+    if connection.execute("SELECT EXISTS(SELECT 1 FROM withdrawn_run)").fetchone()[0]:
+        connection.execute(_NOTE_WITHDRAWN.format(runs), values)
 
 
 def note_unsettled(connection: sqlite3.Connection, runs: set[bytes]) -> None:
@@ -261,7 +316,7 @@ def rules_in(row: tuple[str, float, float, int, int]) -> TaskRules:
 
 _BATCH = 1000
 _COUNTED_IN_META = "INSERT INTO meta VALUES('{}', 1) ON CONFLICT DO UPDATE SET value = value + 1"
-_DROPS, _PEOPLE, _SETTLED = (_COUNTED_IN_META.format(name) for name in ("drops", "people", "settled"))
+_DROPS, _PEOPLE, _SETTLED, _TASKS = map(_COUNTED_IN_META.format, ("drops", "people", "settled", "tasks"))
 # Kinds of records that say who is who. A withdrawal may take one of them back.
 ABOUT_PEOPLE = ("identity", "attestation", "admission", "withdrawal")
 
@@ -352,9 +407,11 @@ def rebuild(connection: sqlite3.Connection) -> None:
         _project(connection, numbered, touched)
         last = batch[-1][0]
     _settle_strays(connection, set(), 0)
+    connection.execute(_DATE_ALL)
     settle(connection, touched)
     settle_pairs(connection, 0, ())
     put_off(connection, 0)
+    note_like(connection)
     settle_listing(connection)
 
 
@@ -380,15 +437,15 @@ def note_author(connection: sqlite3.Connection, author: bytes) -> None:
 
 
 def note_like(connection: sqlite3.Connection) -> None:
-    """Note what may change wherever several runs have one checkpoint, or several devices one program."""
-    _note(
-        connection,
-        """SELECT run.n FROM (
-            SELECT task, checkpoint FROM run INDEXED BY run_checkpoint WHERE checkpoint IS NOT NULL
-            GROUP BY task, checkpoint HAVING count(*) > 1
-        ) AS shared CROSS JOIN run ON run.task = shared.task AND run.checkpoint = shared.checkpoint""",
-        (),
+    """Note what may change wherever several runs have one checkpoint or one program."""
+    connection.execute(
+        """INSERT OR IGNORE INTO unmatched
+        SELECT task, checkpoint FROM run INDEXED BY run_checkpoint WHERE checkpoint IS NOT NULL
+        GROUP BY task, checkpoint HAVING count(*) > 1
+        UNION ALL SELECT task, source_digest FROM run INDEXED BY run_program
+        GROUP BY task, source_digest HAVING count(*) > 1"""
     )
+    connection.execute(_NOTE_WITHDRAWN.format("SELECT n FROM withdrawn_run"))
     connection.execute(
         """INSERT OR IGNORE INTO unranked SELECT task, source_digest, budget, min(author) FROM entry
         GROUP BY task, source_digest, budget HAVING min(author) <> max(author)"""
@@ -408,6 +465,7 @@ def _project(connection: sqlite3.Connection, numbered: Iterable[tuple[int, Recor
     for _, target, author in tables.get("withdrawal", []):
         found = connection.execute("SELECT n FROM record WHERE id = ? AND author = ?", (target, author)).fetchone()
         if found:
+            connection.execute(_WITHDRAW, found)
             _unproject(connection, found[0], touched)
     _show(connection, tables, touched)
 
@@ -431,6 +489,8 @@ def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched:
             shown = [row for row in shown if row not in hidden]
             if table == "run":
                 connection.executemany("INSERT OR IGNORE INTO unsettled VALUES(?)", [row[:1] for row in hidden])
+                ended = [tuple(row[at] for at in _OF_WITHDRAWN) for row in hidden if row[4] == RunStatus.OK]
+                connection.executemany("INSERT INTO withdrawn_run VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", ended)
         if shown:
             connection.executemany(INSERTS[table], shown)
         if table == "run":
@@ -444,6 +504,7 @@ def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None
     touched.programs.update(connection.execute(query, (n,)).fetchall())
     _note(connection, "SELECT n FROM record WHERE n = ? AND kind = 'run'", (n,))
     _note_like(connection, "SELECT ?1 AS n", (n,))
+    connection.execute(_NOTE_CLAIMED.format("= ?"), (n,))
     insert = "INSERT OR IGNORE INTO unranked SELECT task, source_digest, budget, author FROM run WHERE n = ?"
     connection.execute(insert, (n,))
     touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
@@ -469,18 +530,24 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
         for table in ("delegation", "merge"):
             query = f"SELECT device FROM {table} WHERE n = ?"  # noqa: S608
             touched.authors.update(device for (device,) in connection.execute(query, (n,)))
-        for table in (*EVIDENCE, "stray", "standing", "fact", "unsettled"):
+        for table in (*EVIDENCE, "stray", "standing", "fact", "unsettled", "copy", "withdrawn_run", "dated_back"):
             connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
     if gone:
         touched.said |= kin_of(connection, touched.gone)
         for place in touched.places:
             _note_like(connection, _NAMED_BY, place)
+            later = "later.author = ? AND later.seq > ?"
+            query = f"DELETE FROM dated_back WHERE n IN (SELECT n FROM record AS later WHERE {later})"  # noqa: S608
+            connection.execute(query, place)
+            connection.execute(_DATE_BACK.format(_LATEST.format(later)), place)
     for target in targets:
         query = "SELECT n, raw, signature FROM record WHERE id = ? AND author = ?"
         for n, raw, signature in connection.execute(query, target).fetchall():
             _unproject(connection, n, touched)
+            connection.execute("DELETE FROM withdrawn_run WHERE n = ?", (n,))
             tables = _tables([(n, parse_stored(raw, signature))])
             touched.tasks.update(row[2] for row in tables.get("task", []))  # type: ignore[misc]
             _show(connection, tables, touched)
             touched.shown.add(n)
             _note_like(connection, "SELECT ?1 AS n", (n,))
+            connection.execute(_NOTE_CLAIMED.format("= ?"), (n,))

@@ -18,8 +18,8 @@ from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.judging.statistics import student
 from autoresearch.log.standing.answers import RunFields
-from autoresearch.log.standing.noise import learnt_noise, noise_doubt
 from autoresearch.log.standing.queries import run_body
+from autoresearch.log.standing.verdicts import learnt_noise, noise_doubt
 from autoresearch.paths import typed_path
 from autoresearch.propose.mind.recall import run_before
 from autoresearch.record.encoding import short_id

@@ -27,8 +27,7 @@ from autoresearch.log.connection import lock_device
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import NOBODY
 from autoresearch.log.standing.context import participant_with_key
-from autoresearch.log.standing.settle import settle
-from autoresearch.log.standing.weighing import is_weighed
+from autoresearch.log.standing.settle import is_weighed, settle
 from autoresearch.paths import Paths
 from autoresearch.record.kinds import BlobRef
 from autoresearch.text import counted

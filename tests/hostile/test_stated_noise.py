@@ -12,7 +12,7 @@ from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import REPLICATE, Judgement
 from autoresearch.judging.statistics import ERROR, PAIRS, Finding, contradicts, judge_pairs
-from autoresearch.log.standing.noise import learnt_noise, noise_doubt
+from autoresearch.log.standing.verdicts import learnt_noise, noise_doubt
 from autoresearch.log.standing.verification import judgement
 from autoresearch.record.kinds import Verification
 from autoresearch.words import RunState

@@ -7,7 +7,7 @@ from autoresearch.log.standing.settle import settle
 TABLES = (
     "record", "run", "program", "entry", "task", "claim", "note", "verification",
     "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud", "lineage", "stray",
-    "text_index", "slot",
+    "text_index", "slot", "withdrawn_run",
 )  # fmt: skip
 
 
@@ -25,5 +25,7 @@ def dump(log):
     JOIN record AS child ON child.n = pair.n JOIN record AS above ON above.n = pair.parent
     """
     contents["pair"] = sorted(log.reader.connection.execute(compared), key=repr)
+    late = "SELECT record.id, latest FROM dated_back JOIN record ON record.n = dated_back.n"
+    contents["dated_back"] = sorted(log.reader.connection.execute(late))
     contents["bucket"] = sorted(log.reader.connection.execute("SELECT * FROM bucket WHERE records > 0"))
     return contents

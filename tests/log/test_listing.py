@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log import frontier, listing
+from autoresearch.log.connection import make_tables
 from autoresearch.log.listing import note_unlisted, settle_listing
 from autoresearch.log.reader import Reader
-from autoresearch.log.schema import make_tables
 from autoresearch.log.tables import listing as questions
 from autoresearch.log.tables.listing import Filter, Own
 

@@ -301,7 +301,7 @@ def _publishers(log: Log) -> dict[bytes, str]:
         views = ((device, participant_of(log, device, newest)) for device in log.releases.authors())
         return {device: f"{view.key} {view.name}".lower() for device, view in views}
 
-    return cached(log, "publishers", named, by=("release",))
+    return cached(log, "publishers", named)
 
 
 def _devices(publishers: dict[bytes, str], word: str) -> Collection[bytes]:

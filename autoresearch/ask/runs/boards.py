@@ -19,12 +19,20 @@ from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
 from autoresearch.log.standing.answers import ProgramView, leading
-from autoresearch.log.standing.bases import CHECKING_AUTHORS, backed, checked, judged_rows, preferred
-from autoresearch.log.standing.cache import in_snapshot, kept_answer
+from autoresearch.log.standing.bases import (
+    CHECKING_AUTHORS,
+    backed,
+    best_of,
+    checked,
+    judged_rows,
+    preferred,
+    program_as_reported,
+    vouched,
+)
+from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context
 from autoresearch.log.standing.jobs import confirmed_until
 from autoresearch.log.standing.queries import board, program_view, run, run_body, with_marks
-from autoresearch.log.standing.ranking import best_of, program_as_reported, vouched
 from autoresearch.log.standing.verdicts import verdict
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import one_line, sign_of
@@ -36,7 +44,7 @@ MOST_ROWS = 1000
 _LINES = {"random": "random_reward", "solved": "solved_reward"}
 
 
-@kept_answer
+@in_snapshot
 def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> TaskStatus:
     """The task and how far the network has come with it; ``best`` is what ``author`` would build upon."""
     statuses = log.runs.endings(task.digest)
@@ -76,7 +84,7 @@ def tasks_answer(
     return TasksAnswer(tasks=sorted(tasks, key=lambda task: (-task.runs, task.digest)))
 
 
-@kept_answer
+@in_snapshot
 def best_answer(
     log: Log, task: FoundTask, *, author: bytes | None = None, archived: frozenset[bytes] = frozenset()
 ) -> BestAnswer:
@@ -104,7 +112,7 @@ def best_answer(
     )
 
 
-@kept_answer
+@in_snapshot
 def top_answer(
     log: Log,
     task: FoundTask,

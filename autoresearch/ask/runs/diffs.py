@@ -18,7 +18,7 @@ from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import RunNumbers
-from autoresearch.log.standing.cache import kept_answer
+from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.queries import lineage, run_body, run_numbers
 from autoresearch.log.standing.verification import judgement
 from autoresearch.propose.search.effects import Comparisons, Effect
@@ -135,7 +135,7 @@ def parent_of(log: Log, run_id: bytes) -> bytes:
     return parent
 
 
-@kept_answer
+@in_snapshot
 def lineage_answer(log: Log, run_id: bytes) -> LineageAnswer:
     """The path from the oldest known ancestor to a run. Raises NotFound, or UsageError when it is not a run."""
     steps = lineage(log, run_id)

@@ -190,11 +190,11 @@ def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Sp
     if not isinstance(body, Task):
         return None, None, NO_PATCHES
     definition = body.definition
-    patches = cached(log, f"patches {task.hex()}", lambda: read_patches(side_file(CHANGES, definition)), by=())
+    patches = cached(log, ("patches", task), lambda: read_patches(side_file(CHANGES, definition)), lasting=True)
     digest, program = body.definition.get("baseline"), body.baseline.sha256
     here = blobs.find(program)
     is_here = here is not None and here.size <= MAX_FILE_BYTES
-    space = cached(log, f"space {task.hex()}", lambda: _space(blobs, program, patches), by=()) if is_here else None
+    space = cached(log, ("space", task), lambda: _space(blobs, program, patches), lasting=True) if is_here else None
     return digest if isinstance(digest, bytes) else None, space, patches
 
 

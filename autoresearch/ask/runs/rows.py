@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -27,22 +27,22 @@ from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.filtering import filter_of, order_of
 from autoresearch.ask.runs.headlines import Teller, described, teller_of
 from autoresearch.errors import NotFound
-from autoresearch.judging.states import EVALUATE
+from autoresearch.judging.states import EVALUATE, Judgement
 from autoresearch.judging.statistics import margin
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import leading_gain
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, participant_of
-from autoresearch.log.standing.queries import run_body, run_numbers, wants_retest
+from autoresearch.log.standing.queries import run_body, run_numbers
 from autoresearch.log.standing.verdicts import verdict_of
-from autoresearch.log.standing.verification import counted_reports, judge_soon, judgement
+from autoresearch.log.standing.verification import counted_reports, judgements
 from autoresearch.log.tables.listing import Filter, ListedRun
 from autoresearch.log.tables.places import Places, Sums
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import DISCREDITED, Origin, RunMark, RunState
+from autoresearch.words import DISCREDITED, FALSE_VALUE, Origin, RunMark, RunState
 
 CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
 # So many steps of a lineage are told; of longer ones those that changed the value least are left out.
@@ -72,25 +72,32 @@ class Rows:
         """The rows of the runs with these numbers."""
         facts = self.log.listing.facts(self.every, numbers)
         wanted = [one for run in facts.values() for one in (run.id, run.parent) if one]
-        records = {record.id: record for record in self.log.records.find_ahead(wanted)}
+        records = {record.id: record for record in self.log.records.several(list(dict.fromkeys(wanted)))}
         sums = self.places.of(facts[n].place for n in numbers)
         values = self.log.runs.values(self.every.task, wanted)
-        judge_soon(self.log, (run.id for run in facts.values()))
-        return [self._row(facts[n], place, records, values) for n, place in zip(numbers, sums, strict=True)]
+        judged = judgements(self.log, wanted)
+        return [self._row(facts[n], judged, place, records, values) for n, place in zip(numbers, sums, strict=True)]
 
     def margin(self, run: ListedRun) -> float | None:
         """Half of the 95 % interval of what verifiers measured of a run."""
         return margin(run.error, run.verified, noise=self.noise)
 
-    def _row(self, run: ListedRun, place: Sums, records: dict[bytes, Record], values: dict[bytes, float]) -> RunRow:
+    def _row(
+        self,
+        run: ListedRun,
+        judged: Mapping[bytes, Judgement],
+        place: Sums,
+        records: dict[bytes, Record],
+        values: dict[bytes, float],
+    ) -> RunRow:
         record = records[run.id]
-        body = record.body
+        body, found = record.body, judged[run.id]
         assert isinstance(body, Run)
         above = records.get(body.parent) if body.parent else None
         parent = above.body if above and isinstance(above.body, Run) and above.body.task == body.task else None
         told = self.teller.tell(described(body, record.time), described(parent) if parent else None)
         state = RunState(run.state)
-        numbers = run_numbers(self.log, record, judgement(self.log, run.id), values=values)
+        numbers = run_numbers(self.log, record, found, values=values)
         gain, _, origin = leading_gain(numbers)
         within = gain is not None and abs(gain) < self.noise * NOISES[origin]
         roster = roster_of(self.log)
@@ -122,10 +129,10 @@ class Rows:
             participant=participant_of(self.log, record.author, record.time),
             own=self.me is not None
             and roster.voter(record.author, record.time).root == roster.voter(self.me, record.time).root,
-            retest=wants_retest(self.log, body.parent),
+            retest=body.parent is not None and judged[body.parent].state in FALSE_VALUE,
             starred=record.id in self.starred,
             children=self.log.listing.children(body.task, record.id),
-            verdict=verdict_of(self.log, record.id),
+            verdict=verdict_of(self.log, record.id, found),
         )
 
     def _found(self, record: Record) -> float | None:

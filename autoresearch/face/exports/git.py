@@ -36,7 +36,7 @@ from autoresearch.log.rows import SignedRun
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.bases import buildable
 from autoresearch.log.standing.context import participant_of, trust_context
-from autoresearch.log.standing.verification import judge_soon, judgement
+from autoresearch.log.standing.verification import judgements
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Run, Task
 from autoresearch.record.record import Record
@@ -98,12 +98,12 @@ def _notes(
     runs: Mapping[bytes, SignedRun],
     people: Mapping[tuple[bytes, int], ParticipantView],
 ) -> dict[bytes, str]:
-    judge_soon(log, runs)
+    judged = judgements(log, runs)
     rules = log.tasks.rules(task)
     noise = rules.noise if rules else 0.0
     texts = {}
     for run in runs.values():
-        found = judgement(log, run.id)
+        found = judged[run.id]
         error = margin(found.error, found.runs, noise=noise)
         texts[run.id] = note(found, error, people[run.author, run.time], withdrawn=run.withdrawn)
     return texts

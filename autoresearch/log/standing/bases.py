@@ -1,25 +1,111 @@
-"""Selects the run that the next change builds on: verified before reported, never one found wrong.
+"""Programs by reported values, the best first; and the run that the next change builds on, verified before reported.
 
-One selector decides, :func:`buildable`: for the next change (:func:`next_base`), ``@``, ``best`` and what is kept.
+Where trust names nobody, all participants are equal: a program has the mean of all its runs. Elsewhere it has the mean
+of the runs of one device: of the attested participant that published it first, else of whoever did. A repetition by
+another participant does not count. No committee verifies that other run, so a false value in it would cost its author
+nothing.
+
+One selector decides what is built upon, :func:`buildable`: for the next change (:func:`next_base`), ``@``, ``best`` and
+what is kept.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from autoresearch.judging.states import Judgement
 from autoresearch.log.log import Log
-from autoresearch.log.rows import ProgramRow
+from autoresearch.log.rows import Program, ProgramRow
 from autoresearch.log.standing.cache import cached, in_snapshot
-from autoresearch.log.standing.context import TrustContext, trust_context, whose
+from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context, whose
+from autoresearch.log.standing.placing import ATTESTED, COUNTED, OTHERS, UNVOUCHED, WITH_DOUBTED
 from autoresearch.log.standing.precedence import precedes
-from autoresearch.log.standing.ranking import measured, unvouched, vouched
-from autoresearch.log.standing.verification import judge_soon, judgement
+from autoresearch.log.standing.verification import judgements
 from autoresearch.task.model import possible_value
 from autoresearch.words import MISBEHAVED, SOUND, VERIFIED, RunState
+
+# So many rows are read where all participants are equal.
+BOARD_ROWS = 2000
+# Most who ask want the first few.
+_FIRST_PAGE, _PAGE = 100, 500
+
+
+def walk(log: Log, task: bytes) -> Iterator[ProgramRow]:
+    """The programs of a task by the reports of all participants, the best first, up to a bound."""
+    start, size, hardware = 0, _FIRST_PAGE, board_hardware(log, task)
+    while start < BOARD_ROWS:
+        page = log.programs.ranked(task, hardware=hardware, limit=min(size, BOARD_ROWS - start), skip=start)
+        yield from page
+        if len(page) < size:
+            return
+        start, size = start + size, _PAGE
+
+
+def vouched(
+    log: Log, task: bytes, here: TrustContext, *, own: bool = False, forked: bool = False
+) -> Iterator[ProgramRow]:
+    """The programs of a task by the reports of attested participants; with ``own`` also by this participant's.
+
+    With ``forked`` also by unverified runs after a fork. Records of other participants change none of them and take no
+    time.
+    """
+    if not here.naming:
+        return walk(log, task)
+    what, hardware = WITH_DOUBTED if forked else COUNTED, board_hardware(log, task) or ""
+    rows = log.entries.placed(task, hardware, [what, COUNTED + WITH_DOUBTED])
+    return heapq.merge(rows, _own(log, task, hardware, here), key=_order) if own and here.mine else rows
+
+
+def _own(log: Log, task: bytes, hardware: str, here: TrustContext) -> Iterator[ProgramRow]:
+    """The programs of the participant that asks by runs that it signed while it was not attested, each once."""
+    seen: set[Program] = set()
+    for row in log.entries.of_devices(task, hardware, here.mine, [OTHERS]):
+        program = (row.task, row.source_digest, row.budget)
+        is_own = whose(row.author, row.first_time, here).own and program not in seen
+        if is_own and not log.entries.has(program, row.author, vouch=ATTESTED):
+            seen.add(program)
+            yield row
+
+
+def unvouched(log: Log, task: bytes, here: TrustContext, *, up_to: float | None = None) -> Iterator[ProgramRow]:
+    """The programs of a task that no attested participant published, by whoever published them first, up to a rank."""
+    if not here.naming:
+        return iter(())
+    rows = log.entries.placed(task, board_hardware(log, task) or "", [UNVOUCHED])
+    return takewhile(lambda row: up_to is None or row.rank is None or row.rank <= up_to, rows)
+
+
+def program_as_reported(log: Log, program: Program, here: TrustContext) -> ProgramRow | None:
+    """A program by the reports of attested participants, else by all reports; None when no run of it counts."""
+    return (log.entries.first(program) if here.naming else None) or log.programs.find(*program)
+
+
+def best_of(log: Log, task: bytes, device: bytes, here: TrustContext) -> ProgramRow | None:
+    """The best program of a task that a device published first; where trust names anybody, by its own reports."""
+    if not here.naming:
+        return next((row for row in walk(log, task) if row.author == device), None)
+    hardware = board_hardware(log, task) or ""
+    return next(log.entries.of_devices(task, hardware, [device], [OTHERS, ATTESTED]), None)
+
+
+def measured(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[ProgramRow]:
+    """The runs of attested participants, and of this one, that ``voters`` attested ones measured, each as a program.
+
+    A measured run need not be the first of its program: a run under an earlier time takes nothing away from it. A
+    program that was measured in several runs appears once for each.
+    """
+    rows = log.entries.measured(task, board_hardware(log, task) or "", voters=voters, own=sorted(here.mine))
+    return [row for row in rows if any(whose(row.author, row.first_time, here))]
+
+
+def _order(row: ProgramRow) -> tuple[float, int, bytes]:
+    assert row.rank is not None
+    return row.rank, row.first_time, row.first
+
 
 # So many verified programs are judged to find the confirmed and provisional ones.
 CHECKED_MOST = 200
@@ -71,9 +157,10 @@ def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int 
     return 2 if own else 3 if attested else LAST
 
 
-def place(log: Log, row: ProgramRow, here: TrustContext) -> Placed:
-    """A program with its judgement, by its first run."""
-    return Placed(row, judgement(log, row.first), *whose(row.author, row.first_time, here))
+def placed(log: Log, rows: Collection[ProgramRow], here: TrustContext) -> list[Placed]:
+    """Programs with their judgements, by their first runs."""
+    found = judgements(log, (row.first for row in rows))
+    return [Placed(row, found[row.first], *whose(row.author, row.first_time, here)) for row in rows]
 
 
 def judged_rows(
@@ -83,11 +170,11 @@ def judged_rows(
     judged, following, size = 0, iter(rows), JUDGED_FIRST
     while page := list(islice(following, size)):
         size = JUDGED_PAGE
-        judge_soon(log, (row.first for row in page))
-        for row in filter(wanted, page):
-            placed = place(log, row, here)
-            yield placed
-            judged += placed.found.state not in MISBEHAVED
+        for one in placed(log, page, here):
+            if not wanted(one.row):
+                continue
+            yield one
+            judged += one.found.state not in MISBEHAVED
             if judged >= JUDGED_ROWS:
                 return
 
@@ -99,7 +186,7 @@ def tier_of(placed: Placed, here: TrustContext) -> int | None:
 
 def is_possible(log: Log, task: bytes) -> Callable[[float], bool]:
     """A predicate: whether a value on a task is possible, and not past its floor."""
-    sign, floor = log.tasks.sign(task), cached(log, f"floor {task.hex()}", lambda: _floor(log, task), by=())
+    sign, floor = log.tasks.sign(task), cached(log, ("floor", task), lambda: _floor(log, task), lasting=True)
     return lambda value: possible_value(value, sign=sign, floor=floor) is not None
 
 
@@ -140,8 +227,7 @@ def checked(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[P
         found[program] = row if other is None or precedes(log, _published(row), _published(other)) else other
         if len(found) >= CHECKED_MOST:
             break
-    judge_soon(log, (row.first for row in found.values()))
-    return [place(log, row, here) for row in found.values()]
+    return placed(log, found.values(), here)
 
 
 def _published(row: ProgramRow) -> _Published:

@@ -13,17 +13,17 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from os.path import commonprefix
 from typing import TYPE_CHECKING, NamedTuple
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import commitment_digest
-from autoresearch.log.rows import CommitmentRow, ProgramRow
+from autoresearch.log.rows import CommitmentRow
 from autoresearch.log.standing.answers import ParticipantView
-from autoresearch.log.standing.cache import cache_of, cached, devices_of, roster_of
-from autoresearch.log.standing.precedence import same_models
+from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.record.kinds import Run, Verification
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record, body_fields
@@ -65,10 +65,10 @@ class Whose(NamedTuple):
 def trust_context(log: Log, me: bytes | None = None) -> TrustContext:
     """The trust context at the time of the newest record. ``me`` is the device that asks, if it has a key."""
     naming = log.trust.names_anybody
-    newest, roster = log.records.newest(limit=1) if naming else [], roster_of(log)
-    if not newest:
+    now_ms, roster = log.records.newest_ms() if naming else 0, roster_of(log)
+    if not now_ms:
         return TrustContext(verifying=False, naming=naming, me=None, roster=roster)
-    rules, now_ms = network_rules(log.network), newest[0].time
+    rules = network_rules(log.network)
     verifying = roster.count(now_ms - rules.age_ms) >= rules.least
     return TrustContext(verifying, naming, roster.voter(me, now_ms).voter if me else None, roster)
 
@@ -86,24 +86,10 @@ SHORT_CHARACTERS = 8
 _MORE_CHARACTERS = 4
 
 
-class _Keys:
-    """All keys of a log, to shorten one by."""
-
-    def __init__(self, keys: Iterable[bytes]) -> None:
-        self._sorted = sorted(key.hex() for key in set(keys))
-
-    def short(self, key: bytes) -> str:
-        """The beginning of a key that no other key has."""
-        text = key.hex()
-        at = bisect_left(self._sorted, text)
-        others = [other for other in self._sorted[max(at - 1, 0) : at + 2] if other != text]
-        shared = max((_shared(text, other) for other in others), default=0)
-        return text[: SHORT_CHARACTERS if shared < SHORT_CHARACTERS else shared + _MORE_CHARACTERS]
-
-
-def _shared(text: str, other: str) -> int:
-    """The length of the common beginning of two keys."""
-    return next((at for at, (a, b) in enumerate(zip(text, other, strict=True)) if a != b), len(text))
+def short_key(key: bytes, others: Iterable[bytes]) -> str:
+    """The beginning of a key, hexadecimal, that none of some other keys has."""
+    shared = max((len(commonprefix([key.hex(), other.hex()])) for other in others), default=0)  # noqa: RUF071
+    return key.hex()[: SHORT_CHARACTERS if shared < SHORT_CHARACTERS else shared + _MORE_CHARACTERS]
 
 
 def participant_of(log: Log, device: bytes, time_ms: int) -> ParticipantView:
@@ -113,9 +99,14 @@ def participant_of(log: Log, device: bytes, time_ms: int) -> ParticipantView:
 
 def participant_with_key(log: Log, root: bytes) -> ParticipantView:
     """The participant with this root key. A device without a root key is its own participant."""
-    trust = log.trust
-    keys = cached(log, "keys", lambda: _Keys((*devices_of(log), *trust.attestors, *roster_of(log).participants)), by=())
-    return ParticipantView(key=root.hex(), short=keys.short(root), name=plain_name(roster_of(log).name(root)))
+    return cached(log, ("participant", root), lambda: _participant(log, root))
+
+
+def _participant(log: Log, root: bytes) -> ParticipantView:
+    named = cached(log, "keys", lambda: sorted(log.trust.attestors | roster_of(log).participants), lasting=True)
+    at = bisect_left(named, root)
+    others = (*log.devices.beside(root), *(key for key in named[max(at - 1, 0) : at + 2] if key != root))
+    return ParticipantView(key=root.hex(), short=short_key(root, others), name=plain_name(roster_of(log).name(root)))
 
 
 def own_keys(log: Log, device: bytes, now_ms: int) -> frozenset[bytes]:
@@ -221,13 +212,7 @@ def board_hardware(log: Log, task: bytes) -> str | None:
     """
     if not is_clocked(log, task):
         return None
-    return cached(log, f"hardware {task.hex()}", lambda: _most_used(log, task), by=("run",))
-
-
-def comparing(log: Log, task: bytes) -> Callable[[ProgramRow], bool]:
-    """A predicate: whether a program is on its task's leaderboard. No copies of checkpoints, one kind of hardware."""
-    copies, hardware = same_models(log), board_hardware(log, task)
-    return lambda row: row.first not in copies and hardware in (None, row.device)
+    return cached(log, ("hardware", task), lambda: _most_used(log, task))
 
 
 def is_same_hardware(run: Run, device: str) -> bool:
@@ -236,7 +221,7 @@ def is_same_hardware(run: Run, device: str) -> bool:
 
 
 def _most_used(log: Log, task: bytes) -> str:
-    roster = cache_of(log).roster
+    roster = roster_of(log)
     voters: defaultdict[str, set[bytes]] = defaultdict(set)
     programs: Counter[str] = Counter()
     # Where trust names anybody, only runs of participants that were attested then decide.

@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.judging.committee import network_rules
-from autoresearch.judging.states import EVALUATE
+from autoresearch.judging.states import EVALUATE, Judgement
 from autoresearch.log.log import Log
 from autoresearch.log.rows import CreditRow, Fork, HistoryRow
 from autoresearch.log.standing.answers import CreditView, ImprovementView, RecordsView
-from autoresearch.log.standing.cache import cache_of, in_snapshot, roster_of
+from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import TrustContext, participant_with_key, whose
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
-from autoresearch.log.standing.verification import counted_reports, judge_soon, judgement
+from autoresearch.log.standing.verification import counted_reports, judgements
 from autoresearch.record.encoding import SHORT, format_id
 from autoresearch.record.kinds import Run, Verification, task_of_body
 from autoresearch.record.record import Record
@@ -107,7 +107,7 @@ def _forks(log: Log) -> Iterator[EvidenceItem]:
 def _frauds(log: Log) -> Iterator[EvidenceItem]:
     """The frauds, each with its kind. A run may have both a chosen seed and a parent on another task."""
     ban_ms = network_rules(log.network).ban_ms
-    for row in cache_of(log).frauds:
+    for row in log.evidence.frauds():
         record = log.records.get(row.id)
         banned = (Consequence.BANNED, row.time + ban_ms)
         if log.evidence.has_chosen_seed(row.id):
@@ -168,8 +168,8 @@ def citations(
         if row.budget == rules.budget and row.status not in STOPPED and is_heard(row.author, row.time, here, me)
     }
     parents = {row.id: row for row in log.runs.history_of({row.parent for row in heard.values() if row.parent})}
-    judge_soon(log, [*heard, *parents])
-    told = {run: _is_better(log, row, parents.get(row.parent or b""), rules.sign) for run, row in heard.items()}
+    judged = judgements(log, [*heard, *parents])
+    told = {run: _is_better(judged, row, parents.get(row.parent or b""), rules.sign) for run, row in heard.items()}
     counted = {note: [told[run] for run in runs if told.get(run) is not None] for note, runs in citing.items()}
     cited = {note for note, runs in citing.items() if any(run in heard for run in runs)}
     return {note: Citations(told.count(True), told.count(False)) for note, told in counted.items() if note in cited}
@@ -180,21 +180,22 @@ def is_heard(author: bytes, time_ms: int, here: TrustContext, me: bytes | None) 
     return author == me or any(whose(author, time_ms, here))
 
 
-def _is_better(log: Log, row: HistoryRow, parent: HistoryRow | None, sign: float) -> bool | None:
+def _is_better(
+    judged: Mapping[bytes, Judgement], row: HistoryRow, parent: HistoryRow | None, sign: float
+) -> bool | None:
     """Whether a run was better than its parent; None where that cannot be said."""
     if row.status != RunStatus.OK:
         return False
     if parent is None or parent.source_digest == row.source_digest:
         return None
-    after, before = _value(log, row), _value(log, parent)
+    after, before = _value(judged[row.id], row), _value(judged[parent.id], parent)
     if after is None or before is None:
         return None
     return sign * (after - before) < 0
 
 
-def _value(log: Log, row: HistoryRow) -> float | None:
+def _value(found: Judgement, row: HistoryRow) -> float | None:
     """What others measured where the run is upheld, else what it reports; None where it is in doubt."""
-    found = judgement(log, row.id)
     if found.state in UPHELD and found.value is not None:
         return found.value
     return None if found.state in DOUBTED or row.forked else row.value

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import MarkView
 from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
-from autoresearch.log.standing.precedence import bans, copies
+from autoresearch.log.standing.precedence import bans
 from autoresearch.log.tables.credits import AgainstRow, VoterSum
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Admission, Join
@@ -33,7 +33,7 @@ _MARKS = {RunState.REFUTED.value: Mark.FABRICATOR, VerificationKind.RUBBER_STAMP
 
 def joins_of(log: Log) -> Mapping[bytes, int]:
     """By root key the time of the newest join, among the newest of all. Which founder gave the token is not known."""
-    return cached(log, "joins", lambda: _joins(log), by=("join",))
+    return cached(log, "joins", lambda: _joins(log))
 
 
 def joined_ms(log: Log, root: bytes) -> int:
@@ -140,7 +140,7 @@ def track_record(log: Log, voter: bytes) -> TrackRecord:
 def track_records(log: Log, voters: Collection[bytes] | None = None) -> dict[bytes, TrackRecord]:
     """The track records of all voters that have one, or of these."""
     wrong: defaultdict[bytes, list[Marked]] = defaultdict(list)
-    for marked, voter in (*_frauds(log), *_copied(log)):
+    for marked, voter in (*_frauds(log), *_copied(log, voters)):
         if voters is None or voter in voters:
             wrong[voter].append(marked)
     kinds: defaultdict[bytes, dict[str, VoterSum]] = defaultdict(dict)
@@ -173,8 +173,8 @@ def _frauds(log: Log) -> Iterator[tuple[Marked, bytes]]:
                 yield Marked(Mark.FRAUD, ban.record, (ban.record,), ban.start_ms), voter
 
 
-def _copied(log: Log) -> Iterator[tuple[Marked, bytes]]:
-    for copy in copies(log):
+def _copied(log: Log, voters: Collection[bytes] | None) -> Iterator[tuple[Marked, bytes]]:
+    for copy in log.evidence.copies(voters):
         yield Marked(Mark.COPIER, copy.run, (copy.original,), copy.time_ms), copy.voter
 
 

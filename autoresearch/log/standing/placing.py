@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
 from autoresearch.log.rows import Device, DeviceRun, Entry, EntryRow, Place, Program, RunFacts
-from autoresearch.log.standing.precedence import copied_models, first_of
+from autoresearch.log.standing.precedence import first_of
 from autoresearch.log.tables.entries import RIVALS
 from autoresearch.log.tables.standings import Settled
 from autoresearch.words import UPHELD, RunState
@@ -36,7 +36,7 @@ def add_new(log: Log, runs: Iterable[RunFacts], settled: Iterable[Settled]) -> l
         if not run.valued:
             continue
         program = (run.task, run.source_digest, run.budget)
-        is_plain = not run.forked and (run.checkpoint is None or row.compared)
+        is_plain = not (run.forked or run.copied)
         if program in entries or not is_plain or not log.entries.is_new(program):
             others.append(Device(*program, run.author))
             continue
@@ -69,7 +69,6 @@ def place(log: Log, devices: Collection[Device]) -> None:
 
 def _entries(log: Log, device: Device) -> Iterator[Entry]:
     rules, runs = log.tasks.rules(device.task), log.entries.runs_of(device)
-    copied = cache(lambda checkpoint: copied_models(log, device.task, checkpoint))
     counted = [run for run in runs if not run.forked or RunState(run.state) in UPHELD]
     attested = [run for run in runs if run.attested]
     words = {
@@ -95,7 +94,7 @@ def _entries(log: Log, device: Device) -> Iterator[Entry]:
                 pooled.runs,
                 pooled.mean,
                 _rank(pooled.mean, pooled.runs, rules, device.budget),
-                copy=first.checkpoint is not None and first.id in copied(first.checkpoint),
+                copy=first.copied,
                 measured=0 if vouch == DOUBTED else max(run.checkers for run in same),
                 place=0,
             )

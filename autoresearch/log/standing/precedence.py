@@ -18,30 +18,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, reduce
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.log.projection import MENTIONS_MOST
-from autoresearch.log.rows import Alike, HeardRow, LikeRow
-from autoresearch.log.standing.cache import (
-    CHECKPOINTS,
-    DISCOVERIES,
-    Cache,
-    cache_of,
-    cached,
-    checkpoints_of,
-    discoveries_of,
-    in_snapshot,
-    kept,
-    roster_of,
-    signed_ms,
-)
-from autoresearch.record.kinds import Run
-from autoresearch.record.record import Record
-from autoresearch.words import RunStatus
+from autoresearch.log.rows import CopyRow, HeardRow, LikeRow, Shared
+from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
+from autoresearch.trust.roster import Voter
 
 if TYPE_CHECKING:
     from autoresearch.log.log import Log
@@ -73,7 +59,7 @@ class Bans(NamedTuple):
 
 def bans(log: Log) -> Bans:
     """All bans in a log."""
-    return cached(log, "bans", lambda: _bans_of(log, cache_of(log)), by=())
+    return cached(log, "bans", lambda: _bans_of(log), lasting=True)
 
 
 def is_banned(log: Log, voter: bytes, time_ms: int, *, device: bytes = b"", seq: int = 0) -> bool:
@@ -81,14 +67,15 @@ def is_banned(log: Log, voter: bytes, time_ms: int, *, device: bytes = b"", seq:
     return bans(log).cover(voter, time_ms, device=device, seq=seq)
 
 
-def _bans_of(log: Log, cache: Cache) -> Bans:
+def _bans_of(log: Log) -> Bans:
     by_key: defaultdict[bytes, list[Ban]] = defaultdict(list)
-    for row in sorted(cache.frauds, key=lambda row: (row.time, row.id)):
-        voter = cache.roster.voter(row.author, row.time).voter
+    frauds = log.evidence.frauds()
+    for row in sorted(frauds, key=lambda row: (row.time, row.id)):
+        voter = roster_of(log).voter(row.author, row.time).voter
         ban = Ban(row.id, row.author, row.seq, row.time, row.time + network_rules(log.network).ban_ms)
         for key in {voter, row.author}:
             by_key[key].append(ban)
-    return Bans(dict(by_key), frozenset(row.id for row in cache.frauds))
+    return Bans(dict(by_key), frozenset(row.id for row in frauds))
 
 
 # So many attested participants besides the authors must have seen a run.
@@ -122,40 +109,51 @@ class Published(Protocol):
 PublishedT = TypeVar("PublishedT", bound=Published)
 
 
-def first_of(log: Log, runs: Iterable[PublishedT]) -> PublishedT:
-    """The run that was published first, of at least one."""
-    first, *others = sorted(runs, key=lambda run: (run.time, run.id))
-    if others:
-        _read_ahead(log, [first, *others])
-    for run in others:
-        if was_seen_before(log, run, first):
-            first = run
-    return first
+class Order:
+    """Which of some runs was published first, by when each voter first named them."""
 
+    def __init__(self, voter: Callable[[bytes, int], Voter], seen: Mapping[bytes, Mapping[bytes, Seen]]) -> None:
+        self._voter = voter
+        self._seen = seen
 
-def _read_ahead(log: Log, runs: Iterable[Published]) -> None:
-    """Read at once what says who saw these runs when."""
-    cache = cache_of(log)
-    wanted = [run.id for run in runs if ("seen", run.id) not in cache.kept]
-    log.mentions.read_ahead(wanted)
-    named = (said.author for run in wanted for said in log.mentions.of(run))
-    log.devices.read_times_ahead([device for device in dict.fromkeys(named) if device not in cache.chains])
+    def first(self, runs: Iterable[PublishedT]) -> PublishedT:
+        """The run that was published first, of at least one."""
+        first, *others = sorted(runs, key=lambda run: (run.time, run.id))
+        for run in others:
+            if self.was_seen_before(run, first):
+                first = run
+        return first
 
+    def precedes(self, run: Published, other: Published) -> bool:
+        """Whether a run was published before another."""
+        if self.was_seen_before(run, other):
+            return True
+        return (run.time, run.id) < (other.time, other.id) and not self.was_seen_before(other, run)
 
-def precedes(log: Log, run: Published, other: Published) -> bool:
-    """Whether a run was published before another."""
-    if was_seen_before(log, run, other):
-        return True
-    return (run.time, run.id) < (other.time, other.id) and not was_seen_before(log, other, run)
+    def was_seen_before(self, run: Published, other: Published) -> bool:
+        """Whether uninvolved voters saw a run before they saw the other."""
+        seen = self._seen.get(run.id, {})
+        authors = {self._voter(run.author, run.time).voter, self._voter(other.author, other.time).voter}
+        if len(authors) < 2 or len(seen) < _WITNESSES:
+            return False
+        return _vouched(seen, authors) < _vouched(self._seen.get(other.id, {}), authors)
 
+    def copies(self, group: Iterable[LikeRow]) -> Iterator[tuple[LikeRow, LikeRow]]:
+        """Of runs that share something each with the first one, where that is another participant's.
 
-def was_seen_before(log: Log, run: Published, other: Published) -> bool:
-    """Whether uninvolved voters saw a run before they saw the other."""
-    voter = cache_of(log).roster.voter
-    authors = {voter(run.author, run.time).voter, voter(other.author, other.time).voter}
-    if len(authors) < 2 or len(_seen(log, run.id)) < _WITNESSES:
-        return False
-    return _vouched(_seen(log, run.id), authors) < _vouched(_seen(log, other.id), authors)
+        A run of an unattested participant makes no other run a copy: a new key can name an old time. An unattested
+        participant's own run under an earlier time is no copy either: no record of others shows when it was published.
+        """
+        rows = list(group)
+        known = [row for row in rows if self._voter(row.author, row.time).attested]
+        if not known:
+            return
+        first = self.first(known)
+        owner = self._voter(first.author, first.time).voter
+        for row in rows:
+            said = self._voter(row.author, row.time)
+            if said.voter != owner and (said.attested or first < row) and self.precedes(first, row):
+                yield row, first
 
 
 def _vouched(seen: Mapping[bytes, Seen], authors: set[bytes]) -> Seen:
@@ -164,22 +162,28 @@ def _vouched(seen: Mapping[bytes, Seen], authors: set[bytes]) -> Seen:
     return times[_WITNESSES - 1] if len(times) >= _WITNESSES else _NEVER
 
 
-def _seen(log: Log, run: bytes) -> Mapping[bytes, Seen]:
-    """When each voter first named a run."""
-    return kept(log, ("seen", run), lambda: (_first_seen(log, run), (run,)))
-
-
-def _first_seen(log: Log, run: bytes) -> dict[bytes, Seen]:
-    roster = cache_of(log).roster
-    first: dict[bytes, Seen] = {}
-    for said in log.mentions.of(run):
+def order_of(log: Log, runs: Iterable[Published]) -> Order:
+    """The order of these runs, by the records that name them."""
+    roster, banned = roster_of(log), bans(log)
+    seen: defaultdict[bytes, dict[bytes, Seen]] = defaultdict(dict)
+    for said in log.mentions.of({run.id for run in runs}):
         if said.author not in roster.keys:
             continue
         who = roster.voter(said.author, said.time)
-        if who.attested and not is_banned(log, who.voter, said.time, device=said.author, seq=said.seq):
-            when: Seen = (signed_ms(log, said.author, said.seq, said.time), said.built)
+        if who.attested and not banned.cover(who.voter, said.time, device=said.author, seq=said.seq):
+            first, when = seen[said.run], (said.signed_ms, said.built)
             first[who.voter] = min(when, first.get(who.voter, when))
-    return first
+    return Order(roster.voter, seen)
+
+
+def first_of(log: Log, runs: Collection[PublishedT]) -> PublishedT:
+    """The run that was published first, of at least one."""
+    return order_of(log, runs if len(runs) > 1 else ()).first(runs)
+
+
+def precedes(log: Log, run: Published, other: Published) -> bool:
+    """Whether a run was published before another."""
+    return order_of(log, (run, other)).precedes(run, other)
 
 
 @in_snapshot
@@ -236,11 +240,11 @@ def _first(log: Log, row: HeardRow) -> HeardRow | None:
     A node that was offline receives both at once, in an order without meaning.
     """
     voter = roster_of(log).voter
-    first: HeardRow | None = None
-    for like in log.mentions.heard_like(row):
-        if voter(like.author, like.time).attested and (first is None or was_seen_before(log, like, first)):
-            first = like
-    return first
+    attested = [like for like in log.mentions.heard_like(row) if voter(like.author, like.time).attested]
+    if len(attested) < 2:
+        return next(iter(attested), None)
+    order = order_of(log, attested)
+    return reduce(lambda one, other: other if order.was_seen_before(other, one) else one, attested)
 
 
 # A withdrawn copy stays one when so many uninvolved attested participants measured it: it took their time. Until then
@@ -248,133 +252,59 @@ def _first(log: Log, row: HeardRow) -> HeardRow | None:
 _MEASURED_BY = 2
 
 
-class Copy(NamedTuple):
-    """A copy, the voter that published it, and the run that it copies."""
-
-    run: bytes
-    voter: bytes
-    time_ms: int
-    original: bytes
+def settle_copies(log: Log, group: Shared) -> None:
+    """Find again which runs with a program or a checkpoint are copies. Called in :meth:`Writer.settling`."""
+    log.evidence.replace_copies(group, list(copies_in(log, group)))
 
 
-def same_models(log: Log) -> dict[bytes, bytes]:
-    """The runs whose checkpoint another participant published before, each with the first run that had it."""
-    pairs = _pairs(log, CHECKPOINTS)
-    return kept(log, "models", lambda: ({row.id: first.id for row, first in pairs}, [("pairs", CHECKPOINTS)]))
+def copies_in(log: Log, group: Shared) -> Iterator[CopyRow]:
+    """The runs with a program or a checkpoint that another participant had published before.
 
-
-def copied_models(log: Log, task: bytes, checkpoint: bytes) -> set[bytes]:
-    """The runs on a task with a checkpoint that another participant published before."""
-    group = log.evidence.with_checkpoint(task, checkpoint)
-    return {row.id for row, _ in _of_others(log, [group])} if len(group) > 1 else set()
-
-
-def copies(log: Log) -> list[Copy]:
-    """The runs that were published as a discovery although another participant had published them.
-
-    A copy has the same program. Or it has the same checkpoint from another program, on a task whose seeds matter: there
-    no two trainings end alike. A run is no copy when its author claimed the program before the other published it: two
-    may have one idea. A withdrawn copy stays one if others had measured it.
+    Such a run is marked as copied where it was published as a discovery. It has the same program and changes a parent.
+    Or it has the same checkpoint from another program, on a task whose seeds matter: there no two trainings end alike.
+    It is not when its author claimed the program before the other published it: two may have one idea. A withdrawn copy
+    stays one if others had measured it.
     """
-    discoveries_of(log)
-    if cache_of(log).roster.withdrawals:
-        return cached(log, "copies", lambda: _copies(log)[0], by=("run", "commitment", "claim"))
-    return kept(log, "copies", lambda: _copies(log))
+    rules, claimed = log.tasks.rules(group.task), cache(lambda digest: _claimed(log, group.task, digest))
+    is_seeded = rules is not None and rules.noise > 0
+    for model in (True, False):
+        for row, first in _pairs(log, group, model=model):
+            voter = roster_of(log).voter(row.author, row.time).voter
+            is_discovery = is_seeded and row.source_digest != first.source_digest if model else row.changes
+            marked = is_discovery and claimed(row.source_digest).get(voter, math.inf) >= first.time
+            yield CopyRow(row.n, model, *group, row.source_digest, first.id, voter, marked)
 
 
-def _copies(log: Log) -> tuple[list[Copy], list[Hashable]]:
-    """The copies, and what they were computed from where nothing was withdrawn."""
-    voter = cache_of(log).roster.voter
-    withdrawn = _withdrawn(log)
-    models = [*_pairs(log, CHECKPOINTS), *_copied(log, withdrawn, by_checkpoint=True)]
-    models = [pair for pair in models if _is_impossible(log, *pair)]
-    programs = [*_pairs(log, DISCOVERIES), *_copied(log, withdrawn, by_checkpoint=False)]
-    programs = [(row, first) for row, first in programs if row.changes]
-    found: dict[bytes, Copy] = {}
-    claimed = cache(lambda task, source: _claimed(log, task, source))
-    for row, first in [*models, *programs]:
-        mine = voter(row.author, row.time).voter
-        if claimed(row.task, row.source_digest).get(mine, math.inf) >= first.time:
-            found[row.id] = Copy(row.id, mine, row.time, first.id)
-    claims = {("claim", row.source_digest) for row, _ in [*models, *programs]}
-    return list(found.values()), [("pairs", CHECKPOINTS), ("pairs", DISCOVERIES), *claims]
-
-
-def _pairs(log: Log, what: str) -> list[tuple[LikeRow, LikeRow]]:
-    """Each run with the first one like it, of all groups with one checkpoint or one program."""
-    groups: Alike = checkpoints_of(log) if what == CHECKPOINTS else discoveries_of(log)
-
-    def compute() -> tuple[list[tuple[LikeRow, LikeRow]], list[Hashable]]:
-        names = {("others", what, *key, len(group)): group for key, group in groups.items()}
-        return [pair for name, group in names.items() for pair in _in_group(log, name, group)], [what, *names]
-
-    return kept(log, ("pairs", what), compute)
-
-
-def _in_group(log: Log, name: Hashable, group: list[LikeRow]) -> list[tuple[LikeRow, LikeRow]]:
-    """The pairs of one group, until a record names one of its runs: a group that has grown has another name."""
-    return kept(log, name, lambda: (list(_of_others(log, [group])), [row.id for row in group]))
-
-
-def _of_others(log: Log, groups: Iterable[list[LikeRow]]) -> Iterator[tuple[LikeRow, LikeRow]]:
-    """Each run with the first one like it, where that is another participant's.
-
-    A run of an unattested participant makes no other run a copy: a new key can name an old time. An unattested
-    participant's own run under an earlier time is no copy either: no record of others shows when it was published.
-    """
-    voter = cache_of(log).roster.voter
-    for group in groups:
-        known = [row for row in group if voter(row.author, row.time).attested]
-        if not known:
-            continue
-        first = first_of(log, known)
-        owner = voter(first.author, first.time).voter
-        for row in group:
-            said = voter(row.author, row.time)
-            if said.voter != owner and (said.attested or first < row) and precedes(log, first, row):
-                yield row, first
-
-
-def _withdrawn(log: Log) -> list[tuple[Record, set[bytes]]]:
-    """The runs that were withdrawn and measured, with the attested voters that measured them.
-
-    Whether the measurement or the withdrawal came first does not matter: each names its own time.
-    """
-    roster = cache_of(log).roster
-    measured: defaultdict[bytes, set[bytes]] = defaultdict(set)
-    for run, author, time_ms, seq in log.evidence.taken_back() if roster.withdrawals else ():
-        who = roster.voter(author, time_ms)
-        if author in roster.keys and who.attested and not is_banned(log, who.voter, time_ms, device=author, seq=seq):
-            measured[run].add(who.voter)
-    return [(log.records.get(run), voters) for run, voters in measured.items() if len(voters) >= _MEASURED_BY]
-
-
-def _copied(
-    log: Log, withdrawn: Iterable[tuple[Record, set[bytes]]], *, by_checkpoint: bool
-) -> Iterator[tuple[LikeRow, LikeRow]]:
-    """Each withdrawn run that enough others measured, with the first run like it, where that is another's."""
-    voter = cache_of(log).roster.voter
-    for record, measured in withdrawn:
-        body = record.body
-        assert isinstance(body, Run)
-        checkpoint = body.checkpoint.sha256 if body.checkpoint and by_checkpoint else None
-        if body.status != RunStatus.OK or (checkpoint is None if by_checkpoint else body.replicate):
-            continue
-        row = LikeRow(record.time, record.id, record.author, body.task, body.source_digest, body.parent is not None)
-        for copy, first in _of_others(log, [[*log.evidence.like(row, checkpoint=checkpoint), row]]):
+def _pairs(log: Log, group: Shared, *, model: bool) -> Iterator[tuple[LikeRow, LikeRow]]:
+    """Each run that is not the first of a group, with the first; of withdrawn runs those that others measured."""
+    there = log.evidence.with_checkpoint(group) if model else log.evidence.discoveries(group)
+    withdrawn = log.evidence.withdrawn(group, model=model)
+    if len(there) + bool(withdrawn) < 2:
+        return
+    order, voter = order_of(log, [*there, *withdrawn]), roster_of(log).voter
+    yield from order.copies(there)
+    for row in withdrawn:
+        measured = _measured(log, row)
+        for copy, first in order.copies([*there, row]) if len(measured) >= _MEASURED_BY else ():
             authors = {voter(one.author, one.time).voter for one in (copy, first)}
             if copy is row and len(measured - authors) >= _MEASURED_BY:
                 yield copy, first
 
 
-def _is_impossible(log: Log, row: LikeRow, first: LikeRow) -> bool:
-    rules = log.tasks.rules(row.task)
-    return row.source_digest != first.source_digest and rules is not None and rules.noise > 0
+def _measured(log: Log, run: LikeRow) -> set[bytes]:
+    """The attested voters that measured a run. Each names its own time: what was withdrawn first does not matter."""
+    voters, banned = roster_of(log).voter, bans(log)
+    measured = set[bytes]()
+    for row in log.verifications.commitments(run.id):
+        who = voters(row.author, row.time)
+        if row.output and who.attested and not banned.cover(who.voter, row.time, device=row.author, seq=row.seq):
+            measured.add(who.voter)
+    return measured
 
 
 def _claimed(log: Log, task: bytes, source_digest: bytes) -> dict[bytes, int]:
     """When each voter first claimed a program."""
-    voter = cache_of(log).roster.voter
+    voter = roster_of(log).voter
     first: dict[bytes, int] = {}
     for author, time_ms in log.claims.claimed(task, source_digest):
         who = voter(author, time_ms).voter

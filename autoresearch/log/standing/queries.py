@@ -28,14 +28,12 @@ from autoresearch.log.standing.answers import (
     RunView,
     TaskStatistics,
 )
-from autoresearch.log.standing.bases import Placed, in_state, judged_rows, place, verified_programs
-from autoresearch.log.standing.cache import in_snapshot, kept, roster_of
-from autoresearch.log.standing.context import TrustContext, comparing, participant_of
+from autoresearch.log.standing.bases import Placed, in_state, judged_rows, placed, unvouched, verified_programs, vouched
+from autoresearch.log.standing.cache import in_snapshot, roster_of
+from autoresearch.log.standing.context import TrustContext, board_hardware, participant_of
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
-from autoresearch.log.standing.precedence import copies, same_models
-from autoresearch.log.standing.ranking import unvouched, vouched
 from autoresearch.log.standing.verdicts import verdict_of
-from autoresearch.log.standing.verification import find_judgement, judge_soon, judgement
+from autoresearch.log.standing.verification import find_judgement, judgement, judgements
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record, plain_body
@@ -45,7 +43,7 @@ from autoresearch.words import FALSE_VALUE, SOUND, BoardSection, RunState, RunSt
 def with_marks(log: Log, programs: Sequence[ProgramView]) -> list[ProgramView]:
     """The same programs with their authors' marks and bans, and the runs that they copy."""
     found = records_behind(log, [(bytes.fromhex(program.author), program.time_ms) for program in programs])
-    originals = copied_from(log) if programs else {}
+    originals = log.evidence.originals([parse_id(program.id) for program in programs])
     return [
         msgspec.structs.replace(
             program,
@@ -55,14 +53,6 @@ def with_marks(log: Log, programs: Sequence[ProgramView]) -> list[ProgramView]:
         )
         for program, records in zip(programs, found, strict=True)
     ]
-
-
-def copied_from(log: Log) -> dict[bytes, bytes]:
-    """All copies, each with the run of another participant that had its checkpoint or program before."""
-    found, models = copies(log), same_models(log)
-    if roster_of(log).withdrawals:
-        return {copy.run: copy.original for copy in found} | models
-    return kept(log, "originals", lambda: ({copy.run: copy.original for copy in found} | models, ["copies", "models"]))
 
 
 def marks_of(log: Log, run: Record) -> list[MarkView]:
@@ -95,8 +85,6 @@ def _formatted(record: bytes | None) -> str | None:
 
 
 MAX_LINEAGE = 1000
-# So many more rows are read, since some may be copies or on other hardware.
-PAGE_MORE = 20
 # A child of a false run was compared with a value that does not exist.
 
 
@@ -145,16 +133,11 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[ProgramView]:
 
     Empty while the task's own record is not in the log: without it the better direction is not known.
     """
-    kept: list[ProgramRow] = []
-    skip, size, is_comparable = 0, limit + PAGE_MORE, comparing(log, task)
-    while len(kept) < limit and (page := log.programs.ranked(task, limit=size, skip=skip)):
-        kept += filter(is_comparable, page)
-        skip += size
-    judge_soon(log, [run for row in kept[:limit] for run in (row.first, row.parent) if run])
-    values = reported_values(log, task, kept[:limit])
-    rows = enumerate(kept[:limit], start=1)
+    rows = log.programs.ranked(task, hardware=board_hardware(log, task), limit=limit)
+    found, values = judgements(log, (row.first for row in rows)), reported_values(log, task, rows)
     return [
-        program_view(log, row, judgement(log, row.first), position=position, values=values) for position, row in rows
+        program_view(log, row, found[row.first], position=position, values=values)
+        for position, row in enumerate(rows, start=1)
     ]
 
 
@@ -180,7 +163,7 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
         LineageStep(
             run=view,
             retest=before is not None and before.standing.state in FALSE_VALUE,
-            verdict=verdict_of(log, parse_id(view.id)),
+            verdict=verdict_of(log, parse_id(view.id), judgement(log, parse_id(view.id))),
         )
         for before, view in pairwise([None, *path])
         if view is not None
@@ -201,7 +184,7 @@ def run_numbers(
 
 def _numbers(log: Log, task: bytes, found: Judgement, *, value: float | None, before: float | None) -> dict[str, Any]:
     """What verifiers measured of a run, and how much better its reported value is than ``before``, its parent's."""
-    rules, sign = log.tasks.rules(task), log.tasks.sign(task)
+    rules = log.tasks.rules(task)
     return {
         "verified": found.value,
         "verified_margin": margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
@@ -209,7 +192,7 @@ def _numbers(log: Log, task: bytes, found: Judgement, *, value: float | None, be
         "verifiers": found.voters,
         "gain": found.improvement,
         "gain_margin": found.improvement_margin,
-        "gain_reported": None if value is None or before is None else sign * (before - value),
+        "gain_reported": None if value is None or before is None else (rules.sign if rules else 1.0) * (before - value),
     }
 
 
@@ -271,7 +254,7 @@ def program_view(
         section=section,
         participant=participant_of(log, row.author, row.first_time),
         retest=wants_retest(log, row.parent),
-        verdict=verdict_of(log, row.first),
+        verdict=verdict_of(log, row.first, found),
         budget=row.budget,
         **_numbers(log, row.task, found, value=known.get(row.first), before=known.get(row.parent or b"")),
     )
@@ -306,15 +289,14 @@ def board(log: Log, task: bytes, here: TrustContext, *, limit: int) -> list[Prog
         return leaderboard(log, task, limit)
     sections = _sections(log, task, here, limit)
     shares = _shares({name: len(rows) for name, rows in sections.items()}, limit)
-    judge_soon(log, [placed.row.parent for rows in sections.values() for placed in rows if placed.row.parent])
-    values = reported_values(log, task, [placed.row for rows in sections.values() for placed in rows])
+    values = reported_values(log, task, [one.row for rows in sections.values() for one in rows])
     ranked = BoardSection.CONFIRMED if here.verifying else BoardSection.OPEN
     return [
         program_view(
-            log, placed.row, placed.found, position=number if name is ranked else 0, section=name.value, values=values
+            log, one.row, one.found, position=number if name is ranked else 0, section=name.value, values=values
         )
         for name, rows in sections.items()
-        for number, placed in enumerate(rows[: shares[name]], start=1)
+        for number, one in enumerate(rows[: shares[name]], start=1)
     ]
 
 
@@ -323,21 +305,20 @@ def _sections(log: Log, task: bytes, here: TrustContext, limit: int) -> dict[Boa
     confirmed = in_state(log, task, found, RunState.CONFIRMED)[:limit]
     waiting = in_state(log, task, found, RunState.PROVISIONAL)[:limit] if here.verifying else []
     failed: list[Placed] = []
-    seen = {(placed.row.source_digest, placed.row.budget) for placed in (*confirmed, *waiting)}
+    seen = {(one.row.source_digest, one.row.budget) for one in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more
     rows = (row for row in vouched(log, task, here) if (row.source_digest, row.budget) not in seen)
-    for placed in judged_rows(log, rows, here):
-        (waiting if placed.found.state in SOUND else failed).append(placed)
+    for one in judged_rows(log, rows, here):
+        (waiting if one.found.state in SOUND else failed).append(one)
         if len(waiting) >= limit:
-            last = placed.row.rank
+            last = one.row.rank
             break
     unattested = list(islice(unvouched(log, task, here, up_to=last), limit))
-    judge_soon(log, [row.first for row in unattested])
     return {
         BoardSection.CONFIRMED: confirmed,
         BoardSection.OPEN: waiting,
         BoardSection.FAILED: failed,
-        BoardSection.UNATTESTED: [place(log, row, here) for row in unattested],
+        BoardSection.UNATTESTED: placed(log, unattested, here),
     }
 
 

@@ -2,28 +2,31 @@
 
 A record that says something of few runs settles them at once, and new runs that nobody verified are settled together.
 The rest is noted as unsettled. So is all that comes while rows follow from another trust list, or from other people,
-than a log has now: only :func:`settle` takes these in.
+than a log has now: only :func:`settle` takes these in. What a run says of participants, its facts, is settled with it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from typing import TYPE_CHECKING
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from autoresearch.judging.states import Judgement
-from autoresearch.log.rows import Device, RunFacts
-from autoresearch.log.standing.cache import roster_of
-from autoresearch.log.standing.facts import facts_of
+from autoresearch.judging.committee import network_rules
+from autoresearch.judging.states import REPLICATE, Judgement
+from autoresearch.log.rows import CountedVerification, Device, FactRow, RunFacts
+from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.placing import add_new, place
-from autoresearch.log.standing.precedence import Bans, bans, copied_models
-from autoresearch.log.standing.verification import checkers_of, judge_now
-from autoresearch.log.standing.weighing import is_trusted, is_weighed, weigh
-from autoresearch.log.tables.standings import Settled
-from autoresearch.trust.roster import Voter
-from autoresearch.words import UPHELD, RunState
+from autoresearch.log.standing.precedence import Bans, bans, settle_copies
+from autoresearch.log.standing.verification import checkers_of, count_verifications, is_state_only, judge_now
+from autoresearch.log.tables.standings import EVERYBODY, Settled, Weights
+from autoresearch.record.kinds import Run
+from autoresearch.record.record import Record
+from autoresearch.trust.roster import Trust, Voter
+from autoresearch.words import CONTESTED, UPHELD, RunState, VerificationKind
 
 if TYPE_CHECKING:
     from autoresearch.log.log import Log
@@ -34,8 +37,10 @@ AT_ONCE = 50
 _PEOPLE = 100
 # So many runs are settled in one transaction, and of those that somebody verified so many, unless time is over before.
 _PIECE, _JUDGED = 200, 50
-# And so many programs by devices are ranked in one.
+# And so many programs by devices are ranked in one, and copies found of so many programs and checkpoints.
 _PLACED = 50
+# Of programs and checkpoints that so few runs share it is found in the transaction of a record which are copies.
+_ALIKE = 200
 
 
 def settle_stored(log: Log, after: int) -> None:
@@ -46,6 +51,10 @@ def settle_stored(log: Log, after: int) -> None:
                 log.standings.put_off(after)
                 return
             weigh(log)
+        groups = log.evidence.unmatched(AT_ONCE)
+        if sum(map(log.evidence.count_like, groups)) <= _ALIKE:
+            for group in groups:
+                settle_copies(log, group)
         devices = _write_unheard(log, log.standings.new_runs(after))
         if len(runs := log.standings.unsettled(AT_ONCE + 1)) > AT_ONCE:
             log.standings.hold_places(after)
@@ -64,10 +73,15 @@ def settle(log: Log, seconds: float) -> int:
         with log.writer.settling():
             weigh(log)
     end = time.monotonic() + seconds
+    while groups := log.evidence.unmatched(_PLACED):
+        with log.writer.settling():
+            for group in groups:
+                settle_copies(log, group)
+                if time.monotonic() > end:
+                    break
+        if time.monotonic() > end:
+            break
     while runs := log.standings.unsettled(_PIECE):
-        with log.reader.snapshot():  # what takes long at first is read before writers have to wait
-            heard = log.standings.heard(runs)
-            log.verifications.read_ahead([run for run in runs if run in heard][:_JUDGED])
         with log.writer.settling():
             place(log, dict.fromkeys(_settle(log, runs, end)))
         if time.monotonic() > end:
@@ -90,7 +104,6 @@ def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
     unheard = [run for run in facts if run.id not in heard]
     devices = _write_unheard(log, unheard)
     some = [run for run in facts if run.id in heard][:_JUDGED]
-    log.verifications.read_ahead([run.id for run in some])
     done = []
     for run, row in zip(some, _settled(log, some, heard=True), strict=True):
         done.append(row)
@@ -115,7 +128,6 @@ def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Set
     """Rows of runs that somebody verified, or of runs that nobody did."""
     voter, named = roster_of(log).voter, log.trust.names_anybody
     rules, banned = cache(log.tasks.rules), bans(log)
-    copied = cache(lambda task, checkpoint: copied_models(log, task, checkpoint))
     for run in runs:
         record = log.records.get(run.id) if heard else None
         found, ruling = judge_now(log, record) if record else _unheard(run, banned, voter), rules(run.task)
@@ -124,7 +136,7 @@ def _settled(log: Log, runs: Sequence[RunFacts], *, heard: bool) -> Iterator[Set
             and ruling is not None
             and ruling.ranks(run.budget)
             and (not run.forked or found.state in UPHELD)
-            and (run.checkpoint is None or run.id not in copied(run.task, run.checkpoint))
+            and not run.copied
         )
         attested = voter(run.author, run.time).attested if named else True
         facts = facts_of(log, record, found) if record else ()
@@ -140,3 +152,147 @@ def _unheard(run: RunFacts, banned: Bans, voter: Callable[[bytes, int], Voter]) 
     elif banned.by_key and banned.cover(voter(run.author, run.time).voter, run.time, device=run.author, seq=run.seq):
         state = RunState.BANNED
     return Judgement(state, None, None, 0, 0)
+
+
+# By a run in one of these states its author was right or wrong.
+_OUTCOMES = {RunState.CONFIRMED: 1, RunState.REFUTED: -1}
+# No machine that runs one program has more processors than this.
+_PROCESSORS = 1024
+# A run, and the questions to its model, take no longer together than so many times the task's limit.
+_LIMITS = 4
+
+
+class Spent(NamedTuple):
+    """The compute of a run that counts: processor milliseconds, work as a share of the task's budget."""
+
+    cpu_ms: int
+    work: float
+
+
+def facts_of(log: Log, run: Record, found: Judgement) -> list[FactRow]:
+    """What a run says, by its judgement and the verifications that count; nothing where nobody verified it."""
+    if not log.verifications.of(run.id):
+        return []
+    body, voter = run.body, roster_of(log).voter
+    assert isinstance(body, Run)
+    facts = [
+        FactRow(
+            one.id,
+            voter(one.author, one.time).root,
+            one.voter,
+            body.task,
+            _kind(one, found.state).value,
+            one.time,
+            outcome=(1 if one.passed == (found.state in UPHELD) else -1) if one.decides else 0,
+            ms=one.spent_ms,
+        )
+        for one in count_verifications(log, run, found.state)
+    ]
+    if found.state in UPHELD | CONTESTED:
+        author = voter(run.author, run.time)
+        used = spent(log, body) if found.state in UPHELD else Spent(0, 0.0)
+        own = FactRow(run.id, author.root, author.voter, body.task, found.state.value, run.time)
+        own = own._replace(outcome=_OUTCOMES.get(found.state, 0), implausible=used is None)
+        own = own._replace(gain=found.improvement if found.state is RunState.CONFIRMED else None)
+        facts.append(own._replace(ms=used.cpu_ms, work=used.work) if used else own)
+    return facts
+
+
+def _kind(one: CountedVerification, state: RunState) -> VerificationKind:
+    if one.stage == REPLICATE:
+        return VerificationKind.REPLICATION
+    if state is RunState.REFUTED:
+        return VerificationKind.RUBBER_STAMP if one.passed else VerificationKind.REFUTATION
+    return VerificationKind.PASSED if one.passed else VerificationKind.FAILED
+
+
+def spent(log: Log, run: Run) -> Spent | None:
+    """What a run spent; None where it cannot have spent what it states. Nothing of it counts then.
+
+    Processor time is at most that of 1,024 processors in the run's time. Work is the budget of an experiment, which
+    every replication spends too: what its author states in ``metrics`` counts nowhere. None counts of a learned state,
+    whose training nobody repeats, nor where the budget is time.
+    """
+    rules = log.tasks.rules(run.task)
+    limit_ms = cached(log, ("limit", run.task), lambda: _limit_ms(log, run.task), lasting=True)
+    if run.cpu_ms > _PROCESSORS * run.duration_ms or (limit_ms is not None and run.duration_ms > limit_ms):
+        return None
+    if rules is None or rules.clocked or is_state_only(run):
+        return Spent(run.cpu_ms, 0.0)
+    return Spent(run.cpu_ms, min(max(run.budget, 0.0), rules.budget) / rules.budget)
+
+
+def _limit_ms(log: Log, task: bytes) -> float | None:
+    limits = (log.tasks.definition(task) or {}).get("limits")
+    seconds = limits.get("seconds") if isinstance(limits, Mapping) else None
+    return _LIMITS * 1000 * float(seconds) if isinstance(seconds, int | float) else None
+
+
+def weights_of(log: Log) -> Weights:
+    """Whose verifications count in a log, by its trust list."""
+    roster, banned = roster_of(log), bans(log).by_key
+    # Where trust names nobody all are attested, also those of whom nothing is known.
+    keys = {EVERYBODY: bytes([log.trust.names_anybody])}
+    for key in roster.everybody | banned.keys():
+        course, voters = roster.course(key)
+        decisive = course, [banned.get(who) for who in sorted(voters | {key})]
+        keys[key] = hashlib.blake2b(repr(decisive).encode(), digest_size=16).digest()
+    counts = roster.voter_counts
+    return Weights(keys, [at for at, before in zip(counts, [(0, -1), *counts], strict=False) if at[1] != before[1]])
+
+
+def _unsettle(log: Log, before: Weights, now: Weights) -> None:
+    """Note which runs are to be judged again: about which it makes a difference that others count."""
+    people = {key for key in before.keys | now.keys if before.keys.get(key) != now.keys.get(key)}
+    if EVERYBODY in people:
+        log.standings.put_off(0)
+    runs, age_ms = log.standings.of_keys(people), network_rules(log.network).age_ms
+    for start_ms, end_ms in _differing(before.voters, now.voters):
+        runs |= log.standings.verified_in(start_ms + age_ms, end_ms + age_ms)
+    if people or runs:
+        log.standings.unsettle(runs, people)
+
+
+def _differing(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> Iterator[tuple[float, float]]:
+    """The stretches of time in which two step functions differ; each begins with its value at -1."""
+    moments = sorted({moment for moment, _ in (*one, *other)})
+    for moment, end in zip(moments, [*moments[1:], math.inf], strict=True):
+        if _at(one, moment) != _at(other, moment):
+            yield -math.inf if moment == moments[0] else moment, end
+
+
+def _at(steps: list[tuple[int, int]], moment: int) -> int | None:
+    place = bisect_right(steps, moment, key=lambda step: step[0])
+    return steps[place - 1][1] if place else None
+
+
+@lru_cache(maxsize=8)
+def _digest(trust: Trust) -> bytes:
+    lists = (sorted(trust.attestors), trust.needed, sorted(trust.participants), sorted(trust.founders))
+    return hashlib.blake2b(repr(lists).encode(), digest_size=16).digest()
+
+
+def is_weighed(log: Log) -> bool:
+    """Whether rows follow from the trust list and from who is who as they are now."""
+    return log.standings.weighed_by() == (_digest(log.trust), True)
+
+
+def is_trusted(log: Log) -> bool:
+    """Whether rows follow from the trust list of this log, or there are none."""
+    return log.standings.weighed_by()[0] in (None, _digest(log.trust))
+
+
+def weigh(log: Log) -> None:
+    """Note by whose word runs are judged from now on. Those that this changes are to be judged again.
+
+    Called in :meth:`Writer.settling`, or in the transaction that stores a record.
+    """
+    weights = weights_of(log)
+    before = log.standings.weigh(weights, _digest(log.trust))
+    if before.keys:  # else all runs that are there are noted
+        _unsettle(log, before, weights)
+
+
+def is_settled(log: Log) -> bool:
+    """Whether nothing is to be judged again."""
+    return is_weighed(log) and not log.standings.count_unsettled()

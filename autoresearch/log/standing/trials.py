@@ -17,15 +17,13 @@ from autoresearch.log.standing.bases import (
     tier,
     tier_of,
     verified_programs,
+    vouched,
 )
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import TrustContext, Whose, whose
-from autoresearch.log.standing.ranking import vouched
-from autoresearch.log.standing.verification import judge_soon, judgement
+from autoresearch.log.standing.verification import judgements
 from autoresearch.words import DOUBTED, MISBEHAVED, UPHELD, RunState
 
-# So many rows are judged at once.
-_PAGE = 2_000
 # Of a task with more runs than these together, so many best programs are read, newest runs, and runs of a sample.
 BEST, NEWEST, SAMPLE = 100, 100, 400
 # So many runs of one program with one seed: any more say the same.
@@ -112,8 +110,9 @@ def _trials(
 ) -> Iterator[Trial]:
     first_tier = tier_of(leads, here) if leads else None
     possible = is_possible(log, task)
-    for row in _soon_judged(log, rows):
-        found = judgement(log, row.id)
+    judged = judgements(log, (row.id for row in rows))
+    for row in rows:
+        found = judged[row.id]
         said, upheld = whose(row.author, row.time, here), found.state in UPHELD
         value = found.value if upheld and found.value is not None else row.value
         counts = (upheld or not row.forked) and value is not None and possible(value)
@@ -127,14 +126,6 @@ def _trials(
             found.state not in DOUBTED and (upheld or is_first or _is_heard(row, said, here, device)),
             leads.value if leads and is_first else None,
         )
-
-
-def _soon_judged(log: Log, rows: Sequence[HistoryRow]) -> Iterator[HistoryRow]:
-    """The same rows, read ahead for judging."""
-    for start in range(0, len(rows), _PAGE):
-        page = rows[start : start + _PAGE]
-        judge_soon(log, (row.id for row in page))
-        yield from page
 
 
 def _is_heard(row: HistoryRow, said: Whose, here: TrustContext, device: bytes) -> bool:

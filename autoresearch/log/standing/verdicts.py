@@ -1,20 +1,31 @@
-"""The sentence about a run's verdict, from the verifications in a log: what every screen says."""
+"""What every screen says of a run's verdict, and of the noise of a task as replicates show it."""
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
+from statistics import fmean
+from typing import NamedTuple
+
 from autoresearch.judging.committee import network_rules
+from autoresearch.judging.states import Judgement
+from autoresearch.judging.statistics import contradicts
 from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
 from autoresearch.log.log import Log
+from autoresearch.log.standing.cache import cached
+from autoresearch.log.standing.context import is_clocked, trust_context, whose
 from autoresearch.log.standing.verification import (
     is_exact,
     is_pairs_only,
     is_state_only,
     judgement,
+    judgements,
     voters_at,
 )
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import UNDECIDED, RunState
+from autoresearch.text import counted, value
+from autoresearch.words import DOUBTED, UNDECIDED, RunState
 
 
 def verdict(log: Log, run: Record) -> str:
@@ -40,10 +51,69 @@ def verdict(log: Log, run: Record) -> str:
     return verdict_sentence(found, missing=missing)
 
 
-def verdict_of(log: Log, run_id: bytes) -> str:
-    """The same for a run in a list; empty where nothing but its author's record tells of it."""
-    found = judgement(log, run_id)
+def verdict_of(log: Log, run_id: bytes, found: Judgement) -> str:
+    """The same for a run in a list, by its judgement; empty where nothing but its author's record tells of it."""
     if not (found.voters or any(found.evidence) or found.state is not RunState.REPORTED):
         return ""
     # What is missing follows from the run; nothing is missing of one that is decided, and its record is not read.
     return verdict(log, log.records.get(run_id)) if found.state in UNDECIDED else verdict_sentence(found)
+
+
+# So many of the newest runs of a task are looked at.
+_NEWEST = 2000
+# Values that differ less are equal apart from rounding.
+_ROUNDING = 1e-6
+
+
+class LearntNoise(NamedTuple):
+    """The standard deviation of replicates around the means of their programs, of ``runs`` runs of ``programs``."""
+
+    deviation: float
+    runs: int
+    programs: int
+
+    @property
+    def freedom(self) -> int:
+        """The degrees of freedom."""
+        return self.runs - self.programs
+
+
+def learnt_noise(log: Log, task: bytes) -> LearntNoise | None:
+    """How far the replicates of a task's programs vary; None where no program was run with two seeds.
+
+    Runs of unattested participants do not count where the network attests any, nor do values in doubt. On a task with
+    a wall clock replicates are compared on one kind of hardware.
+    """
+    return cached(log, ("noise", task), lambda: _learnt(log, task))
+
+
+def _learnt(log: Log, task: bytes) -> LearntNoise | None:
+    here, clocked = trust_context(log), is_clocked(log, task)
+    groups: defaultdict[tuple[bytes, float, str], dict[int, float]] = defaultdict(dict)
+    rows = log.runs.replicates(task, _NEWEST)
+    found = judgements(log, (row.id for row in rows))
+    for row in rows:
+        group = groups[row.source_digest, row.budget, row.device if clocked else ""]
+        if row.replicate in group or not whose(row.author, row.time, here).attested:
+            continue
+        if found[row.id].state not in DOUBTED:
+            group[row.replicate] = row.value
+    values = [list(group.values()) for group in groups.values() if len(group) > 1]
+    if not values:
+        return None
+    runs = sum(map(len, values))
+    squares = math.fsum((one - fmean(group)) ** 2 for group in values for one in group)
+    largest = max(abs(one) for group in values for one in group)
+    deviation = math.sqrt(squares / (runs - len(values)))
+    return LearntNoise(deviation if deviation > _ROUNDING * largest else 0.0, runs, len(values))
+
+
+def noise_doubt(log: Log, task: bytes) -> str:
+    """A sentence where the replicates here vary otherwise than the task states; empty where they agree."""
+    learnt, rules = learnt_noise(log, task), log.tasks.rules(task)
+    stated = rules.noise if rules else 0.0
+    is_stated = stated > 0 or is_exact(log, task)
+    if learnt is None or not is_stated or not contradicts(stated, learnt.deviation, learnt.freedom):
+        return ""
+    runs = f"{counted(learnt.runs, 'run')} of {counted(learnt.programs, 'program')}"
+    return f"the task states a noise of {value(stated)}; here {runs} vary by {value(learnt.deviation)} between seeds"

@@ -27,7 +27,7 @@ from autoresearch.judging.states import (
 )
 from autoresearch.judging.statistics import PAIRS, STANDARD_ERROR, Findings, allowance, difference_error, passes
 from autoresearch.log.rows import CommitmentRow, CountedVerification
-from autoresearch.log.standing.cache import CACHED_MAX, cache_of, cached, roster_of
+from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.context import commitment_of, committed_by, is_clocked, is_same_hardware
 from autoresearch.log.standing.precedence import bans, is_banned
 from autoresearch.record.kinds import Run, Verification
@@ -37,7 +37,6 @@ from autoresearch.words import UPHELD, RunState
 if TYPE_CHECKING:
     from autoresearch.log.log import Log
 
-# The states of a run to whose reported value others came.
 # An improvement counts if it is at least this share of the noise over seeds.
 MINIMUM_EFFECT_NOISES = 0.5
 # No metric has such values, and their squares and sums would be infinite.
@@ -59,30 +58,18 @@ def judgement(log: Log, run_id: bytes) -> Judgement:
 
 def find_judgement(log: Log, run_id: bytes) -> Judgement | None:
     """The same; None where there is no such run here."""
-    with log.reader.snapshot():
-        known = cache_of(log).judgements
-        if run_id not in known:
-            judge_soon(log, [run_id])
-        return known.get(run_id)
+    return log.standings.of([run_id]).get(run_id)
 
 
-def judge_soon(log: Log, runs: Iterable[bytes]) -> None:
-    """Have ready what is judged of many runs."""
-    with log.reader.snapshot():
-        cache, wanted = cache_of(log), list(dict.fromkeys(runs))
-        if len(cache.judgements) > CACHED_MAX:
-            cache.judgements.clear()
-        cache.judgements.update(log.standings.of([run for run in wanted if run not in cache.judgements]))
+def judgements(log: Log, runs: Iterable[bytes]) -> dict[bytes, Judgement]:
+    """What is judged of several runs that are here."""
+    wanted = dict.fromkeys(runs, _UNHEARD)
+    return wanted | log.standings.of(wanted)
 
 
 def judge_now(log: Log, run: Record) -> Judgement:
     """The judgement of a run, from the reports on it."""
     return judge_reports(log, run, [report for _, report in counted_reports(log, run)])
-
-
-def is_upheld(log: Log, run_id: bytes) -> bool:
-    """Whether others came to the reported value of a run."""
-    return judgement(log, run_id).state in UPHELD
 
 
 def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement:
@@ -230,11 +217,7 @@ def committed(log: Log, run: Record, stage: str, number: int) -> list[Commitment
 
 def counted_reports(log: Log, run: Record) -> Sequence[tuple[Record, Report]]:
     """The verifications of a run with valid proofs and commitments, as reports that tell which are attested."""
-    with log.reader.snapshot():
-        known = cache_of(log).reports
-        if run.id not in known:
-            known[run.id] = list(_reports(log, run))
-        return known[run.id]
+    return cached(log, ("reports", run.id), lambda: list(_reports(log, run)))
 
 
 def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
@@ -299,13 +282,12 @@ def _reports_of(log: Log, run: Record, stage: str, asked_ms: int) -> Iterator[tu
     lacking: defaultdict[int, set[bytes]] = defaultdict(set)  # by round, the voters that could not get the files
     stalled_ms: dict[int, int] = {}
     for row in log.verifications.of(run.id):
-        record, output = log.records.get(row.id), row.output
+        output = row.output
+        if output is None or row.stage != stage or row.round >= ROUNDS[stage]:
+            continue  # no such round is asked for
+        record = log.records.get(row.id)
         check = record.body
         assert isinstance(check, Verification)
-        if output is None or check.stage != stage:
-            continue
-        if check.round >= ROUNDS[stage]:
-            continue  # no such round is asked for
         until_ms = stalled_ms.get(check.round)
         if not _is_drawn(log, run, record.author, record.time, output, check.round, asked_ms, until_ms):
             continue
@@ -380,7 +362,7 @@ def is_state_only(run: Run) -> bool:
 
 def is_exact(log: Log, task: bytes) -> bool:
     """Whether a task states that a program's value does not depend on the seed: a noise of 0, not an unknown one."""
-    return cached(log, f"exact {task.hex()}", lambda: _states_no_noise(log, task), by=())
+    return cached(log, ("exact", task), lambda: _states_no_noise(log, task), lasting=True)
 
 
 def _states_no_noise(log: Log, task: bytes) -> bool:
@@ -443,7 +425,7 @@ def allowed_difference(log: Log, run: Run, check: Verification | None = None) ->
 
 def tolerance_of(log: Log, task: bytes) -> float | None:
     """How far two evaluations of one checkpoint may lie apart on a task, None where nobody evaluates one."""
-    return cached(log, f"tolerance {task.hex()}", lambda: _tolerance(log, task), by=())
+    return cached(log, ("tolerance", task), lambda: _tolerance(log, task), lasting=True)
 
 
 def _tolerance(log: Log, task: bytes) -> float | None:

@@ -1,18 +1,12 @@
-"""What the log says of one device: its last record, forks and merges, the times of its records, its claims."""
+"""What the log says of one device: its last record, forks and merges, its claims."""
 
 from __future__ import annotations
-
-from collections.abc import Collection
 
 from autoresearch.log.reader import ENDED, Reader
 from autoresearch.log.rows import ClaimRow, Fork, Head
 from autoresearch.log.settling import merged_up_to
 from autoresearch.log.tables.records import Records
 from autoresearch.record.record import Record
-
-_TIMES = "SELECT seq, time FROM record WHERE author = ? ORDER BY seq, time"
-_TIMES_AFTER = "SELECT seq, time FROM record WHERE author = ? AND seq > ? ORDER BY seq, time"
-_TIMES_WIDE = "SELECT author, seq, time FROM record WHERE author IN ({}) ORDER BY author, seq, time"
 
 
 class Devices:
@@ -32,6 +26,13 @@ class Devices:
         ) SELECT key FROM everybody WHERE key IS NOT NULL
         """
         return [row[0] for row in self._reader.rows(query)]
+
+    def beside(self, key: bytes) -> list[bytes]:
+        """The keys that signed records next to one in their order: the one before it and the one after it."""
+        query = """
+        SELECT (SELECT max(author) FROM record WHERE author < ?1), (SELECT min(author) FROM record WHERE author > ?1)
+        """
+        return [found for found in self._reader.read(query, (key,))[0] if found is not None]
 
     def head(self, author: bytes) -> Head | None:
         """The author's last record: the largest sequence number, and the smallest id where a fork has several."""
@@ -66,20 +67,6 @@ class Devices:
         """Whether an unmerged fork of its author is at or before this record: it counts once others verified it."""
         rows = self._reader.rows("SELECT 1 FROM suspect WHERE author = ? AND seq <= ?", record.author, record.seq)
         return bool(rows)
-
-    def has_forked(self, devices: Collection[bytes]) -> bool:
-        """Whether any of these devices forked, merged or not."""
-        forked = {device for (device,) in self._reader.rows("SELECT DISTINCT author FROM fork")}
-        return not forked.isdisjoint(devices)
-
-    def times(self, device: bytes, after: int = 0) -> list[tuple[int, int]]:
-        """Number and time of a device's records in its own order, of those after a number."""
-        rows = self._reader.rows(_TIMES, device) if not after else self._reader.rows(_TIMES_AFTER, device, after)
-        return [(seq, time_ms) for seq, time_ms in rows]
-
-    def read_times_ahead(self, devices: Collection[bytes]) -> None:
-        """Read at once, in this snapshot, the times of these devices' records."""
-        self._reader.read_ahead(_TIMES, _TIMES_WIDE, devices)
 
     def _ids_at(self, author: bytes, seq: int) -> tuple[bytes, ...]:
         rows = self._reader.rows("SELECT id FROM record WHERE author = ? AND seq = ? ORDER BY id", author, seq)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from autoresearch.log.reader import COUNTS, SUSPECT, Reader, in_parts
+from autoresearch.log.reader import COPIED, COUNTS, SUSPECT, Reader, in_parts
 from autoresearch.log.rows import Device, DeviceRun, Entry, EntryRow, Place, Program, ProgramRow
 
 # Most who ask want the first few.
@@ -46,7 +46,7 @@ ORDER BY entry.rank, run.time, run.id
 """  # noqa: S608
 _RUNS = f"""
 SELECT run.time, run.id, run.value, run.author, run.replicate, run.device, run.n, standing.state, standing.attested,
-    suspect.author IS NOT NULL, standing.checkers, run.checkpoint
+    suspect.author IS NOT NULL, standing.checkers, {COPIED}
 FROM run CROSS JOIN standing ON standing.n = run.n {SUSPECT}
 WHERE run.task = ? AND run.source_digest = ? AND run.budget = ? AND run.author = ? AND {COUNTS}
 """  # noqa: S608

@@ -1,61 +1,43 @@
-"""Records as they are signed: by id, by prefix, newest first, by author, in the order of sync.
-
-Also what changed in a log since a view that is kept between questions was computed.
-"""
+"""Records as they are signed: by id, by prefix, newest first, by author, in the order of sync."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.log.reader import PAGE, Reader, in_parts, marks
-from autoresearch.log.rows import Said
-from autoresearch.log.settling import SAID
-from autoresearch.log.tables.runs import Runs
 from autoresearch.record.encoding import COMMON, format_id, prefix_range, short_id
 from autoresearch.record.kinds import TASK_KINDS
 from autoresearch.record.record import Record, parse_stored
 from autoresearch.text import did_you_mean
 
 _CANDIDATES = 10
-# So many records are kept in memory between snapshots; then all are read again.
-_RECORDS_MAX = 20_000
 # A mistyped id is compared with those of so many newest records, and is so like the one that is meant.
 _NEAR_RECORDS, _LIKE = 1_000, 0.75
+_SIGNED = "SELECT raw, signature FROM record WHERE id IN ({})"
+# So many records stay parsed, by their bytes: a list that is asked for again, and what many verifications are about.
+_parsed = lru_cache(2_000)(parse_stored)
 _NO_RECORD = "autoresearch node records shows the newest; autoresearch network peers, who may have others"
 
 
 class Records:
-    """The table of all records. Those read in snapshots are kept in memory, until some are dropped from the log."""
+    """The table of all records."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._kept: dict[bytes, Record] = {}
-        self._kept_at_drops = 0
 
     def find(self, record_id: bytes) -> Record | None:
         """The record with this id, or None."""
-        with self._reader.lock:
-            kept = self._known()
-            if record_id in kept:
-                return kept[record_id]
-            row = self._reader.read("SELECT raw, signature FROM record WHERE id = ?", (record_id,))
-            record = parse_stored(*row[0]) if row else None
-            if record:
-                self._keep(record)
-            return record
+        return next(iter(self.several([record_id])), None)
 
-    def find_ahead(self, ids: Iterable[bytes]) -> list[Record]:
-        """Those of these records that are here; in a snapshot they are ready from then on."""
-        with self._reader.lock:
-            wanted, kept = dict.fromkeys(ids), self._known()
-            records = [kept[one] for one in wanted if one in kept]
-            for part in in_parts([one for one in wanted if one not in kept]):
-                rows = self._reader.read(f"SELECT raw, signature FROM record WHERE id IN ({marks(part)})", part)  # noqa: S608
-                records += [parse_stored(raw, signature) for raw, signature in rows]
-            for record in records:
-                self._keep(record)
-            return records
+    def several(self, ids: Collection[bytes]) -> list[Record]:
+        """Those of these records that are here, in no order."""
+        return [
+            _parsed(raw, signature)
+            for part in in_parts(ids)
+            for raw, signature in self._reader.read(_SIGNED.format(marks(part)), part)
+        ]
 
     def get(self, record_id: bytes) -> Record:
         """The record with this id. Raises NotFound."""
@@ -221,69 +203,3 @@ class Records:
         """
         rows = self._reader.rows(query, record.id, record.author)
         return parse_stored(*rows[0]) if rows else None
-
-    def _known(self) -> dict[bytes, Record]:
-        """The records that are kept, in a snapshot; a record stays what it is until some are dropped."""
-        snapshot = self._reader.pinned
-        if snapshot is None:
-            return {}
-        if snapshot.drops != self._kept_at_drops:
-            self._kept.clear()
-            self._kept_at_drops = snapshot.drops
-        return self._kept
-
-    def _keep(self, record: Record) -> None:
-        if not self._reader.pinned:
-            return
-        if len(self._kept) >= _RECORDS_MAX:
-            self._kept.clear()
-        self._kept[record.id] = record
-
-
-# The tasks on which somebody ran a program again of which it had a measured run.
-_MEASURED_TASKS = """
-SELECT DISTINCT run.task FROM run NOT INDEXED CROSS JOIN entry ON entry.task = run.task
-AND entry.source_digest = run.source_digest AND entry.budget = run.budget AND entry.author = run.author
-WHERE run.n > ?1 AND entry.measured > 0
-"""
-
-
-class Changes:
-    """What came after the record with a number, in the order in which records were stored here."""
-
-    def __init__(self, reader: Reader, runs: Runs) -> None:
-        self._reader = reader
-        self._runs = runs
-
-    def kinds_after(self, row: int) -> set[str]:
-        """The kinds of the records stored after the one with this number."""
-        # The plus sign keeps SQLite from walking through an index of all records.
-        return {kind for (kind,) in self._reader.rows("SELECT DISTINCT +kind FROM record WHERE n > ?", row)}
-
-    def said_after(self, row: int) -> Said:
-        """The runs of which others' verifications say something else after the record with this number."""
-        runs = {run for (run,) in self._reader.rows(SAID, row)}
-        above = "SELECT parent FROM lineage WHERE n = (SELECT n FROM record WHERE id = ?)"
-        parents = {child for run in runs for (child,) in self._reader.rows(above, run)}
-        children = {child for run in runs for child in self._runs.children(run)}
-        of = "SELECT task FROM run WHERE n = (SELECT n FROM record WHERE id = ?)"
-        tasks = {task for run in runs for (task,) in self._reader.rows(of, run)}
-        return Said(runs, parents, children, tasks | {task for (task,) in self._reader.rows(_MEASURED_TASKS, row)})
-
-    def programs_after(self, row: int) -> tuple[set[bytes], set[bytes]]:
-        """The source digests of the runs that came after the record with this number, and of the claims."""
-        ran = self._reader.rows("SELECT DISTINCT source_digest FROM run WHERE n > ?", row)
-        claimed = self._reader.rows("SELECT DISTINCT source_digest FROM claim WHERE n > ?", row)
-        return {digest for (digest,) in ran}, {digest for (digest,) in claimed}
-
-    def places_after(self, row: int) -> list[tuple[bytes, int]]:
-        """By whom records were stored after the one with this number, and the first of each in its own order."""
-        return self._reader.rows("SELECT author, min(seq) FROM record WHERE n > ? GROUP BY +author", row)
-
-    def named_after(self, row: int) -> list[bytes]:
-        """The runs that records stored after the one with this number name."""
-        query = """
-        SELECT run FROM mention WHERE n > ?1 UNION SELECT parent FROM lineage WHERE n > ?1
-        UNION SELECT run FROM commitment WHERE n > ?1
-        """
-        return [run for (run,) in self._reader.rows(query, row)]

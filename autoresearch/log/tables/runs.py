@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from autoresearch.judging.scoring import TaskRules
-from autoresearch.log.reader import COUNTS, ENDED, Reader, in_parts, marks
+from autoresearch.log.reader import COPIED, COUNTS, ENDED, Reader, in_parts, marks
 from autoresearch.log.rows import HistoryRow, ProgramRow, ReplicateRow, SignedRun, StoredRun, TaskRow
 from autoresearch.log.settling import RULES, rules_in
 from autoresearch.record.kinds import Task
@@ -147,11 +147,16 @@ class Programs:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def ranked(self, task: bytes, *, limit: int = 50, skip: int = 0) -> list[ProgramRow]:
-        """The best programs of a task first, past ``skip``: those with a budget that ranks whose runs count."""
-        query = f"{_PROGRAM} WHERE program.task = ? AND program.rank IS NOT NULL"
-        order = " ORDER BY program.rank, program.first_time, program.first LIMIT ? OFFSET ?"
-        return [ProgramRow(*row) for row in self._reader.rows(query + order, task, limit, skip)]
+    def ranked(self, task: bytes, *, hardware: str | None = None, limit: int = 50, skip: int = 0) -> list[ProgramRow]:
+        """The best programs of a task first, past ``skip``: those with a budget that ranks whose runs count.
+
+        Without those whose checkpoint another participant published before. With ``hardware`` only those run on it.
+        """
+        query = f"""
+        {_PROGRAM} WHERE program.task = ?1 AND program.rank IS NOT NULL AND NOT {COPIED}
+        AND (?2 IS NULL OR run.device = ?2) ORDER BY program.rank, program.first_time, program.first LIMIT ?3 OFFSET ?4
+        """
+        return [ProgramRow(*row) for row in self._reader.rows(query, task, hardware, limit, skip)]
 
     def find(self, task: bytes, source_digest: bytes, budget: float) -> ProgramRow | None:
         """The program of a source with a budget, or None when no run of it counts."""

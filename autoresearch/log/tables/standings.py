@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from autoresearch.judging.states import Evidence, Judgement
-from autoresearch.log.reader import COUNTS, SUSPECT, Reader, in_parts, marks
+from autoresearch.log.reader import COPIED, COUNTS, SUSPECT, Reader, in_parts, marks
 from autoresearch.log.rows import FactRow, RunFacts
 from autoresearch.log.settling import hold_places, note_author, note_like, note_unsettled, put_off
 from autoresearch.words import RunState
 
 _COLUMNS = (*Judgement._fields[:-1], *Evidence._fields)
 _NUMBERS = len(Judgement._fields) - 2
-_READ = """
-SELECT record.id, {columns} FROM record CROSS JOIN standing ON standing.n = record.n WHERE record.id IN ({ids})
-"""
+_READ = f"""
+SELECT record.id, {", ".join(f"standing.{column}" for column in _COLUMNS)}
+FROM record CROSS JOIN standing ON standing.n = record.n WHERE record.id IN ({{}})
+"""  # noqa: S608
 _WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, checkers, attested, compared) VALUES({values})"
 _FACTS = f"""
 SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget, run.source_digest,
-    run.value, run.replicate, run.device, run.n IS NOT NULL AND {COUNTS}, run.checkpoint, suspect.author IS NOT NULL
+    run.value, run.replicate, run.device, run.n IS NOT NULL AND {COUNTS}, {COPIED}, suspect.author IS NOT NULL
 FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.id IN ({{}}) AND +record.kind = 'run'
 """  # noqa: S608
-# Without its checkpoint: of those who share one with others all are noted as unsettled.
 _NEW = f"""
-SELECT n, id, run.author, run.seq, time, task, budget, source_digest, value, replicate, device, {COUNTS}, NULL,
+SELECT n, id, run.author, run.seq, time, task, budget, source_digest, value, replicate, device, {COUNTS}, {COPIED},
     suspect.author IS NOT NULL
 FROM run {SUSPECT} WHERE n > ? AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = run.n)
 """  # noqa: S608
@@ -76,13 +76,13 @@ class Standings:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def of(self, runs: Collection[bytes]) -> Iterator[tuple[bytes, Judgement]]:
+    def of(self, runs: Collection[bytes]) -> dict[bytes, Judgement]:
         """What is judged of those of these that are runs."""
-        columns = ", ".join(f"standing.{column}" for column in _COLUMNS)
-        for part in in_parts(runs):
-            for run, state, *values in self._reader.read(_READ.format(columns=columns, ids=marks(part)), part):
-                evidence = Evidence._make(values[_NUMBERS:])
-                yield run, Judgement._make((RunState(state), *values[:_NUMBERS], evidence))
+        return {
+            run: Judgement._make((RunState(state), *values[:_NUMBERS], Evidence._make(values[_NUMBERS:])))
+            for part in in_parts(runs)
+            for run, state, *values in self._reader.read(_READ.format(marks(part)), part)
+        }
 
     def facts(self, runs: Collection[bytes]) -> list[RunFacts]:
         """What records say of those of these that are runs, in no order."""
@@ -124,8 +124,10 @@ class Standings:
         return [run for (run,) in self._reader.read(_UNSETTLED, (limit,))]
 
     def count_unsettled(self) -> int:
-        """How many runs are to be judged again, and programs of devices to be ranked again."""
-        query = "SELECT (SELECT count(*) FROM unsettled) + (SELECT count(*) FROM unranked)"
+        """How many runs are to be judged again, programs of devices ranked again, and originals found again."""
+        query = """
+        SELECT (SELECT count(*) FROM unsettled) + (SELECT count(*) FROM unranked) + (SELECT count(*) FROM unmatched)
+        """
         return int(self._reader.read(query, ())[0][0])
 
     def weighed_by(self) -> tuple[bytes | None, bool]:

@@ -5,33 +5,38 @@ Also which records name a run, and in which order they came here.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection
 
-from autoresearch.log.reader import Reader
-from autoresearch.log.rows import Alike, CommitmentRow, FraudRow, HeardRow, LikeRow, MentionRow, VerificationRow
-from autoresearch.log.tables.records import Records
-from autoresearch.record.kinds import Run
+from autoresearch.log.reader import Reader, in_parts, marks
+from autoresearch.log.rows import (
+    CommitmentRow,
+    Copy,
+    CopyRow,
+    FraudRow,
+    HeardRow,
+    LikeRow,
+    MentionRow,
+    Shared,
+    VerificationRow,
+)
 
-_VERIFICATION = "id, run, stage, verdict, value, author, time, round, output, n FROM verification"
-_VERIFICATIONS = f"SELECT {_VERIFICATION} WHERE run = ? ORDER BY time, id"
-_VERIFICATIONS_WIDE = f"SELECT run, {_VERIFICATION} WHERE run IN ({{}}) ORDER BY time, id"
-_COMMITMENT = "n, id, run, stage, round, digest, author, seq, time, output FROM commitment"
-_COMMITMENTS = f"SELECT {_COMMITMENT} WHERE run = ? ORDER BY time, id"
-_COMMITMENTS_WIDE = f"SELECT run, {_COMMITMENT} WHERE run IN ({{}}) ORDER BY time, id"
+_VERIFICATIONS = """
+SELECT id, run, stage, verdict, value, author, time, round, output, n FROM verification WHERE run = ? ORDER BY time, id
+"""
+_COMMITMENTS = """
+SELECT n, id, run, stage, round, digest, author, seq, time, output FROM commitment WHERE run = ? ORDER BY time, id
+"""
 _PAIRED = """
 SELECT record.id FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE lineage.parent = ?
 AND EXISTS(SELECT 1 FROM verification WHERE run = record.id AND stage = 'replicate') ORDER BY lineage.n
 """
-_PAIRED_WIDE = _PAIRED.replace("SELECT record.id", "SELECT lineage.parent, record.id", 1).replace("= ?", "IN ({})", 1)
 
 
 class Verifications:
     """Verifications and commitments, by the runs that they are about. Nobody can withdraw them."""
 
-    def __init__(self, reader: Reader, records: Records) -> None:
+    def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._records = records
 
     def of(self, run: bytes) -> list[VerificationRow]:
         """The measurements of a run by others, the oldest first."""
@@ -45,69 +50,25 @@ class Verifications:
         """The runs that name a run as their parent and that somebody replicated, in the order in which they came."""
         return [found for (found,) in self._reader.rows(_PAIRED, run)]
 
-    def read_ahead(self, runs: Collection[bytes]) -> None:
-        """Read at once what it takes to judge these runs in this snapshot: what is said of them and of their kin."""
-        if not self._reader.pinned:
-            return
-        self._reader.read_ahead(_PAIRED, _PAIRED_WIDE, runs)
-        children = [child for run in runs for child in self.paired_children(run)]
-        bodies = [record.body for record in self._records.find_ahead([*runs, *children])]
-        parents = [body.parent for body in bodies if isinstance(body, Run) and body.parent]
-        kin = [*runs, *children, *parents]
-        self._reader.read_ahead(_VERIFICATIONS, _VERIFICATIONS_WIDE, kin)
-        self._reader.read_ahead(_COMMITMENTS, _COMMITMENTS_WIDE, kin)
-        self._records.find_ahead([*parents, *(row.id for run in kin for row in self.of(run))])
 
-    def verified_and_parents(self) -> list[bytes]:
-        """The ids of all runs that somebody verified, and of those that are named as the parent of one."""
-        query = """
-        SELECT run FROM verification UNION
-        SELECT lineage.parent FROM (SELECT DISTINCT run FROM verification) AS said
-        CROSS JOIN record ON record.id = said.run CROSS JOIN lineage ON lineage.n = record.n
-        """
-        return [row[0] for row in self._reader.rows(query)]
-
-
-# A parent that is not about the run's task: the lineage is made up. Whether the run was withdrawn does not matter.
-_LINEAGE = """
-SELECT child.id, child.author, child.seq, child.time FROM {joined}
-WHERE above.task IS NOT child.task AND {new}.n > ?1
-"""
-# CROSS JOIN: from the few new records to their like.
-_CHILDREN = """lineage CROSS JOIN record AS child ON child.n = lineage.n
-CROSS JOIN record AS above ON above.id = lineage.parent"""
-_PARENTS = """record AS above CROSS JOIN lineage ON lineage.parent = above.id
-CROSS JOIN record AS child ON child.n = lineage.n"""
-_CHOSEN = "SELECT id, author, seq, time FROM fraud WHERE n > ?1"
-_NEW_FRAUDS = " UNION ".join((_CHOSEN, _LINEAGE.format(joined=_CHILDREN, new="lineage")))
-_FRAUDS = " UNION ".join((_CHOSEN, "SELECT id, author, seq, time FROM record WHERE n IN (SELECT n FROM stray)"))
-# Whole groups, not pairs: whoever publishes one thing a thousand times makes a thousand rows, not half a million. CROSS
-# JOIN and INDEXED BY: from the few new runs to their like, never through all runs.
-_ALIKE = """
-SELECT run.{what}, run.time, run.id, run.author, run.task, run.source_digest, run.parent IS NOT NULL
-FROM ({shared}) AS shared
-CROSS JOIN run INDEXED BY {index} ON run.task = shared.task AND run.{what} = shared.{what} AND {run}
-ORDER BY run.task, run.{what}, run.time, run.id
-"""
-# What some run shares: of the whole log, by the index alone; of what came, by number and not through the index.
-_ANY_SHARED = """
-SELECT task, {what} FROM run INDEXED BY {index} WHERE n > ?1 AND {what} IS NOT NULL
-GROUP BY task, {what} HAVING count(*) > 1
-"""
-_NEW_SHARED = """
-SELECT DISTINCT new.task, new.{what} FROM run AS new NOT INDEXED WHERE new.n > ?1 AND {new} AND EXISTS(
-    SELECT 1 FROM run AS other INDEXED BY {index}
-    WHERE other.task = new.task AND other.{what} = new.{what} AND other.n <> new.n AND {other})
+_FRAUDS = """
+SELECT id, author, seq, time FROM fraud UNION SELECT id, author, seq, time FROM record WHERE n IN (SELECT n FROM stray)
 """
 # What was trained, and what is no repetition by its own word.
-_CHECKPOINT = "{0}.status = 'ok' AND {0}.checkpoint IS NOT NULL"
-_DISCOVERY = "{0}.status = 'ok' AND {0}.replicate = 0"
-_LIKE = "SELECT time, id, author, task, source_digest, parent IS NOT NULL FROM run WHERE task = ? AND {} = ? AND {}"
-# Runs that their authors took back, each with the commitments to measure it.
-_TAKEN_BACK = """
-SELECT DISTINCT record.id, commitment.author, commitment.time, commitment.seq FROM withdrawal
-CROSS JOIN record ON record.id = withdrawal.target AND record.author = withdrawal.author AND record.kind = 'run'
-CROSS JOIN commitment ON commitment.run = record.id AND commitment.output IS NOT NULL
+_CHECKPOINT, _DISCOVERY = "run.checkpoint = ?2", "run.source_digest = ?2 AND run.replicate = 0"
+_LIKE = """
+SELECT run.time, run.id, run.author, run.source_digest, run.parent IS NOT NULL, run.n FROM {} AS run
+WHERE run.task = ?1 AND {}
+"""
+_COPIES = """
+SELECT record.id, copy.voter, record.time, copy.original, min(copy.model) FROM copy
+CROSS JOIN record ON record.n = copy.n WHERE copy.marked AND {} GROUP BY copy.n
+"""
+# First the run that had its checkpoint; of a withdrawn run only what it copied as a discovery.
+_ORIGINALS = """
+SELECT record.id, copy.original FROM record CROSS JOIN copy ON copy.n = record.n WHERE record.id IN ({})
+AND (copy.marked OR copy.model AND EXISTS(SELECT 1 FROM run WHERE run.n = copy.n))
+ORDER BY copy.model AND EXISTS(SELECT 1 FROM run WHERE run.n = copy.n), NOT copy.model
 """
 
 
@@ -117,72 +78,80 @@ class Evidence:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def frauds(self, *, after: int = 0) -> list[FraudRow]:
+    def frauds(self) -> list[FraudRow]:
         """The records that prove fraud: seeds that somebody chose, a parent on another task."""
-        rows = [*self._reader.rows(_NEW_FRAUDS if after else _FRAUDS, after)]
-        if after:  # the parent may come after its child
-            rows += self._reader.rows(_LINEAGE.format(joined=_PARENTS, new="above"), after)
-        return [FraudRow(*row) for row in sorted(set(rows))]
+        return [FraudRow(*row) for row in sorted(self._reader.read(_FRAUDS, ()))]
 
     def has_chosen_seed(self, record_id: bytes) -> bool:
         """Whether the seed of a run, or the seeds of a verification, differ from those that follow."""
         query = "SELECT 1 FROM fraud WHERE n = (SELECT n FROM record WHERE id = ?)"
         return bool(self._reader.rows(query, record_id))
 
-    def same_checkpoints(self, *, after: int = 0) -> Alike:
-        """By task and checkpoint the runs that share one, the first first, where one was stored after a number."""
-        return self._alike("checkpoint", "run_checkpoint", _CHECKPOINT, after)
+    def discoveries(self, group: Shared) -> list[LikeRow]:
+        """The runs with a program that are no repetitions, in no order."""
+        rows = self._reader.read(f"{_LIKE.format('run', _DISCOVERY)} AND run.status = 'ok'", group)
+        return [LikeRow(*row) for row in rows]
 
-    def same_discoveries(self, *, after: int = 0) -> Alike:
-        """By task and program the same of runs that are no replicates."""
-        return self._alike("source_digest", "run_program", _DISCOVERY, after)
+    def with_checkpoint(self, group: Shared) -> list[LikeRow]:
+        """The runs that left a checkpoint, in no order."""
+        rows = self._reader.read(f"{_LIKE.format('run', _CHECKPOINT)} AND run.status = 'ok'", group)
+        return [LikeRow(*row) for row in rows]
 
-    def like(self, row: LikeRow, *, checkpoint: bytes | None = None) -> list[LikeRow]:
-        """The discoveries of a run's program on its task, or the runs there with a checkpoint where one is given."""
-        what, shared, condition = "checkpoint", checkpoint, _CHECKPOINT
-        if checkpoint is None:
-            what, shared, condition = "source_digest", row.source_digest, _DISCOVERY
-        rows = self._reader.rows(_LIKE.format(what, condition.format("run")), row.task, shared)
-        return [LikeRow(*one) for one in rows]
+    def withdrawn(self, group: Shared, *, model: bool) -> list[LikeRow]:
+        """The same of the runs that their authors withdrew: those with this checkpoint, or with this program."""
+        rows = self._reader.read(_LIKE.format("withdrawn_run", _CHECKPOINT if model else _DISCOVERY), group)
+        return [LikeRow(*row) for row in rows]
 
-    def with_checkpoint(self, task: bytes, checkpoint: bytes) -> list[LikeRow]:
-        """The runs on a task that left a checkpoint, in no order."""
-        query = _LIKE.format("checkpoint", _CHECKPOINT.format("run"))
-        return [LikeRow(*row) for row in self._reader.read(query, (task, checkpoint))]
+    def copies(self, voters: Collection[bytes] | None = None) -> list[Copy]:
+        """The runs of these voters, or of all, that were published as a discovery although others had them."""
+        if voters is None:
+            return [Copy(*row[:-1]) for row in self._reader.read(_COPIES.format("true"), ())]
+        parts = ((_COPIES.format(f"copy.voter IN ({marks(part)})"), part) for part in in_parts(voters))
+        return [Copy(*row[:-1]) for query, part in parts for row in self._reader.read(query, part)]
 
-    def taken_back(self) -> list[tuple[bytes, bytes, int, int]]:
-        """The runs that were withdrawn with each commitment to measure them: run; its author, time and number."""
-        return self._reader.rows(_TAKEN_BACK)
+    def originals(self, runs: Collection[bytes]) -> dict[bytes, bytes]:
+        """Those of these runs that are copies, each with the run that had its checkpoint or program before."""
+        return {
+            run: original
+            for part in in_parts(runs)
+            for run, original in self._reader.read(_ORIGINALS.format(marks(part)), part)
+        }
 
-    def _alike(self, what: str, index: str, condition: str, after: int) -> Alike:
-        conditions = {name: condition.format(name) for name in ("new", "other", "run")}
-        found: Alike = defaultdict(list)
-        named = {"what": what, "index": index} | conditions
-        shared = (_NEW_SHARED if after else _ANY_SHARED).format(**named)
-        for key, *row in self._reader.rows(_ALIKE.format(shared=shared, **named), after):
-            like = LikeRow(*row)
-            found[like.task, key].append(like)
-        return {key: group for key, group in found.items() if len(group) > 1}
+    # What settling reads and writes.
+
+    def unmatched(self, limit: int) -> list[Shared]:
+        """Programs and checkpoints of which it is to be found again who published them first."""
+        return [Shared(*row) for row in self._reader.read("SELECT task, shared FROM unmatched LIMIT ?", (limit,))]
+
+    def count_like(self, group: Shared) -> int:
+        """How many runs have a program or a checkpoint."""
+        query = """
+        SELECT (SELECT count(*) FROM run WHERE task = ?1 AND source_digest = ?2)
+        + (SELECT count(*) FROM run WHERE task = ?1 AND checkpoint = ?2)
+        """
+        return int(self._reader.read(query, group)[0][0])
+
+    def replace_copies(self, group: Shared, rows: Collection[CopyRow]) -> None:
+        """Write all copies of a program or checkpoint. Runs of which they say something else are judged again."""
+        connection = self._reader.connection
+        models = "SELECT n FROM copy WHERE task = ? AND shared = ? AND model"
+        before = {n for (n,) in self._reader.read(models, group)}
+        connection.execute("DELETE FROM copy WHERE task = ? AND shared = ?", group)
+        connection.executemany("INSERT INTO copy VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        changed = before ^ {row.n for row in rows if row.model}
+        connection.executemany("INSERT OR IGNORE INTO unsettled VALUES(?)", [(n,) for n in changed])
+        connection.execute("DELETE FROM unmatched WHERE task = ? AND shared = ?", group)
 
 
 _NAMED = """
-SELECT said.author, said.seq, said.time, said.built FROM (
-    SELECT record.author, record.seq, record.time, 0 AS built
-    FROM mention CROSS JOIN record ON record.n = mention.n WHERE mention.run = ?1
-    UNION ALL SELECT record.author, record.seq, record.time, 1
-    FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE lineage.parent = ?1
-    UNION ALL SELECT author, seq, time, 0 FROM commitment WHERE run = ?1 AND output IS NOT NULL
-) AS said LEFT JOIN suspect ON suspect.author = said.author AND suspect.seq <= said.seq
-WHERE suspect.author IS NULL
-"""
-_NAMED_WIDE = """
-SELECT said.run, said.author, said.seq, said.time, said.built FROM (
-    SELECT mention.run, record.author, record.seq, record.time, 0 AS built
+SELECT said.run, said.author, said.seq, said.time, said.built, max(said.time, coalesce(dated_back.latest, 0)) FROM (
+    SELECT mention.run, record.author, record.seq, record.time, 0 AS built, record.n
     FROM mention CROSS JOIN record ON record.n = mention.n WHERE mention.run IN ({0})
-    UNION ALL SELECT lineage.parent, record.author, record.seq, record.time, 1
+    UNION ALL SELECT lineage.parent, record.author, record.seq, record.time, 1, record.n
     FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE lineage.parent IN ({0})
-    UNION ALL SELECT run, author, seq, time, 0 FROM commitment WHERE run IN ({0}) AND output IS NOT NULL
+    UNION ALL SELECT run, author, seq, time, 0, n FROM commitment WHERE run IN ({0}) AND output IS NOT NULL
 ) AS said LEFT JOIN suspect ON suspect.author = said.author AND suspect.seq <= said.seq
+LEFT JOIN dated_back ON dated_back.n = said.n
 WHERE suspect.author IS NULL
 """
 _HEARD = "SELECT n, id, task, author, time, source_digest, checkpoint, budget FROM run"
@@ -196,10 +165,10 @@ class Mentions:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def of(self, run: bytes) -> list[MentionRow]:
-        """The records that name a run; not those of a device behind an unmerged fork, whose order means nothing."""
-        rows = self._reader.rows(_NAMED, run)
-        return [MentionRow(author, seq, time_ms, bool(built)) for author, seq, time_ms, built in rows]
+    def of(self, runs: Collection[bytes]) -> list[MentionRow]:
+        """The records that name runs; not those of a device behind an unmerged fork, whose order means nothing."""
+        rows = (row for part in in_parts(runs) for row in self._reader.read(_NAMED.format(marks(part)), part))
+        return [MentionRow(*row) for row in rows]
 
     def runs_that_link(self, record_id: bytes) -> list[bytes]:
         """The runs that link a record and don't build on it, in the order of their ids."""
@@ -207,10 +176,6 @@ class Mentions:
         SELECT run.id FROM mention CROSS JOIN run ON run.n = mention.n WHERE mention.run = ? ORDER BY run.id
         """
         return [found for (found,) in self._reader.rows(query, record_id)]
-
-    def read_ahead(self, runs: Collection[bytes]) -> None:
-        """Read at once, in this snapshot, the records that name these runs."""
-        self._reader.read_ahead(_NAMED, _NAMED_WIDE, runs)
 
     def has_named(self, device: bytes, run: bytes) -> bool:
         """Whether a device's runs name a run already."""

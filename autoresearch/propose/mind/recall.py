@@ -70,7 +70,7 @@ def recall(
     )
     with log.reader.snapshot():
         ended = ended_trials(log, task, me)
-        failed = log.records.find_ahead(trial.row.id for trial in ended if trial.row.status != RunStatus.OK)
+        failed = log.records.several([trial.row.id for trial in ended if trial.row.status != RunStatus.OK])
         faults = {record.id: record.body.reason for record in failed if isinstance(record.body, Run)}
         runs = [past_run(trial, faults.get(trial.row.id, "")) for trial in ended]
         return problem, runs, claims(log, task, now_ms, me)

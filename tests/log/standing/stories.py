@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from autoresearch.record.kinds import BlobRef, Commitment, Run, Verification, Withdrawal
+from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verification, Withdrawal
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
 from tests.log.standing.village import PEOPLE, STRANGER, Village
+from tests.record.making import run_body
 
 HOUR_MS = 3_600_000
 MODEL = BlobRef(sha256=b"m" * 32, size=5)
@@ -28,6 +29,18 @@ class Publish(NamedTuple):
         model = MODEL if self.has_model else None
         parent = runs[self.above % len(runs)]
         runs.append(village.run(self.value, self.name, by=self.who, parent=parent, links=runs[-2:], checkpoint=model))
+
+
+class Intend(NamedTuple):
+    """Somebody announces that it tries a program."""
+
+    who: KeyPair
+    name: str
+
+    def act(self, village: Village, _: list[Record]) -> None:
+        digest = run_body(source=self.name.encode()).source_digest
+        until_ms = village.now_ms + HOUR_MS
+        village.append(self.who, "claim", Claim(task=village.task, source_digest=digest, until=until_ms))
 
 
 class Cheat(NamedTuple):
@@ -104,7 +117,7 @@ class Withdraw(NamedTuple):
         said = [
             one
             for one in village.log.records.newest(limit=1000)
-            if isinstance(one.body, Run | Commitment | Verification)
+            if isinstance(one.body, Run | Claim | Commitment | Verification)
         ]
         one = said[self.place % len(said)]
         village.append(own[one.author], "withdrawal", Withdrawal(), [one.id])
@@ -121,6 +134,7 @@ ACTS = st.one_of(
     st.builds(Replicate, PLACE, st.sampled_from([2.0, 1.9, 9.0]), SOME),
     st.builds(Refute, PLACE),
     st.builds(Withdraw, st.integers(0, 99)),
+    st.builds(Intend, PERSON, st.sampled_from("abcd")),
     st.builds(Cheat, PERSON, VALUE),
     st.builds(Fork, PERSON, VALUE),
     st.builds(Merge, PERSON),

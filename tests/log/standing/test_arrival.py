@@ -8,18 +8,17 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
-from autoresearch.log.standing.bases import checked, contenders, preferred
+from autoresearch.log.standing.bases import checked, contenders, preferred, vouched
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.credit import all_evidence, credit
 from autoresearch.log.standing.jobs import next_job
 from autoresearch.log.standing.participants import track_record, track_records
-from autoresearch.log.standing.precedence import copies, same_models
 from autoresearch.log.standing.queries import board, statistics
-from autoresearch.log.standing.ranking import vouched
 from autoresearch.log.standing.trials import trials
 from autoresearch.log.standing.verification import judgement
 from autoresearch.record.kinds import Run
 from autoresearch.trust.keys import KeyPair
+from tests.log.standing.copying import copies, models
 from tests.log.standing.stories import HOUR_MS, STORIES, told
 from tests.log.standing.village import ANN, BEN, TRUST, Village, settled
 from tests.record.making import NETWORK, pairs
@@ -39,7 +38,7 @@ def seen(log: Log, task: bytes):
         checked(log, task, here, voters=2),
         contenders(log, task, here, limit=9),
     )
-    return words, ranked, people, statistics(log, task), same_models(log), sorted(copies(log))
+    return words, ranked, people, statistics(log, task), models(log), copies(log)
 
 
 def job_of(who: KeyPair, log: Log, task: bytes, now_ms: int):

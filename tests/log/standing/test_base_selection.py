@@ -12,11 +12,11 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import preferred, tier
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.jobs import CHECKED_ROWS, REPORTED_EACH, next_job
-from autoresearch.log.standing.precedence import copies
 from autoresearch.log.standing.queries import board
 from autoresearch.record.encoding import format_id
 from autoresearch.trust.roster import Trust
 from autoresearch.words import DOUBTED, BoardSection, RunState
+from tests.log.standing.copying import copies
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, ROOTS, STRANGER, TRUST, Village
 from tests.record.making import BLOB, NETWORK, key, pairs, run_body
 

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from autoresearch.judging.scoring import CountedRun, pool, rank
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
+from autoresearch.log.standing.bases import measured, unvouched, vouched
 from autoresearch.log.standing.context import trust_context, whose
-from autoresearch.log.standing.precedence import first_of, same_models
-from autoresearch.log.standing.ranking import measured, unvouched, vouched
+from autoresearch.log.standing.precedence import first_of
 from autoresearch.log.standing.settle import settle
 from autoresearch.log.standing.verification import checkers_of, judgement
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD
+from tests.log.standing.copying import models, pairs_by_rule, pairs_in_rows
 from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK, Publish
 from tests.log.standing.test_settled import OF_PEOPLE, SOME, TRUSTS, YOUNG
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, PEOPLE, STRANGER, Village
@@ -44,7 +45,7 @@ class Truth:
 
     def __init__(self, log: Log, task: bytes) -> None:
         self._log, self.here = log, trust_context(log)
-        self._rules, self._models, suspects = log.tasks.rules(task), same_models(log), log.runs.suspects()
+        self._rules, self._models, suspects = log.tasks.rules(task), models(log), log.runs.suspects()
         shown = {run for (run,) in log.reader.read("SELECT id FROM run WHERE task = ?", (task,))}
         self.programs: defaultdict[tuple[bytes, float], list[Record]] = defaultdict(list)
         for run in log.records.newest(limit=1000):
@@ -112,6 +113,7 @@ def as_row(row: ProgramRow) -> Row:
 
 
 def holds(log: Log, task: bytes) -> None:
+    assert pairs_in_rows(log) == pairs_by_rule(log)
     truth, here = Truth(log, task), trust_context(log)
     if not here.naming:
         return

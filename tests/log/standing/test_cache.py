@@ -1,4 +1,4 @@
-"""Standings that are kept between questions are those of a new look, whatever comes and whoever is trusted."""
+"""What is answered is what a new look finds, whatever comes and whoever is trusted; snapshots hold still."""
 
 from __future__ import annotations
 
@@ -9,25 +9,22 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from autoresearch.log.log import Log
-from autoresearch.log.standing.bases import checked, contenders, preferred
+from autoresearch.log.standing.bases import checked, contenders, preferred, vouched
 from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.participants import track_record, track_records
-from autoresearch.log.standing.precedence import copies, same_models
 from autoresearch.log.standing.queries import board, leaderboard, statistics
-from autoresearch.log.standing.ranking import vouched
 from autoresearch.log.standing.settle import settle
 from autoresearch.log.standing.verification import judgement
 from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Note, Run, Withdrawal
 from autoresearch.trust.roster import Trust
-from tests.log.standing.village import ANN, BEN, CEM, DOT, Village, settled
-from tests.log.standing.village import TRUST as VILLAGERS
+from tests.log.standing.copying import copies, models
+from tests.log.standing.village import settled
 from tests.log.universe import DEVICES, ROOT, SMALL, WITNESSES, records
-from tests.record.making import NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed
+from tests.record.making import NOW_MS, digest_of, key, pairs, run_body
 
 PEOPLE = (ROOT, *DEVICES, *WITNESSES, key(7))
 TRUST = Trust(participants=frozenset(one.public for one in PEOPLE))
@@ -49,7 +46,7 @@ def seen(log: Log):
     tracks = track_records(log)
     assert all(track_record(log, voter) == found for voter, found in tracks.items())
     compared = Comparisons(log, digest_of(), DEVICES[1].public).effects
-    return words, numbers, voters, ranked, verified, tracks, same_models(log), sorted(copies(log)), compared
+    return words, numbers, voters, ranked, verified, tracks, models(log), copies(log), compared
 
 
 @given(records(), st.integers(0, 1000))
@@ -76,57 +73,6 @@ def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
             other.writer.ingest(pairs(made), now_ms=NOW_MS + 10)
             settle(other, seconds=10)
             assert seen(other) == last
-
-
-def test_who_ran_a_program_first_is_seen_when_the_earlier_run_arrives_later(tmp_path) -> None:
-    path = tmp_path / "log.sqlite"
-    with Log.open(path, NETWORK, trust=VILLAGERS) as log:
-        village = Village(log)
-        head, first_ms = log.devices.head(CEM.public), village.now_ms + 1000
-        village.now_ms += 2000
-        for value, who in ((1.5, ANN), (1.45, BEN)):
-            run = village.run(value, "P", by=who)
-        here = trust_context(log, DOT.public)
-        before = list(vouched(log, village.task, here, own=True))
-        earlier = sealed(CEM, replace(run.body, value=1.4), seq=head.seq + 1, prev=head.id, time_ms=first_ms)
-        log.writer.ingest(pairs([earlier]), now_ms=village.now_ms)
-        with Log.open(path, NETWORK, trust=VILLAGERS, read_only=True) as fresh:
-            after = list(vouched(fresh, village.task, here, own=True))
-        assert list(vouched(log, village.task, here, own=True)) == after != before
-
-
-def test_what_is_measured_of_a_run_says_something_of_its_parent_and_its_children(tmp_path) -> None:
-    path = tmp_path / "log.sqlite"
-    with Log.open(path, NETWORK, trust=VILLAGERS) as log:
-        village = Village(log)
-        parent = village.run(1.5, "P")
-        child = village.run(1.4, "C", parent=parent)
-        runs = [parent, child, village.run(1.3, "D", parent=child)]
-
-        def judged(log: Log):
-            return [judgement(log, run.id) for run in runs]
-
-        def measured():
-            """One verification after the other: of the child first, then of those beside it."""
-            for who in (BEN, CEM, DOT):
-                yield village.evaluate(child, 1.4, who)
-            for who in (BEN, CEM, DOT):  # in other worlds the parent is far worse than it says
-                yield village.replicate(child, 3.0, 2.0, who)
-            for who in (BEN, CEM, DOT):  # and so is its number, from then on
-                yield village.replicate(parent, 4.0, 3.0, who)
-
-        changed = set()
-        before = judged(log)
-        for last in measured():
-            with Log.open(path, NETWORK, trust=VILLAGERS, read_only=True) as fresh:
-                after = judged(fresh)
-            assert judged(log) == after
-            of = next(run for run in runs if run.id == last[-1].body.run)
-            changed |= {
-                (of is child, run is of) for run, one, other in zip(runs, before, after, strict=True) if one != other
-            }
-            before = after
-        assert {(True, False), (False, False)} <= changed, "no run says anything of another here"
 
 
 def test_a_run_that_is_taken_back_is_no_longer_counted(tmp_path) -> None:

@@ -17,7 +17,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.credit import all_evidence, credit
 from autoresearch.log.standing.participants import TrackRecord, track_records
-from autoresearch.log.standing.precedence import bans, copies
+from autoresearch.log.standing.precedence import bans
 from autoresearch.log.standing.verification import count_verifications, judge_now
 from autoresearch.log.tables.credits import fixed_point, plain_number
 from autoresearch.record.encoding import format_id
@@ -26,6 +26,7 @@ from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.roster import Trust
 from autoresearch.words import UPHELD, EvidenceKind, Mark, RunState
+from tests.log.standing.copying import copies
 from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK, PERSON, PLACE
 from tests.log.standing.test_credit import COST
 from tests.log.standing.test_settled import OF_PEOPLE, TRUSTS, YOUNG, runs_of

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from autoresearch.log.standing.jobs import next_job
-from autoresearch.log.standing.precedence import copies, to_link
+from autoresearch.log.standing.precedence import to_link
 from autoresearch.record.kinds import BlobRef, Withdrawal
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
+from tests.log.standing.copying import copies
 from tests.log.standing.village import ANN, BEN, CEM, DOT, EVE, STRANGER, Village
 from tests.record.making import NOW_MS, key, pairs, run_body, sealed
 

@@ -13,12 +13,12 @@ from autoresearch.ask.runs.filtering import filter_of
 from autoresearch.ask.runs.rows import mark_of
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import board_hardware, trust_context, whose
-from autoresearch.log.standing.precedence import same_models
 from autoresearch.log.standing.verification import judgement
 from autoresearch.log.tables.listing import Filter
 from autoresearch.record.kinds import Identity, Run
 from autoresearch.trust.keys import KeyPair
 from autoresearch.words import RunState
+from tests.log.standing.copying import models
 from tests.log.standing.stories import HOUR_MS, STORIES, told
 from tests.log.standing.village import ANN, BEN, CEM, TRUST, Village
 from tests.record.making import DEFINITION, NETWORK, pairs
@@ -66,7 +66,7 @@ def one_by_one(log: Log, task: bytes) -> list[tuple[object, ...]]:
     stored.sort(key=lambda one: (one.record.time, one.record.id))
     records = {one.record.id: one.record for one in stored}
     rules, sign = log.tasks.rules(task), log.tasks.sign(task)
-    copied, hardware = same_models(log), board_hardware(log, task)
+    copied, hardware = models(log), board_hardware(log, task)
     cost, best_claim, best_sure, rows = 0, float("inf"), float("inf"), []
     for one in stored:
         record, body = one.record, one.record.body

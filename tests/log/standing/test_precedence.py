@@ -9,19 +9,18 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
-from autoresearch.log.standing.bases import preferred
+from autoresearch.log.standing.bases import preferred, vouched
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.jobs import next_job
 from autoresearch.log.standing.participants import track_record, track_records
-from autoresearch.log.standing.precedence import copies, same_models
 from autoresearch.log.standing.queries import board
-from autoresearch.log.standing.ranking import vouched
 from autoresearch.log.standing.verification import judgement
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import BlobRef, Claim, Identity, Merge, Withdrawal
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
 from autoresearch.words import Mark, RunState
+from tests.log.standing.copying import copies, models
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, STRANGER, TRUST, Village, settled
 from tests.record.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
 
@@ -72,7 +71,7 @@ def test_a_copy_that_is_dated_back_takes_neither_name_nor_place_although_nobody_
     assert board(village.log, village.task, here, limit=9)[0].id == format_id(honest.id)
     assert preferred(village.log, village.task, here).row.first == honest.id
     assert (marks(village, ANN), marks(village, EVE)) == ([], [(Mark.COPIER, copy.id)])
-    assert same_models(village.log) == {copy.id: honest.id}
+    assert models(village.log) == {copy.id: honest.id}
     job = next_job(village.log, village.task, BEN.public, bytes(BEN.key), village.now_ms)
     assert job is not None
     assert job.run == honest.id
@@ -159,7 +158,7 @@ def test_a_stranger_who_was_there_before_is_accused_by_nobody_and_one_who_dates_
         village.run(1.9, name, by=who, links=[run])
     assert standing(village) == run.id
     assert copies(village.log) == []
-    assert before.id not in same_models(village.log)
+    assert before.id not in models(village.log)
 
 
 def test_who_claimed_a_program_and_published_it_late_is_no_copier(village):
@@ -277,8 +276,8 @@ def everything(log: Log, task: bytes):
     return (
         rows,
         board(log, task, trust_context(log), limit=50),
-        sorted(copies(log)),
-        same_models(log),
+        copies(log),
+        models(log),
         track_records(log),
     )
 

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from autoresearch.judging.scoring import mean, rank
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
-from autoresearch.log.standing.bases import preferred
+from autoresearch.log.standing.bases import best_of, preferred, program_as_reported, vouched
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import board_hardware, trust_context
 from autoresearch.log.standing.jobs import next_job
 from autoresearch.log.standing.queries import board, lineage
-from autoresearch.log.standing.ranking import best_of, program_as_reported, vouched
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Attestation, Identity
 from autoresearch.record.record import DAY_MS, Record
@@ -311,7 +310,7 @@ def test_a_participant_who_cheated_for_all_to_see_hides_nobody_however_much_it_w
 
 
 def test_what_one_participant_alone_says_hides_nothing_however_much_it_is(village, monkeypatch):
-    monkeypatch.setattr("autoresearch.log.standing.ranking.BOARD_ROWS", 10)
+    monkeypatch.setattr("autoresearch.log.standing.bases.BOARD_ROWS", 10)
     monkeypatch.setattr("autoresearch.log.standing.jobs.CHECKED_ROWS", 4)
     honest = village.run(1.5, "honest", by=ANN)
     for number in range(30):

@@ -9,11 +9,12 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.participants import track_record, track_records
 from autoresearch.log.standing.precedence import is_banned
-from autoresearch.log.standing.queries import board, copied_from, leaderboard
+from autoresearch.log.standing.queries import board, leaderboard
 from autoresearch.log.standing.verification import counted_reports, judgement
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import BlobRef, Claim, Identity, Withdrawal
 from autoresearch.words import MARK_SENTENCES, Mark, RunState
+from tests.log.standing.copying import pairs_in_rows
 from tests.log.standing.test_verification_state import AUTHOR, OTHERS, ROOTS, TRUST, Story
 from tests.log.standing.village import settled
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, key, run_body, sealed, task_body
@@ -209,7 +210,7 @@ def test_a_copy_that_two_others_measured_stays_one_when_it_is_withdrawn(story: S
     measured(story, slow, OTHERS[2])
     assert marked(story, copier) == [Mark.COPIER]
     assert track_record(settled(story.log), voter(copier)).marks[0].evidence == (story.run.id,)
-    assert copied_from(story.log)[slow.id] == story.run.id
+    assert story.log.evidence.originals([slow.id])[slow.id] == story.run.id
     story.append(AUTHOR, "withdrawal", Withdrawal(), links=[story.run.id])
     assert marked(story, copier) == [], "nobody stands by the first any more"
 
@@ -325,14 +326,17 @@ def test_every_mark_has_a_sentence() -> None:
     assert set(MARK_SENTENCES) == set(Mark)
 
 
-def test_a_flood_of_one_checkpoint_and_one_program_is_a_row_for_each_run_and_accuses_nobody(story: Story) -> None:
+def test_a_flood_of_one_checkpoint_and_one_program_accuses_nobody_and_each_later_copy_is_one_row(story: Story) -> None:
     model, spammer, runs = BlobRef(sha256=b"m" * 32, size=5), key(77), 60
     first = run_body(1.0, source=b"first", parent=story.run.id, checkpoint=model)
     bodies = [first, *(msgspec.structs.replace(first, title=str(number)) for number in range(1, runs))]
     flood = [sealed(spammer, body, seq=seq, time_ms=NOW_MS) for seq, body in enumerate(bodies, start=1)]
     story.log.writer.ingest([(record.raw, record.signature) for record in flood], now_ms=story.now_ms)
-    for groups in (story.log.evidence.same_checkpoints(), story.log.evidence.same_discoveries()):
-        assert [len(group) for group in groups.values()] == [runs]
-    story.append(AUTHOR, "run", first)
+    first_here = story.append(AUTHOR, "run", first)
     assert not any(found.marks for found in track_records(settled(story.log)).values())
-    assert [len(group) for group in story.log.evidence.same_checkpoints().values()] == [runs + 1]
+    assert pairs_in_rows(story.log) == set()
+    later = [sealed(spammer, body, seq=seq + runs, time_ms=story.now_ms + 1000) for seq, body in enumerate(bodies, 1)]
+    story.log.writer.ingest([(record.raw, record.signature) for record in later], now_ms=story.now_ms)
+    rows = pairs_in_rows(settled(story.log))
+    assert len(rows) == 2 * runs
+    assert {pair.original for pair in rows} == {first_here.id}

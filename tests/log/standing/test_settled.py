@@ -12,18 +12,17 @@ from msgspec.structs import replace
 from autoresearch.judging.states import Judgement
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import trust_context, whose
-from autoresearch.log.standing.precedence import same_models
-from autoresearch.log.standing.settle import settle
+from autoresearch.log.standing.settle import is_settled, is_weighed, settle
 from autoresearch.log.standing.verification import (
     judge_now,
     judgement,
 )
-from autoresearch.log.standing.weighing import is_settled, is_weighed
 from autoresearch.record.kinds import Attestation, Identity, Run, Verification
 from autoresearch.record.record import Network, Record
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.roster import Trust
 from autoresearch.words import UPHELD, RunState
+from tests.log.standing.copying import models, pairs_by_rule, pairs_in_rows
 from tests.log.standing.stories import ACTS, HOUR_MS, HOURS_BACK
 from tests.log.standing.village import ANN, BEN, CEM, DOT, PEOPLE, ROOTS, STRANGER, Village
 from tests.log.standing.village import TRUST as VILLAGERS
@@ -102,14 +101,14 @@ def runs_of(log: Log) -> list[Record]:
 
 def placed(log: Log) -> dict[bytes, tuple[bool, bool]]:
     """Of each run whether its author was attested, and whether its value may be compared, by what the records say."""
-    here, models, suspects = trust_context(log), same_models(log), log.runs.suspects()
+    here, copied, suspects = trust_context(log), models(log), log.runs.suspects()
     shown = {run for (run,) in log.reader.read("SELECT id FROM run", ())}
 
     def is_compared(run: Record) -> bool:
         body, rules = run.body, log.tasks.rules(run.body.task)
         doubted = run.seq >= suspects.get(run.author, run.seq + 1) and judge_now(log, run).state not in UPHELD
         valued = run.id in shown and body.status == "ok" and body.value is not None
-        return valued and rules is not None and rules.ranks(body.budget) and run.id not in models and not doubted
+        return valued and rules is not None and rules.ranks(body.budget) and run.id not in copied and not doubted
 
     return {run.id: (whose(run.author, run.time, here).attested, is_compared(run)) for run in runs_of(log)}
 
@@ -126,7 +125,7 @@ def in_rows(log: Log) -> dict[bytes, tuple[bool, bool]]:
 def rows(log: Log) -> dict[bytes, Judgement]:
     """What a reader finds settled that has just come."""
     with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
-        return dict(reader.standings.of([run.id for run in runs_of(reader)]))
+        return reader.standings.of([run.id for run in runs_of(reader)])
 
 
 def holds(log: Log) -> None:
@@ -188,6 +187,7 @@ def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factor
         settle(log, seconds=10)
         holds(log)
         assert in_rows(log) == placed(log)
+        assert pairs_in_rows(log) == pairs_by_rule(log)
 
 
 def test_a_restart_judges_nothing_again_and_a_new_word_only_what_it_is_about(tmp_path) -> None:
