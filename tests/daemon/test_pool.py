@@ -75,7 +75,7 @@ async def scene(
     pool = Pool(paths.worker_socket, ["cpu"], on_message=on_message, on_leaving=lambda _: None, on_lost=on_lost)
     await pool.start()
     pool.want(1)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(250):
         await gone.wait()
     await pool.stop()
     return heard
