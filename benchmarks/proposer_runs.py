@@ -22,7 +22,10 @@ CPU_SECONDS = 240
 
 
 class Trainer:
-    """Runs sources of the shipped task at one budget (work units), one at a time."""
+    """Runs sources of the shipped task at one budget (work units), one at a time.
+
+    A run repeats bit by bit, so that one with a source and a seed that had their run before is not done again.
+    """
 
     def __init__(self, *, budget: float, data: Path) -> None:
         # the child inherits these modules; it must import prepare itself, which reads its environment once
@@ -33,6 +36,7 @@ class Trainer:
         torch.set_num_threads(1)
         self._budget = budget
         self._data = data
+        self._values: dict[tuple[str, int], float | None] = {}
         subprocess.run(
             [sys.executable, str(EXPERIMENTS / "prepare.py")],
             env={**os.environ, "AUTORESEARCH_DATA": str(data)},
@@ -42,6 +46,11 @@ class Trainer:
 
     def value(self, source: str, *, seed: int) -> float | None:
         """The metric of one run, or None when it did not end well."""
+        if (source, seed) not in self._values:
+            self._values[source, seed] = self._run(source, seed)
+        return self._values[source, seed]
+
+    def _run(self, source: str, seed: int) -> float | None:
         sys.stdout.flush()  # or the child would say it again
         reader, writer = os.pipe()
         child = os.fork()

@@ -41,20 +41,24 @@ if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES:
 # The files with the tests that take longest, these first: what begins last is not what everybody waits for.
 LONGEST_FIRST = (
     "cli/test_demo_cluster.py",
-    "daemon/test_proving.py",
-    "daemon/test_checking.py",
+    "docs/test_tutorial.py",
+    "hostile/test_training_while_asked.py",
+    "hostile/test_good_at_home_alone.py",
     "run/refereeing/test_contamination.py",
+    "daemon/test_proving.py",
+    "run/refereeing/test_budget_and_worlds.py",
+    "daemon/net/test_project_runs.py",
     "daemon/net/test_chaos.py",
     "daemon/net/test_cheaters.py",
     "daemon/net/test_verification.py",
     "daemon/net/test_attesting.py",
+    "daemon/net/test_first_evening.py",
+    "daemon/test_checking.py",
     "run/refereeing/test_referee.py",
     "daemon/net/test_daemons.py",
     "daemon/net/test_fetching.py",
     "daemon/net/test_network.py",
     "experiments/test_runs.py",
-    "daemon/net/test_first_evening.py",
-    "daemon/net/test_project_runs.py",
     "services/test_exactly_once.py",
 )
 HERE = Path(__file__).parent

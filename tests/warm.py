@@ -117,7 +117,7 @@ class Warm:
         program: str,
         *arguments: str,
         given: str = "",
-        seconds: float = 180,
+        seconds: float = 600,
         passed: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,

@@ -75,7 +75,7 @@ def process() -> Process:
             return run_command(*words)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         return subprocess.run(
-            [sys.executable, *python, *words], env=environment, capture_output=True, text=True, check=False
+            [sys.executable, *python, *words], env=environment, capture_output=True, text=True, timeout=250, check=False
         )
 
     return call

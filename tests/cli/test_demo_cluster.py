@@ -259,7 +259,7 @@ def test_when_one_is_killed_the_others_go_on_and_ctrl_c_ends_all(shared: Path) -
             break
     assert killed
     assert family
-    out, err = demo.process.communicate()
+    out, err = demo.process.communicate(timeout=250)
     answer = strictly(out.splitlines()[-1], DemoAnswer)
     assert (demo.process.returncode, answer.peers_left) == (0, 2), err
     wait_for(lambda: not any(child.is_running() for child in family))

@@ -234,9 +234,11 @@ def test_an_unreadable_folder_is_a_sentence(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("words", ["top", "show @", "node records --json", "node paths"])
+@pytest.mark.parametrize("words", ["show @", "node records --json"])
 def test_streams_that_the_caller_closed_are_no_bug(filled: Filled, words: str, closed: str) -> None:
     command = f"{sys.executable} -m autoresearch_cli {words} {closed}"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    ended = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        ["sh", "-c", command], env=environment, capture_output=True, text=True, timeout=250, check=False
+    )
     assert (ended.returncode, "bug" in ended.stderr) == (0, False), ended.stderr

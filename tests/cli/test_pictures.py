@@ -14,7 +14,7 @@ MAKE = Path(__file__).parents[2] / "docs/pictures/make.py"
 
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(MAKE), *words], capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, str(MAKE), *words], capture_output=True, text=True, timeout=250, check=False)
 
 
 def test_a_picture_shows_what_the_command_prints_in_colour(filled: Filled, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_actors_train_together_and_ctrl_c_keeps_what_was_learned(cli: Cli) -> No
     assert process.stdout
     msgspec.json.decode(process.stdout.readline(), type=ProjectFigures)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
+    out, err = process.communicate(timeout=250)
     assert process.returncode == 130
     assert "stopped: what was learned so far is kept as run" in err
     last = json.loads(out.splitlines()[-1])
@@ -250,7 +250,7 @@ def test_ctrl_c_keeps_what_was_learned_and_figures_are_lines_of_json(cli: Cli, p
     first = msgspec.json.decode(process.stdout.readline(), type=ProjectFigures)
     assert 0 < first.episodes < first.asked_episodes
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
+    out, err = process.communicate(timeout=250)
     assert process.returncode == 130
     assert "stopped: what was learned so far is kept as run" in err
     last = json.loads(out.splitlines()[-1])

@@ -67,7 +67,7 @@ class Served:
     def end(self, number: int = signal.SIGINT) -> None:
         if self.ended is None:
             self.process.send_signal(number)
-            out, self.said = self.process.communicate()
+            out, self.said = self.process.communicate(timeout=250)
             assert self.process.returncode == 0, self.said
             self.ended = msgspec.json.decode(out.splitlines()[-1], type=ServiceAnswer)
 

@@ -24,7 +24,7 @@ from autoresearch.record.record import DEFAULT_NETWORK
 from tests.warm import WarmProcess, warm
 
 # Many times what it takes alone: the machine may do twenty other things.
-READY_SECONDS = 180.0
+READY_SECONDS = 600.0
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Daemon:
     def client(self) -> httpx.Client:
         # Without certificates: reading those of the system takes longer than the answer.
         transport = httpx.HTTPTransport(uds=str(self.paths.socket), verify=False)
-        return httpx.Client(transport=transport, base_url="http://daemon", timeout=30)
+        return httpx.Client(transport=transport, base_url="http://daemon", timeout=READY_SECONDS)
 
     def answers(self, path: str) -> bool:
         try:
@@ -117,7 +117,7 @@ class Daemon:
             return 0.0
         began = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(timeout=30)
+        status = self.process.wait(timeout=250)
         assert status == 0
         return time.monotonic() - began
 
@@ -128,12 +128,13 @@ def stop_all(daemons: Iterable[Daemon]) -> None:
     for daemon in running:
         daemon.process.send_signal(signal.SIGTERM)
     for daemon in running:
-        assert daemon.process.wait(timeout=30) == 0
+        assert daemon.process.wait(timeout=250) == 0
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = READY_SECONDS) -> None:
-    """Wait until something is so; fails when it takes too long."""
-    deadline = time.monotonic() + seconds
+    """Wait until something is so; fails when it takes too long. A long wait asks less often: asking takes time too."""
+    deadline, pause = time.monotonic() + seconds, 0.02
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(1.3 * pause, 0.3)

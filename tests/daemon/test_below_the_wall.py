@@ -38,6 +38,7 @@ from tests.daemon.test_reveals import AUTHOR, LATER_MS, Place
 from tests.daemon.toy import HARNESS, write_toy_task
 from tests.record.making import run_body
 from tests.record.making import task_body as published
+from tests.run.checks import check_of
 
 
 class Yes(Talk):
@@ -108,24 +109,7 @@ class Machine:
         return talk
 
     def check(self, **fields: object) -> Check:
-        return msgspec.structs.replace(
-            Check(
-                run=self.run.id,
-                task=self.task.digest,
-                stage=EVALUATE,
-                round=0,
-                proof=bytes(80),
-                seeds=[1],
-                source=self.trap,
-                source_digest=source_digest(self.trap),
-                parent_source=None,
-                checkpoint=None,
-                parent_checkpoint=None,
-                replicate=0,
-                claim=0.61,
-            ),
-            **fields,
-        )
+        return msgspec.structs.replace(check_of(self.task, self.trap, run=self.run.id, claim=0.61), **fields)
 
     def verifying(self) -> VerificationController:
         async def fetch(_: BlobRef) -> None:

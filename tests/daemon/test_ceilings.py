@@ -12,7 +12,6 @@ from autoresearch_daemon.workers.assignment import Workplace, carry_out
 from autoresearch.errors import Refused
 from autoresearch.paths import Paths
 from autoresearch.run.bench import Ceiling, limits_of
-from autoresearch.run.checking import Check
 from autoresearch.run.folder import new_run
 from autoresearch.settings import environment_variable, load_settings, write_setting
 from autoresearch.task.folders import write_task
@@ -20,6 +19,7 @@ from autoresearch.task.loading import load_task, shipped_task
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.test_below_the_wall import Yes
 from tests.daemon.toy import write_toy_task
+from tests.run.checks import check_of
 
 # A task's limit, and how much of it the toy asks for here.
 ASKED = {"seconds": 4000, "memory_mib": 8_000_000, "disk_mib": 5000, "processes": 300, "output_kib": 20_000}
@@ -42,33 +42,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
     return Workplace.from_environment(paths, "w1", "cpu")
 
 
-def check_of(task: Path) -> Check:
-    """A stranger's run of the task, to be run once more."""
-    loaded = load_task(task)
-    return Check(
-        run=bytes(32),
-        task=loaded.digest,
-        stage="evaluate",
-        round=0,
-        proof=bytes(80),
-        seeds=[1],
-        source=loaded.baseline.decode(),
-        source_digest=bytes(32),
-        parent_source=None,
-        checkpoint=None,
-        parent_checkpoint=None,
-        replicate=0,
-        claim=0.5,
-    )
-
-
 @pytest.mark.parametrize("stranger", [False, True])
 @pytest.mark.parametrize("limit", ASKED)
 def test_a_worker_begins_nothing_of_a_task_above_a_ceiling(
     limit: str, stranger: bool, place: Workplace, tmp_path: Path
 ) -> None:
     task, talk = greedy(tmp_path, limit), Yes()
-    check = check_of(task) if stranger else None
+    loaded = load_task(task)
+    check = check_of(loaded, loaded.baseline.decode()) if stranger else None
 
     carry_out(
         protocol.Work(

@@ -12,22 +12,20 @@ from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import seeds, text_seeds
 from autoresearch.judging.statistics import Findings, passes
 from autoresearch.run.bench import Bench
-from autoresearch.run.checking import Check, Verified, carry_out_check
-from autoresearch.run.evaluating import Model
+from autoresearch.run.checking import Verified
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.texts import drawn_world
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
-from tests.run.refereeing.conftest import Trained, trained
+from tests.run.checks import PROOF, carried_out, check_of
+from tests.run.refereeing.conftest import BUDGET_SHARE, Trained, trained
 from tests.run.refereeing.small_task import TRAIN, small_task
 
 __all__ = ["trained"]  # the fixture
 
 pytestmark = pytest.mark.slow
 
-PROOF = ecvrf.prove(bytes(32), b"")
 CHEATS = {
-    "sees later tokens": TRAIN.replace("is_causal=True", "is_causal=False"),
     "reads off the targets": TRAIN.replace(
         "def build_model():",
         "def build_model():\n    import __main__ as asker\n    asker.losses = lambda m, y, v: y * 0.0 + 0.01\n"
@@ -35,6 +33,12 @@ CHEATS = {
     ),
     "another architecture": TRAIN.replace("WIDTH = 32 ", "WIDTH = 64 "),
 }
+
+
+def brief_task(share: float = BUDGET_SHARE) -> Task:
+    """The small task with a budget that its baseline, which bounds what a check costs, is trained for in no time."""
+    task = small_task()
+    return msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount * share))
 
 
 @pytest.fixture
@@ -57,32 +61,9 @@ def check(
     digest: bytes = b"",
     replay: bool = False,
 ) -> Verified:
-    task = task or small_task()
-    wanted = Check(
-        run=bytes(32),
-        task=task.digest,
-        stage="evaluate",
-        round=0,
-        proof=PROOF,
-        seeds=[99],
-        source=source,
-        source_digest=digest or source_digest(source),
-        parent_source=None,
-        checkpoint=bytes(32),
-        parent_checkpoint=None,
-        replicate=0,
-        claim=claim,
-    )
-    model = None if replay else Model(source, checkpoint)
-    return carry_out_check(
-        wanted,
-        task,
-        bench,
-        model=model,
-        parent=None,
-        on_progress=lambda *_: None,
-        cancelled=lambda: False,
-    )
+    task = task or brief_task()
+    wanted = check_of(task, source, source_digest=digest or source_digest(source), claim=claim)
+    return carried_out(wanted, task, bench, None if replay else checkpoint)
 
 
 def findings(found: Verified) -> Findings:
@@ -120,7 +101,7 @@ def test_a_model_that_overruns_a_limit_when_it_is_asked_fails_and_a_slow_trainin
     bench: Bench, honest: tuple[Path, float], tmp_path: Path
 ) -> None:
     tmp_path.chmod(0o755)
-    task = small_task()
+    task = brief_task()
     # Loading torch takes that long on a machine that does twenty other things, and is no fault of the model.
     patient = msgspec.structs.replace(task, limits=msgspec.structs.replace(task.limits, seconds=45))
     hurried = msgspec.structs.replace(task, limits=msgspec.structs.replace(task.limits, seconds=0.5))
@@ -142,37 +123,13 @@ def test_a_source_under_the_name_of_another_program_fails(bench: Bench, tmp_path
 
 def test_a_pair_is_run_with_seeds_of_the_proof_in_a_world_of_its_own(bench: Bench, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    task = small_task()
-    short = msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount / 200))
+    short = brief_task(1 / 200)
     child, here = TRAIN.replace("MLP_RATIO = 4.0", "MLP_RATIO = 2.0"), replace(bench, scratch=tmp_path)
     output = ecvrf.output(PROOF)
-    wanted = Check(
-        run=bytes(32),
-        task=short.digest,
-        stage="replicate",
-        round=0,
-        proof=PROOF,
-        seeds=seeds(output, 1),
-        source=child,
-        source_digest=source_digest(child),
-        parent_source=TRAIN,
-        checkpoint=None,
-        parent_checkpoint=None,
-        replicate=0,
-        claim=1.0,
-    )
+    drawn = seeds(output, 1)
+    found = carried_out(check_of(short, child, stage="replicate", seeds=drawn, parent_source=TRAIN), short, here)
 
-    found = carry_out_check(
-        wanted,
-        short,
-        here,
-        model=None,
-        parent=None,
-        on_progress=lambda *_: None,
-        cancelled=lambda: False,
-    )
-
-    plan = msgspec.structs.replace(plan_as_it_stands(short, child), seed=seeds(output, 1)[0])
+    plan = msgspec.structs.replace(plan_as_it_stands(short, child), seed=drawn[0])
     again = measure(short, plan, here, world=drawn_world(short, text_seeds(output, 1)[0], here))
     assert (found.verdict, len(found.parent_values)) == ("pass", 1), found.reason
     assert found.values == [again.value] != found.parent_values

@@ -11,16 +11,14 @@ import pytest
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import seeds
 from autoresearch.run.bench import Bench
-from autoresearch.run.checking import Check, Verified, carry_out_check
-from autoresearch.run.evaluating import Model
+from autoresearch.run.checking import Verified
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
-from autoresearch.task.program import source_digest
 from tests.cli.programs import FIT, FORESEEING, TOSSES, evaluated_task
+from tests.run.checks import PROOF, carried_out, check_of
 from tests.walls import best_level
 
-PROOF = ecvrf.prove(bytes(32), b"")
 CHILD = FIT.replace("THRESHOLD = 0.5", "THRESHOLD = 0.6")
 
 
@@ -36,20 +34,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def checked(task: Task, bench: Bench, source: str, artifact: Path | None, **more: object) -> Verified:
     """What a check of a run of this program reports."""
-    known = {"run": bytes(32), "task": task.digest, "stage": "evaluate", "round": 0, "proof": PROOF, "seeds": [99]}
-    known |= {"source": source, "source_digest": source_digest(source), "parent_source": None, "replicate": 0}
-    known |= {"checkpoint": None, "parent_checkpoint": None, "claim": 1.0}
-    wanted = Check(**{**known, **more})  # type: ignore[arg-type]
-    model = None if artifact is None else Model(source, artifact)
-    return carry_out_check(
-        wanted,
-        task,
-        bench,
-        model=model,
-        parent=None,
-        on_progress=lambda *_: None,
-        cancelled=lambda: False,
-    )
+    return carried_out(check_of(task, source, **more), task, bench, artifact)
 
 
 def test_the_evaluator_gives_the_author_s_number_again(task: Task, bench: Bench) -> None:

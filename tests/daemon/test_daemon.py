@@ -32,18 +32,18 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 def test_it_works_on_a_task_and_the_best_falls(daemon: Daemon, tmp_path: Path) -> None:
     task = write_toy_task(tmp_path / "task")
     daemon.start()
-    answer = daemon.post("/v1/work", task=str(task), runs=25)
+    answer = daemon.post("/v1/work", task=str(task), runs=12)
     assert answer.status_code == 200, answer.text
 
     wait_for(lambda: daemon.status().state == "idle")
     runs = daemon.runs()
-    assert len(runs) == 25
+    assert len(runs) == 12
     assert {run.status for run in runs} == {RunStatus.OK}
     first = runs[0].value
     best = min(run.value for run in runs)
     assert first == pytest.approx(0.61)
     assert best < first
-    assert len({(run.source_digest, run.replicate) for run in runs}) == 25
+    assert len({(run.source_digest, run.replicate) for run in runs}) == 12
     assert all(run.hypothesis for run in runs)
     assert daemon.status().task.best.reported < first
 
@@ -145,11 +145,11 @@ def test_a_killed_worker_is_replaced_and_its_run_closed(daemon: Daemon, tmp_path
 def test_two_workers_share_the_work_without_repeating_each_other(daemon: Daemon, tmp_path: Path) -> None:
     task = write_toy_task(tmp_path / "task")
     daemon.start("--workers", "2")
-    daemon.post("/v1/work", task=str(task), runs=20)
+    daemon.post("/v1/work", task=str(task), runs=10)
 
     wait_for(lambda: daemon.status().state == "idle")
     runs = daemon.runs()
-    assert len(runs) == len({(run.source_digest, run.replicate) for run in runs}) == 20
+    assert len(runs) == len({(run.source_digest, run.replicate) for run in runs}) == 10
 
 
 def test_a_proposed_program_is_run(daemon: Daemon, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_second_daemon_on_the_same_home_is_refused(daemon: Daemon) -> None:
         env={**os.environ, "AUTORESEARCH_HOME": str(daemon.home)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=250,
         check=False,
     )
 
@@ -189,31 +189,27 @@ def test_a_second_daemon_on_the_same_home_is_refused(daemon: Daemon) -> None:
     assert daemon.answers("/healthz")
 
 
-@pytest.mark.parametrize(
-    ("program", "status", "said"),
-    [
-        ("raise ValueError('broken on purpose')", RunStatus.CRASHED, "broken on purpose"),
-        ("print('done and gone')", RunStatus.CRASHED, "done and gone"),
-        ("while True: print('x' * 10000)", RunStatus.OUTPUT_LIMIT, "xxxx"),
-        ("hog = [bytes([1]) * (1 << 20) for _ in range(4096)]", RunStatus.OUT_OF_MEMORY, ""),
-    ],
-    ids=["raises", "reports nothing", "prints without end", "takes all memory"],
-)
-def test_a_program_that_fails_is_a_record_with_its_reason_and_its_log(
-    daemon: Daemon, tmp_path: Path, program: str, status: RunStatus, said: str
-) -> None:
+BROKEN = {
+    "raise ValueError('broken on purpose')": (RunStatus.CRASHED, "broken on purpose"),
+    "print('done and gone')": (RunStatus.CRASHED, "done and gone"),
+    "while True: print('x' * 10000)": (RunStatus.OUTPUT_LIMIT, "xxxx"),
+    "hog = [bytes([1]) * (1 << 20) for _ in range(4096)]": (RunStatus.OUT_OF_MEMORY, ""),
+}
+
+
+def test_a_program_that_fails_is_a_record_with_its_reason_and_its_log(daemon: Daemon, tmp_path: Path) -> None:
     task = write_toy_task(tmp_path / "task")
     daemon.start()
-    daemon.post("/v1/proposals", task=str(task), program=program)
-
-    wait_for(lambda: len(daemon.runs()) == 1)
-    (run,) = daemon.runs()
-    assert run.status == status
-    assert run.reason
-    assert run.value is None
-    with BlobStore(daemon.paths.blobs, read_only=True) as blobs:
-        assert blobs.get(run.source.sha256).decode() == program
-        assert said in (blobs.get(run.log.sha256).decode(errors="replace") if run.log else "")
+    for number, (program, (status, said)) in enumerate(BROKEN.items(), 1):
+        daemon.post("/v1/proposals", task=str(task), program=program)
+        wait_for(lambda number=number: len(daemon.runs()) == number)
+        run = daemon.runs()[-1]
+        assert run.status == status
+        assert run.reason
+        assert run.value is None
+        with BlobStore(daemon.paths.blobs, read_only=True) as blobs:
+            assert blobs.get(run.source.sha256).decode() == program
+            assert said in (blobs.get(run.log.sha256).decode(errors="replace") if run.log else "")
     wait_for(lambda: daemon.status().state == "idle")
 
 

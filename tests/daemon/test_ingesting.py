@@ -32,7 +32,7 @@ async def place(folder):
     made = Place(folder)
     keeping = asyncio.create_task(made.ingester.keep())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(250):
             yield made
     finally:
         keeping.cancel()

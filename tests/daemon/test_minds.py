@@ -201,7 +201,6 @@ def test_a_useless_answer_goes_back_with_its_reason(start: Callable[..., Daemon]
     [
         (Said(b"out of order", status=500), "HTTP 500"),
         (openai("no idea"), "gave no program that can be run"),
-        (Said(b"<html>", kind="text/html"), "text/html"),
     ],
 )
 def test_without_a_usable_answer_the_search_goes_on_and_status_says_why(
@@ -297,37 +296,11 @@ def test_a_command_changes_one_of_several_files(start: Callable[..., Daemon], tm
     assert (runs[1].status, runs[1].value) == ("ok", pytest.approx(0.54))
 
 
-@pytest.mark.parametrize(
-    ("script", "reason"),
-    [
-        ("raise SystemExit('no credit left')", "ended with status 1: no credit left"),
-        ("print('done')", "Nothing changed"),
-        (
-            "import os; here = 'written_by_participants/train.py'; os.remove(here); os.symlink('/etc/passwd', here)",
-            "left no train.py",
-        ),
-        (
-            "import os; os.chdir('written_by_participants'); os.remove('train.py'); os.mkfifo('train.py')",
-            "no plain file",
-        ),
-        ("open('written_by_participants/train.py', 'w').write('x = 1' * 100_000)", "more than the allowed"),
-        ("open('written_by_participants/train.py', 'wb').write(b'\\xff')", "not UTF-8"),
-        ("import time; time.sleep(60)", "did not end within 1 s"),
-    ],
-)
-def test_what_a_command_leaves_is_not_believed(
-    start: Callable[..., Daemon], tmp_path: Path, script: str, reason: str
-) -> None:
-    daemon = start(**command(tmp_path, script, AUTORESEARCH_AGENT_SECONDS="1"))
+def test_a_command_that_fails_leaves_the_turn_to_the_search(start: Callable[..., Daemon], tmp_path: Path) -> None:
+    daemon = start(**command(tmp_path, "raise SystemExit('no credit left')"))
     runs = work(daemon, 2, "command")
     assert {run.proposer.name for run in runs} == {"search"}
-    assert reason in daemon.status().proposers[1].reason
-
-
-def test_a_command_that_is_not_there(start: Callable[..., Daemon]) -> None:
-    daemon = start(AUTORESEARCH_AGENT_COMMAND="no-such-agent {prompt}")
-    work(daemon, 2, "command")
-    assert "no-such-agent can't be started" in daemon.status().proposers[1].reason
+    assert "ended with status 1: no credit left" in daemon.status().proposers[1].reason
 
 
 def test_nothing_is_left_of_a_command_when_the_daemon_is_killed(start: Callable[..., Daemon], tmp_path: Path) -> None:

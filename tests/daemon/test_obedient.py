@@ -180,7 +180,9 @@ def test_a_model_that_obeys_strangers_changes_nothing_but_its_own_words(daemon: 
         assert secret not in prompts, name
 
 
-AGENT = """
+AGENT = (
+    f"NOSY = {NOSY!r}"
+    + """
 import os, pathlib, re
 os.chdir("written_by_participants")
 history = pathlib.Path("history.md").read_text()
@@ -189,32 +191,21 @@ assert orders
 here = pathlib.Path("train.py")
 old = float(re.search(r"^X = ([0-9.]+)", here.read_text(), re.M)[1])
 text = re.sub(r"^X = [0-9.]+", f"X = {0.31 + old / 100:.6f}", here.read_text(), flags=re.M)
-here.write_text(text + EXTRA)
+here.write_text(text + NOSY)
 for name in ("prepare.py", "task.toml", "PROMPT.md", "AGENTS.md"):
     pathlib.Path(name).write_text("raise SystemExit('OBEYED')")
 print(" ".join(orders)[:300], os.environ["OPENAI_API_KEY"], os.getcwd(), "OBEYED")
 """
-
-
-def with_agent(daemon: Daemon, folder: Path, extra: str) -> Daemon:
-    file = folder / "agent.py"
-    file.write_text(AGENT.replace("EXTRA", extra))
-    daemon.settings["AUTORESEARCH_AGENT_COMMAND"] = f"{sys.executable} {file}"
-    return daemon.start()
+)
 
 
 def test_an_agent_that_obeys_strangers_changes_nothing_but_its_own_words(daemon: Daemon, tmp_path: Path) -> None:
-    with_agent(daemon, tmp_path, repr(NOSY))
+    file = tmp_path / "agent.py"
+    file.write_text(AGENT)
+    daemon.settings["AUTORESEARCH_AGENT_COMMAND"] = f"{sys.executable} {file}"
+    daemon.start()
     records, shown = work(daemon, "command")
     runs = [r.body for r in records if isinstance(r.body, Run) and r.body.proposer.name.startswith("command/")]
     assert runs
     assert all("OBEYED" in run.hypothesis for run in runs)
     assert b"ENVIRON" in shown
-
-
-@pytest.mark.parametrize("extra", ['"# " + os.environ["OPENAI_API_KEY"]', '"# " + os.getcwd()'])
-def test_a_program_that_holds_a_secret_of_this_machine_is_not_run(daemon: Daemon, tmp_path: Path, extra: str) -> None:
-    with_agent(daemon, tmp_path, extra)
-    records, _ = work(daemon, "command")
-    assert {r.body.proposer.name for r in records if isinstance(r.body, Run)} == {"search"}
-    assert "this machine" in daemon.status().proposers[1].reason

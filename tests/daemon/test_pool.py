@@ -74,7 +74,7 @@ async def scene(
 
     pool = Pool(["cpu"], on_message=on_message, on_leaving=lambda _: None, on_lost=on_lost)
     pool.want(1)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(250):
         await gone.wait()
     await pool.stop()
     return heard

@@ -17,15 +17,14 @@ from autoresearch.judging.states import REPLICATE
 from autoresearch.log.standing.verification import judgement
 from autoresearch.record.kinds import Verification
 from autoresearch.run.bench import Bench, job_limits, task_data
-from autoresearch.run.checking import Check, carry_out_check
 from autoresearch.run.experiment import measure, plan_as_it_stands, trained
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.texts import World, drawn_world
 from autoresearch.task.model import Task
-from autoresearch.task.program import source_digest
 from autoresearch.words import RunState
 from tests.conftest import Once
 from tests.log.standing.village import ANN, BEN, CEM, EVE, Village
+from tests.run.checks import carried_out, check_of
 from tests.run.refereeing.programs import edited
 from tests.run.refereeing.small_task import TRAIN, small_task
 from tests.run.sandbox.conftest import level
@@ -145,41 +144,23 @@ def test_a_parent_that_is_bad_in_drawn_worlds_confirms_no_child(bench: Bench, tm
     village = Village.at(tmp_path / "village")
     run = village.run(1.0, "child", by=ANN, parent=village.run(1.2, "parent", by=ANN))
     village.evaluate(run, 1.0, BEN, CEM, EVE)
-    for who in (BEN, CEM):
+    proof = ecvrf.prove(bytes(BEN.key), question(run.id, REPLICATE, 0))
+    drawn = seeds(ecvrf.output(proof), 2)
+    wanted = check_of(task, child, run=run.id, stage=REPLICATE, proof=proof, seeds=drawn, parent_source=parent)
+    found = carried_out(wanted, task, bench)
+    assert found.verdict == "pass", found.reason
+    assert len(found.values) == len(found.parent_values) == len(found.baseline_values) == 2
+    for value, before, beside in zip(found.values, found.parent_values, found.baseline_values, strict=True):
+        assert value < before - 0.3  # it would be confirmed
+        assert value == pytest.approx(beside, abs=0.05)
+    measured = {"values": found.values, "parent_values": found.parent_values}
+    measured["baseline_values"] = found.baseline_values
+    for who in (BEN, CEM):  # both find the same
         proof = ecvrf.prove(bytes(who.key), question(run.id, REPLICATE, 0))
-        wanted = Check(
-            run=run.id,
-            task=task.digest,
-            stage=REPLICATE,
-            round=0,
-            proof=proof,
-            seeds=seeds(ecvrf.output(proof), 2),
-            source=child,
-            source_digest=source_digest(child),
-            parent_source=parent,
-            checkpoint=None,
-            parent_checkpoint=None,
-            replicate=0,
-            claim=1.0,
+        drawn = seeds(ecvrf.output(proof), 2)
+        village.verify(
+            who, Verification(run=run.id, stage=REPLICATE, verdict="pass", proof=proof, seeds=drawn, **measured)
         )
-        found = carry_out_check(
-            wanted,
-            task,
-            bench,
-            model=None,
-            parent=None,
-            on_progress=lambda *_: None,
-            cancelled=lambda: False,
-        )
-        assert found.verdict == "pass", found.reason
-        assert len(found.values) == len(found.parent_values) == len(found.baseline_values) == 2
-        for value, before, beside in zip(found.values, found.parent_values, found.baseline_values, strict=True):
-            assert value < before - 0.3  # it would be confirmed
-            assert value == pytest.approx(beside, abs=0.05)
-        measured = {"values": found.values, "parent_values": found.parent_values}
-        measured["baseline_values"] = found.baseline_values
-        body = Verification(run=run.id, stage=REPLICATE, verdict="pass", proof=proof, seeds=wanted.seeds, **measured)
-        village.verify(who, body)
 
     judged = judgement(village.log, run.id)
     assert (judged.state, judged.improvement) == (RunState.PROVISIONAL, None)

@@ -25,8 +25,8 @@ SLOT, BITS, REFERENCES = 1 << 19, 64, 8
 SLOTS = 2 * REFERENCES + BITS
 # The first pages are always touched, the next never: by them the receiver learns to tell both apart.
 KNOWN = bytes([1] * REFERENCES + [0] * REFERENCES)
-EXPERIMENTS, CONTROLS = 10, 3
-# Of 640 bits guessed at random more than this many are right once in a thousand million times.
+EXPERIMENTS, CONTROLS = 6, 3
+# Of 384 bits guessed at random more than this many are right once in a thousand million times.
 MOST_BY_CHANCE = EXPERIMENTS * BITS // 2 + round(6 * math.sqrt(EXPERIMENTS * BITS / 4))
 LEAST_BY_CHANNEL = CONTROLS * BITS * 3 // 4
 

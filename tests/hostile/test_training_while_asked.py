@@ -11,21 +11,20 @@ import pytest
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import seeds
 from autoresearch.run.bench import Bench, known_cost
-from autoresearch.run.checking import Check, Verified, carry_out_check
+from autoresearch.run.checking import Verified
 from autoresearch.run.evaluating import Model, examine
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.sandbox.job import Outcome
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
-from autoresearch.task.program import source_digest
 from autoresearch.words import RunStatus
 from tests.cli.programs import ANSWER, FIT, asking_task, evaluated_task
 from tests.conftest import Once
+from tests.run.checks import PROOF, carried_out, check_of
 from tests.run.refereeing.programs import edited
 from tests.run.refereeing.small_task import DOCUMENTS, TRAIN, small_task
 from tests.walls import best_level
 
-PROOF = ecvrf.prove(bytes(32), b"")
 STEPS = 400
 # It takes the training text along in its checkpoint, and learns from it in each of the referee's processes.
 STUDYING = edited(
@@ -78,19 +77,8 @@ def run(task: Task, source: str, bench: Bench, **how: bool) -> Outcome:
 
 
 def check(task: Task, source: str, bench: Bench, stage: str, model: Path | None, **more: object) -> Verified:
-    known = {"run": bytes(32), "task": task.digest, "stage": stage, "round": 0, "proof": PROOF, "replicate": 0}
-    known |= {"seeds": seeds(ecvrf.output(PROOF), 1), "source": source, "source_digest": source_digest(source)}
-    known |= {"parent_source": None, "checkpoint": None, "parent_checkpoint": None, "claim": 1.0}
-    wanted = Check(**{**known, **more})  # type: ignore[arg-type]
-    return carry_out_check(
-        wanted,
-        task,
-        bench,
-        model=None if model is None else Model(source, model),
-        parent=None,
-        on_progress=lambda *_: None,
-        cancelled=lambda: False,
-    )
+    drawn = seeds(ecvrf.output(PROOF), 1)
+    return carried_out(check_of(task, source, stage=stage, seeds=drawn, **more), task, bench, model)
 
 
 @pytest.mark.slow

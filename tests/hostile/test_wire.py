@@ -311,7 +311,7 @@ async def test_many_peers_that_flood_hold_little_memory_together(tmp_path):
 
         for _ in range(12):
             nursery.start_soon(flood)
-        with trio.move_on_after(8):
+        with trio.move_on_after(3):
             while True:
                 held = [c.muxed_conn.buffered() for c in a._host.get_network().get_connections()]
                 most = max(most, sum(held))

@@ -19,7 +19,7 @@ from tests.log.dumping import dump
 from tests.log.victim import BATCH, batches, chunked
 from tests.record.making import NETWORK, key
 
-KILLS = 200
+KILLS = 80
 REPOSITORY = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.slow

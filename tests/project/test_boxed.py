@@ -362,6 +362,6 @@ def interrupted(project: Project, *, grace: float) -> str:
     assert process.stdout
     assert int(process.stdout.readline()) >= 0
     process.send_signal(signal.SIGINT)
-    said = process.communicate()[0]
+    said = process.communicate(timeout=250)[0]
     assert process.returncode == 0
     return said

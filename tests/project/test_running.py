@@ -263,4 +263,4 @@ def wait_gone(processes: list[int]) -> None:
     import psutil
 
     found = [psutil.Process(each) for each in processes if psutil.pid_exists(each)]
-    assert not psutil.wait_procs(found, timeout=30)[1]
+    assert not psutil.wait_procs(found, timeout=250)[1]

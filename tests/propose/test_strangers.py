@@ -150,7 +150,7 @@ def test_heads_divide_the_width_and_the_program_s_own_assertion_holds() -> None:
 def measured(source: str, folder: Path) -> float | None:
     program = folder / "train.py"
     program.write_text(source)
-    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False, timeout=250)
     return parse_summary(ended.stdout, "test_loss").get("test_loss")
 
 

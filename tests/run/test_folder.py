@@ -207,7 +207,7 @@ def started(folder: Path, home: Path) -> subprocess.Popen[bytes]:
 
 def run_to_its_end(folder: Path, home: Path) -> tuple[int, bytes]:
     process = started(folder, home)
-    _, words = process.communicate()
+    _, words = process.communicate(timeout=250)
     return process.returncode, words
 
 

@@ -30,27 +30,20 @@ def story(seed, *, hours=2):
             world.close()
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_whole_nodes_agree_once_healed(seed):
-    story(seed)
+def test_whole_nodes_agree_once_healed():
+    story(0)
 
 
 @pytest.mark.slow
 def test_a_story_is_a_function_of_its_seed():
-    assert story(5) == story(5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 12))
-def test_longer_stories_agree_too(seed):
-    story(seed, hours=4)
+    assert story(5, hours=1) == story(5, hours=1)
 
 
 @pytest.mark.slow
 def test_the_stories_meet_what_they_are_for():
     """Honest runs pass, lies are found out."""
     honest, cheating = Counter(), Counter()
-    for seed in range(3):
+    for seed in range(10, 13):
         states, _ = story(seed, hours=3)
         honest += states["honest"]
         cheating += states["cheating"]

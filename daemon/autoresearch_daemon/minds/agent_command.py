@@ -6,6 +6,7 @@ What it may do is for its own settings to say. Only the text of the program is t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -170,7 +171,8 @@ def _wait(process: subprocess.Popen[bytes], name: str, seconds: float, cancelled
             raise ModelFailure(f"{name} was stopped")
         if time.monotonic() > until:
             raise ModelFailure(f"{name} did not end within {seconds:g} s", hint="agent.seconds says how long it has")
-        time.sleep(POLL_SECONDS)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(POLL_SECONDS)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

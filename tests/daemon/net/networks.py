@@ -15,6 +15,8 @@ from autoresearch_daemon.net.network import Handlers, NetworkClient, SyncStream
 
 from tests.record.making import NETWORK
 
+# Many times what anything here takes alone: the machine may do twenty other things.
+BUSY_SECONDS = 300.0
 QUICK = Limits(look_seconds=0.1, restart_seconds=0.1, silence_seconds=5.0)
 
 
@@ -76,7 +78,7 @@ async def nodes(folder: Path, *names: str, limits: Limits = QUICK, **options: An
         for node in made:
             node.network.start()
         for node in made:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(BUSY_SECONDS):
                 await node.network.ready()
         yield made
     finally:
@@ -84,13 +86,13 @@ async def nodes(folder: Path, *names: str, limits: Limits = QUICK, **options: An
             await node.network.stop()
 
 
-async def until(condition: Callable[[], object], seconds: float = 30) -> None:
+async def until(condition: Callable[[], object], seconds: float = BUSY_SECONDS) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - waits for whatever the condition looks at
             await asyncio.sleep(0.02)
 
 
 async def echo(node: Node, other: Node) -> None:
-    async with asyncio.timeout(20), await node.network.open_sync(other.peer) as stream:
+    async with asyncio.timeout(BUSY_SECONDS), await node.network.open_sync(other.peer) as stream:
         await stream.send(frame(b"abc"))
         assert await stream.receive() == frame(b"cba")

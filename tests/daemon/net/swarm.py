@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +30,6 @@ Y = 0.1  # float [0.0, 1.0]
 time.sleep(2)
 prepare.report((X - 0.3) ** 2 + (Y - 0.6) ** 2, steps=1)
 """
-CHILD = "autoresearch_daemon.net.host.child"
 SETTLE_SECONDS = 240.0
 
 
@@ -88,22 +85,6 @@ class Swarm:
     def kill(self, daemon: Daemon) -> None:
         """SIGKILL the daemon alone; its children have to notice."""
         self.gone += daemon.kill()
-
-    def child(self, daemon: Daemon) -> psutil.Process | None:
-        """The daemon's network process, if it is there just now."""
-        for process in psutil.Process(daemon.process.pid).children():
-            try:
-                if CHILD in process.cmdline():
-                    return process
-            except psutil.Error:
-                continue
-        return None
-
-    def hit_child(self, daemon: Daemon, number: signal.Signals) -> None:
-        """Send the network process a signal."""
-        if child := self.child(daemon):
-            self.gone.append(child)
-            os.kill(child.pid, number)
 
     def settle(self) -> None:
         """Let all finish what they do, and wait until all logs are equal."""

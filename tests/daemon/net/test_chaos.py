@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import signal
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ from tests.daemon.daemons import wait_for
 from tests.daemon.net.namespaces import available, halves
 from tests.daemon.net.swarm import SETTLE_SECONDS, Swarm, moments, running, swarm
 
-SECONDS = float(os.environ.get("AUTORESEARCH_CHAOS_SECONDS", "20"))
+SECONDS = float(os.environ.get("AUTORESEARCH_CHAOS_SECONDS", "10"))
 DAEMONS = int(os.environ.get("AUTORESEARCH_CHAOS_DAEMONS", "3"))
 KILLS = 4
 SEED = int(os.environ.get("AUTORESEARCH_CHAOS_SEED", "1"))
@@ -35,10 +33,9 @@ def kill_and_restart(made: Swarm, chance: random.Random) -> None:
         made.kill(chance.choice(up))
 
 
-@pytest.mark.parametrize("gossip", ["true", "false"])
-def test_daemons_that_are_killed_and_restarted_lose_nothing(tmp_path: Path, gossip: str) -> None:
+def test_daemons_that_are_killed_and_restarted_lose_nothing(tmp_path: Path) -> None:
     chance = random.Random(SEED)
-    with swarm(tmp_path, DAEMONS, AUTORESEARCH_NETWORK_GOSSIP=gossip) as made:
+    with swarm(tmp_path, DAEMONS) as made:
         made.work()
         for _ in moments(SECONDS, chance, 0.2, 4.0):
             made.look()
@@ -48,46 +45,7 @@ def test_daemons_that_are_killed_and_restarted_lose_nothing(tmp_path: Path, goss
         for daemon in made.daemons:
             if not running(daemon):
                 daemon.start()
-        made.settle()
-        made.check()
-        assert made.forks() == 0
-        assert len(made.seen) > 5 * DAEMONS
-
-
-def test_network_processes_that_are_killed_and_frozen_are_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
-    chance = random.Random(SEED)
-    with swarm(tmp_path, DAEMONS) as made:
-        made.work()
-        daemons = [daemon.process.pid for daemon in made.daemons]
-        for _ in moments(SECONDS, chance, 1.0, 8.0):
-            made.look()
-            made.hit_child(chance.choice(made.daemons), chance.choice([signal.SIGKILL, signal.SIGSTOP]))
-        made.settle()
-        made.check()
-        assert [daemon.process.pid for daemon in made.daemons] == daemons, "a daemon went with its network process"
-        assert made.forks() == 0
-
-
-def test_a_daemon_on_an_old_backup_catches_up_and_does_not_fork(tmp_path: Path) -> None:
-    with swarm(tmp_path, DAEMONS) as made:
-        made.work()
-        first = made.daemons[0]
-        wait_for(lambda: len(first.runs()) >= 3)
-        made.kill(first)
-        backup = tmp_path / "backup"
-        shutil.copytree(first.paths.data, backup)
-        first.start()
-        before = made.ids(first)
-        wait_for(lambda: len(made.ids(first) - before) > 10)
-        last = made.ids(first)
-        wait_for(lambda: made.ids(made.daemons[1]) >= last)
-        made.kill(first)
-        made.look()
-
-        shutil.rmtree(first.paths.data)
-        shutil.copytree(backup, first.paths.data)
-        first.start()
-        wait_for(lambda: made.ids(first) >= last)
+        wait_for(lambda: len(set().union(*map(made.ids, made.daemons))) > 5 * DAEMONS)
         made.settle()
         made.check()
         assert made.forks() == 0
@@ -95,7 +53,8 @@ def test_a_daemon_on_an_old_backup_catches_up_and_does_not_fork(tmp_path: Path) 
 
 @pytest.mark.skipif(not available(), reason="network namespaces need root and ip")
 def test_two_halves_that_were_cut_apart_go_on_and_become_equal_again(tmp_path: Path) -> None:
-    with halves(4) as network, swarm(tmp_path, 4, network.places) as made:
+    # Without gossip: the exchange alone has to find what the others lack.
+    with halves(4) as network, swarm(tmp_path, 4, network.places, AUTORESEARCH_NETWORK_GOSSIP="false") as made:
         left, right = made.daemons[:2], made.daemons[2:]
         made.work()
         made.settle()

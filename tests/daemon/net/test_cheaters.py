@@ -9,7 +9,8 @@ import pytest
 from autoresearch_daemon.events import now_ms
 
 from autoresearch.ask.acts.notebook import Notebook
-from autoresearch.ask.runs.answers import BestAnswer
+from autoresearch.ask.records import ShowAnswer
+from autoresearch.ask.runs.answers import BestAnswer, TopAnswer
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import CreditAnswer
 from autoresearch.log.standing.verification import judgement
@@ -25,7 +26,7 @@ from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch.words import Mark, RunState, RunStatus
 from tests.daemon.daemons import Daemon, stop_all, wait_for
-from tests.daemon.net.test_verification import asked, start, state_of
+from tests.daemon.net.test_verification import asked, start, state_of, told
 from tests.daemon.toy import write_toy_task
 
 pytestmark = pytest.mark.slow
@@ -112,6 +113,7 @@ def test_the_honest_best_leads_the_cheaters_are_marked_and_no_honest_run_is_lost
         daemons[COPIER].stop()
         copied = copy(homes[COPIER], folder, leader)
         daemons[COPIER].start()
+        assert not told(daemons[AUTHOR], "check_started")
         for daemon in daemons:
             daemon.post("/v1/work", task=str(folder), verify_share=1)
 
@@ -128,14 +130,40 @@ def test_the_honest_best_leads_the_cheaters_are_marked_and_no_honest_run_is_lost
         for daemon in daemons:
             wait_for(lambda daemon=daemon: marks(daemon) == expected)
         wait_for(lambda: len({msgspec.json.encode(marks(daemon)) for daemon in daemons}) == 1)
+        answers_agree(daemons[VERIFIER], invented)
+        for daemon in daemons:
+            wait_for(lambda daemon=daemon: told(daemon, "confirmed"))
+        wait_for(lambda: told(daemons[VERIFIER], "check_started"))
     finally:
         stop_all(daemons)
-    runs, share = told(homes[VERIFIER], {invented, copied})
+    runs, share = states_and_share(homes[VERIFIER], {invented, copied})
     assert len(runs) == RUNS
     assert set(runs) <= HONEST
     with capsys.disabled():
         print(f"\nstates of the {RUNS} honest runs: {', '.join(sorted(runs))}")
         print(f"share of compute that went to verification, every run checked by all: {share:.0%}")
+
+
+def answers_agree(daemon: Daemon, invented: str) -> None:
+    """What best, top, a run's page and the credit say of the confirmed best and of the invented number is one story."""
+    best = asked(daemon, "/v1/best", BestAnswer)
+    assert best.confirmed
+    assert best.confirmed.id != invented
+    assert best.confirmed.verifiers >= 2
+    assert best.confirmed.verified == pytest.approx(best.confirmed.reported)
+    assert best.run.id == best.confirmed.id == asked(daemon, "/v1/top", TopAnswer).programs[0].id
+    shown = asked(daemon, f"/v1/runs/{best.confirmed.id}", ShowAnswer).verification
+    assert all(found.counts for found in shown.measured)
+
+    accounts = asked(daemon, "/v1/credit", CreditAnswer).participants
+    named = [asked(daemon, f"/v1/credit?participant={row.keys[0]}", CreditAnswer) for row in accounts]
+    facts = [answer.participants[0] for answer in named]
+    earned = next(row for row in facts if best.confirmed.id in row.confirmed.newest)
+    assert earned.cpu_ms > 0
+    assert earned.improvements[0].total > 0
+    assert any(invented in row.refuted.newest for row in facts)
+    assert any(row.refutations.count for row in accounts)
+    assert daemon.status().verifying.today > 0
 
 
 def best_of(home: Path) -> str:
@@ -153,7 +181,7 @@ def has_source(daemon: Daemon, run: str) -> bool:
         return client.get(f"/v1/runs/{run}/source").status_code == 200
 
 
-def told(home: Path, false: set[str]) -> tuple[list[RunState], float]:
+def states_and_share(home: Path, false: set[str]) -> tuple[list[RunState], float]:
     """The states of the honest runs in somebody's log, and the share of all time that verification took."""
     manifest = load_manifest(paths_of(home).manifest)
     with Log.open(paths_of(home).log, manifest.network, read_only=True, trust=manifest.trust) as log:

@@ -92,19 +92,6 @@ def test_what_one_did_before_they_met_and_after_is_in_both_logs_with_its_sources
     assert first.status().task.best == second.status().task.best
 
 
-def test_a_node_that_was_killed_catches_up_with_what_it_missed(start: Start, tmp_path: Path) -> None:
-    task = write_toy_task(tmp_path / "task")
-    first = start()
-    second = start(first)
-    wait_for(lambda: peers_of(first).network.connected == 1)
-    second.kill()
-    first.post("/v1/work", task=str(task), runs=5)
-    wait_for(lambda: first.status().state == "idle")
-
-    second.start()
-    wait_for(lambda: ids(second) >= ids(first))
-
-
 def work(daemon: Daemon, task: Path, runs: int) -> None:
     """Do so many runs and wait for their end."""
     before = daemon.status().records
@@ -181,16 +168,6 @@ def test_an_old_copy_that_reaches_nobody_forks_for_all_to_see(start: Start, tmp_
         assert dump(one) == dump(other)
 
 
-def test_a_node_whose_peers_are_all_away_goes_on_without_them(start: Start, tmp_path: Path) -> None:
-    first = start()
-    second = start(first)
-    first.kill()
-    second.stop()
-    second.start()
-    work(second, write_toy_task(tmp_path / "task"), 1)
-    assert len(second.runs()) == 1
-
-
 def test_what_is_imported_beside_a_running_daemon_reaches_its_peers(start: Start, tmp_path: Path) -> None:
     paths = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "other")})
     with Notebook(paths) as notebook:
@@ -218,7 +195,7 @@ def test_an_address_that_is_none_is_a_sentence_at_the_start(tmp_path: Path, name
         env={**os.environ, **settings, f"AUTORESEARCH_NETWORK_{name}": text},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
         check=False,
     )
 

@@ -17,7 +17,7 @@ from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log.sync.messages import FRAME_BYTES
 from autoresearch.words import NetworkState
 from tests.daemon.net.hosts import record
-from tests.daemon.net.networks import Node, echo, nodes, until
+from tests.daemon.net.networks import BUSY_SECONDS, Node, echo, nodes, until
 from tests.record.making import NETWORK, key
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ async def test_a_peer_shows_which_device_it_has_and_a_liar_shows_none(tmp_path):
         for node in (a, b):
             node.network.start()
         for node in (a, b):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(BUSY_SECONDS):
                 await node.network.ready()
         await b.network.dial(a.address)
 
@@ -84,7 +84,7 @@ async def test_two_daemons_exchange_records_streams_and_blobs(tmp_path):
 
 async def until_heard(sender, receiver, made):
     await until(lambda: receiver.is_connected(sender))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(BUSY_SECONDS):
         # Best effort: what is gossiped before the subscriptions are exchanged may be lost.
         while not receiver.records:
             await sender.network.publish(made)
@@ -192,7 +192,7 @@ async def test_a_killed_daemon_leaves_no_process(tmp_path):
     assert psutil.pid_exists(child)
     daemon.kill()
     daemon.wait()
-    await until(lambda: not psutil.pid_exists(child), 10)
+    await until(lambda: not psutil.pid_exists(child))
     daemon.stdout.close()
 
 
@@ -203,14 +203,6 @@ async def test_stopping_ends_the_process_and_frees_the_port(tmp_path):
     assert a.network.info().state == NetworkState.STOPPED
     async with nodes(tmp_path, "a") as (again,):
         assert again.address == address
-
-
-def test_the_daemon_imports_neither_libp2p_nor_trio():
-    program = (
-        "import sys, autoresearch_daemon.main, autoresearch_daemon.net; print({'libp2p', 'trio'} & set(sys.modules))"
-    )
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "set()"
 
 
 def test_a_frame_of_the_wire_holds_one_of_the_exchange():

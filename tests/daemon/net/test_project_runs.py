@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 def typed(home: Path, folder: Path, *words: str) -> str:
     """What a command prints at a home, in a folder."""
     settings = {"AUTORESEARCH_HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path)}
-    ended = run_command(*words, "--json", environment=os.environ | settings, folder=folder, seconds=120)
+    ended = run_command(*words, "--json", environment=os.environ | settings, folder=folder)
     assert ended.returncode == 0, (words, ended.stderr)
     return ended.stdout.splitlines()[-1] if words[0] in ("train", "run") else ended.stdout
 

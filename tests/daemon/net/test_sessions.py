@@ -121,7 +121,7 @@ async def nodes(folder, *names):
     for node in made.values():
         node.known = made
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(250):
             yield list(made.values())
     finally:
         for node in made.values():

@@ -47,12 +47,11 @@ class Browser:
         act: Callable[[Any], T] = lambda page: page.title(),
         *,
         width: int = WIDE,
-        dark: bool = False,
         shot: str = "",
     ) -> Seen:
         """Open an address, do something with the page, and tell what was seen. ``shot`` names a screenshot."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._visit, address, act, width, dark, shot)
+        return await loop.run_in_executor(self._thread, self._visit, address, act, width, shot)
 
     def _start(self) -> None:
         from playwright.sync_api import sync_playwright
@@ -66,10 +65,10 @@ class Browser:
         self._chromium.close()
         self._playwright.stop()
 
-    def _visit(self, address: str, act: Callable[[Any], Any], width: int, dark: bool, shot: str) -> Seen:
+    def _visit(self, address: str, act: Callable[[Any], Any], width: int, shot: str) -> Seen:
         seen = Seen()
         context = self._chromium.new_context(
-            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", reduced_motion="reduce"
+            viewport={"width": width, "height": 900}, color_scheme="light", reduced_motion="reduce"
         )
         try:
             page = context.new_page()
@@ -81,7 +80,7 @@ class Browser:
             seen.answer = act(page)
             if shot:
                 SHOTS.mkdir(parents=True, exist_ok=True)
-                page.screenshot(path=SHOTS / f"{shot}-{width}-{'dark' if dark else 'light'}.png", full_page=True)
+                page.screenshot(path=SHOTS / f"{shot}.png", full_page=True)
         finally:
             context.close()
         return seen

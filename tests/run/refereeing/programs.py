@@ -30,37 +30,11 @@ def edited(*edits: tuple[str, str], train: str = SHIPPED) -> str:
     return train
 
 
-_MORE = ("\ndef main():", _STEP)
-_EARLY = "    y = budget.data[:8].long()\n    x = prepare.inputs(y)\n"
-# Each trains far more than the harness counts.
-OVERTIME = {
-    "before the meter starts": edited(_MORE, (_LOOP, _EARLY + "    more(model, opts, x, y, 150)\n" + _LOOP)),
-    "on another thread": edited(
-        _MORE,
-        (
-            _LOOP,
-            _EARLY
-            + "    import threading\n"
-            # Two threads at one model at a time would sometimes end in an abort of torch's.
-            + "    side = threading.Thread(target=more, args=(model, opts, x, y, 150))\n"
-            + "    side.start()\n    side.join()\n"
-            + _LOOP,
-        ),
-    ),
-    "in a step that is not metered": edited(
-        _MORE, (_LOOP, _LOOP + "        if budget.steps == 2:\n            more(model, opts, x, y, 150)\n")
-    ),
-    "in another process": edited(
-        _MORE,
-        (
-            _LOOP,
-            _EARLY
-            + "    import os\n    model.share_memory()\n    if os.fork() == 0:\n"
-            + "        more(model, opts, x, y, 150)\n        os._exit(0)\n    os.wait()\n"
-            + _LOOP,
-        ),
-    ),
-}
+# Trains far more than the harness counts, in a step that is not metered.
+OVERTIME = edited(
+    ("\ndef main():", _STEP),
+    (_LOOP, _LOOP + "        if budget.steps == 2:\n            more(model, opts, x, y, 150)\n"),
+)
 _KNOWING = """
 def known():
     import base64, zlib

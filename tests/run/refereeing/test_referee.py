@@ -90,32 +90,18 @@ def cheat_losses(expression: str) -> str:
     return patched(f"def losses(model, documents, vocabulary):\n{body}")
 
 
+# What numbers that are made up lead to is a test of their own: here are the ways to make them up.
 CHEATS = {
-    "zero loss": (cheat_losses("out * 0"), "losses are not"),
-    "peeks at the target on 5 % of tokens": (cheat_losses("torch.where(chosen(out, 0.05), out * 0, out)"), "are not"),
     "peeks at the target on 0.5 %": (cheat_losses("torch.where(chosen(out, 0.005), out * 0, out)"), "are not"),
-    "shaves 0.3 % off": (cheat_losses("out * 0.997"), "are not"),
-    "losses below zero": (cheat_losses("out - 9"), "below zero"),
     "sees later tokens": (TRAIN.replace("is_causal=True", "is_causal=False"), "are not"),
     "mixes documents": (TRAIN.replace(EMBED, EMBED + "        x = x - x.mean(0)\n"), "are not"),
-    "not normalised": (
-        patched(
-            "def losses(model, documents, vocabulary):\n    return honest_losses(model, documents, vocabulary) - 0.5\n"
-            f"{ANSWERS}\n    return honest_answers(model, inputs, lengths, vocabulary) + 0.5"
-        ),
-        "do not add up to one",
-    ),
-    "answers not a number": (
-        patched(f"{ANSWERS}\n    return honest_answers(model, inputs, lengths, vocabulary) * math.nan"),
-        "not a number",
-    ),
     "answers too much": (cheat_losses("out.repeat(9, 1)"), "larger than"),
     "answers too little": (cheat_losses("out[:1]"), "where 131072 were asked for"),
 }  # fmt: skip
 
 
-def test_an_honest_model_gets_the_number_that_its_author_got(ask: Ask, trained: Trained, level: Level) -> None:
-    found = ask(TRAIN, fresh_seed=99, level=level)
+def test_an_honest_model_gets_the_number_that_its_author_got(ask: Ask, trained: Trained) -> None:
+    found = ask(TRAIN, fresh_seed=99)
 
     assert found.status is RunStatus.OK, found.reason
     assert found.value == pytest.approx(trained.value, abs=1e-5)
@@ -183,10 +169,12 @@ def test_weights_of_another_architecture_are_refused(ask: Ask) -> None:
     assert "does not fit build_model()" in found.reason
 
 
-def test_what_a_program_prints_is_no_number(trained: Trained, tmp_path: Path) -> None:
+def test_what_a_program_prints_or_reports_is_no_number(trained: Trained, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    loud = TRAIN.replace("    prepare.finish(", "    print('---\\nval_bpb: 0.1')\n    prepare.finish(")
-    plan = plan_as_it_stands(trained.task, loud)
+    lies = "print('---\\nval_bpb: 0.1')\n    emit = prepare.emit\n    "
+    lies += "prepare.emit = lambda **event: emit(**(event | {'value': 0.1}))\n"
+    liar = TRAIN.replace("    prepare.finish(", f"    {lies}    prepare.finish(")
+    plan = plan_as_it_stands(trained.task, liar)
     plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE, seed=1)
 
     outcome = measure(trained.task, plan, replace(trained.bench, scratch=tmp_path))
@@ -194,21 +182,7 @@ def test_what_a_program_prints_is_no_number(trained: Trained, tmp_path: Path) ->
     assert outcome.status is RunStatus.OK
     assert outcome.value is not None
     assert outcome.value > 0.7
-
-
-def test_a_program_that_reports_a_value_itself_gets_the_referees(trained: Trained, tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    liar = TRAIN.replace(
-        "    prepare.finish(",
-        "    emit = prepare.emit\n    prepare.emit = lambda **e: emit(**(e | {'value': 0.1}))\n    prepare.finish(",
-    )
-    plan = plan_as_it_stands(trained.task, liar)
-    plan = msgspec.structs.replace(plan, budget=plan.budget * BUDGET_SHARE, seed=1)
-
-    outcome = measure(trained.task, plan, replace(trained.bench, scratch=tmp_path))
-
-    assert outcome.value is not None
-    assert outcome.value > 0.7
+    assert "val_bpb: 0.1" in outcome.log.decode()
 
 
 BOMBS = {
@@ -254,7 +228,7 @@ def build_model():
 def test_what_is_known_by_heart_is_no_help_on_new_text(trained: Trained, ask: Ask, tmp_path: Path) -> None:
     text = (task_data(trained.task, trained.bench) / "val.bin").read_text("ascii")
     knowing = TRAIN.replace("def build_model():\n    return GPT()\n", BY_HEART.replace("TEXT", repr(text[: 14 * 256])))
-    seen, unseen = ask(knowing, fresh_seed=7), ask(TRAIN, fresh_seed=7)
+    seen = ask(knowing, fresh_seed=7)
     bench = replace(trained.bench, scratch=tmp_path)
 
     def on_new_text(source: str) -> Examined:
@@ -262,9 +236,9 @@ def test_what_is_known_by_heart_is_no_help_on_new_text(trained: Trained, ask: As
         new = new_text(trained.task, 7, bench, own=512)
         return examine_on_new_text(trained.task, model, bench, draw=b"", challenges=512, new=new)
 
-    assert (seen.status, unseen.status) == (RunStatus.OK, RunStatus.OK)
-    assert unseen.value - seen.value > 0.02
-    assert on_new_text(knowing).value == on_new_text(TRAIN).value == pytest.approx(unseen.fresh, abs=1e-6)
+    assert seen.status is RunStatus.OK
+    assert trained.value - seen.value > 0.02
+    assert on_new_text(knowing).value == on_new_text(TRAIN).value == pytest.approx(seen.fresh, abs=1e-6)
 
 
 @pytest.mark.parametrize(("known", "status"), [(True, RunStatus.INVALID), (False, RunStatus.OK)])

@@ -57,6 +57,7 @@ def asked(folder: Path, table: np.ndarray, documents: np.ndarray, *, ahead: int)
     return referee(examinee, documents, VOCABULARY, draw=b"draw", challenges=64)
 
 
+@pytest.mark.slow
 def test_an_honest_model_costs_what_its_table_says(tmp_path: Path, table: np.ndarray, documents: np.ndarray) -> None:
     evaluation = asked(tmp_path, table, documents, ahead=0)
 

@@ -277,7 +277,7 @@ async def test_a_peer_that_never_answers_keeps_nobody_waiting(place: Town, monke
         return await ask(peer, data)
 
     monkeypatch.setattr(ada, "ask_attestor", asked)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(250):
         assert len((await ada.ask(ADDRESS)).awaited) == 2
 
 

@@ -1,0 +1,70 @@
+"""A command that changes a program: what it leaves is not believed. Real commands in real folders, without a daemon."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from autoresearch_daemon.minds.agent_command import change_by_command
+
+from autoresearch.log.local import ModelFailure
+from autoresearch.propose.mind.known import Best, Known
+from autoresearch.propose.mind.reply import Change, Rules
+from autoresearch.settings import AgentCommand
+from autoresearch.task.loading import load_task
+from autoresearch.words import Origin
+from tests.daemon.toy import TRAIN, write_toy_task
+
+SECRET = "sk-very-secret-key"
+HERE = "import os; os.chdir('written_by_participants'); here = 'train.py'; text = open(here).read()\n"
+CHANGED = "text.replace('X = 0.9', 'X = 0.5')"
+
+
+def change(folder: Path, script: str, seconds: int = 60, command: str = "") -> Change:
+    """What a command with this script makes of the toy task's program."""
+    (folder / "agent.py").write_text(script)
+    settings = AgentCommand(command=command or f"{sys.executable} {folder / 'agent.py'}", seconds=seconds)
+    known = Known(Best("", None, Origin.REPORTED, 0, "", TRAIN), baseline=None, noise=0.1, runs=0, since_best=0)
+    task = load_task(write_toy_task(folder / "toy"))
+    return change_by_command(known, task, Rules(TRAIN), settings, folder, cancelled=lambda: False)
+
+
+def test_what_it_leaves_is_the_change_and_what_it_says_last_is_the_reason(tmp_path: Path) -> None:
+    made = change(tmp_path, f"{HERE}open(here, 'w').write({CHANGED})\nprint('thinking\\n\\nX is nearer')")
+
+    assert made.source == TRAIN.replace("0.9", "0.5")
+    assert (made.title, made.hypothesis) == ("X is nearer", "X is nearer")
+    assert [path.name for path in tmp_path.glob("agent-*")] == []
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("raise SystemExit('no credit left')", "ended with status 1: no credit left"),
+        ("print('done')", "Nothing changed"),
+        ("os.remove(here); os.symlink('/etc/passwd', here)", "left no train.py"),
+        ("os.remove(here); os.mkfifo(here)", "no plain file"),
+        ("open(here, 'w').write('x = 1' * 100_000)", "more than the allowed"),
+        ("open(here, 'wb').write(b'\\xff')", "not UTF-8"),
+        (f"open(here, 'w').write({CHANGED} + '# ' + os.environ['OPENAI_API_KEY'])", "of this machine in it"),
+        (f"open(here, 'w').write({CHANGED} + '# ' + os.getcwd())", "of this machine in it"),
+    ],
+)
+def test_what_it_leaves_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+
+    with pytest.raises(ModelFailure, match=reason):
+        change(tmp_path, HERE + script)
+
+
+def test_what_does_not_end_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(ModelFailure, match="did not end within 0 s"):
+        change(tmp_path, "import time; time.sleep(600)", seconds=0)
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelFailure, match="no-such-agent can't be started"):
+        change(tmp_path, "", command="no-such-agent {prompt}")
