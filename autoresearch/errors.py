@@ -65,7 +65,7 @@ class NoTaskYet(NotFound):
     """The log has no task, so there is nothing to rank."""
 
     def __init__(self) -> None:
-        hint = "the first run takes minutes, autoresearch status says how far it is; to begin: autoresearch up --work"
+        hint = "autoresearch up --work begins; the first run takes minutes: autoresearch status says how far it is"
         super().__init__("There is no run in this log yet.", hint=hint)
 
 

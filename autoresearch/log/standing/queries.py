@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from autoresearch.errors import UsageError
+from autoresearch.judging.scoring import TaskRules
 from autoresearch.judging.states import Judgement
 from autoresearch.judging.statistics import margin
 from autoresearch.log.log import Log
@@ -134,9 +135,9 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[ProgramView]:
     Empty while the task's own record is not in the log: without it the better direction is not known.
     """
     rows = log.programs.ranked(task, hardware=board_hardware(log, task), limit=limit)
-    found, values = judgements(log, (row.first for row in rows)), reported_values(log, task, rows)
+    found, around = judgements(log, (row.first for row in rows)), around_programs(log, task, rows)
     return [
-        program_view(log, row, found[row.first], position=position, values=values)
+        program_view(log, row, found[row.first], position=position, around=around)
         for position, row in enumerate(rows, start=1)
     ]
 
@@ -178,13 +179,13 @@ def run_numbers(
     assert isinstance(body, Run)
     value = body.value if body.status == RunStatus.OK else None
     known = log.runs.values(body.task, [body.parent]) if values is None and body.parent else values or {}
-    numbers = _numbers(log, body.task, found, value=value, before=known.get(body.parent or b""))
+    rules = log.tasks.rules(body.task)
+    numbers = _numbers(rules, found, value=value, before=known.get(body.parent or b""))
     return RunNumbers(reported=value, reported_runs=int(value is not None), **numbers)
 
 
-def _numbers(log: Log, task: bytes, found: Judgement, *, value: float | None, before: float | None) -> dict[str, Any]:
+def _numbers(rules: TaskRules | None, found: Judgement, *, value: float | None, before: float | None) -> dict[str, Any]:
     """What verifiers measured of a run, and how much better its reported value is than ``before``, its parent's."""
-    rules = log.tasks.rules(task)
     return {
         "verified": found.value,
         "verified_margin": margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
@@ -227,6 +228,21 @@ def wants_retest(log: Log, parent: bytes | None) -> bool:
     return found is not None and found.state in FALSE_VALUE
 
 
+class AroundPrograms(NamedTuple):
+    """What program views need of their task and of their runs and parents: its rules, reported values, judgements."""
+
+    rules: TaskRules | None
+    values: Mapping[bytes, float]
+    parents: Mapping[bytes, Judgement]
+
+
+def around_programs(log: Log, task: bytes, rows: Sequence[ProgramRow]) -> AroundPrograms:
+    """The same for several programs of a task, read together."""
+    parents = {row.parent for row in rows if row.parent}
+    values = log.runs.values(task, list({row.first for row in rows} | parents))
+    return AroundPrograms(log.tasks.rules(task), values, judgements(log, parents))
+
+
 def program_view(
     log: Log,
     row: ProgramRow,
@@ -234,18 +250,19 @@ def program_view(
     *,
     position: int,
     section: str = "",
-    values: Mapping[bytes, float] | None = None,
+    around: AroundPrograms | None = None,
 ) -> ProgramView:
-    """A program as an answer, with the judgement of its first run. ``values`` are reported ones, its parent's too."""
+    """A program as an answer, with the judgement of its first run."""
     assert row.rank is not None
-    known = reported_values(log, row.task, [row]) if values is None else values
+    rules, values, parents = around or around_programs(log, row.task, [row])
+    parent = parents.get(row.parent or b"")
     return ProgramView(
         position=position,
         id=format_id(row.first),
         source_digest=row.source_digest.hex(),
         reported=row.mean,
         reported_runs=row.runs,
-        score=log.tasks.sign(row.task) * row.rank,
+        score=(rules.sign if rules else 1.0) * row.rank,
         state=found.state.value,
         title=row.title,
         author=row.author.hex(),
@@ -253,16 +270,11 @@ def program_view(
         time_ms=row.first_time,
         section=section,
         participant=participant_of(log, row.author, row.first_time),
-        retest=wants_retest(log, row.parent),
+        retest=parent is not None and parent.state in FALSE_VALUE,
         verdict=verdict_of(log, row.first, found),
         budget=row.budget,
-        **_numbers(log, row.task, found, value=known.get(row.first), before=known.get(row.parent or b"")),
+        **_numbers(rules, found, value=values.get(row.first), before=values.get(row.parent or b"")),
     )
-
-
-def reported_values(log: Log, task: bytes, rows: Sequence[ProgramRow]) -> dict[bytes, float]:
-    """What authors report of the first runs of programs, and of the parents of those."""
-    return log.runs.values(task, list({run for row in rows for run in (row.first, row.parent) if run}))
 
 
 def _id(record_id: bytes | None) -> str | None:
@@ -289,11 +301,11 @@ def board(log: Log, task: bytes, here: TrustContext, *, limit: int) -> list[Prog
         return leaderboard(log, task, limit)
     sections = _sections(log, task, here, limit)
     shares = _shares({name: len(rows) for name, rows in sections.items()}, limit)
-    values = reported_values(log, task, [one.row for rows in sections.values() for one in rows])
+    around = around_programs(log, task, [one.row for rows in sections.values() for one in rows])
     ranked = BoardSection.CONFIRMED if here.verifying else BoardSection.OPEN
     return [
         program_view(
-            log, one.row, one.found, position=number if name is ranked else 0, section=name.value, values=values
+            log, one.row, one.found, position=number if name is ranked else 0, section=name.value, around=around
         )
         for name, rows in sections.items()
         for number, one in enumerate(rows[: shares[name]], start=1)

@@ -99,9 +99,9 @@ def executor(
     host: Annotated[str, typer.Option("--host", metavar="NAME", help="A machine, as in the command ssh NAME.")] = "",
     json: Json = False,
 ) -> None:
-    """Whether a Slurm cluster or a machine behind SSH carries out runs, and what it lacks. Exits with 1 if it can't.
+    """What a Slurm cluster or a machine behind SSH lacks for runs.
 
-    Which one, the settings say; a Slurm cluster, where they name none.
+    Which one, the settings say; a Slurm cluster, where they name none. Exits with 1 if it can't carry out runs.
     """
     from autoresearch_cli.acts.executor_checks import executor_checks
 
