@@ -110,7 +110,7 @@ def test_without_a_daemon_every_tool_says_what_to_do(toy: Path) -> None:
 def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
     async def talk(client: Client) -> None:
         assert (await answer(client, "status"))["state"]
-        assert "and no task" in await refusal(client, "best")
+        assert "There is no run in this log yet" in await refusal(client, "best")
         edit = {"search": "X = 0.9", "replace": "X = 0.5"}
         first = await answer(client, "run", hypothesis="as it was", program=(toy / "train.py").read_text())
         assert (first["status"], first.get("parent")) == ("ok", None)
