@@ -215,7 +215,8 @@ document.addEventListener("htmx:error", event => {
   document.querySelector("#results [role=status]")?.replaceChildren("not filtered: the daemon does not answer");
 });
 live?.addEventListener("htmx:sse:after:connection", () => {
-  if (root.classList.contains("gone")) missed ? missed.submit() : location.reload();
+  if (!root.classList.contains("gone")) return refreshSoon(); // what happened before it listened
+  if (missed) missed.submit(); else location.reload();
 });
 document.querySelector(".top [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
 })();
