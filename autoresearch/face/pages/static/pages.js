@@ -179,6 +179,8 @@ async function refresh() {
     if (next && !next.isEqualNode(part) && !isUsed(part)) replace(part, document.adoptNode(next));
   }
   document.dispatchEvent(new CustomEvent("page:fresh", { detail: fresh }));
+  // Some runs are not judged yet: what leads may change without an event.
+  if (fresh.getElementById("unsettled")?.textContent) refreshSoon();
 }
 
 function refreshSoon() {
