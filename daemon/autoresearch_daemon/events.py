@@ -1,8 +1,7 @@
 """What happens here, told to everybody who listens: the API's streams, the daemon's own log. Also the clock.
 
 Slow listeners are let go. What others wrote is made harmless. Runs say at most once a second how far they are. When
-different programs end for one reason, that is taken as this machine's fault. When different programs end for one
-reason, that is taken as this machine's fault.
+different programs end for one reason, that is taken as this machine's fault.
 """
 
 from __future__ import annotations
