@@ -289,6 +289,23 @@ COPY = "copy"
 COPY_SENTENCE = "another participant published it before"
 
 
+class HypothesisState(StrEnum):
+    """What became of a hypothesis that somebody wrote, by the runs that cite it."""
+
+    OPEN = "open"
+    TRIED = "tried"
+    HELD = "held"
+    REFUTED = "refuted"
+
+
+HYPOTHESIS_SENTENCES: dict[HypothesisState, str] = {
+    HypothesisState.OPEN: "no run that counts cites it yet",
+    HypothesisState.TRIED: "runs cite it, and as many were better than their parent as were not",
+    HypothesisState.HELD: "more of the runs that cite it were better than their parent than were not",
+    HypothesisState.REFUTED: "most of the runs that cite it failed or were no better than their parent",
+}
+
+
 class BoardSection(StrEnum):
     """Where a leaderboard shows a program."""
 

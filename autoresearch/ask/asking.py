@@ -14,7 +14,7 @@ import msgspec
 
 from autoresearch.ask.ideas import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
 from autoresearch.ask.lookup import FoundTask
-from autoresearch.ask.notes import found_notes, note_view
+from autoresearch.ask.notes import NOT_CITED, found_notes, note_view
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
@@ -68,7 +68,7 @@ def ask_answer(log: Log, blobs: BlobStore, task: FoundTask, question: str, *, me
         task=task.name,
         question=asked,
         parameters=_parameters(log, blobs, task, asked, here, me),
-        notes=[note_view(log, log.records.get(one.id), cited.get(one.id)) for one in notes],
+        notes=[note_view(log, log.records.get(one.id), cited.get(one.id, NOT_CITED)) for one in notes],
         runs=_runs(log, task, "worked", words, here, me),
         failures=_runs(log, task, "failed", words, here, me),
     )

@@ -5,10 +5,19 @@ from __future__ import annotations
 from autoresearch.log.standing.answers import NOBODY, Answer, ParticipantView
 
 
+class CitingRun(Answer, frozen=True, kw_only=True):
+    """A run that cites a note: whether it was ``better`` than its parent run, null where that cannot be said."""
+
+    id: str
+    title: str
+    better: bool | None = None
+
+
 class NoteView(Answer, frozen=True, kw_only=True):
     """One note: ``topic`` is "insight", "hypothesis" or "history" (past work). ``evidence`` are record ids.
 
-    ``better`` and ``worse`` count the runs that cite it: better than their parent run, or failed or not better.
+    ``better`` and ``worse`` count the runs that cite it: better than their parent run, or failed or not better. The
+    newest of these are ``cited_by``. ``state`` says what became of a hypothesis; other notes have none.
     """
 
     id: str
@@ -23,6 +32,8 @@ class NoteView(Answer, frozen=True, kw_only=True):
     participant: ParticipantView = NOBODY
     better: int = 0
     worse: int = 0
+    cited_by: list[CitingRun] = []
+    state: str = ""
 
 
 class NotesAnswer(Answer, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from autoresearch.ask.ideas import NotesAnswer, NoteView
+from autoresearch.ask.ideas import CitingRun, NotesAnswer, NoteView
 from autoresearch.ask.lookup import FoundTask, find_task, task_of
 from autoresearch.ask.requests import NoteRequest
 from autoresearch.ask.runs.boards import resolve_reference
@@ -12,7 +12,7 @@ from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import TrustContext, participant_of, trust_context, trusted_authors
-from autoresearch.log.standing.credit import Citations, citations, is_heard
+from autoresearch.log.standing.credit import Citation, Citations, citations, is_heard
 from autoresearch.log.tables.texts import FoundText
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Note, Run
@@ -25,24 +25,31 @@ DEFAULT_NOTES = 20
 SEARCHED_OF_RUN = 500
 # Of so many that fit the words best, what became of the runs that cite them is asked.
 WEIGHED = 200
+# So many of the runs that cite a note are named.
+SHOWN_CITING = 5
+NOT_CITED = Citations()
 
 
 @in_snapshot
 def notes_answer(
-    log: Log, task: FoundTask, *, query: str = "", limit: int = DEFAULT_NOTES, me: bytes | None = None
+    log: Log, task: FoundTask, *, query: str = "", topic: str = "", limit: int = DEFAULT_NOTES, me: bytes | None = None
 ) -> NotesAnswer:
-    """Notes of a task: without ``query`` the newest, else those with all of its words, or if none has all, with some.
+    """Notes of a task, of a topic or of all.
 
-    Those come first that fit best and whose citing runs were better than their parents; strangers' come last, where
-    trust names anybody. Any text may be asked for.
+    Without ``query`` the newest, else those with all of its words, or if none has all, with some. The best fit comes
+    first, and whose citing runs were better than their parents; strangers' come last, where trust names anybody. Any
+    text may be asked for.
     """
     here = trust_context(log, me)
-    found = _newest(log, task, here, me, limit)
-    if query.strip():
+    if not query.strip():
+        found = _newest(log, task, here, me, limit, topic)
+    else:
         found = found_notes(log, task, query, here, me=me, limit=limit)
         found = found or found_notes(log, task, query, here, me=me, limit=limit, every=False)
     cited = citations(log, task.digest, [one.id for one in found], here, me=me)
-    views = [note_view(log, log.records.get(one.id), cited.get(one.id)) for one in found]
+    views = [note_view(log, log.records.get(one.id), cited.get(one.id, NOT_CITED)) for one in found]
+    if query.strip() and topic:
+        views = [view for view in views if view.topic == topic]
     return NotesAnswer(task=task.name, query=query, notes=views)
 
 
@@ -71,18 +78,19 @@ def found_notes(
     cited = citations(log, task.digest, [one.id for one in found], here, me=me)
 
     def order(one: FoundText) -> tuple[bool, float, int, bytes]:
-        better, worse = cited.get(one.id, Citations())
-        useful = (1 + better) / (1 + worse)
+        runs = cited.get(one.id, NOT_CITED)
+        useful = (1 + runs.better) / (1 + runs.worse)
         return not is_heard(one.author, one.time, here, me), one.distance * useful, -one.time, one.id
 
     return sorted(found, key=order)[:limit]
 
 
-def _newest(log: Log, task: FoundTask, here: TrustContext, me: bytes | None, limit: int) -> list[FoundText]:
-    heard = log.texts.newest_notes(task.digest, limit=limit, authors=trusted_authors(here, me))
+def _newest(log: Log, task: FoundTask, here: TrustContext, me: bytes | None, limit: int, topic: str) -> list[FoundText]:
+    heard = log.texts.newest_notes(task.digest, limit=limit, authors=trusted_authors(here, me), topic=topic)
     if len(heard) >= limit:
         return heard
-    return [*heard, *_others(log.texts.newest_notes(task.digest, limit=limit + len(heard)), heard)][:limit]
+    others = log.texts.newest_notes(task.digest, limit=limit + len(heard), topic=topic)
+    return [*heard, *_others(others, heard)][:limit]
 
 
 def _others(found: Collection[FoundText], known: Collection[FoundText]) -> list[FoundText]:
@@ -98,7 +106,7 @@ def notes_of(log: Log, run: Record) -> list[NoteView]:
     return [note_view(log, record) for record in linked if not log.records.is_withdrawn(record)]
 
 
-def note_view(log: Log, record: Record, cited: Citations | None = None) -> NoteView:
+def note_view(log: Log, record: Record, cited: Citations = NOT_CITED) -> NoteView:
     """One note as people see it, with what became of the runs that cite it."""
     body = record.body
     assert isinstance(body, Note)
@@ -114,9 +122,17 @@ def note_view(log: Log, record: Record, cited: Citations | None = None) -> NoteV
         metrics=dict(body.metrics),
         author=record.author.hex(),
         participant=participant_of(log, record.author, record.time),
-        better=cited.better if cited else 0,
-        worse=cited.worse if cited else 0,
+        better=cited.better,
+        worse=cited.worse,
+        cited_by=[_citing(log, one) for one in cited.runs[:SHOWN_CITING]],
+        state=cited.state if body.topic == "hypothesis" else "",
     )
+
+
+def _citing(log: Log, one: Citation) -> CitingRun:
+    body = log.records.get(one.run).body
+    assert isinstance(body, Run)
+    return CitingRun(id=format_id(one.run), title=body.title, better=one.better)
 
 
 def note_on(

@@ -24,6 +24,7 @@ from autoresearch.ask.requests import (
     Records,
     ReleasesOf,
     RunsOf,
+    SinceOf,
     StarRequest,
     TasksOf,
     TopOf,
@@ -38,6 +39,7 @@ from autoresearch.ask.runs.answers import (
     RunContextAnswer,
     RunnersAnswer,
     RunsAnswer,
+    SinceAnswer,
     TasksAnswer,
     TopAnswer,
 )
@@ -237,7 +239,17 @@ def notes(desk: Desk, request: NotesOf) -> NotesAnswer:
     """The notes on a task: the newest, or those that fit words best."""
     from autoresearch.ask.notes import notes_answer
 
-    return notes_answer(desk.log, desk.task(request.task), query=request.query, limit=request.limit, me=desk.me)
+    task = desk.task(request.task)
+    return notes_answer(desk.log, task, query=request.query, topic=request.topic, limit=request.limit, me=desk.me)
+
+
+@operation("GET /v1/since")
+def since(desk: Desk, request: SinceOf) -> SinceAnswer:
+    """What happened on a task from a time on: runs, people, verdicts, the best value, and what became of hypotheses."""
+    from autoresearch.ask.runs.since import since_answer
+
+    now_ms = desk.now_ms()
+    return since_answer(desk.log, desk.task(request.task), since_ms=request.since_ms, now_ms=now_ms, me=desk.me)
 
 
 @operation("GET /v1/claims")

@@ -92,10 +92,20 @@ class OneRecord(OfTask, frozen=True, kw_only=True):
     id: Reference
 
 
+class SinceOf(OfTask, frozen=True, kw_only=True):
+    """From which time on."""
+
+    since_ms: Annotated[int, Meta(ge=0, description="Unix milliseconds; 0: the last 24 hours")] = 0
+
+
 class NotesOf(OfTask, frozen=True, kw_only=True):
     """Which notes."""
 
     query: Annotated[str, Meta(max_length=500, description="only notes with these words, the best fit first")] = ""
+    topic: Annotated[
+        Literal["", "insight", "hypothesis", "history"],
+        Meta(description="only notes of this kind"),
+    ] = ""
     limit: Annotated[int, Meta(ge=1, le=10_000, description="rows in the answer")] = 20
 
 

@@ -73,7 +73,7 @@ class Notebook:
         )
         return digest
 
-    def run(self, task, value=None, *, source=BASELINE, parent=None, status="ok", by=None, log=b"", **fields):
+    def run(self, task, value=None, *, source=BASELINE, parent=None, status="ok", by=None, log=b"", cites=(), **fields):
         """Publish a run and return its id."""
         digest = hashlib.sha256(source.encode()).digest()
         body = Run(
@@ -88,10 +88,10 @@ class Notebook:
             log=self.blobs.put(log) if log else None,
             **fields,
         )
-        return self.append("run", body, by=by, links=(parent,) if parent else ())
+        return self.append("run", body, by=by, links=(*((parent,) if parent else ()), *cites))
 
-    def note(self, text, *, task=None, by=None):
-        return self.append("note", Note(topic="insight", text=text, task=task), by=by)
+    def note(self, text, *, task=None, topic="insight", by=None):
+        return self.append("note", Note(topic=topic, text=text, task=task), by=by)
 
 
 @dataclass

@@ -322,3 +322,27 @@ class EffectsAnswer(Judged, frozen=True, kw_only=True):
     task: str
     metric: str
     effects: list[EffectView]
+
+
+class SinceAnswer(Judged, frozen=True, kw_only=True):
+    """What happened on a task from ``since_ms`` on, with ``sentence`` to say it.
+
+    ``participants`` counts those with runs. ``confirmed`` to ``failed`` are of these ``runs``. ``best_before`` and
+    ``best`` are what led then and leads now, as confirmed or, where nothing is, as reported (``origin``). ``held`` and
+    ``not_held`` count hypotheses that were settled by a run of this time.
+    """
+
+    schema: str = "autoresearch.since/1"
+    task: str
+    since_ms: int
+    runs: int = 0
+    participants: int = 0
+    confirmed: int = 0
+    refuted: int = 0
+    failed: int = 0
+    best_before: float | None = None
+    best: float | None = None
+    origin: str = ""
+    held: int = 0
+    not_held: int = 0
+    sentence: str = ""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from autoresearch.ask.runs.answers import BestAnswer, ProgressAnswer, RunnerView, RunRow, RunsAnswer
+from autoresearch.ask.runs.answers import BestAnswer, ProgressAnswer, RunnerView, RunRow, RunsAnswer, SinceAnswer
 from autoresearch.face.columns.people import improvement, verifications
 from autoresearch.face.pages.chart import Query, Scale, axis_over, chart_data
 from autoresearch.log.standing.answers import CreditView, Leading, ProgramView, RunView, leading, numbers_of
@@ -208,7 +208,7 @@ class ProgressContent:
     """What the progress page shows: its answers, and what its filters offer.
 
     ``newest`` is the last run, where there is one. ``best_row`` is the best program's run as a row. ``settings`` are
-    the names that runs changed.
+    the names that runs changed. ``since`` is what happened in the last day.
     """
 
     query: Query
@@ -219,6 +219,7 @@ class ProgressContent:
     best_row: RunRow | None = None
     runners: Sequence[RunnerView] = ()
     settings: Sequence[str] = ()
+    since: SinceAnswer | None = None
 
     def values(self) -> dict[str, object]:
         """What the template takes."""
@@ -234,6 +235,7 @@ class ProgressContent:
             "runners": self.runners,
             "devices": _plain({device for one in self.runners for device in one.devices}),
             "settings": _plain(self.settings),
+            "since": self.since,
         }
 
 

@@ -35,6 +35,7 @@ from autoresearch.words import (
     VERIFICATION_KINDS,
     Consequence,
     EvidenceKind,
+    HypothesisState,
     RunState,
     RunStatus,
     VerificationKind,
@@ -141,11 +142,38 @@ CITING_MOST = 100
 _ID = re.compile(rf"\b[a-z2-7]{{{SHORT},59}}\b")
 
 
-class Citations(NamedTuple):
-    """How many of the runs that cite a note were better than their parent run, and how many failed or were not."""
+class Citation(NamedTuple):
+    """A run that cites a note. ``better`` than its parent run; None where that cannot be said."""
 
-    better: int = 0
-    worse: int = 0
+    run: bytes
+    time: int
+    better: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Citations:
+    """The runs that count of those that cite a note, the newest first."""
+
+    runs: tuple[Citation, ...] = ()
+
+    @property
+    def better(self) -> int:
+        """How many were better than their parent run."""
+        return sum(one.better is True for one in self.runs)
+
+    @property
+    def worse(self) -> int:
+        """How many failed or were no better."""
+        return sum(one.better is False for one in self.runs)
+
+    @property
+    def state(self) -> HypothesisState:
+        """What became of the note, if it is a hypothesis."""
+        if not self.runs:
+            return HypothesisState.OPEN
+        if self.better == self.worse:
+            return HypothesisState.TRIED
+        return HypothesisState.HELD if self.better > self.worse else HypothesisState.REFUTED
 
 
 @in_snapshot
@@ -169,10 +197,12 @@ def citations(
     }
     parents = {row.id: row for row in log.runs.history_of({row.parent for row in heard.values() if row.parent})}
     judged = judgements(log, [*heard, *parents])
-    told = {run: _is_better(judged, row, parents.get(row.parent or b""), rules.sign) for run, row in heard.items()}
-    counted = {note: [told[run] for run in runs if told.get(run) is not None] for note, runs in citing.items()}
-    cited = {note for note, runs in citing.items() if any(run in heard for run in runs)}
-    return {note: Citations(told.count(True), told.count(False)) for note, told in counted.items() if note in cited}
+    told = {
+        run: Citation(run, row.time, _is_better(judged, row, parents.get(row.parent or b""), rules.sign))
+        for run, row in sorted(heard.items(), key=lambda one: (-one[1].time, one[0]))
+    }
+    cited = {note: tuple(one for run, one in told.items() if run in set(runs)) for note, runs in citing.items()}
+    return {note: Citations(runs) for note, runs in cited.items() if runs}
 
 
 def is_heard(author: bytes, time_ms: int, here: TrustContext, me: bytes | None) -> bool:

@@ -228,6 +228,11 @@ class Listing:
         text = "SELECT time, id, n, value FROM frontier WHERE task = ? AND hardware = ? AND sure = ? ORDER BY time, id"
         return [Leader._make(row) for row in self._reader.read(text, (found.task, found.board, sure))]
 
+    def since(self, task: bytes, time_ms: int) -> list[tuple[bytes, str, int]]:
+        """How many runs of each device and mark a task has from a time on."""
+        text = f"SELECT r.author, l.mark, count(*) FROM {_BY_TIME} WHERE r.task = ? AND r.time >= ? GROUP BY 1, 2"  # noqa: S608
+        return self._reader.read(text, (task, time_ms))
+
     def places(self, task: bytes) -> Places:
         """The places of a task's runs, for one question."""
         return Places(self._reader, task)

@@ -24,7 +24,9 @@ SELECT record.id, record.author, record.time, bm25(text_index, 0.0, 1.0) AS dist
 FROM text_index CROSS JOIN record ON record.n = text_index.rowid
 WHERE text_index MATCH ? AND record.task = ?{} ORDER BY distance, record.time DESC, record.id LIMIT ?
 """
-_NOTES = "SELECT id, author, time, 0.0 FROM note WHERE task = ?{} ORDER BY time DESC, id LIMIT ?"
+_NOTES = (
+    "SELECT id, author, time, 0.0 FROM note WHERE task = ? AND (? = '' OR topic = ?){} ORDER BY time DESC, id LIMIT ?"
+)
 
 TextKind = Literal["note", "worked", "failed"]
 
@@ -70,9 +72,11 @@ class Texts:
         asked = as_query(words, every=True)
         return f'marks : (("worked" OR "failed") AND "{task_mark(task)}") AND text : ({asked})' if asked else ""
 
-    def newest_notes(self, task: bytes, *, limit: int, authors: Collection[bytes] | None = None) -> list[FoundText]:
-        """The newest notes on a task, the newest first."""
-        rows = self._found(_NOTES, "author", [task], authors, limit)
+    def newest_notes(
+        self, task: bytes, *, limit: int, authors: Collection[bytes] | None = None, topic: str = ""
+    ) -> list[FoundText]:
+        """The newest notes on a task, the newest first; of a topic, or of all."""
+        rows = self._found(_NOTES, "author", [task, topic, topic], authors, limit)
         return sorted(rows, key=lambda one: (-one.time, one.id))[:limit]
 
     def _found(

@@ -286,11 +286,8 @@ def _past(notes: Iterable[tuple[bytes, Note]], task: Task) -> list[Said]:
 
 def _insights(notes: Sequence[tuple[bytes, Note]], cited: Mapping[bytes, Citations]) -> list[Said]:
     """The insights, those first whose citing runs were better than their parents; then the newest first."""
-    found = [
-        Said(short_id(note), body.text, *cited.get(note, Citations()))
-        for note, body in notes
-        if body.topic == "insight"
-    ]
+    told = [(note, body, cited.get(note, Citations())) for note, body in notes if body.topic == "insight"]
+    found = [Said(short_id(note), body.text, runs.better, runs.worse) for note, body, runs in told]
     return sorted(found, key=lambda said: said.worse - said.better)
 
 

@@ -14,7 +14,7 @@ from autoresearch import __version__
 from autoresearch.ask import questions
 from autoresearch.ask.node import StatusAnswer
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.requests import OfTask, PauseRequest, WorkRequest
+from autoresearch.ask.requests import OfTask, PauseRequest, SinceOf, WorkRequest
 from autoresearch.errors import AutoresearchError, TimedOut, UsageError
 from autoresearch.text import parse_duration
 from autoresearch.words import Result
@@ -42,12 +42,28 @@ app = command_app()
     epilog=examples(
         ("autoresearch status", "the daemon, the run in progress, the best so far"),
         ("autoresearch status --json | jq -r .state", "for another program"),
-        ("watch -n 5 autoresearch status", "every five seconds"),
+        ("autoresearch status --since 7d", "what happened on the task in the last week, in a sentence"),
         see="best, node events, node doctor",
     ),
 )
-def status(*, task: Task = "", json: Json = False) -> None:
+def status(
+    *,
+    task: Task = "",
+    since: Annotated[
+        str,
+        typer.Option("--since", metavar="TIME", help="Only what happened on the task in the last 90s, 30m, 2h, 3d."),
+    ] = "",
+    json: Json = False,
+) -> None:
     """What this node does, and why; without a daemon, what its log holds."""
+    if since:
+        asked = SinceOf(task=task or None, since_ms=here.now_ms() - parse_duration(since))
+        happened = here.ask(questions.since, asked)
+        if json:
+            print_json(happened)
+        else:
+            say(f"{happened.task}, {happened.sentence}")
+        return
     answer = starting.daemon_status() or stopped()
     if task:
         answer = msgspec.structs.replace(answer, task=here.ask(questions.best, OfTask(task=task)).task)

@@ -16,13 +16,16 @@ from autoresearch.ask import questions
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import (
     MAXIMUM_ROWS,
+    AskRequest,
     Difference,
     Hardware,
+    NotesOf,
     OfTask,
     OfTaskAndParticipant,
     OneRecord,
     Reference,
     RunsOf,
+    SinceOf,
     TopOf,
 )
 from autoresearch.ask.runs.answers import RunRow, TopAnswer
@@ -42,7 +45,7 @@ from autoresearch.face.pages.run import (
 )
 from autoresearch.log.standing.answers import RunView, leading
 from autoresearch.record.encoding import parse_id, short_id
-from autoresearch.text import MAXIMIZE
+from autoresearch.text import MAXIMIZE, QUESTION_CHARACTERS
 from autoresearch.words import SECTION_MARKS
 from autoresearch_daemon.api.events import stream_events
 from autoresearch_daemon.api.port import status_of
@@ -95,6 +98,7 @@ async def _content(asking: Asking, query: Query) -> ProgressContent:
         progress=await asking.ask(questions.progress, query.all_progress()),
         newest=(await asking.ask(questions.runs, query.newest())).runs,
         best=best,
+        since=await asking.ask(questions.since, SinceOf(task=asking.task)),
         best_row=(await asking.ask(questions.run_context, OneRecord(id=program.id))).row if program else None,
         runners=runners.runners,
         settings=runners.settings,
@@ -276,6 +280,41 @@ async def branches_page(asking: Asking) -> web.Response:
     return await asking.render_part("branches.html", "lineage", of=context.row.id, children=children, total=total)
 
 
+class QuestionTo(OfTask, frozen=True, kw_only=True):
+    """What the notes and runs of a task are asked."""
+
+    ask: Annotated[str, msgspec.Meta(max_length=QUESTION_CHARACTERS)] = ""
+
+
+# So many hypotheses and so many other notes are on their page, the newest.
+NOTES_SHOWN = 100
+
+
+async def notes_page(asking: Asking) -> web.Response:
+    """The hypotheses of a task by what became of them, the other notes, and what the log says to a question."""
+    asked = asking.parameters(QuestionTo)
+    hypotheses = await asking.found(questions.notes, NotesOf(task=asked.task, topic="hypothesis", limit=NOTES_SHOWN))
+    insights = await asking.found(questions.notes, NotesOf(task=asked.task, topic="insight", limit=NOTES_SHOWN))
+    known, sentence = None, ""
+    if asked.ask.strip() and hypotheses:
+        try:
+            # A page that anybody may open asks no model.
+            question = AskRequest(question=asked.ask, task=asked.task or "", model=False)
+            known = await asking.ask(Node.ask, question)
+        except AutoresearchError as error:
+            sentence = str(error)
+    return await asking.render(
+        "notes.html",
+        "notes",
+        since=await asking.found(questions.since, SinceOf(task=asked.task)),
+        hypotheses=hypotheses.notes if hypotheses else [],
+        insights=insights.notes if insights else [],
+        asked=asked.ask,
+        known=known,
+        sentence=sentence,
+    )
+
+
 Page = Callable[[Asking], Awaitable[web.StreamResponse]]
 # By these names the guard knows what is answered without a token.
 PREFIX = "page."
@@ -290,6 +329,7 @@ PAGES: dict[str, Page] = {
     "/board": board_page,
     "/compare": compare_page,
     "/lineage": lineage_page,
+    "/notes": notes_page,
     "/parts/branches": branches_page,
     "/verifications": node.verifications_page,
     "/participants": node.participants_page,

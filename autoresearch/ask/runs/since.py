@@ -1,0 +1,84 @@
+"""What happened on a task from a time on, in numbers and in one sentence."""
+
+from __future__ import annotations
+
+import msgspec
+
+from autoresearch.ask.lookup import FoundTask
+from autoresearch.ask.runs.answers import SinceAnswer
+from autoresearch.log.log import Log
+from autoresearch.log.standing.cache import in_snapshot, roster_of
+from autoresearch.log.standing.context import board_hardware, trust_context, trusted_authors
+from autoresearch.log.standing.credit import Citations, citations
+from autoresearch.log.tables.listing import Filter
+from autoresearch.text import counted, duration, value
+from autoresearch.words import HypothesisState, RunMark
+
+DAY_MS = 24 * 3600 * 1000
+# Of so many hypotheses, the newest, it is asked what became of them.
+_HYPOTHESES = 200
+
+
+@in_snapshot
+def since_answer(log: Log, task: FoundTask, *, since_ms: int, now_ms: int, me: bytes | None = None) -> SinceAnswer:
+    """What happened on a task from a time on, by the times that authors state; ``since_ms`` 0 is a day ago."""
+    since_ms = since_ms or now_ms - DAY_MS
+    roster, rows = roster_of(log), log.listing.since(task.digest, since_ms)
+    marks = {mark: sum(runs for _, which, runs in rows if which == mark) for mark in RunMark}
+    settled = [cited.state for cited in _hypotheses(log, task, me).values() if cited.runs[0].time >= since_ms]
+    before, now, origin = _best(log, task, since_ms)
+    answer = SinceAnswer(
+        task=task.name,
+        since_ms=since_ms,
+        runs=sum(runs for _, _, runs in rows),
+        participants=len({roster.voter(device, now_ms).root for device, _, _ in rows}),
+        confirmed=marks[RunMark.CONFIRMED],
+        refuted=marks[RunMark.REFUTED],
+        failed=marks[RunMark.FAILED],
+        best_before=before,
+        best=now,
+        origin=origin,
+        held=settled.count(HypothesisState.HELD),
+        not_held=settled.count(HypothesisState.REFUTED),
+    )
+    return msgspec.structs.replace(answer, sentence=_sentence(answer, now_ms))
+
+
+def _hypotheses(log: Log, task: FoundTask, me: bytes | None) -> dict[bytes, Citations]:
+    """The hypotheses of trusted authors that runs cite."""
+    here = trust_context(log, me)
+    notes = log.texts.newest_notes(
+        task.digest, limit=_HYPOTHESES, authors=trusted_authors(here, me), topic="hypothesis"
+    )
+    return citations(log, task.digest, [note.id for note in notes], here, me=me)
+
+
+def _best(log: Log, task: FoundTask, since_ms: int) -> tuple[float | None, float | None, str]:
+    """The value that led before and the one that leads now, and whose it is: ``verified`` or ``reported``."""
+    rules = log.tasks.rules(task.digest)
+    sign = rules.sign if rules else 1.0
+    found = Filter(task=task.digest, board=board_hardware(log, task.digest) or "")
+    for sure, origin in (1, "verified"), (0, "reported"):
+        led = log.listing.leaders(found, sure)
+        if led:
+            earlier = [leader.value for leader in led if leader.time < since_ms]
+            return (sign * earlier[-1] if earlier else None), sign * led[-1].value, origin
+    return None, None, ""
+
+
+def _sentence(answer: SinceAnswer, now_ms: int) -> str:
+    """All of it for people."""
+    length = now_ms - answer.since_ms
+    when = "since yesterday" if length == DAY_MS else f"in the last {duration(length)}"
+    if not answer.runs:
+        return f"{when}: no run"
+    runs = f"{when}: {counted(answer.runs, 'run')} by {counted(answer.participants, 'participant')}"
+    numbers = ("confirmed", answer.confirmed), ("refuted", answer.refuted), ("failed", answer.failed)
+    parts = [", ".join((runs, *(f"{runs_of} {word}" for word, runs_of in numbers if runs_of)))]
+    if answer.best is not None and answer.best != answer.best_before:
+        came = "" if answer.best_before is None else f"{value(answer.best_before)} → "
+        parts.append(f"best {came}{value(answer.best)} {answer.origin}")
+    if answer.held or answer.not_held:
+        held = f"{counted(answer.held, 'hypothesis', 'hypotheses')} held"
+        parts.append(f"{held}, {answer.not_held} did not" if answer.not_held else held)
+    return "; ".join(parts)
