@@ -13,7 +13,7 @@ from tests.log.standing.village import STRANGER
 from tests.nasty import harms
 
 PAGES = ("/run/{run}", "/run/{run}/diff", "/run/{run}/log", "/lineage?of={run}", "/board", "/verifications",
-         "/participants", "/participants/{who}", "/parts/branches?of={base}")  # fmt: skip
+         "/notes?ask=a", "/participants", "/participants/{who}", "/parts/branches?of={base}")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ PAGES = {
     "board": "/board",
     "compare": "/compare?runs={confirmed},{refuted},{crashed}",
     "compare-nothing": "/compare",
+    "notes": "/notes?ask=depth",
     "verifications": "/verifications",
     "queue": "/queue",
     "participants": "/participants",

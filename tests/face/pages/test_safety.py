@@ -6,7 +6,18 @@ import pytest
 from autoresearch.face.pages.rendering import asset_names
 from tests.face.pages.conftest import TOKEN, site_of
 
-PAGES = ("/", "/board", "/lineage", "/verifications", "/node", "/queue", "/peers", "/tasks", "/participants")
+PAGES = (
+    "/",
+    "/board",
+    "/lineage",
+    "/verifications",
+    "/notes?ask=depth",
+    "/node",
+    "/queue",
+    "/peers",
+    "/tasks",
+    "/participants",
+)
 
 
 @pytest.mark.parametrize("path", PAGES)
