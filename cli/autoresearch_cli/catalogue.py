@@ -123,6 +123,8 @@ NOUNS: dict[str, Noun] = {
             "logs": Entry("commands.node", "What the daemon wrote to its log file."),
             "doctor": Entry("commands.doctor", "Check this machine, and say how to mend it."),
             "config": Entry("commands.config", "Show and change settings."),
+            "install": Entry("commands.node", "Start the daemon with this machine: as a service."),
+            "uninstall": Entry("commands.node", "Take that service away again."),
             "paths": Entry("commands.node", "Where the files are on this machine."),
             "id": Entry("commands.identity", "This participant's keys, devices and mailbox."),
             "import": Entry("commands.export", "Import a bundle of another node, or a results.tsv as notes."),

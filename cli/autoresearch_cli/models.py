@@ -37,6 +37,16 @@ class UpAnswer(Answer, frozen=True, kw_only=True):
     working: bool = False
 
 
+class InstallAnswer(Answer, frozen=True, kw_only=True):
+    """The daemon is a service of this machine, or no longer. ``sandbox`` is what it measured inside the service."""
+
+    schema: str = "autoresearch.install/1"
+    path: str
+    installed: bool
+    ready: bool = False
+    sandbox: str = ""
+
+
 class DownAnswer(Answer, frozen=True, kw_only=True):
     """The daemon doesn't run any more. ``state`` is "stopped" or "was_not_running"."""
 

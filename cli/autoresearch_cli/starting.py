@@ -83,14 +83,16 @@ def output_file(paths: Paths) -> Path:
     return paths.state / OUTPUT_NAME
 
 
-def wait_until_ready(process: subprocess.Popen[bytes], *, seconds: float = READY_SECONDS) -> Health:
+def wait_until_ready(process: subprocess.Popen[bytes] | None, *, seconds: float = READY_SECONDS) -> Health:
     """Return as soon as the daemon is ready, or has said for a while that it isn't and why.
+
+    ``process`` is None where a service manager has started it.
 
     Raises:
         AutoresearchError: it ended instead; the sentence holds its last words.
         TimedOut: it does not answer within ``seconds``.
     """
-    return _wait_until_ready(process.poll, since_ms=None, seconds=seconds)
+    return _wait_until_ready(process.poll if process else lambda: None, since_ms=None, seconds=seconds)
 
 
 def ensure_running() -> None:

@@ -17,11 +17,12 @@ import typer
 
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
-from autoresearch.errors import DaemonNotRunning, NotFound, TimedOut, not_running
+from autoresearch.errors import DaemonNotRunning, NotFound, Refused, TimedOut, not_running
 from autoresearch.words import WorkState
 from autoresearch_cli import here, starting
+from autoresearch_cli.acts import units
 from autoresearch_cli.catalogue import Json, JsonLines, Workers, command_app, examples
-from autoresearch_cli.models import DownAnswer, OpenAnswer, PathsAnswer, UpAnswer
+from autoresearch_cli.models import DownAnswer, InstallAnswer, OpenAnswer, PathsAnswer, UpAnswer
 from autoresearch_cli.rendering.output import (
     is_terminal,
     paged,
@@ -63,14 +64,12 @@ def up(
             _work()
         if workers is not None:
             say("the daemon runs already and keeps its workers: autoresearch down, then up --workers")
-        _report("already_running", status.pid, json=json)
+        _report("already_running", json=json)
         if open_them:
             show_pages(status)
         return
     first = not (here.paths().keys / "device.key").exists()
-    process = starting.start(workers=workers, detached=not foreground)
-    if foreground:
-        _pass_on_signals(process)
+    process = _start(workers, foreground=foreground)
     try:
         health = starting.wait_until_ready(process)
         if health.status != starting.READY:
@@ -79,26 +78,40 @@ def up(
             _work()
     except BaseException:
         # Half started is worse than not started: leave nothing behind that nobody watches.
-        process.terminate()
+        if process:
+            process.terminate()
         raise
-    _report("started", process.pid, json=json)
+    _report("started", json=json)
     if first and not json:
         say(starting.KEY_MADE)
     if open_them and (status := starting.daemon_status()):
         show_pages(status)
-    if foreground:
+    if process and foreground:
         code = process.wait()
         raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+def _start(workers: int | None, *, foreground: bool) -> subprocess.Popen[bytes] | None:
+    """A new daemon's process; None where a service manager starts it, which `node install` asked to."""
+    service = None if foreground or workers is not None else units.installed_here(here.environment())
+    if service:
+        units.start(service)
+        return None
+    process = starting.start(workers=workers, detached=not foreground)
+    if foreground:
+        _pass_on_signals(process)
+    return process
 
 
 def _work() -> None:
     here.client().ask(Node.work, WorkRequest())
 
 
-def _report(state: str, pid: int | None, *, json: bool) -> None:
+def _report(state: str, *, json: bool) -> None:
     # What was asked of it before it stopped it goes on with.
     status = starting.daemon_status()
-    answer = UpAnswer(state=state, pid=pid, working=status is not None and status.state != WorkState.IDLE)
+    working = status is not None and status.state != WorkState.IDLE
+    answer = UpAnswer(state=state, pid=status.pid if status else None, working=working)
     if json:
         print_json(answer)
         return
@@ -193,6 +206,79 @@ def print_readable(line: str) -> None:
     print_line(" ".join([*first, *(f"{name}={value}" for name, value in entry.items())]))
     if trace:
         print_text(trace)
+
+
+@app.command(
+    "node install",
+    epilog=examples(
+        (
+            "autoresearch node install",
+            "a service of yours: the daemon starts when you log in, or with lingering at boot",
+        ),
+        ("sudo autoresearch node install --system", "a service of the machine, which runs as you"),
+        ("autoresearch node install --print", "what would be written, to look at or to change"),
+        see="node uninstall, up, down, status",
+    ),
+)
+def install(
+    *,
+    system: Annotated[bool, typer.Option("--system", help="For the whole machine, at boot; needs root.")] = False,
+    only_print: Annotated[bool, typer.Option("--print", help="Print the unit; write and start nothing.")] = False,
+    json: Json = False,
+) -> None:
+    """Start the daemon with this machine, as a unit of systemd or an agent of launchd, and now.
+
+    It goes on with what it was asked for. A daemon that hangs or fails is started again. `autoresearch down` stops it
+    until the next start.
+    """
+    unit = units.unit_here(here.environment(), system=system)
+    if only_print:
+        print_exactly(unit.text)
+        return
+    if starting.daemon_status() is not None and not units.is_installed(unit):
+        raise Refused(
+            "a daemon runs already, and a service would be a second one", hint="autoresearch down, then again"
+        )
+    units.install(unit)
+    health = starting.wait_until_ready(None)
+    status = starting.daemon_status()
+    sandbox = status.sandbox_name if status else ""
+    answer = InstallAnswer(path=str(unit.path), installed=True, ready=health.status == starting.READY, sandbox=sandbox)
+    if json:
+        print_json(answer)
+        return
+    say(f"wrote {unit.path}; the daemon runs")
+    if not answer.ready:
+        say(f"it is not ready to work: {health.reason}")
+    if sandbox:
+        say(f"inside the service programs run at the sandbox level {sandbox}")
+    if unit.hint:
+        say(unit.hint)
+    say(f"→ {unit.looks}; autoresearch node uninstall{' --system' if system else ''} undoes it")
+
+
+@app.command(
+    "node uninstall",
+    epilog=examples(
+        ("autoresearch node uninstall", "stop the daemon and take the service away; keys, log and settings stay"),
+        ("sudo autoresearch node uninstall --system", "the machine's service"),
+        ("autoresearch node uninstall --json", "the same for a program"),
+        see="node install, down, node paths",
+    ),
+)
+def uninstall(
+    *,
+    system: Annotated[bool, typer.Option("--system", help="That of the whole machine; needs root.")] = False,
+    json: Json = False,
+) -> None:
+    """Take the service away that `node install` made. Keys, log and settings stay."""
+    unit = units.unit_here(here.environment(), system=system)
+    units.uninstall(unit)
+    if json:
+        print_json(InstallAnswer(path=str(unit.path), installed=False))
+    else:
+        say(f"removed {unit.path}; the daemon has stopped")
+        say("→ keys, log and settings stay where `autoresearch node paths` says")
 
 
 @app.command(
