@@ -174,7 +174,8 @@ class Outcome(RunOutcome, frozen=True, kw_only=True):
     """How a job ended, and the files that it left on this machine; every process of it is gone.
 
     Of a job with a checkpoint channel ``answered_ms`` and ``answered_cpu_ms`` are how long it had run, and what it had
-    used, when the first byte came there: all of it, where none came before its end.
+    used, when the first byte came there: all of it, where none came before its end. ``has_used_card``: a process of it
+    had its card open.
     """
 
     status: RunStatus
@@ -182,6 +183,7 @@ class Outcome(RunOutcome, frozen=True, kw_only=True):
     checkpoint: Path | None = None
     answered_ms: int = 0
     answered_cpu_ms: int = 0
+    has_used_card: bool = False
 
     @property
     def used(self) -> Used:
