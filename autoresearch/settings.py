@@ -44,7 +44,11 @@ class Work(Section, frozen=True, kw_only=True):
     ] = 0.2
     minimum_sandbox: Annotated[
         int,
-        Meta(ge=0, le=2, description="run nothing below this sandbox level: 2 bubblewrap, 1 landlock, 0 own code only"),
+        Meta(
+            ge=0,
+            le=2,
+            description="run nothing below this sandbox level: 2 bubblewrap or Apptainer, 1 landlock, 0 own code only",
+        ),
     ] = 0
     allow_packages: Annotated[
         str,

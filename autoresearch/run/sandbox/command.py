@@ -138,7 +138,7 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
             "go": go_fd,
             "namespace": walled,
             "uid": run_user(),
-            "keep_read": os.geteuid() == 0 and level is not Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
+            "keep_read": os.geteuid() == 0 and level < Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
             "limits": rlimits(job, tasks_of_others=tasks_of_others),
             "landlock": (filters.LANDLOCK_HANDLED, list(rules)) if level is Level.LANDLOCK else None,
             "seccomp": program,
@@ -173,7 +173,7 @@ def tasks_of(uid: int, stat_folders: Iterable[Path]) -> int:
     return total
 
 
-INPUT, DATA, SCRATCH, HOME = "/in", "/data", "/tmp/run", "/tmp"  # noqa: S108
+INPUT, DATA, SCRATCH, HOME, SHARED = "/in", "/data", "/tmp/run", "/tmp", "/dev/shm"  # noqa: S108
 LAUNCHER = "/launcher.py"
 _LARGEST_SIZE = 1 << 60
 
@@ -210,11 +210,16 @@ def bubblewrap_command(job: Job, files: Mapping[str, int], tail: list[str]) -> l
         parts += ["--cap-add", "CAP_KILL", "--cap-add", "CAP_SYS_PTRACE", "--cap-add", "CAP_DAC_READ_SEARCH"]
     else:
         parts += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
-    # The scratch folder first: an interpreter may lie below it, and a later mount would hide it.
-    parts += _scratch(job) + _system(job) + _devices(job) + _folders(job)
+    parts += walls(job)
     for path, descriptor in files.items():
         parts += ["--perms", "0444", "--file", str(descriptor), path]
     return [*parts, "--remount-ro", "/", "--chdir", SCRATCH, "--", *tail]
+
+
+def walls(job: Job) -> list[str]:
+    """The file system of a run, in bubblewrap's words."""
+    # The scratch folder first: an interpreter may lie below it, and a later mount would hide it.
+    return _scratch(job) + _system(job) + _devices(job) + _folders(job)
 
 
 def _system(job: Job) -> list[str]:
@@ -247,7 +252,7 @@ def _devices(job: Job) -> list[str]:
             parts += _bind("--ro-bind", folder, folder)
             parts += [*_parents(card.place.parents), "--symlink", str(folder), str(card.place)]
     size = str(min(job.limits.disk_bytes, _LARGEST_SIZE))
-    parts += ["--perms", "1777", "--size", size, "--tmpfs", "/dev/shm"]  # noqa: S108
+    parts += ["--perms", "1777", "--size", size, "--tmpfs", SHARED]
     return [*parts, "--remount-ro", "/dev"]
 
 

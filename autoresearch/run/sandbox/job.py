@@ -22,15 +22,16 @@ from autoresearch.words import RunStatus
 
 
 class Level(IntEnum):
-    """Isolation, from none to best. ``execute`` refuses below ``LANDLOCK`` what others wrote."""
+    """How a run is walled in; the best come last but one. ``execute`` refuses below ``LANDLOCK`` what others wrote."""
 
     NONE = 0
     LANDLOCK = 1
     BUBBLEWRAP = 2
+    APPTAINER = 3  # no better than bubblewrap: what a cluster offers that closes the others
 
     @property
     def label(self) -> str:
-        """Short text form: S0, S1 or S2."""
+        """Short text form: S0, S1, S2 or S3."""
         return f"S{self.value}"
 
     @property
@@ -42,6 +43,7 @@ class Level(IntEnum):
 _SENTENCES = {
     Level.NONE: "no isolation: only your own code may run here",
     Level.LANDLOCK: "landlock, own processes and a system-call filter: no network, no foreign files, one file system",
+    Level.APPTAINER: "Apptainer and a system-call filter: own file system and processes, no network",
     Level.BUBBLEWRAP: "bubblewrap and a system-call filter: own file system, processes and network",
 }
 

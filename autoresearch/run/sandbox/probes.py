@@ -15,7 +15,7 @@ from secrets import token_hex
 from typing import Any
 
 from autoresearch.errors import AutoresearchError
-from autoresearch.run.sandbox import layout
+from autoresearch.run.sandbox import apptainer, layout
 from autoresearch.run.sandbox.cards import PROCESSOR, card_of
 from autoresearch.run.sandbox.command import tasks_allowed
 from autoresearch.run.sandbox.execute import execute
@@ -59,7 +59,7 @@ def _attack(level: Level, secrets: Sequence[Path], device: str) -> tuple[ProbeRe
         targets["secrets"] = [str(path) for path in secrets]
         targets["card"] = card.node.name if (card := card_of(device)) else ""
         targets["disk_bytes"] = _LIMITS.disk_bytes
-        targets["identifiers"] = layout.identifiers(host=level is Level.BUBBLEWRAP)
+        targets["identifiers"] = layout.identifiers(host=level >= Level.BUBBLEWRAP)
         targets["identities"] = [str(path) for path in layout.IDENTITIES]
         job = Job(
             files={"attack.py": _ATTACK.read_bytes()},
@@ -91,7 +91,7 @@ def detect_level(secrets: Sequence[Path] = ()) -> tuple[Level, tuple[ProbeResult
     ``secrets``: as for :func:`probe_sandbox`.
     """
     results: tuple[ProbeResult, ...] = ()
-    for level in (Level.BUBBLEWRAP, Level.LANDLOCK):
+    for level in (Level.BUBBLEWRAP, Level.LANDLOCK, *((Level.APPTAINER,) if apptainer.executable() else ())):
         results = probe_sandbox(level, secrets)
         if all(result.blocked for result in results):
             return level, results
