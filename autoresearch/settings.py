@@ -24,7 +24,9 @@ class Work(Section, frozen=True, kw_only=True):
     """How this machine lends itself."""
 
     workers: Annotated[int, Meta(ge=0, le=64, description="training processes at a time; 0 only watches")] = 1
-    device: Annotated[str, Meta(description='"auto", "cpu", "cuda" or a list like "cuda:0,cuda:1"')] = "auto"
+    device: Annotated[
+        str, Meta(description='"auto", "cpu", "cuda", a list like "cuda:0,cuda:1", or UUIDs of cards (nvidia-smi -L)')
+    ] = "auto"
     task: Annotated[str, Meta(description="folder of the task to work on; empty: the one that ships")] = ""
     threads: Annotated[int, Meta(ge=1, le=256, description="CPU threads of one run")] = 1
     proposer: Annotated[
@@ -42,7 +44,11 @@ class Work(Section, frozen=True, kw_only=True):
     ] = 0.2
     minimum_sandbox: Annotated[
         int,
-        Meta(ge=0, le=2, description="run nothing below this sandbox level: 2 bubblewrap, 1 landlock, 0 own code only"),
+        Meta(
+            ge=0,
+            le=2,
+            description="run nothing below this sandbox level: 2 bubblewrap or Apptainer, 1 landlock, 0 own code only",
+        ),
     ] = 0
     allow_packages: Annotated[
         str,
@@ -73,7 +79,13 @@ class ExecutorSection(Section, frozen=True, kw_only=True):
         ),
     ] = "here"
     at_most: Annotated[int, Meta(ge=1, le=10_000, description="runs there at a time, waiting ones included")] = 8
-    device: Annotated[str, Meta(pattern="^(cpu|cuda)$", description="what a run gets: cpu, or cuda: one card")] = "cpu"
+    device: Annotated[
+        str,
+        Meta(
+            pattern="^(cpu|cuda(:[0-9]+)?|GPU-[0-9a-fA-F-]+)$",
+            description="what a run gets: cpu, cuda (one card), cuda:1, or a card's UUID (nvidia-smi -L)",
+        ),
+    ] = "cpu"
     host: Annotated[
         str, Meta(pattern=r"^[\w.:@-]*$", description="the machine for ssh, as in the command ssh HOST")
     ] = ""
@@ -302,29 +314,3 @@ def write_setting(path: Path, name: str, text: str) -> None:
     temporary = path.with_suffix(".new")
     temporary.write_text(tomlkit.dumps(document))
     temporary.replace(path)
-
-
-def named_devices(text: str) -> list[str]:
-    """The devices that ``work.device`` names; "auto" is the GPUs that the driver shows, or else the CPU.
-
-    Raises:
-        UsageError: a name is no device.
-    """
-    if text == "auto":
-        return [f"cuda:{number}" for number, _ in enumerate(Path("/proc/driver/nvidia/gpus").glob("*"))] or ["cpu"]
-    devices = [part.strip() for part in text.split(",")]
-    for device in devices:
-        if device != "cpu" and not device.startswith("cuda"):
-            raise UsageError(f"work.device: {device!r} is no device", hint='use "auto", "cpu" or "cuda:0"')
-    return devices
-
-
-def has_device(device: str) -> bool:
-    """Whether this machine has the device: the processor, or the card of that number."""
-    number = device.partition(":")[2] or "0"
-    return not device.startswith("cuda") or Path(f"/dev/nvidia{number}").exists()
-
-
-def missing_devices(text: str) -> list[str]:
-    """The devices that ``work.device`` names and this machine lacks. Raises UsageError as :func:`named_devices`."""
-    return [name for name in named_devices(text) if not has_device(name)]

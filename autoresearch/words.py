@@ -30,10 +30,10 @@ STOPPED = frozenset({RunStatus.CANCELLED, RunStatus.ABANDONED, RunStatus.COULD_N
 STARTED = frozenset({RunStatus.OK, RunStatus.TIMED_OUT})
 # The program is at fault; a slow or small machine can be the cause of every other ending.
 PROGRAM_AT_FAULT = frozenset({RunStatus.INVALID, RunStatus.DIVERGED, RunStatus.CRASHED, RunStatus.OVER_BUDGET})
+# The program was past its start: it computed, well or badly.
+COMPUTED = frozenset({RunStatus.OK, RunStatus.TIMED_OUT, RunStatus.OVER_BUDGET, RunStatus.DIVERGED, RunStatus.INVALID})
 # A machine that lacks something ends runs like this.
-MACHINE_SUSPECTED = frozenset(
-    {RunStatus.CRASHED, RunStatus.OUT_OF_MEMORY, RunStatus.DISK_LIMIT, RunStatus.PROCESS_LIMIT, RunStatus.TIMED_OUT}
-)
+MACHINE_SUSPECTED = frozenset({RunStatus.CRASHED, RunStatus.DISK_LIMIT, RunStatus.PROCESS_LIMIT, RunStatus.TIMED_OUT})
 # Evaluating a model ended like this: somebody stopped it, or the sandbox did not start. It says nothing of the model.
 # An evaluation takes a small part of what the task allows: a model that uses up all of it has failed.
 NOT_EVALUATED = STOPPED | {RunStatus.REFUSED}
@@ -373,6 +373,7 @@ class Why(StrEnum):
     VERIFYING = "verifying"
     PREPARING_DATA = "preparing_data"
     INSTALLING_PACKAGES = "installing_packages"
+    TESTING_CARD = "testing_card"
     STARTING = "starting"
     PAUSED_BY_PERSON = "paused_by_person"
     FINISHING_LAST = "finishing_last"
@@ -405,6 +406,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.VERIFYING: "verifying a run of another participant",
     Why.PREPARING_DATA: "making the task's data, once",
     Why.INSTALLING_PACKAGES: "installing the task's packages, once",
+    Why.TESTING_CARD: "testing the graphics card, once",
     Why.STARTING: "the worker is starting",
     Why.PAUSED_BY_PERSON: "paused by you: autoresearch node resume",
     Why.FINISHING_LAST: "finishing the run in progress, then stopping",

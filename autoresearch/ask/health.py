@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from autoresearch.ask.node import Check, PeerView
 from autoresearch.errors import AutoresearchError, NotFound, Refused
 from autoresearch.paths import Paths
-from autoresearch.settings import Settings, load_settings, missing_devices
+from autoresearch.run.sandbox.cards import card_of, named_devices
+from autoresearch.settings import Settings, load_settings
 from autoresearch.text import counted, duration, size
 from autoresearch.trust.identity import load_identity
 from autoresearch.words import Part, Result
@@ -163,9 +164,10 @@ def _home(paths: Paths) -> Check:
 
 
 def _device(device: str) -> Check:
-    if missing := missing_devices(device):
-        raise Refused(f"there is no {missing[0]} on this machine", hint="autoresearch node config set work.device auto")
-    return passed(Part.DEVICE, device)
+    found = [(name, card_of(name)) for name in named_devices(device)]
+    return passed(
+        Part.DEVICE, ", ".join(f"{name}: {card.model}, {card.uuid}" if card else name for name, card in found)
+    )
 
 
 def _disk(paths: Paths, minimum: int) -> Check:

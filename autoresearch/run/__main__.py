@@ -22,7 +22,7 @@ from autoresearch.paths import Paths
 from autoresearch.run.bench import Bench, environment
 from autoresearch.run.executors import MACHINE, Machine
 from autoresearch.run.folder import EventFile, read_request
-from autoresearch.run.runner import Place, carry_out, device_given, make_ready
+from autoresearch.run.runner import Place, carry_out, make_ready
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.run.sandbox.scratch import sweep
 
@@ -46,11 +46,11 @@ def main(words: list[str]) -> int:
         sweep()
         level, _ = detect_level(paths.secrets())
         place = Place(level, paths.task_data, paths.environments)
-        device = device_given(request.conditions.device)
-        conditions = msgspec.structs.replace(request.conditions, device=device)
 
         def ready(scratch: Path, events: EventFile) -> Bench:
-            return make_ready(request.task, conditions, place, scratch, on_stage=events.stage, cancelled=stopped.is_set)
+            return make_ready(
+                request.task, request.conditions, place, scratch, on_stage=events.stage, cancelled=stopped.is_set
+            )
 
         carry_out(folder, request, level, ready, cancelled=stopped.is_set)
     except AutoresearchError as error:

@@ -22,8 +22,9 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch.errors import Refused, UsageError
+from autoresearch.errors import CannotRunHere, Refused, UsageError
 from autoresearch.run.data import prepare_data
+from autoresearch.run.sandbox.cards import card_of, driver_version
 from autoresearch.run.sandbox.command import PYTHON
 from autoresearch.run.sandbox.job import Level, Limits, Outcome
 from autoresearch.run.sandbox.layout import SEARCHED, Interpreter
@@ -203,11 +204,14 @@ def fault_of_program(task: Task, source: str) -> str | None:
     return f"the program has {size / 1024:.0f} KiB; the task allows {task.limits.program_kib} KiB"
 
 
-def environment(python: Interpreter | None = None) -> dict[str, str]:
+def environment(python: Interpreter | None = None, device: str = "cpu") -> dict[str, str]:
     """What the number may depend on besides source, seed and budget. ``python``: what ran it, None: the node's own."""
+    card = card_of(device)
     own = platform.python_version() if python is None else python.version
     versions = {name: _version(name, python) for name in ("torch", "numpy")}
     environment = {"python": own, "system": f"{platform.system()} {platform.machine()}"}
+    if card is not None:
+        environment |= {"card": card.uuid, "driver": driver_version()}
     return environment | {name: version for name, version in versions.items() if version is not None}
 
 
@@ -222,10 +226,12 @@ def _version(package: str, python: Interpreter | None) -> str | None:
 
 def device_name(device: str) -> str:
     """The hardware's own name: the processor's model, the graphics card's; else what was asked for."""
-    if device != "cpu":
-        cards = Path("/proc/driver/nvidia/gpus").glob("*/information")
-        models = {model for card in cards for model in _values(card, "Model")}
-        return models.pop() if len(models) == 1 and device.startswith("cuda") else device
+    try:
+        card = card_of(device)
+    except CannotRunHere:
+        return device
+    if card is not None:
+        return card.model
     return next(_values(Path("/proc/cpuinfo"), "model name"), platform.processor() or platform.machine())
 
 

@@ -35,7 +35,9 @@ from autoresearch.run.bench import (
 from autoresearch.run.data import copied, without
 from autoresearch.run.evaluating import Model, evaluate, examine, examine_on_new_text, fault_of_artifact
 from autoresearch.run.packages import program_python
+from autoresearch.run.proving import fault_of_card, left_card
 from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.cards import PROCESSOR
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Limits, Outcome
 from autoresearch.run.sandbox.supervise import KILLED
@@ -43,7 +45,7 @@ from autoresearch.run.texts import World
 from autoresearch.task.model import Task, evaluation_seed, seed_for
 from autoresearch.task.program import parse_summary, source_digest
 from autoresearch.text import NOTE_CHARACTERS
-from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
+from autoresearch.words import COMPUTED, RUN_STATUS_SENTENCES, STOPPED, RunStatus
 
 # More of a reason than this does not fit the record's field and tells nobody more.
 REASON_CHARACTERS = 1000
@@ -116,7 +118,8 @@ def measure(
     With a ``world`` the program is trained on its data and the model measured on its text, for which no program can
     have been made. What a run may cost, with all questions to its model, follows from what the baseline costs here
     (:mod:`autoresearch.run.bench`). Where that is not known the baseline is run first. An ``own`` run that the system
-    kills is not held against its program. With a ``model`` nothing is trained: the task's evaluator measures that.
+    kills is not held against its program, nor is any failure on a card that no longer computes. With a ``model``
+    nothing is trained: the task's evaluator measures that.
 
     Raises:
         CannotRunHere: the program brings packages that nobody allowed here, or that can't be installed.
@@ -136,12 +139,18 @@ def measure(
     if own and outcome.status is RunStatus.CRASHED and outcome.reason == KILLED:
         reason = f"{KILLED}: most likely the machine's memory was used up"
         outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
+    device = bench.device
+    if outcome.status in STOPPED | {RunStatus.OK}:
+        device = device if outcome.has_used_card else PROCESSOR
+    elif fault := fault_of_card(device, bench.level, outcome.status):
+        reason = f"{fault}; the run ended so: {outcome.reason}"
+        outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
     return msgspec.structs.replace(
         outcome,
         reason=outcome.reason[:REASON_CHARACTERS],
         metrics={name: number for name, number in outcome.metrics.items() if math.isfinite(number)},
-        device=device_name(bench.device)[:TITLE_CHARACTERS],
-        environment=environment(python),
+        device=device_name(device)[:TITLE_CHARACTERS],
+        environment=environment(python, device),
     )
 
 
@@ -236,7 +245,10 @@ def trained(
     on_progress: Callable[[Progress], None] | None,
     cancelled: Callable[[], bool] | None,
 ) -> Outcome:
-    """Train a plan's program in the sandbox, without judging what it cost or what it left."""
+    """Train a plan's program in the sandbox, without judging what it cost or what it left.
+
+    Where it asks for a card, was given one and has computed on the processor, that is no run of it.
+    """
     data = task_data(task, bench) if world is None or world.data is None else world.data
     files = {**program_files(plan.source), **task.harness}
     files = {name: text for name, text in files.items() if name not in task.hidden}
@@ -264,7 +276,10 @@ def trained(
         artifact=task.evaluator.artifact if task.evaluator else "",
     )
     with _shown(task, bench, data) as shown:
-        return execute(replace(job, data=shown), level=bench.level, on_progress=on_progress, cancelled=cancelled)
+        outcome = execute(replace(job, data=shown), level=bench.level, on_progress=on_progress, cancelled=cancelled)
+    if outcome.status in COMPUTED and (reason := left_card(bench.device, files.values(), outcome)):
+        return msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason, value=None)
+    return outcome
 
 
 @contextmanager

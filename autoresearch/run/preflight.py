@@ -17,14 +17,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
 from autoresearch.errors import CannotRunHere
 from autoresearch.run.bench import Bench, device_name, job_limits, missing_command, program_files
 from autoresearch.run.evaluating import evaluate
 from autoresearch.run.experiment import plan_as_it_stands, trained
+from autoresearch.run.proving import left_card
 from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.cards import card_of
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Outcome
-from autoresearch.settings import has_device
 from autoresearch.task.model import Task
 from autoresearch.words import STARTED, RunStatus
 
@@ -95,10 +98,7 @@ def preflight(
         CannotRunHere: it does not run on this machine; the error says why.
         Refused: the task asks for more than this machine allows.
     """
-    if not has_device(bench.device):
-        raise CannotRunHere(
-            f"there is no {bench.device} on this machine", hint="autoresearch node config set work.device auto"
-        )
+    card_of(bench.device)
     evaluator = (task.evaluator.command, task.evaluator.answers) if task.evaluator else ()
     if (name := missing_command(task.recipe.build, task.recipe.command, *evaluator)) is not None:
         raise CannotRunHere(
@@ -121,6 +121,8 @@ def preflight(
     outcome = trained(task, plan, bench.beside("preflight"), limits, None, on_progress, stopped)
     if task.evaluator is not None and outcome.status is RunStatus.OK and outcome.checkpoint is not None:
         outcome = evaluate(task, plan.source, outcome.checkpoint, bench, 0, cancelled)
+    if began and (reason := left_card(bench.device, (task.baseline, *task.harness.values()), outcome)):
+        outcome, began = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason), False
     if began or outcome.status in STARTED:
         remember_run(task, bench)
     elif outcome.status is not RunStatus.CANCELLED:

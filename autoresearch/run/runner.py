@@ -5,7 +5,6 @@ One code path for all: a worker calls it in its own process, ``python -m autores
 
 from __future__ import annotations
 
-import os
 import shutil
 import traceback
 from collections.abc import Callable, Iterator
@@ -39,7 +38,9 @@ from autoresearch.run.folder import (
 )
 from autoresearch.run.packages import is_installed, task_python
 from autoresearch.run.preflight import forget_runs, preflight, remember_run
+from autoresearch.run.proving import asks_for_card, fault_of_card, prove
 from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.cards import GET_BUBBLEWRAP, NO_CARD, PROCESSOR, card_of, make_nodes
 from autoresearch.run.sandbox.execute import permit
 from autoresearch.run.sandbox.job import Level, Outcome
 from autoresearch.run.sandbox.scratch import scratch_folder, sweep
@@ -79,13 +80,21 @@ def make_bench(
         least = Level(conditions.least_level)
         raise CannotRunHere(f"the sandbox here has level {place.level.label}, and {least.label} is the least allowed")
     permit(place.level, foreign=conditions.foreign)
+    if (card := card_of(conditions.device)) is not None and place.level is Level.LANDLOCK:
+        if asks_for_card((task.baseline, *task.harness.values())):
+            raise CannotRunHere(NO_CARD, hint=GET_BUBBLEWRAP)
+        card = None
+    if card is not None:
+        on_stage(Why.TESTING_CARD)
+        make_nodes()
+        prove(card.uuid, place.level)
     if task.packages and not is_installed(task, place.environments):
         on_stage(Why.INSTALLING_PACKAGES)
     python = task_python(task, place.environments, may_install=lambda: conditions.may_install, cancelled=cancelled)
     return Bench(
         place.level,
         conditions.threads,
-        conditions.device,
+        PROCESSOR if card is None else card.uuid,
         place.task_data,
         scratch,
         conditions.ceiling,
@@ -252,6 +261,8 @@ def _check(
     )
     if cancelled() and verified.verdict == "fail":
         verified = msgspec.structs.replace(verified, verdict="error", reason=_STOPPED)
+    elif verified.verdict == "fail" and (fault := fault_of_card(bench.device, bench.level)):
+        verified = msgspec.structs.replace(verified, verdict="error", reason=f"{fault}; {verified.reason}")
     stopped = verified.verdict == "error" and cancelled()
     return Ended(run=request.run, level=int(bench.level), verified=verified, cancelled=stopped)
 
@@ -267,9 +278,3 @@ def outcome_of(ended: Ended) -> RunOutcome:
     reason = ended.fault.sentence[:REASON_CHARACTERS] if ended.fault else ""
     status = RunStatus.CANCELLED if ended.cancelled else RunStatus.COULD_NOT_RUN
     return RunOutcome(status=status, reason=reason)
-
-
-def device_given(device: str) -> str:
-    """The card that a cluster's engine gave this job, by its number on the machine; else the device that was asked."""
-    cards = os.environ.get("SLURM_JOB_GPUS", "")
-    return f"cuda:{cards.split(',')[0]}" if device.startswith("cuda") and cards else device

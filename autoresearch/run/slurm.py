@@ -144,7 +144,7 @@ def submission(folder: Path, request: Request) -> list[str]:
         f"--output={folder}/engine.log",
         f"--export={exported()}",
     ]
-    return [*words, "--gpus-per-node=1"] if conditions.device.startswith("cuda") else words
+    return [*words, "--gpus-per-node=1"] if conditions.device != "cpu" else words
 
 
 def exported() -> str:

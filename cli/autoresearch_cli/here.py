@@ -16,7 +16,8 @@ import typer
 
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, UsageError, not_running
 from autoresearch.paths import Paths, typed_path
-from autoresearch.settings import Settings, load_settings, named_devices
+from autoresearch.run.sandbox.cards import named_devices
+from autoresearch.settings import Settings, load_settings
 from autoresearch.trust.identity import ROOT_FILE, OwnKeys, load_identity, unlock
 from autoresearch.trust.keys import KeyPair
 

@@ -27,7 +27,8 @@ from autoresearch.log.sync.session import Finished
 from autoresearch.record.kinds import BlobRef, Run, Task
 from autoresearch.record.record import Record, parse_stored
 from autoresearch.run.bench import device_name
-from autoresearch.settings import NetworkSection, Settings, named_devices
+from autoresearch.run.sandbox.cards import named_devices
+from autoresearch.settings import NetworkSection, Settings
 from autoresearch.trust.manifest import Manifest, check_listen_address, check_peer_address
 from autoresearch.trust.manifest_file import encode_manifest
 from autoresearch.words import Part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -149,8 +149,13 @@ class ApiHandlers:
         check_proposer(request.proposer or settings.work.proposer, settings)
         place = order_of(settings.executor, request.executor, request.host, request.at_most)
         if place.executor:
-            with suppress(TimedOut):  # while the engine is away runs wait for it
+            try:
                 await asyncio.to_thread(self._node.elsewhere.executor(place.executor).capacity)
+            except TimedOut as error:  # what was begun waits for a place that is away; nothing is begun there
+                kind, _, host = place.executor.partition(":")
+                sentence = f"no work was begun: {kind} can't be reached: {error}"
+                hint = f"autoresearch node doctor executor{f' --host {host}' if host else ''}, then the same again"
+                raise TimedOut(sentence, hint=hint) from error
         order = replace(
             place,
             task=folder,

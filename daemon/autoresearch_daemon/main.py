@@ -14,7 +14,8 @@ from autoresearch import __version__
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.paths import NETWORK_VARIABLE, Paths
-from autoresearch.settings import Api, Settings, load_settings, named_devices
+from autoresearch.run.sandbox.cards import named_devices
+from autoresearch.settings import Api, Settings, load_settings
 from autoresearch.text import sanitised
 from autoresearch_daemon.api.app import make_app
 from autoresearch_daemon.api.listen import Tcp, serve

@@ -12,7 +12,7 @@ from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.experiment import Plan, abandoned
 from autoresearch.words import RunStatus
 
-OUT_OF_MEMORY = "the program stopped: CUDA out of memory"
+NO_PROCESS = "it started more than 64 processes"
 
 
 def plan(number: int) -> Plan:
@@ -46,7 +46,7 @@ def test_the_third_program_that_ends_for_one_reason_is_no_evidence() -> None:
     ids=["a good run", "an idea's own fault", "another cause"],
 )
 def test_what_comes_between_begins_the_count_anew(between: tuple[int, RunStatus, str]) -> None:
-    faults, same = MachineFaults(), (RunStatus.OUT_OF_MEMORY, OUT_OF_MEMORY)
+    faults, same = MachineFaults(), (RunStatus.PROCESS_LIMIT, NO_PROCESS)
     found = statuses(faults, (1, *same), (2, *same), between, (3, *same), (4, *same))
     assert "could_not_run" not in found
     assert not faults.suspected

@@ -85,7 +85,7 @@ MEANS = {
     "run.checkpoint": "the trained model; null: none",
     "run.cpu_ms": "processor time",
     "run.peak_memory_bytes": "the most memory that it held",
-    "run.environment": "versions of what it ran on, by name",
+    "run.environment": "versions of what it ran on, by name; of a graphics card its UUID (`card`) and its `driver`",
     "run.origin": "id of the same run's record in another network, by the same participant; null: none",
     "commitment.digest": "the commitment (“What follows from what”)",
     "verification.verdict": "what it says of the run",

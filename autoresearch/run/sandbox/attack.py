@@ -204,7 +204,19 @@ def _open_by_handle() -> None:
 
 
 def _anonymous_memory_file() -> None:
-    os.close(os.memfd_create("x"))
+    descriptor = os.memfd_create("x")
+    if not TARGETS["card"]:
+        raise Leak("it has one")
+    os.ftruncate(descriptor, TARGETS["disk_bytes"] + 1)  # CUDA needs such files: they are as large as files may be
+    raise Leak("it has a large one")
+
+
+def _other_cards() -> None:
+    for name in os.listdir("/dev"):  # noqa: PTH208
+        if name.removeprefix("nvidia").isdigit() and name != TARGETS["card"]:
+            os.close(os.open(f"/dev/{name}", os.O_RDWR))
+            raise Leak(f"opens /dev/{name}")
+    raise PermissionError("none of them")
 
 
 def _shared_segment() -> None:
@@ -373,8 +385,8 @@ def _more_processes_than_allowed() -> None:
 
 def _larger_file_than_allowed() -> None:
     with Path("large").open("wb") as file:
-        for _ in range(TARGETS["disk_bytes"] // 65536 + 1):
-            file.write(bytes(65536))
+        file.seek(TARGETS["disk_bytes"])
+        file.write(b"x")
     raise Leak("no limit")
 
 
@@ -415,6 +427,7 @@ PROBES: dict[str, Callable[[], None]] = {
     "mount": _mount,
     "open files by handle": _open_by_handle,
     "uncounted memory files": _anonymous_memory_file,
+    "other graphics cards": _other_cards,
     "uncounted shared segments": _shared_segment,
     "system calls newer than the list": _newer_calls,
     "hide its children's processor time": _hide_children,

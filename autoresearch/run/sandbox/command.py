@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from autoresearch.run.sandbox import filters, layout
+from autoresearch.run.sandbox.cards import PROCESSOR, card_of, libraries
 from autoresearch.run.sandbox.job import Job, Level, Limits
 from autoresearch.run.sandbox.layout import shown_folders
 
@@ -58,14 +59,14 @@ def rlimits(job: Job, *, tasks_of_others: int) -> dict[str, int]:
         "RLIMIT_NPROC": tasks_allowed(job.limits, job.threads) + tasks_of_others,
         "RLIMIT_MSGQUEUE": 0,
     }
-    if job.device == "cpu":  # CUDA reserves far more than it uses
+    if job.device == PROCESSOR:  # CUDA reserves far more than it uses
         limits["RLIMIT_DATA"] = 2 * job.limits.memory_bytes + GIB
     return {name: min(value, _LARGEST_LIMIT) for name, value in limits.items()}
 
 
 def environment(job: Job, *, home: str, data: str, result_fd: int, checkpoint_fd: int | None) -> dict[str, str]:
     """The environment of the program: nothing of ours, and what the harness reads."""
-    variables = layout.environment(home=home, threads=job.threads, device=job.device)
+    variables = layout.environment(home=home, threads=job.threads, card=card_of(job.device))
     if job.python is not None:
         variables["PATH"] = f"{job.python.executable.parent}:{variables['PATH']}"
     variables |= {
@@ -74,7 +75,7 @@ def environment(job: Job, *, home: str, data: str, result_fd: int, checkpoint_fd
         "AUTORESEARCH_BUDGET": repr(float(job.budget)),
         "AUTORESEARCH_STOP_AT": repr(float(job.stop_at)),
         "AUTORESEARCH_THREADS": str(job.threads),
-        "AUTORESEARCH_DEVICE": layout.visible_device(job.device),
+        "AUTORESEARCH_DEVICE": PROCESSOR if job.device == PROCESSOR else "cuda:0",  # the only card that it sees
     }
     if checkpoint_fd is not None and not job.artifact:
         variables["AUTORESEARCH_CHECKPOINT_FD"] = str(checkpoint_fd)
@@ -92,11 +93,11 @@ def landlock_rules(job: Job, inputs: Iterable[Path], scratch: Path) -> list[tupl
     """What a run may touch below bubblewrap: system, interpreter, inputs to read, its scratch folder to write."""
     system = (*layout.SYSTEM_FOLDERS, *layout.SYSTEM_LINKS, *layout.SYSTEM_FILES)
     read = [*system, *shown_folders(job.python), *map(Path, _PROCESSOR_FILES), *inputs]
-    read += [*layout.device_information(job.device), *(mount.expanduser() for mount in job.shown)]
+    read += [mount.expanduser() for mount in job.shown]
     write = [scratch]
     if job.data is not None:
         (write if job.writable_data else read).append(job.data)
-    return filters.path_rules(read, write, [*map(Path, _NULL_DEVICES), *layout.device_nodes(job.device)])
+    return filters.path_rules(read, write, map(Path, _NULL_DEVICES))
 
 
 def specification(  # noqa: PLR0913 - a job, and all that its place gives it
@@ -119,8 +120,11 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
     """
     seen = [Path(path) for path, _ in rules]
     walled = level is not Level.NONE
-    program = filters.deny_filter(platform.machine(), sockets=level is Level.BUBBLEWRAP) if walled else b""
-    asking = walled and job.text is not None and job.device == "cpu"  # a card's driver opens files at any time
+    program = b""
+    if walled:
+        sockets, memory_files = level is Level.BUBBLEWRAP, job.device != PROCESSOR
+        program = filters.deny_filter(platform.machine(), sockets=sockets, memory_files=memory_files)
+    asking = walled and job.text is not None and job.device == PROCESSOR  # a card's driver opens files at any time
     return marshal.dumps(
         {
             "argv": _words(job, job.command or ("python", f"{folder}/{job.entry}", *job.arguments)),
@@ -134,7 +138,7 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
             "go": go_fd,
             "namespace": walled,
             "uid": run_user(),
-            "keep_read": os.geteuid() == 0 and level is not Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
+            "keep_read": os.geteuid() == 0 and level < Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
             "limits": rlimits(job, tasks_of_others=tasks_of_others),
             "landlock": (filters.LANDLOCK_HANDLED, list(rules)) if level is Level.LANDLOCK else None,
             "seccomp": program,
@@ -169,7 +173,7 @@ def tasks_of(uid: int, stat_folders: Iterable[Path]) -> int:
     return total
 
 
-INPUT, DATA, SCRATCH, HOME = "/in", "/data", "/tmp/run", "/tmp"  # noqa: S108
+INPUT, DATA, SCRATCH, HOME, SHARED = "/in", "/data", "/tmp/run", "/tmp", "/dev/shm"  # noqa: S108
 LAUNCHER = "/launcher.py"
 _LARGEST_SIZE = 1 << 60
 
@@ -206,11 +210,16 @@ def bubblewrap_command(job: Job, files: Mapping[str, int], tail: list[str]) -> l
         parts += ["--cap-add", "CAP_KILL", "--cap-add", "CAP_SYS_PTRACE", "--cap-add", "CAP_DAC_READ_SEARCH"]
     else:
         parts += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
-    # The scratch folder first: an interpreter may lie below it, and a later mount would hide it.
-    parts += _scratch(job) + _system(job) + _devices(job) + _folders(job)
+    parts += walls(job)
     for path, descriptor in files.items():
         parts += ["--perms", "0444", "--file", str(descriptor), path]
     return [*parts, "--remount-ro", "/", "--chdir", SCRATCH, "--", *tail]
+
+
+def walls(job: Job) -> list[str]:
+    """The file system of a run, in bubblewrap's words."""
+    # The scratch folder first: an interpreter may lie below it, and a later mount would hide it.
+    return _scratch(job) + _system(job) + _devices(job) + _folders(job)
 
 
 def _system(job: Job) -> list[str]:
@@ -226,19 +235,24 @@ def _system(job: Job) -> list[str]:
     for file in layout.SYSTEM_FILES:
         parts += _bind("--ro-bind-try", file, file)
     parts += ["--proc", "/proc", "--dev", "/dev"]
-    for path in layout.hidden_in_proc(job.device):
+    for path in layout.hidden_in_proc(card_of(job.device)):
         parts += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", "/dev/null", str(path)]
     return parts
 
 
 def _devices(job: Job) -> list[str]:
     parts: list[str] = []
-    for node in layout.device_nodes(job.device):
-        parts += ["--dev-bind", str(node), str(node)]
-    for folder in layout.device_information(job.device):
-        parts += _bind("--ro-bind-try", folder, folder)
+    if (card := card_of(job.device)) is not None:
+        for node in card.nodes:
+            parts += ["--dev-bind", str(node), f"/dev/{node.name}"]
+        for folder in (*layout.CARD_FOLDERS, *libraries()):
+            parts += _bind("--ro-bind-try", folder, folder)
+        if card.place.exists():
+            folder = card.place.resolve()
+            parts += _bind("--ro-bind", folder, folder)
+            parts += [*_parents(card.place.parents), "--symlink", str(folder), str(card.place)]
     size = str(min(job.limits.disk_bytes, _LARGEST_SIZE))
-    parts += ["--perms", "1777", "--size", size, "--tmpfs", "/dev/shm"]  # noqa: S108
+    parts += ["--perms", "1777", "--size", size, "--tmpfs", SHARED]
     return [*parts, "--remount-ro", "/dev"]
 
 

@@ -9,11 +9,21 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from autoresearch.errors import AutoresearchError, Refused, UsageError
+from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, UsageError
 from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress, printed_curve
+from autoresearch.run.sandbox.cards import GET_BUBBLEWRAP, NO_CARD, card_of
 from autoresearch.run.sandbox.job import Job, Level, Outcome, Used
 from autoresearch.run.sandbox.process import Ending, StartError, started
-from autoresearch.run.sandbox.supervise import Stop, Watch, drain, failure, judge_result, over_processor_time, supervise
+from autoresearch.run.sandbox.supervise import (
+    Stop,
+    Watch,
+    drain,
+    failure,
+    judge_result,
+    memory_used,
+    over_processor_time,
+    supervise,
+)
 from autoresearch.words import RunStatus
 
 
@@ -27,13 +37,17 @@ def execute(
     """Runs a job to its end, whatever it does, and returns what came of it; blocks.
 
     When it returns (or raises what a callback raised) every process of the run is dead. ``cancelled`` is asked about
-    ten times a second. Level NONE has limits but no walls. Raises Refused for a foreign job there, and UsageError for
-    a job that makes no sense; a sandbox that can't be started is an outcome with status refused.
+    ten times a second. Level NONE has limits but no walls. Raises Refused for a foreign job there, UsageError for a job
+    that makes no sense, CannotRunHere where its card can't be used; a sandbox that can't be started is an outcome with
+    status refused.
     """
     _check(job)
     permit(level, foreign=job.foreign)
+    card = card_of(job.device)
+    if card is not None and level is Level.LANDLOCK:
+        raise CannotRunHere(NO_CARD, hint=GET_BUBBLEWRAP)
     begun = time.monotonic()
-    watch = Watch(job, Log(job.limits.output_bytes))
+    watch = Watch(job, Log(job.limits.output_bytes), card=card)
     if job.checkpoint_to is not None:
         watch.checkpoint = CheckpointFile(job.checkpoint_to, job.limits.checkpoint_bytes)
     try:
@@ -44,7 +58,7 @@ def execute(
             watch.used = watch.used.at_least(ending.used)
             stop = stop or _failed_start(watch)
             if stop is None and running.group is not None and running.group.killed_for_memory():
-                stop = Stop(RunStatus.OUT_OF_MEMORY, "the kernel ended it: its control group has no more memory")
+                stop = Stop(RunStatus.OUT_OF_MEMORY, f"the kernel ended it{memory_used(b'', watch.used, job.limits)}")
             if stop is None and watch.used.cpu_ms > 1000 * job.limits.processor_seconds:
                 stop = over_processor_time(job.limits)
     except StartError as error:
@@ -108,7 +122,7 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
     log = watch.log.contents()
     value = result.value if result else None
     if stop is None:
-        failed = failure(ending.exit_status, watch.log.tail())
+        failed = failure(ending.exit_status, watch.log.tail(), watch.used, job.limits)
         if job.metric_source != "stdout":
             channel, wants_value = watch.channel, job.metric_source == "harness"
             stop = judge_result(result, channel.results, channel.complaint, failed, wants_value=wants_value)
@@ -130,6 +144,7 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
         sandbox=int(level),
         answered_ms=answered[0],
         answered_cpu_ms=answered[1],
+        has_used_card=watch.has_used_card,
         **msgspec.structs.asdict(watch.used),
     )
 

@@ -88,12 +88,12 @@ def supported(machine: str) -> bool:
     return machine in _AUDIT_ARCH
 
 
-def deny_filter(machine: str, *, sockets: bool) -> bytes:
+def deny_filter(machine: str, *, sockets: bool, memory_files: bool = False) -> bytes:
     """The filter program (``struct sock_filter`` array) for ``x86_64`` or ``aarch64``.
 
     With ``sockets`` the internet and local families stay usable (inside an own network namespace); without, no
-    socket can be made at all except connected local pairs, and no file's metadata changes. Raises KeyError for other
-    architectures.
+    socket can be made at all except connected local pairs, and no file's metadata changes. With ``memory_files`` files
+    in memory can be made, which CUDA's driver needs. Raises KeyError for other architectures.
     """
     column = _COLUMN[machine]
     program = [
@@ -105,7 +105,8 @@ def deny_filter(machine: str, *, sockets: bool) -> bytes:
         _refuse(errno.ENOSYS),
     ]
     denied = syscalls.DENIED if sockets else syscalls.DENIED | syscalls.SOCKETS
-    tables = [(denied, errno.EPERM), (syscalls.ABSENT, errno.ENOSYS), (syscalls.IGNORED, 0)]
+    absent = {name: row for name, row in syscalls.ABSENT.items() if not (memory_files and name == "memfd_create")}
+    tables = [(denied, errno.EPERM), (absent, errno.ENOSYS), (syscalls.IGNORED, 0)]
     if not sockets:
         tables += [(syscalls.METADATA, 0), (syscalls.ATTRIBUTES, errno.EOPNOTSUPP)]
     for table, code in tables:

@@ -22,15 +22,16 @@ from autoresearch.words import RunStatus
 
 
 class Level(IntEnum):
-    """Isolation, from none to best. ``execute`` refuses below ``LANDLOCK`` what others wrote."""
+    """How a run is walled in; the best come last but one. ``execute`` refuses below ``LANDLOCK`` what others wrote."""
 
     NONE = 0
     LANDLOCK = 1
     BUBBLEWRAP = 2
+    APPTAINER = 3  # no better than bubblewrap: what a cluster offers that closes the others
 
     @property
     def label(self) -> str:
-        """Short text form: S0, S1 or S2."""
+        """Short text form: S0, S1, S2 or S3."""
         return f"S{self.value}"
 
     @property
@@ -42,6 +43,7 @@ class Level(IntEnum):
 _SENTENCES = {
     Level.NONE: "no isolation: only your own code may run here",
     Level.LANDLOCK: "landlock, own processes and a system-call filter: no network, no foreign files, one file system",
+    Level.APPTAINER: "Apptainer and a system-call filter: own file system and processes, no network",
     Level.BUBBLEWRAP: "bubblewrap and a system-call filter: own file system, processes and network",
 }
 
@@ -174,7 +176,8 @@ class Outcome(RunOutcome, frozen=True, kw_only=True):
     """How a job ended, and the files that it left on this machine; every process of it is gone.
 
     Of a job with a checkpoint channel ``answered_ms`` and ``answered_cpu_ms`` are how long it had run, and what it had
-    used, when the first byte came there: all of it, where none came before its end.
+    used, when the first byte came there: all of it, where none came before its end. ``has_used_card``: a process of it
+    had its card open.
     """
 
     status: RunStatus
@@ -182,6 +185,7 @@ class Outcome(RunOutcome, frozen=True, kw_only=True):
     checkpoint: Path | None = None
     answered_ms: int = 0
     answered_cpu_ms: int = 0
+    has_used_card: bool = False
 
     @property
     def used(self) -> Used:

@@ -524,6 +524,8 @@ def main() -> None:
         os._exit(128 + _SIGKILL)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     try:
+        if specification["namespace"] and specification["landlock"] is None and os.getpid() != 1:
+            raise OSError("there is no namespace for processes")  # else the keeper would end all that it sees
         if specification["landlock"] is not None:
             separate_processes()
             if first := os.fork():

@@ -16,6 +16,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from autoresearch.errors import CannotRunHere
+from autoresearch.run.sandbox.cards import Card, libraries
 
 SYSTEM_FOLDERS = tuple(map(Path, ("/usr", "/nix/store")))
 SYSTEM_LINKS = tuple(map(Path, ("/lib", "/lib32", "/lib64", "/bin", "/sbin")))
@@ -24,6 +25,10 @@ SYSTEM_FILES = tuple(
 )
 _PROC_SHOWN = frozenset({"cpuinfo", "meminfo", "filesystems", "mounts", "net", "self", "sys", "thread-self"})
 _PROC_OF_CARDS = frozenset({"devices", "driver", "modules"})
+CARD_FOLDERS = tuple(
+    map(Path, ("/sys/devices/system", *(f"/sys/module/nvidia{part}" for part in ("", "_uvm", "_drm", "_modeset"))))
+)
+"""What CUDA's driver reads in ``/sys``, besides the card's own folder there."""
 IDENTITIES = tuple(
     map(
         Path,
@@ -91,9 +96,9 @@ def _content(path: str) -> str:
         return ""
 
 
-def hidden_in_proc(device: str) -> list[Path]:
+def hidden_in_proc(card: Card | None) -> list[Path]:
     """What of ``/proc`` tells of the machine and its other programs rather than of the run: clocks, counters, ids."""
-    shown = _PROC_SHOWN | (_PROC_OF_CARDS if device.startswith("cuda") else set())
+    shown = _PROC_SHOWN | (_PROC_OF_CARDS if card else set())
     hidden = (path for path in Path("/proc").iterdir() if not path.name.isdigit() and path.name not in shown)
     return [*sorted(hidden), *(path for path in IDENTITIES if path.name == "boot_id" and path.exists())]
 
@@ -106,28 +111,7 @@ def _link_chain(executable: str) -> list[str]:
     return chain
 
 
-def device_nodes(device: str) -> tuple[Path, ...]:
-    """The device files of one NVIDIA card ("cuda" or "cuda:N"); none for the CPU."""
-    if not device.startswith("cuda"):
-        return ()
-    number = device.partition(":")[2] or "0"
-    names = (f"nvidia{number}", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
-    return tuple(node for name in names if (node := Path("/dev") / name).exists())
-
-
-def device_information(device: str) -> tuple[Path, ...]:
-    """What CUDA reads beside its device files: parts of ``/sys`` and of the driver's folder, no network hardware."""
-    if not device.startswith("cuda"):
-        return ()
-    return tuple(map(Path, ("/sys/module/nvidia", "/sys/module/nvidia_uvm", "/sys/devices/system")))
-
-
-def visible_device(device: str) -> str:
-    """How the run names its device: with one card shown, that card is the first."""
-    return "cuda:0" if device.startswith("cuda") else device
-
-
-def environment(*, home: str, threads: int, device: str) -> dict[str, str]:
+def environment(*, home: str, threads: int, card: Card | None) -> dict[str, str]:
     """The whole environment of a run, apart from the harness's own variables. Nothing is inherited."""
     variables = {
         "PATH": SEARCHED,
@@ -143,9 +127,11 @@ def environment(*, home: str, threads: int, device: str) -> dict[str, str]:
         "TRITON_CACHE_DIR": f"{home}/triton",
     }
     variables |= {f"{name}_NUM_THREADS": str(threads) for name in _THREAD_VARIABLES}
-    if device.startswith("cuda"):
-        variables |= {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-        variables |= {"CUDA_CACHE_PATH": f"{home}/cuda"}
+    if card is not None:
+        variables |= {"CUDA_VISIBLE_DEVICES": card.uuid, "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+        variables["CUDA_CACHE_PATH"] = f"{home}/cuda"
+        if folders := libraries():
+            variables["LD_LIBRARY_PATH"] = ":".join(map(str, folders))
     else:
         variables["CUDA_VISIBLE_DEVICES"] = ""
     return variables

@@ -15,7 +15,8 @@ from secrets import token_hex
 from typing import Any
 
 from autoresearch.errors import AutoresearchError
-from autoresearch.run.sandbox import layout
+from autoresearch.run.sandbox import apptainer, layout
+from autoresearch.run.sandbox.cards import PROCESSOR, card_of
 from autoresearch.run.sandbox.command import tasks_allowed
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import MIB, Job, Level, Limits
@@ -38,31 +39,34 @@ class ProbeResult:
     detail: str
 
 
-def probe_sandbox(level: Level, secrets: Sequence[Path] = ()) -> tuple[ProbeResult, ...]:
+def probe_sandbox(level: Level, secrets: Sequence[Path] = (), device: str = PROCESSOR) -> tuple[ProbeResult, ...]:
     """Attacks a sandbox of this level with real files, sockets and a victim process; takes well under a second.
 
-    ``secrets`` are files and folders of this node that no run may read; they are tried as they lie.
+    ``secrets`` are files and folders of this node that no run may read; they are tried as they lie. ``device`` is what
+    the attacker is given: a card's walls have openings of their own.
     A sandbox that doesn't start is one result that isn't blocked, and so is, beside the others, an attack that is too
     slow.
     """
     try:
-        return _attack(level, secrets)
+        return _attack(level, secrets, device)
     except (OSError, AutoresearchError) as error:
         return (ProbeResult("set up the attack", blocked=False, detail=str(error)),)
 
 
-def _attack(level: Level, secrets: Sequence[Path]) -> tuple[ProbeResult, ...]:
+def _attack(level: Level, secrets: Sequence[Path], device: str) -> tuple[ProbeResult, ...]:
     with _targets() as (targets, udp):
         targets["tasks"] = tasks_allowed(_LIMITS, 1) + _SPARE_TASKS
         targets["secrets"] = [str(path) for path in secrets]
+        targets["card"] = card.node.name if (card := card_of(device)) else ""
         targets["disk_bytes"] = _LIMITS.disk_bytes
-        targets["identifiers"] = layout.identifiers(host=level is Level.BUBBLEWRAP)
+        targets["identifiers"] = layout.identifiers(host=level >= Level.BUBBLEWRAP)
         targets["identities"] = [str(path) for path in layout.IDENTITIES]
         job = Job(
             files={"attack.py": _ATTACK.read_bytes()},
             foreign=False,
             entry="attack.py",
             limits=_LIMITS,
+            device=device,
             metric_source="stdout",
             parse=lambda _: {},
             arguments=(json.dumps(targets),),
@@ -87,7 +91,7 @@ def detect_level(secrets: Sequence[Path] = ()) -> tuple[Level, tuple[ProbeResult
     ``secrets``: as for :func:`probe_sandbox`.
     """
     results: tuple[ProbeResult, ...] = ()
-    for level in (Level.BUBBLEWRAP, Level.LANDLOCK):
+    for level in (Level.BUBBLEWRAP, Level.LANDLOCK, *((Level.APPTAINER,) if apptainer.executable() else ())):
         results = probe_sandbox(level, secrets)
         if all(result.blocked for result in results):
             return level, results

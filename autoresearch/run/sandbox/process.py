@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autoresearch.run.sandbox import filters, watchdog
+from autoresearch.run.sandbox.apptainer import apptainer_command
 from autoresearch.run.sandbox.command import (
     DATA,
     HOME,
@@ -36,7 +37,7 @@ from autoresearch.run.sandbox.command import (
 )
 from autoresearch.run.sandbox.groups import Group, control_group
 from autoresearch.run.sandbox.job import LIBRARY, Job, Level, Used
-from autoresearch.run.sandbox.layout import launcher_python
+from autoresearch.run.sandbox.layout import home, launcher_python
 from autoresearch.run.sandbox.scratch import Descriptors, scratch_folder
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -116,7 +117,8 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
         checkpoint = descriptors.pipe() if job.checkpoint_to is not None else None
         pipes = Pipes(descriptors.pipe(), descriptors.pipe(), descriptors.pipe(), checkpoint)
         go_read, go_write = descriptors.pipe()
-        start = _under_bubblewrap if level is Level.BUBBLEWRAP else _under_keeper
+        starts = {Level.BUBBLEWRAP: _under_bubblewrap, Level.APPTAINER: _under_apptainer}
+        start = starts.get(level, _under_keeper)
         with start(job, level, pipes, descriptors, go_read) as begun:
             running = replace(begun, group=group)
             try:
@@ -170,6 +172,11 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         input_folder, scratch = base.folder / "in", base.folder / "scratch"
         _fill(base.folder, input_folder, scratch, job)
         library = _library(base.folder)
+        for mount in job.shown:
+            if inside(mount).is_relative_to(HOME):
+                link = scratch / inside(mount).relative_to(HOME)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(mount.expanduser().absolute())
         held = [leash_read, base.lock, *_text(job, descriptors)]
         # The kernel counts the tasks of each user of a namespace, and root's runs have users of their own.
         alone = level is Level.LANDLOCK or os.geteuid() == 0
@@ -192,6 +199,46 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, go_fd))
             descriptors.close(*(set(held) - {base.lock}))
             yield Sandboxed(process, pipes, leash_write, level is not Level.NONE, scratch=scratch)
+
+
+@contextmanager
+def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors, go_fd: int) -> Iterator[Sandboxed]:
+    leash_read, leash_write = descriptors.pipe()
+    with scratch_folder() as base:
+        input_folder, scratch = base.folder / "in", base.folder / "scratch"
+        _fill(base.folder, input_folder, scratch, job)
+        (base.folder / "launcher.py").write_bytes(_LAUNCHER.read_bytes())
+        held = [leash_read, base.lock, *_text(job, descriptors)]
+        # Without a user namespace of their own the kernel counts a user's runs with all else of that user.
+        others = 0 if os.geteuid() == 0 else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
+        told = specification(
+            job,
+            level,
+            folder=INPUT,
+            cwd=SCRATCH,
+            ready_fd=pipes.ready[1],
+            keeper_fds=held,
+            go_fd=go_fd,
+            checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
+            tasks_of_others=others,
+        )
+        variables = _environment(job, pipes, HOME, DATA, str(inside(LIBRARY).parent))
+        tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, told]
+        try:
+            command = apptainer_command(job, base.folder, variables, tail)
+        except FileNotFoundError as error:
+            raise StartError("Apptainer is not installed") from error
+        for folder in ("run", "shm"):
+            _lend(scratch / folder)
+        with _owned_data(job):
+            process = _popen(
+                command,
+                {"PATH": os.environ["PATH"], "HOME": str(home())},
+                pipes,
+                (*pipes.inherited(), *_talk(job), *held, go_fd),
+            )
+            descriptors.close(*(set(held) - {base.lock}))
+            yield Sandboxed(process, pipes, leash_write, walled=True, scratch=scratch)
 
 
 def _text(job: Job, descriptors: Descriptors) -> list[int]:
@@ -237,13 +284,13 @@ def _fill(base: Path, input_folder: Path, scratch: Path, job: Job) -> None:
     for name, text in job.files.items():
         (input_folder / name).write_bytes(text)
         (input_folder / name).chmod(0o444)
-    for mount in job.shown:
-        if inside(mount).is_relative_to(HOME):
-            link = scratch / inside(mount).relative_to(HOME)
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(mount.expanduser().absolute())
-    if uid is not None:
-        os.chown(scratch, uid, uid)
+    _lend(scratch)
+
+
+def _lend(folder: Path) -> None:
+    """Make a folder the run's user's, for root."""
+    if (uid := run_user()) is not None:
+        os.chown(folder, uid, uid)
 
 
 def _library(base: Path) -> Path:

@@ -14,15 +14,22 @@ from dataclasses import dataclass, field
 
 from autoresearch.run.sandbox import watchdog
 from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress, Result, ResultChannel
+from autoresearch.run.sandbox.cards import PROCESSOR, Card
 from autoresearch.run.sandbox.job import MIB, Job, Limits, Used
 from autoresearch.run.sandbox.process import Sandboxed
 from autoresearch.words import RunStatus
 
 _SIGNS = (
-    (RunStatus.OUT_OF_MEMORY, rb"MemoryError|bad_alloc|can't allocate memory|CUDA out of memory|OutOfMemoryError"),
+    (
+        RunStatus.OUT_OF_MEMORY,
+        rb"MemoryError|bad_alloc|can't allocate memory|CUDA out of memory|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY"
+        rb"|RESOURCE_EXHAUSTED",
+    ),
     (RunStatus.DISK_LIMIT, rb"No space left on device|\[Errno 27\] File too large"),
     (RunStatus.PROCESS_LIMIT, rb"BlockingIOError: \[Errno 11\]|can't start new thread|fork: retry"),
 )
+_CARD_TOTAL = rb"total capacity of ([0-9.]+ [KMGT]iB)"
+_CARD_IN_USE = rb"this process has ([0-9.]+ [KMGT]iB) memory in use"
 _SIGXFSZ = 25
 _SIGNALS = {
     9: "killed",
@@ -67,6 +74,16 @@ def over_memory(limits: Limits, used_bytes: int) -> Stop:
     return Stop(RunStatus.OUT_OF_MEMORY, text)
 
 
+def memory_used(log_tail: bytes, used: Used, limits: Limits) -> str:
+    """What a program that ran out of memory used and might use, as the end of a sentence; of its card, as torch says.
+
+    What was on the card when it asked for more is its peak there.
+    """
+    if (total := re.search(_CARD_TOTAL, log_tail)) and (in_use := re.search(_CARD_IN_USE, log_tail)):
+        return f": it used {in_use[1].decode()} of its card, which has {total[1].decode()}"
+    return f": it used {used.peak_memory_bytes // MIB} MiB of memory, the limit is {limits.memory_bytes // MIB} MiB"
+
+
 def over_processes(limits: Limits) -> Stop:
     """Too many processes."""
     return Stop(RunStatus.PROCESS_LIMIT, f"it started more than {limits.processes} processes")
@@ -92,7 +109,7 @@ def over_channel() -> Stop:
     return Stop(RunStatus.OUTPUT_LIMIT, "it wrote more to the result channel than any harness does")
 
 
-def failure(exit_status: int, log_tail: bytes) -> Stop | None:
+def failure(exit_status: int, log_tail: bytes, used: Used, limits: Limits) -> Stop | None:
     """What an exit status says, with the log's end as a hint; None for success."""
     if exit_status == 0:
         return None
@@ -100,7 +117,10 @@ def failure(exit_status: int, log_tail: bytes) -> Stop | None:
         return Stop(RunStatus.DISK_LIMIT, "it wrote a file larger than its disk limit")
     for status, pattern in _SIGNS:
         if found := re.search(pattern, log_tail):
-            return Stop(status, f"the program stopped: {found.group().decode()}")
+            text = f"the program stopped: {found.group().decode()}"
+            return Stop(
+                status, text + (memory_used(log_tail, used, limits) if status is RunStatus.OUT_OF_MEMORY else "")
+            )
     if exit_status > 128:
         return Stop(RunStatus.CRASHED, _by_signal(exit_status - 128))
     last = log_tail.strip().rsplit(b"\n", 1)[-1].decode(errors="replace")[:200]
@@ -141,6 +161,8 @@ class Watch:
     ready: bytes = b""
     used: Used = field(default_factory=Used)
     looks: int = 0
+    card: Card | None = None
+    has_used_card: bool = False
     answered: tuple[int, int] | None = None  # wall-clock and processor ms when the first byte of its checkpoint came
 
 
@@ -239,6 +261,8 @@ def _look(
 ) -> Stop | None:
     limits = watch.job.limits
     watch.looks += 1
+    if watch.card is not None and not watch.has_used_card:
+        watch.has_used_card = watchdog.has_open(running.process.pid, watch.card.node)
     if cancelled is not None and cancelled():
         return Stop(RunStatus.CANCELLED, "stopped on request")
     if on_progress is not None and (progress := watch.channel.take_progress()) is not None:
@@ -274,7 +298,7 @@ def _disk_is_over(running: Sandboxed, job: Job) -> bool:
             if files > job.limits.files:
                 return True
             used += size
-    if used or running.scratch is not None:
+    if used or running.scratch is not None or job.device != PROCESSOR:  # on a card it may have files in memory
         used += watchdog.unlinked_bytes(running.process.pid)
     return used > job.limits.disk_bytes
 

@@ -140,6 +140,18 @@ def unlinked_bytes(root: int) -> int:
     return sum(seen.values())
 
 
+def has_open(root: int, file: Path) -> bool:
+    """Whether a process below ``root`` has a file open, by whatever name."""
+    wanted = file.stat()
+    for pid in descendants(root):
+        with suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
+                with suppress(OSError):
+                    if os.path.samestat(os.stat(f"/proc/{pid}/fd/{name}"), wanted):  # noqa: PTH116
+                        return True
+    return False
+
+
 def _read(path: str) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

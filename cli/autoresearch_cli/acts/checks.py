@@ -133,7 +133,7 @@ def check_sandbox() -> tuple[Check, tuple[ProbeResult, ...]]:
     if level is Level.NONE:
         missing = next((probe for probe in probes if not probe.blocked), None)
         detail += f"; {missing.name}: {missing.detail}" if missing else ""
-    if level is Level.BUBBLEWRAP:
+    if level >= Level.BUBBLEWRAP:
         return passed("sandbox", detail), probes
     bubblewrap = "install bubblewrap (apt install bubblewrap)"
     fix = bubblewrap if shutil.which("bwrap") is None else "allow user namespaces to unprivileged users (sysctl)"

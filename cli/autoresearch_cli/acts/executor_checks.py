@@ -61,11 +61,13 @@ def torch(machine: Machine) -> Check:
 def sandbox(machine: Machine) -> Check:
     """How well programs are walled in there."""
     level = Level(machine.level)
-    if level is Level.BUBBLEWRAP:
+    if level >= Level.BUBBLEWRAP:
         return passed("sandbox", f"{level.label}: {level.sentence}")
     fix = f"on {machine.name}: sysctl user.max_user_namespaces=10000, by its administrator"
     if not machine.has_bubblewrap:
         fix = f"on {machine.name}: apt install bubblewrap"
     if level is Level.NONE:
-        fix += f"; or a kernel with landlock {LEAST_LANDLOCK}, such as Linux 6.12 (it has {machine.kernel})"
+        fix += (
+            f"; or Apptainer; or a kernel with landlock {LEAST_LANDLOCK}, such as Linux 6.12 (it has {machine.kernel})"
+        )
     return Check(name="sandbox", result=Result.WARNING, detail=f"{level.label}: {level.sentence}", fix=fix)

@@ -11,13 +11,12 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.errors import AutoresearchError
+from autoresearch.errors import AutoresearchError, CannotRunHere
+from autoresearch.run.sandbox.cards import card_of, named_devices
 from autoresearch.settings import (
     Settings,
     environment_variable,
     load_settings,
-    missing_devices,
-    named_devices,
     setting_types,
     unknown_setting,
     write_setting,
@@ -166,8 +165,11 @@ def set_value(
         print_json(ConfigAnswer(file=answer.file, settings=changed))
         return
     say(f"{name} = {setting_text(changed[0].value)}")
-    if name == "work.device" and (missing := missing_devices(value)):
-        say(f"this machine has no {', '.join(missing)}: no run starts there")
+    for device in named_devices(value) if name == "work.device" else ():
+        try:
+            card_of(device)
+        except CannotRunHere as error:
+            say(f"{error}: no run starts on it")
     if changed[0].origin == "environment":
         say(f"→ {changed[0].variable} is set and wins over the file")
     elif here.paths().socket.exists():

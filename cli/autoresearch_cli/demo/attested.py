@@ -29,7 +29,8 @@ from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut, 
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths
 from autoresearch.record.record import Network
-from autoresearch.settings import Settings, environment_variable, named_devices
+from autoresearch.run.sandbox.cards import named_devices
+from autoresearch.settings import Settings, environment_variable
 from autoresearch.trust.attestation import find_codes
 from autoresearch.trust.identity import create_identity, load_identity
 from autoresearch.trust.keys import KeyPair

@@ -25,7 +25,7 @@ from autoresearch.run.folder import (
 )
 from autoresearch.run.ssh import Ssh, parse_processes
 from autoresearch.settings import ExecutorSection
-from tests.daemon.daemons import wait_for
+from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import SLOW_TRAIN, TRAIN
 from tests.run.chaos import CHAOS_SECONDS, Chaos
 from tests.run.ssh.sshd import Sshd
@@ -204,6 +204,25 @@ def test_the_doctor_says_what_the_machine_is(sshd: Sshd) -> None:
         assert said in done.stdout, done.stdout + done.stderr
         assert done.returncode == int(python is not None)
         assert "it answers and takes 8 more runs" in done.stdout
+
+
+@pytest.mark.slow
+def test_work_for_a_machine_that_is_off_is_refused_at_once(sshd: Sshd) -> None:
+    sshd.kill()
+    daemon = Daemon(sshd.folder / "node").start()
+    words = [sys.executable, "-m", "autoresearch_cli", "work", "--executor", "ssh", "--host", "lab"]
+    settings = {**os.environ, "AUTORESEARCH_HOME": str(sshd.folder / "node")}
+    try:
+        refused = subprocess.run(words, check=False, capture_output=True, text=True, env=settings)
+        assert refused.returncode == 7, refused.stdout + refused.stderr
+        assert "no work was begun: ssh can't be reached: lab: " in refused.stderr
+        assert "autoresearch node doctor executor --host lab, then" in refused.stderr
+        assert daemon.status().state == "idle"
+        sshd.start()
+        assert subprocess.run([*words, "--runs", "1"], check=False, env=settings).returncode == 0
+        assert daemon.status().state == "working"
+    finally:
+        daemon.stop()
 
 
 @pytest.mark.slow
