@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-from tests.warm import COMMAND, COMMAND_MODULES, warm
+from tests.warm import COMMAND, warm_command
 
 AUTORESEARCH = [sys.executable, "-m", "autoresearch_cli"]
 
@@ -23,7 +23,7 @@ def on_terminal(command: list[str], *, typed: str = "", **variables: str) -> str
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "PAGER": "cat", **variables}
     if command[:3] == AUTORESEARCH:
         streams = dict.fromkeys(range(3), theirs)
-        process = warm(*COMMAND_MODULES).start(COMMAND, *command[3:], descriptors=streams, environment=environment)
+        process = warm_command(command[3:]).start(COMMAND, *command[3:], descriptors=streams, environment=environment)
     else:
         process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)

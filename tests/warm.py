@@ -2,6 +2,8 @@
 
 Each is a process of its own, with its own number, streams, environment and exit status. What depends on how Python
 itself starts (``PYTHONIOENCODING``, which modules a command loads) is tested with a Python that is started for it.
+Daemons start their network process and workers so too. These are children of the daemon as any others: it waits for
+them, and they end with it by what they ask of the kernel themselves.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import fcntl
 import functools
 import gc
 import importlib
+import inspect
 import json
 import os
 import pkgutil
@@ -24,7 +27,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -32,7 +35,20 @@ HEADER = 8
 DESCRIPTORS_MOST = 16
 COMMAND = "autoresearch_cli.main:main"
 COMMAND_MODULES = ("autoresearch_cli.commands.*", "autoresearch_cli.acts.*", "autoresearch_cli.agent.*")
+# With the modules of daemons: for commands that start one.
+PRELOADED = "tests.daemon.preloaded"
+STARTING = frozenset({"demo", "join", "up"})
+# What daemons and commands start as ``python -m`` that begins warm; the leaves start no such process themselves.
+LEAVES = (
+    "autoresearch_daemon.net.host.asking",
+    "autoresearch_daemon.net.host.child",
+    "autoresearch_daemon.workers.assignment",
+)
+CHILDREN = ("autoresearch_daemon", *LEAVES)
+# Place for the command lines that /proc shows.
+TITLE_BYTES = 4096
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 
 
 class WarmProcess:
@@ -78,7 +94,7 @@ class Warm:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         with other:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.warm", str(other.fileno()), *modules],
+                [sys.executable, "-P", "-m", "tests.warm", str(other.fileno()), *modules, " " * TITLE_BYTES],
                 env=environment,
                 pass_fds=[other.fileno()],
             )
@@ -96,21 +112,14 @@ class Warm:
 
         ``descriptors`` says what is open under which number there; by default, this process's streams.
         """
-        report, reported = os.pipe()
-        places = descriptors or {0: 0, 1: 1, 2: 2}
         request = {
             "program": program,
             "arguments": arguments,
-            "descriptors": list(places),
             "environment": dict(os.environ if environment is None else environment),
             "folder": str(folder or Path.cwd()),
         }
-        raw = json.dumps(request).encode()
         with self._lock:
-            socket.send_fds(self._socket, [len(raw).to_bytes(HEADER, "big")], [*places.values(), reported])
-            self._socket.sendall(raw)
-        os.close(reported)
-        return WarmProcess(report)
+            return WarmProcess(_ask(self._socket, request, descriptors or {0: 0, 1: 1, 2: 2}))
 
     def run(
         self,
@@ -160,7 +169,94 @@ def run_command(
     *words: str, environment: Mapping[str, str] | None = None, **how: Any
 ) -> subprocess.CompletedProcess[str]:
     """The command line as a process. ``environment`` and ``how``: as for :meth:`Warm.run`."""
-    return warm(*COMMAND_MODULES).run(COMMAND, *words, environment=environment, **how)
+    return warm_command(words).run(COMMAND, *words, environment=environment, **how)
+
+
+def warm_command(words: Sequence[str]) -> Warm:
+    """The warm process in which the command of these words begins."""
+    return warm(PRELOADED) if STARTING.intersection(words) else warm(*COMMAND_MODULES)
+
+
+class Starter:
+    """Starts children of this process with the modules that it has now, also when it has threads, which don't fork.
+
+    Another process forks them, and its own child in between ends at once: an orphan becomes the child of the next
+    ancestor that asks the kernel for orphans, which this process does for that moment.
+    """
+
+    def __init__(self) -> None:
+        self._socket, other = socket.socketpair()
+        self._lock = threading.Lock()
+        if pid := os.fork():
+            other.close()
+            self._pid = pid
+            return
+        _end_with_parent(signal.SIGKILL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is this process's parent's to handle
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):
+            os.dup2(nothing, number)
+        os.closerange(3, other.fileno())
+        os.closerange(other.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+        serve(other, _give_away)
+        os._exit(0)
+
+    def start(self, request: Mapping[str, object], places: Mapping[int, int]) -> int:
+        """Start a child; its number."""
+        with self._lock:
+            _prctl(PR_SET_CHILD_SUBREAPER, 1)
+            try:
+                with os.fdopen(_ask(self._socket, request, places), "rb") as report:
+                    return int(report.read())
+            finally:
+                _prctl(PR_SET_CHILD_SUBREAPER, 0)
+
+    def close(self) -> None:
+        """End it: nothing of it is left. What it started goes on."""
+        self._socket.close()
+        os.waitpid(self._pid, 0)
+
+
+def start_children_warm() -> Starter:
+    """From here on, children of this process that run a module of ``CHILDREN`` begin with what is loaded now."""
+    starter, start_cold = Starter(), subprocess.Popen._execute_child  # type: ignore[attr-defined]
+    parameters = inspect.signature(start_cold)
+
+    def start(*given: Any) -> None:
+        told = parameters.bind(*given).arguments
+        process, words = told["self"], told["args"]
+        python, *words = [word for word in words if word != "-P"] if isinstance(words, tuple | list) else [""]
+        if python != sys.executable or words[:1] != ["-m"] or words[1] not in CHILDREN:
+            start_cold(*given)
+            return
+        request = {
+            "program": words[1],
+            "arguments": words[2:],
+            "environment": dict(os.environ if told["env"] is None else told["env"]),
+            "folder": str(told["cwd"] or Path.cwd()),
+            "apart": told["start_new_session"],
+            # The one thing that our processes ask of a child before it begins: link.death_signal.
+            "signal": inspect.getclosurevars(told["preexec_fn"]).nonlocals["number"] if told["preexec_fn"] else 0,
+        }
+        names = ("p2cread", "c2pwrite", "errwrite")
+        streams = {number: told[name] if told[name] >= 0 else number for number, name in enumerate(names)}
+        process.pid = starter.start(request, streams | {number: number for number in told["pass_fds"]})
+        process._child_created = True
+        ends = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        process._close_pipe_fds(*(told[name] for name in ends))
+
+    subprocess.Popen._execute_child = start  # type: ignore[attr-defined]
+    return starter
+
+
+def _ask(connection: socket.socket, request: Mapping[str, object], places: Mapping[int, int]) -> int:
+    """Ask a process that serves for another one; where to read its number."""
+    report, reported = os.pipe()
+    raw = json.dumps({**request, "descriptors": list(places)}).encode()
+    socket.send_fds(connection, [len(raw).to_bytes(HEADER, "big")], [*places.values(), reported])
+    connection.sendall(raw)
+    os.close(reported)
+    return report
 
 
 def _read_both(*descriptors: int) -> list[bytes]:
@@ -178,7 +274,7 @@ def _read_both(*descriptors: int) -> list[bytes]:
     return texts
 
 
-def serve(connection: socket.socket) -> None:
+def serve(connection: socket.socket, attend: Callable[[dict[str, Any], list[int]], NoReturn]) -> None:
     """Fork a process for each request, until the other end is closed."""
     signal.signal(signal.SIGCHLD, lambda *_: _reap())
     while True:
@@ -188,7 +284,8 @@ def serve(connection: socket.socket) -> None:
         request = connection.recv(int.from_bytes(header, "big"), socket.MSG_WAITALL)
         if os.fork() == 0:
             connection.close()
-            _attend(json.loads(request), given)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            attend(json.loads(request), given)
         for descriptor in given:
             os.close(descriptor)
 
@@ -200,13 +297,15 @@ def _reap() -> None:
             pass
 
 
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+_prctl = ctypes.CDLL(None).prctl
+
+
+def _end_with_parent(number: int = signal.SIGTERM) -> None:
+    _prctl(PR_SET_PDEATHSIG, number)
 
 
 def _attend(request: dict[str, Any], given: list[int]) -> NoReturn:
     """Start the program, and report its number and how it ended."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _end_with_parent()
     *streams, reported = given
     if (pid := os.fork()) == 0:
@@ -221,6 +320,32 @@ def _attend(request: dict[str, Any], given: list[int]) -> NoReturn:
     os._exit(0)
 
 
+def _give_away(request: dict[str, Any], given: list[int]) -> NoReturn:
+    """Start the program as a child of the process that asked, and report its number."""
+    *streams, reported = given
+    over = os.pidfd_open(os.getpid())
+    if os.fork():
+        os._exit(0)
+    select.select([over], [], [])  # this process is given away
+    os.close(over)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if request["apart"]:
+        os.setsid()
+    if request["signal"]:
+        _end_with_parent(request["signal"])
+    os.write(reported, b"%d\n" % os.getpid())
+    os.close(reported)
+    _become(request, streams)
+
+
+def _show_command(*words: str) -> None:
+    """Have /proc show these words as this process's command line."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    begin, end = map(int, fields[45:47])
+    room = end - begin
+    ctypes.memmove(begin, b"\0".join(map(os.fsencode, words))[: room - 1].ljust(room, b"\0"), room)
+
+
 def _become(request: dict[str, Any], given: list[int]) -> NoReturn:
     """Run the program as if Python had started with it."""
     numbers = request["descriptors"]
@@ -230,13 +355,16 @@ def _become(request: dict[str, Any], given: list[int]) -> NoReturn:
     for number, descriptor in zip(numbers, apart, strict=True):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    sys.stdin, sys.stdout = open(0, encoding="utf-8"), open(1, "w", encoding="utf-8")  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1)  # noqa: SIM115
+    # The descriptors stay open when these objects are replaced: what begins here may itself start what begins so.
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
     random.seed()
     program, words = request["program"], request["arguments"]
+    starter = start_children_warm() if PRELOADED in sys.modules and program not in LEAVES else None
     code = 1
     try:
         if ":" in program:
@@ -250,6 +378,9 @@ def _become(request: dict[str, Any], given: list[int]) -> NoReturn:
         else:
             sys.argv = [program, *words]
             sys.orig_argv = [sys.executable, "-m", program, *words]  # what begins anew begins with it
+            _show_command(*sys.orig_argv)
+            if program in LEAVES:
+                sys.modules.pop(program, None)  # it begins as __main__, as it does in a new Python
             runpy.run_module(program, run_name="__main__", alter_sys=True)
         code = 0
     except SystemExit as ended:
@@ -261,6 +392,8 @@ def _become(request: dict[str, Any], given: list[int]) -> NoReturn:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        if starter:
+            starter.close()
         os._exit(code)
 
 
@@ -274,6 +407,6 @@ def load(*names: str) -> None:
 
 
 if __name__ == "__main__":
-    load(*sys.argv[2:])
+    load(*sys.argv[2:-1])
     gc.freeze()  # what was loaded stays in memory that all share
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(socket.socket(fileno=int(sys.argv[1])), _attend)

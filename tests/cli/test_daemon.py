@@ -61,7 +61,7 @@ def test_a_package_in_the_folder_that_somebody_works_in_is_not_run(
     decoy.mkdir(parents=True)
     (decoy / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     monkeypatch.chdir(decoy.parent)
-    assert process("up").returncode == 0
+    assert process("up", python=("-P", "-m", "autoresearch_cli")).returncode == 0
     assert process("down").returncode == 0
     assert not (tmp_path / "ran").exists()
 

@@ -21,7 +21,7 @@ from autoresearch.log.log import Log
 from autoresearch.paths import Paths
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import DEFAULT_NETWORK
-from tests.warm import WarmProcess, warm
+from tests.warm import PRELOADED, WarmProcess, warm
 
 # Many times what it takes alone: the machine may do twenty other things.
 READY_SECONDS = 600.0
@@ -54,7 +54,7 @@ class Daemon:
         apart = {"AUTORESEARCH_HOME": str(self.home), "AUTORESEARCH_NETWORK_LAN": "false"}
         environment = {**os.environ, **apart, **self.settings}
         if not self.prefix:
-            self.process = warm("tests.daemon.preloaded").start(self.module, *options, environment=environment)
+            self.process = warm(PRELOADED).start(self.module, *options, environment=environment)
             return
         self.process = subprocess.Popen(
             [*self.prefix, sys.executable, "-m", self.module, *options],

@@ -1,14 +1,22 @@
 """What daemons of tests begin with: their modules, and what an attack on the sandbox of this machine found, once.
 
-Daemons that ``autoresearch up`` starts, or that run elsewhere than here, attack theirs themselves.
+Their children begin with these modules too, and so do commands that start a daemon. Daemons of a Python that was
+started for them, or that run elsewhere than here, attack their sandbox themselves.
 """
 
 from __future__ import annotations
 
-import autoresearch_daemon.main  # noqa: F401 - loaded for those that begin here
+from contextlib import suppress
+
+import autoresearch_daemon.main
+import autoresearch_daemon.workers.assignment
 from autoresearch_daemon import node
 
 from autoresearch.run.sandbox.probes import detect_level
+from tests.warm import COMMAND_MODULES, load
 
+with suppress(ImportError):  # without libp2p no daemon starts its network process
+    import autoresearch_daemon.net.host.child  # noqa: F401
+load(*COMMAND_MODULES)
 VERDICT = detect_level()
 node.detect_level = lambda *_: VERDICT
