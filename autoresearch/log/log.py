@@ -15,6 +15,7 @@ from types import TracebackType
 
 from autoresearch.errors import LogBehind, Refused, UsageError
 from autoresearch.log.connection import (
+    Reader,
     appending,
     open_database,
     own_authors,
@@ -26,7 +27,6 @@ from autoresearch.log.connection import (
 from autoresearch.log.listing import settle_listing
 from autoresearch.log.pairs import Pairs
 from autoresearch.log.quota import ALL_DAYS, Stored, Unattested, bucket
-from autoresearch.log.reader import Reader
 from autoresearch.log.rows import Head, Revision, State, Verdict
 from autoresearch.log.settling import discard, note_settling, rebuild, store
 from autoresearch.log.standing.settle import settle_stored

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
-from autoresearch.log.reader import ENDED, PAGE, Reader, in_parts, marks
+from autoresearch.log.connection import ENDED, PAGE, Reader, in_parts, marks
 from autoresearch.log.rows import ClaimRow, Fork, Head
 from autoresearch.log.settling import merged_up_to
 from autoresearch.record.encoding import COMMON, format_id, prefix_range, short_id

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from autoresearch.judging.scoring import TaskRules
-from autoresearch.log.reader import COPIED, COUNTS, ENDED, SUSPECT, Reader, in_parts, marks
+from autoresearch.log.connection import COPIED, COUNTS, ENDED, SUSPECT, Reader, in_parts, marks
 from autoresearch.log.rows import (
     Device,
     DeviceRun,

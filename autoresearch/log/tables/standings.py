@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from autoresearch.judging.states import Evidence, Judgement
-from autoresearch.log.reader import COPIED, COUNTS, SUSPECT, Reader, in_parts, marks
+from autoresearch.log.connection import COPIED, COUNTS, SUSPECT, Reader, in_parts, marks
 from autoresearch.log.rows import CreditRow, FactRow, RunFacts
 from autoresearch.log.settling import hold_places, note_author, note_like, note_unsettled, put_off
 from autoresearch.words import RunState
