@@ -15,6 +15,7 @@ from types import TracebackType
 
 from autoresearch.errors import LogBehind, Refused, UsageError
 from autoresearch.log.connection import (
+    Reader,
     appending,
     open_database,
     own_authors,
@@ -26,17 +27,13 @@ from autoresearch.log.connection import (
 from autoresearch.log.listing import settle_listing
 from autoresearch.log.pairs import Pairs
 from autoresearch.log.quota import ALL_DAYS, Stored, Unattested, bucket
-from autoresearch.log.reader import Reader
 from autoresearch.log.rows import Head, Revision, State, Verdict
 from autoresearch.log.settling import discard, note_settling, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
-from autoresearch.log.tables.credits import Credits
-from autoresearch.log.tables.devices import Claims, Devices
-from autoresearch.log.tables.entries import Entries
 from autoresearch.log.tables.listing import Listing
-from autoresearch.log.tables.records import Records
-from autoresearch.log.tables.runs import Programs, Runs, Tasks
-from autoresearch.log.tables.standings import Standings
+from autoresearch.log.tables.records import Claims, Devices, Records
+from autoresearch.log.tables.runs import Entries, Programs, Runs, Tasks
+from autoresearch.log.tables.standings import Credits, Standings
 from autoresearch.log.tables.texts import Releases, Texts
 from autoresearch.log.tables.verifications import Evidence, Mentions, Verifications
 from autoresearch.record.encoding import EncodingError

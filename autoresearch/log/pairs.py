@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from autoresearch.log.reader import Reader
+from autoresearch.log.connection import Reader
 from autoresearch.log.rows import PairRow
 from autoresearch.task.model import possible_value
 from autoresearch.words import DOUBTED, NOT_EVALUATED, RunStatus

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
-from autoresearch.log.connection import make_tables
+from autoresearch.log.connection import COUNTS, SUSPECT, make_tables
 from autoresearch.log.listing import note_unlisted, settle_listing
 from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
 from autoresearch.log.quota import Stored, drop, enforce, shared_places
-from autoresearch.log.reader import COUNTS, SUSPECT
 from autoresearch.record.kinds import task_of_body
 from autoresearch.record.record import Network, Record, parse_stored
 from autoresearch.words import RunStatus

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.errors import UsageError
-from autoresearch.log.local import DAY_MS, ModelCall, ModelCost, ModelLedger, not_before_ms
+from autoresearch.log.local import ModelCall, ModelCost, ModelLedger, not_before_ms
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.search.sharing import (
     COMMAND,
@@ -25,6 +25,7 @@ from autoresearch.propose.search.sharing import (
     next_proposer,
     shares,
 )
+from autoresearch.record.record import DAY_MS
 from autoresearch.settings import AgentCommand, LanguageModel, Settings
 
 BOTH = Settings(llm=LanguageModel(model="some-model"), agent=AgentCommand(command="agent {prompt}"))

@@ -11,8 +11,17 @@ import pytest
 
 from autoresearch.errors import Refused
 from autoresearch.log.blobs import BlobStore
-from autoresearch.log.home import bring_home
-from autoresearch.log.local import Choice, LocalFile, MailLedger, ModelCost, ModelLedger, choose, chosen, forget_local
+from autoresearch.log.local import (
+    Choice,
+    LocalFile,
+    MailLedger,
+    ModelCost,
+    ModelLedger,
+    bring_home,
+    choose,
+    chosen,
+    forget_local,
+)
 from autoresearch.log.log import Log
 from autoresearch.log.standing.settle import settle
 from autoresearch.paths import Paths

@@ -16,8 +16,7 @@ from autoresearch.ask.registry.preparing import Prepared
 from autoresearch.errors import Refused, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.connection import lock_device
-from autoresearch.log.home import bring_home
-from autoresearch.log.local import Choice, chosen
+from autoresearch.log.local import Choice, bring_home, chosen
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ClaimRow
 from autoresearch.log.standing.bases import Placed, contenders, preferred

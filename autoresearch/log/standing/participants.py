@@ -17,7 +17,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import MarkView
 from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
 from autoresearch.log.standing.precedence import bans
-from autoresearch.log.tables.credits import AgainstRow, VoterSum
+from autoresearch.log.tables.standings import AgainstRow, VoterSum
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Admission, Join
 from autoresearch.trust.invite import Invitation, joined

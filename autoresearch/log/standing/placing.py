@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
 from autoresearch.log.rows import Device, DeviceRun, Entry, EntryRow, Place, Program, RunFacts
 from autoresearch.log.standing.precedence import first_of
-from autoresearch.log.tables.entries import RIVALS
+from autoresearch.log.tables.runs import RIVALS
 from autoresearch.log.tables.standings import Settled
 from autoresearch.words import UPHELD, RunState
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from autoresearch.log.frontier import Leader
-from autoresearch.log.reader import PAGE, Reader
+from autoresearch.log.connection import PAGE, Reader
+from autoresearch.log.listing import Leader
 from autoresearch.log.tables.places import Place, Places
 from autoresearch.words import PLAIN_MARKS, RunMark
 

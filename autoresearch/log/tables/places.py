@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
+from autoresearch.log.connection import Reader
 from autoresearch.log.listing import SLOT_BITS
-from autoresearch.log.reader import Reader
 
 Place = tuple[int, bytes]
 _FINE, _COARSE = SLOT_BITS

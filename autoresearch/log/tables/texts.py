@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection
 from typing import Literal, NamedTuple
 
+from autoresearch.log.connection import Reader, in_parts, marks
 from autoresearch.log.projection import task_mark
-from autoresearch.log.reader import Reader, in_parts, marks
 from autoresearch.log.rows import ReleaseRow, YankRow
 
 # More words than these make no question clearer.

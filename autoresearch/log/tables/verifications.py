@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from autoresearch.log.reader import Reader, in_parts, marks
+from autoresearch.log.connection import Reader, in_parts, marks
 from autoresearch.log.rows import (
     CommitmentRow,
     Copy,

@@ -19,7 +19,7 @@ from autoresearch.log.standing.credit import all_evidence, credit
 from autoresearch.log.standing.participants import TrackRecord, track_records
 from autoresearch.log.standing.precedence import bans
 from autoresearch.log.standing.verification import count_verifications, judge_now
-from autoresearch.log.tables.credits import fixed_point, plain_number
+from autoresearch.log.tables.standings import fixed_point, plain_number
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Attestation, Note, Run, Verification
 from autoresearch.record.record import Record
