@@ -316,6 +316,31 @@ class StatusAnswer(Judged, frozen=True, kw_only=True):
     limits: list[LimitView] = []
 
 
+class Setting(Answer, frozen=True, kw_only=True):
+    """One setting. ``origin`` is "default", "file" or "environment". ``live``: a running node goes by it at once."""
+
+    name: str
+    value: bool | int | float | str
+    origin: str
+    description: str
+    variable: str
+    live: bool = False
+
+    @property
+    def text(self) -> str:
+        """The value as a person types it."""
+        return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
+
+
+class ConfigAnswer(Answer, frozen=True, kw_only=True):
+    """All settings, or the one asked for. ``note`` says from when on a changed one counts."""
+
+    schema: str = "autoresearch.config/1"
+    file: str
+    settings: list[Setting]
+    note: str = ""
+
+
 class Health(Answer, frozen=True, kw_only=True):
     """Alive, or ready, and why not. ``conditions`` is what ails the node, also while it is ready."""
 

@@ -16,7 +16,7 @@ import structlog
 from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook, outcome
 from autoresearch.ask.health import conditions, examine, of_peers, warning
-from autoresearch.ask.node import Check, NetworkStatus, QueuedRun, RunInHand
+from autoresearch.ask.node import Check, NetworkStatus, QueuedRun, RunInHand, Setting
 from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
@@ -87,6 +87,7 @@ from autoresearch_daemon.service.inputs import (
     RunDropped,
     Sent,
     Settled,
+    ShareChanged,
     StopAsked,
     TakenOver,
     Tick,
@@ -336,6 +337,14 @@ class Node:
         if self.exchange:
             found += of_peers(self.exchange.peers().peers) + self.exchange.conditions()
         return conditions(found)
+
+    def go_by(self, setting: Setting) -> None:
+        """Go by another value of a live setting from now on."""
+        section, _, key = setting.name.partition(".")
+        changed = msgspec.structs.replace(getattr(self.settings, section), **{key: setting.value})
+        self.settings = msgspec.structs.replace(self.settings, **{section: changed})
+        work = self.settings.work
+        self.take(ShareChanged(work.workers, work.verify_share if key == "verify_share" else None))
 
     def look_at_health(self) -> None:
         """Begin no runs while a condition forbids it, and tell which conditions came and which went."""
