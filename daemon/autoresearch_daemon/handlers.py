@@ -417,8 +417,8 @@ class ApiHandlers:
             started_ms=self._node.started_ms,
             task=followed_task(self._node.notebook, task.digest if task else None, self._node.archived()),
             net=self._node.exchange.status() if self._node.exchange else NO_NETWORK,
-            storage=self._node.keeper.status(),
             conditions=self._node.conditions(),
+            trace=self._node.progress.trace,
         )
         part = verifying_part(
             now,
@@ -432,6 +432,8 @@ class ApiHandlers:
         status = msgspec.structs.replace(
             status,
             verifying=part,
+            storage=self._node.keeper.status(),
+            machine=self._node.gauges.status,
             queue=self._node.queued(),
             proposers=proposers,
             pages=self.pages,

@@ -52,6 +52,7 @@ from autoresearch_daemon.blobs import Keeper
 from autoresearch_daemon.elsewhere import Elsewhere, order_of
 from autoresearch_daemon.events import Events, MachineFaults, ProgressEvents, now_ms
 from autoresearch_daemon.exchange import Exchange, host_options
+from autoresearch_daemon.gauges import Gauges
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.local import InHand, LocalState
 from autoresearch_daemon.mail.service import AttestationService
@@ -136,7 +137,8 @@ class Node:
         self.notebook = Notebook(paths)
         self.local = LocalState(paths.local)
         self.events = Events(self.local)
-        self._progress = ProgressEvents(self.events)
+        self.progress = ProgressEvents(self.events)
+        self.gauges = Gauges()
         self.thread = LogThread(self.notebook.log)
         asked, resting = self.local.asked(), order_of(settings.executor)
         self.service = Service(
@@ -291,6 +293,7 @@ class Node:
                 except AutoresearchError as error:
                     self._block(error)
             self.take(Tick())
+            await asyncio.to_thread(self.gauges.look, cards=any(one.run for one in self.service.status().workers))
             await asyncio.sleep(TICK_SECONDS)
 
     async def _settle(self) -> None:
@@ -481,6 +484,7 @@ class Node:
 
     async def _record_end(self, worker: str, assignment: str, folder: Path) -> None:
         """What a worker or an executor was given has an outcome in its folder: record it."""
+        self.progress.forget(worker)
         try:
             ended = read_outcome(folder)
         except AutoresearchError as error:
@@ -507,7 +511,7 @@ class Node:
 
     def _progressed(self, worker: str, message: protocol.Progress) -> None:
         self.take(Progressed(worker, message.fraction, message.step, message.loss))
-        self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
+        self.progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
 
     def _heard_elsewhere(self, event: Located | protocol.Progress) -> None:
         """A run elsewhere is queued, runs, or went on; its place has the name of its assignment."""
