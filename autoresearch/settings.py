@@ -221,6 +221,14 @@ class Settings(Section, frozen=True, kw_only=True):
     logging: Logging = Logging()
 
 
+# A running node goes by these at once, or from the next change to a program on; by the others from its next start.
+LIVE_SETTINGS = frozenset(
+    {"work.workers", "work.verify_share", "work.proposer"}
+    | {f"llm.{name}" for name in LanguageModel.__struct_fields__}
+    | {f"agent.{name}" for name in AgentCommand.__struct_fields__}
+)
+
+
 @functools.cache
 def setting_types() -> Mapping[str, tuple[Any, str]]:
     """Every key as ``section.name`` with its type and its description."""

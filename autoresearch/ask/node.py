@@ -123,13 +123,44 @@ class QueuedRun(Answer, frozen=True, kw_only=True):
 
 
 class WorkerStatus(Answer, frozen=True, kw_only=True):
-    """One worker: a loop bound to one device."""
+    """One worker: a loop bound to one device.
+
+    ``curve`` is the loss of its run, after so many milliseconds; ``lines`` are the last that the program printed.
+    """
 
     name: str
     device: str
     why: str
     reason: str
     run: RunInHand | None = None
+    curve: list[tuple[int, float]] = []
+    lines: list[str] = []
+
+
+class CardStatus(Answer, frozen=True, kw_only=True):
+    """A graphics card: the share of the time that it computes, its memory, its power."""
+
+    name: str
+    busy: float | None = None
+    memory_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    watts: float | None = None
+
+
+class MachineStatus(Answer, frozen=True, kw_only=True):
+    """What the whole machine is busy with, by the kernel's counters over the last seconds: all programs on it.
+
+    ``busy`` is the share of the processor's time. ``watts`` and ``joules``, since the daemon's start, are those of the
+    processor; null where they can't be read. ``cards`` are looked at while runs go on.
+    """
+
+    processors: int
+    busy: float
+    memory_bytes: int
+    memory_total_bytes: int
+    watts: float | None = None
+    joules: float | None = None
+    cards: list[CardStatus] = []
 
 
 class NetworkStatus(Answer, frozen=True, kw_only=True):
@@ -265,11 +296,12 @@ class ProposerStatus(Answer, frozen=True, kw_only=True):
 
 
 class LimitView(Answer, frozen=True, kw_only=True):
-    """A limit that is in force on this node, in words, and the setting that gives it."""
+    """A limit that is in force on this node, in words, and the setting that gives it; ``number``: what that is now."""
 
     name: str
     value: str
     setting: str
+    number: float | None = None
 
 
 class StatusAnswer(Judged, frozen=True, kw_only=True):
@@ -278,7 +310,7 @@ class StatusAnswer(Judged, frozen=True, kw_only=True):
     ``participant`` is the node's as others see it, ``attested`` whether its word counts: null where nobody's does.
     ``to_count`` is what to do or wait for so that it counts, empty when it does; ``voter`` is why it does.
     ``note`` says how many more participants it takes so that runs can be confirmed. ``pages`` is the address of the
-    local pages, empty where they are off. ``conditions`` is what ails the node.
+    local pages, empty where they are off. ``conditions`` is what ails the node. ``machine``: null in the first seconds.
     """
 
     schema: str = "autoresearch.status/2"
@@ -309,11 +341,37 @@ class StatusAnswer(Judged, frozen=True, kw_only=True):
     storage: StorageStatus | None = None
     verifying: VerifyingStatus | None = None
     workers: list[WorkerStatus] = []
+    machine: MachineStatus | None = None
     queue: list[QueuedRun] = []
     proposers: list[ProposerStatus] = []
     conditions: list[Check] = []
     pages: str = ""
     limits: list[LimitView] = []
+
+
+class Setting(Answer, frozen=True, kw_only=True):
+    """One setting. ``origin`` is "default", "file" or "environment". ``live``: a running node goes by it at once."""
+
+    name: str
+    value: bool | int | float | str
+    origin: str
+    description: str
+    variable: str
+    live: bool = False
+
+    @property
+    def text(self) -> str:
+        """The value as a person types it."""
+        return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
+
+
+class ConfigAnswer(Answer, frozen=True, kw_only=True):
+    """All settings, or the one asked for. ``note`` says from when on a changed one counts."""
+
+    schema: str = "autoresearch.config/1"
+    file: str
+    settings: list[Setting]
+    note: str = ""
 
 
 class Health(Answer, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
 from autoresearch.ask.node import (
+    ConfigAnswer,
     Health,
     PeersAnswer,
     ProposedAnswer,
@@ -43,6 +44,7 @@ from autoresearch.ask.requests import (
     PauseRequest,
     ProposeRequest,
     PublishRequest,
+    SettingRequest,
     VerifyRequest,
     WorkRequest,
 )
@@ -148,6 +150,11 @@ class Node(Protocol):
     @operation("POST /v1/fetch")
     def fetch(self, request: FetchRequest) -> Health:
         """Get a blob from other nodes, within `seconds`, unless it is here."""
+        ...
+
+    @operation("POST /v1/settings")
+    def set_setting(self, request: SettingRequest) -> ConfigAnswer:
+        """Change a setting in the file; the node goes by it at once where it can, else from its next start."""
         ...
 
     @operation("POST /v1/name")

@@ -229,6 +229,13 @@ class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
     until_ms: TimeMs | None = None
 
 
+class SettingRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Change a setting, such as ``work.workers``, to a value as a person types it."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    value: Annotated[str, Meta(max_length=4096)]
+
+
 class NameRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Say what this participant calls itself, for all to read; empty: that it has no name any more."""
 

@@ -38,8 +38,8 @@ SLURM = "slurm"
 MOST_REQUEST_BYTES = 64 << 20
 MOST_OUTCOME_BYTES = 1 << 20
 MOST_LOG_BYTES = 64 << 20
-# The end of the events; a line of progress is much shorter.
-TAIL_BYTES = 4096
+# The end of the events; a line of progress is shorter, also with lines of a script that JSON writes as numbers.
+TAIL_BYTES = 32_768
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):

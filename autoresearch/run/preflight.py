@@ -108,9 +108,9 @@ def preflight(
         return None
     began = False
 
-    def on_progress(_: Progress) -> None:
+    def on_progress(progress: Progress) -> None:
         nonlocal began
-        began = True
+        began = began or progress.step > 0 or progress.fraction > 0  # else it has only printed something
 
     def stopped() -> bool:
         return began or (cancelled is not None and cancelled())

@@ -69,24 +69,6 @@ class PathsAnswer(Answer, frozen=True, kw_only=True):
     socket: str
 
 
-class Setting(Answer, frozen=True, kw_only=True):
-    """One setting. ``origin`` is "default", "file" or "environment"."""
-
-    name: str
-    value: bool | int | float | str
-    origin: str
-    description: str
-    variable: str
-
-
-class ConfigAnswer(Answer, frozen=True, kw_only=True):
-    """All settings, or the one asked for."""
-
-    schema: str = "autoresearch.config/1"
-    file: str
-    settings: list[Setting]
-
-
 class Probe(Answer, frozen=True, kw_only=True):
     """One attack on the sandbox, and whether it was blocked."""
 

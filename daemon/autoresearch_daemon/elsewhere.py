@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import structlog
 
 from autoresearch.errors import AutoresearchError, Refused, TimedOut
@@ -163,8 +162,7 @@ class Elsewhere:
     async def _act(self, place: str, folder: Path, seen: Seen) -> None:
         carried = self._carried[place]
         if seen.progress is not None:
-            fraction, step, loss, _ = msgspec.structs.astuple(seen.progress)
-            self._take(protocol.Progress(assignment=place, fraction=fraction, step=step, loss=loss))
+            self._take(protocol.Progress.of(place, seen.progress))
         if seen.state == "ended":
             await self._bring(place, folder)
         elif seen.state == "lost":

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
@@ -137,21 +138,60 @@ EVERY_MS = 1000
 LEAST_FRACTION = 0.02
 
 
+# A curve has so many points; of a long run every second one goes, again and again.
+POINTS = 128
+
+
+@dataclass(slots=True)
+class Trace:
+    """What a run in hand has shown of itself: its loss over the time that it took, and the last lines it printed."""
+
+    assignment: str = ""
+    curve: list[tuple[int, float]] = field(default_factory=list)
+    lines: tuple[str, ...] = ()
+    step_ms: int = 0
+
+    def take(self, message: protocol.Progress, at_ms: int) -> None:
+        """The run went on."""
+        self.lines = message.lines or self.lines
+        if message.loss is None or (self.curve and at_ms < self.curve[-1][0] + self.step_ms):
+            return
+        self.curve.append((at_ms, message.loss))
+        if len(self.curve) > POINTS:
+            del self.curve[1::2]
+            self.step_ms = 2 * at_ms // POINTS
+
+
 class ProgressEvents:
-    """Passes progress on to everybody who listens, and keeps nothing of it."""
+    """Passes progress on to everybody who listens, and keeps the traces of the runs in hand, nothing else."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
         self._told_ms: dict[str, int] = {}
+        self._traces: dict[str, Trace] = {}
+
+    def trace(self, worker: str, assignment: str) -> Trace:
+        """What a worker's run has shown of itself."""
+        found = self._traces.get(worker)
+        return found if found and found.assignment == assignment else Trace()
+
+    def forget(self, worker: str) -> None:
+        """A worker's run has ended."""
+        self._traces.pop(worker, None)
+        self._told_ms.pop(worker, None)
 
     def tell(self, worker: str, message: protocol.Progress, run: RunInHand | None, now_ms: int) -> None:
         """Tell how far a worker's run is, unless that was told within a second."""
+        run = run or RunInHand(title="")
+        if self._traces.setdefault(worker, Trace()).assignment != message.assignment:
+            self._traces[worker] = Trace(message.assignment)
+        self._traces[worker].take(message, elapsed_ms(run, now_ms))
         if now_ms - self._told_ms.get(worker, 0) < EVERY_MS:
             return
         self._told_ms[worker] = now_ms
-        run = run or RunInHand(title="")
         about = {"task": run.task, "title": run.title, "elapsed_ms": elapsed_ms(run, now_ms)}
         data = {**msgspec.structs.asdict(message), **about, "left_ms": left_ms(run, now_ms)}
+        del data["lines"]
         self._events.pass_on("progress", run.title, now_ms, worker=worker, **data)
 
 

@@ -14,10 +14,12 @@ import msgspec
 
 from autoresearch.ask.acts.ideas import Idea, plan_of_idea
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.acts.settings import AT_NEXT_START, change_setting
 from autoresearch.ask.asking import ask_answer
 from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
 from autoresearch.ask.lookup import find_task, services_answer, task_of, with_participants
 from autoresearch.ask.node import (
+    ConfigAnswer,
     Event,
     Health,
     PeersAnswer,
@@ -58,6 +60,7 @@ from autoresearch.ask.requests import (
     PauseRequest,
     ProposeRequest,
     PublishRequest,
+    SettingRequest,
     VerifyRequest,
     WorkRequest,
 )
@@ -71,7 +74,7 @@ from autoresearch.record.kinds import BlobRef
 from autoresearch.record.record import Record
 from autoresearch.run.bench import fault_of_program
 from autoresearch.run.experiment import Plan, again
-from autoresearch.settings import Settings, load_settings
+from autoresearch.settings import Settings, load_settings, parse_setting
 from autoresearch.task.loading import folder_of_task
 from autoresearch.task.model import Task
 from autoresearch.trust.keys import KeyPair
@@ -136,15 +139,7 @@ class ApiHandlers:
                 f"the task {task.name} is archived on this machine", hint=f"autoresearch task restore {task.name}"
             )
         share = self._node.settings.work.verify_share if request.verify_share is None else request.verify_share
-        if share >= 1 and request.runs is not None:
-            raise UsageError(
-                "runs are experiments, and who only checks others' makes none", hint="name a time: --for 2h"
-            )
-        if share >= 1 and not roster_of(self.log).voter(self.author(), now_ms()).attested:
-            raise Refused(
-                "this participant is unattested, so there is nothing for it to verify",
-                hint=way_to_count(self.log, self._node.notebook.identity.root.public, now_ms()),
-            )
+        self._check_share(share, request.runs)
         settings = self._settings_now()
         check_proposer(request.proposer or settings.work.proposer, settings)
         place = order_of(settings.executor, request.executor, request.host, request.at_most)
@@ -166,6 +161,32 @@ class ApiHandlers:
         )
         self._node.take(WorkAsked(order))
         return self.status()
+
+    def _check_share(self, share: float, runs: int | None) -> None:
+        """Refuse to verify all of the time where runs are asked for, or where there is nothing to verify."""
+        if share >= 1 and runs is not None:
+            raise UsageError(
+                "runs are experiments, and who only checks others' makes none", hint="name a time: --for 2h"
+            )
+        if share >= 1 and not roster_of(self.log).voter(self.author(), now_ms()).attested:
+            raise Refused(
+                "this participant is unattested, so there is nothing for it to verify",
+                hint=way_to_count(self.log, self._node.notebook.identity.root.public, now_ms()),
+            )
+
+    async def set_setting(self, request: SettingRequest) -> ConfigAnswer:
+        """Change a setting in the file, and go by it at once where that is possible."""
+        asked = self._node.service.status().asked
+        if request.name == "work.verify_share" and asked.working:
+            share = parse_setting(request.name, request.value, float)
+            self._check_share(share, asked.order.runs_left)
+        answer = await asyncio.to_thread(change_setting, self._node.paths.settings, os.environ, request)
+        [changed] = answer.settings
+        if changed.live and changed.origin != "environment":
+            self._node.go_by(changed)
+        elif not answer.note:
+            answer = msgspec.structs.replace(answer, note=AT_NEXT_START)
+        return answer
 
     def pause(self, request: PauseRequest) -> StatusAnswer:
         """Stop the runs in hand and take none until resumed."""
@@ -401,8 +422,8 @@ class ApiHandlers:
             started_ms=self._node.started_ms,
             task=followed_task(self._node.notebook, task.digest if task else None, self._node.archived()),
             net=self._node.exchange.status() if self._node.exchange else NO_NETWORK,
-            storage=self._node.keeper.status(),
             conditions=self._node.conditions(),
+            trace=self._node.progress.trace,
         )
         part = verifying_part(
             now,
@@ -416,6 +437,8 @@ class ApiHandlers:
         status = msgspec.structs.replace(
             status,
             verifying=part,
+            storage=self._node.keeper.status(),
+            machine=self._node.gauges.status,
             queue=self._node.queued(),
             proposers=proposers,
             pages=self.pages,

@@ -16,7 +16,7 @@ import structlog
 from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook, outcome
 from autoresearch.ask.health import conditions, examine, of_peers, warning
-from autoresearch.ask.node import Check, NetworkStatus, QueuedRun, RunInHand
+from autoresearch.ask.node import Check, NetworkStatus, QueuedRun, RunInHand, Setting
 from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
@@ -52,6 +52,7 @@ from autoresearch_daemon.blobs import Keeper
 from autoresearch_daemon.elsewhere import Elsewhere, order_of
 from autoresearch_daemon.events import Events, MachineFaults, ProgressEvents, now_ms
 from autoresearch_daemon.exchange import Exchange, host_options
+from autoresearch_daemon.gauges import Gauges
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.local import InHand, LocalState
 from autoresearch_daemon.mail.service import AttestationService
@@ -87,6 +88,7 @@ from autoresearch_daemon.service.inputs import (
     RunDropped,
     Sent,
     Settled,
+    ShareChanged,
     StopAsked,
     TakenOver,
     Tick,
@@ -135,7 +137,8 @@ class Node:
         self.notebook = Notebook(paths)
         self.local = LocalState(paths.local)
         self.events = Events(self.local)
-        self._progress = ProgressEvents(self.events)
+        self.progress = ProgressEvents(self.events)
+        self.gauges = Gauges()
         self.thread = LogThread(self.notebook.log)
         asked, resting = self.local.asked(), order_of(settings.executor)
         self.service = Service(
@@ -290,6 +293,7 @@ class Node:
                 except AutoresearchError as error:
                     self._block(error)
             self.take(Tick())
+            await asyncio.to_thread(self.gauges.look, cards=any(one.run for one in self.service.status().workers))
             await asyncio.sleep(TICK_SECONDS)
 
     async def _settle(self) -> None:
@@ -336,6 +340,14 @@ class Node:
         if self.exchange:
             found += of_peers(self.exchange.peers().peers) + self.exchange.conditions()
         return conditions(found)
+
+    def go_by(self, setting: Setting) -> None:
+        """Go by another value of a live setting from now on."""
+        section, _, key = setting.name.partition(".")
+        changed = msgspec.structs.replace(getattr(self.settings, section), **{key: setting.value})
+        self.settings = msgspec.structs.replace(self.settings, **{section: changed})
+        work = self.settings.work
+        self.take(ShareChanged(work.workers, work.verify_share if key == "verify_share" else None))
 
     def look_at_health(self) -> None:
         """Begin no runs while a condition forbids it, and tell which conditions came and which went."""
@@ -472,6 +484,7 @@ class Node:
 
     async def _record_end(self, worker: str, assignment: str, folder: Path) -> None:
         """What a worker or an executor was given has an outcome in its folder: record it."""
+        self.progress.forget(worker)
         try:
             ended = read_outcome(folder)
         except AutoresearchError as error:
@@ -498,7 +511,7 @@ class Node:
 
     def _progressed(self, worker: str, message: protocol.Progress) -> None:
         self.take(Progressed(worker, message.fraction, message.step, message.loss))
-        self._progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
+        self.progress.tell(worker, message, self.service.status().run_of(worker), now_ms())
 
     def _heard_elsewhere(self, event: Located | protocol.Progress) -> None:
         """A run elsewhere is queued, runs, or went on; its place has the name of its assignment."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ from autoresearch.ask.node import (
     LimitView,
     NetworkStatus,
     StatusAnswer,
-    StorageStatus,
     TaskStatus,
     VerifyingStatus,
     WaitingStatus,
@@ -36,11 +35,11 @@ from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import Storage, Work
-from autoresearch.text import duration, size
+from autoresearch.text import duration, percent, sanitised, size
 from autoresearch.words import WHY_SENTENCES, RunState
-from autoresearch_daemon.events import Events, now_ms, with_time_left
+from autoresearch_daemon.events import Events, Trace, now_ms, with_time_left
 from autoresearch_daemon.ingesting import LogThread
-from autoresearch_daemon.service.effects import ServiceStatus
+from autoresearch_daemon.service.effects import ServiceStatus, WorkerNow
 
 
 def status_answer(
@@ -51,8 +50,8 @@ def status_answer(
     started_ms: int,
     task: TaskStatus | None,
     net: NetworkStatus,
-    storage: StorageStatus,
     conditions: Sequence[Check],
+    trace: Callable[[str, str], Trace],
 ) -> StatusAnswer:
     """State, reason, workers, sandbox, log and task of the node, at this moment."""
     wanted = now.asked
@@ -78,18 +77,20 @@ def status_answer(
         mine=log.records.count(author=notebook.author),
         task=task,
         net=net,
-        storage=storage,
-        workers=[
-            WorkerStatus(
-                name=w.name,
-                device=w.device,
-                why=w.why.value,
-                reason=WHY_SENTENCES[w.why],
-                run=w.run and with_time_left(w.run, now_ms()),
-            )
-            for w in now.workers
-        ],
+        workers=[_worker(one, trace(one.name, one.assignment.name if one.assignment else "")) for one in now.workers],
         conditions=list(conditions),
+    )
+
+
+def _worker(one: WorkerNow, trace: Trace) -> WorkerStatus:
+    return WorkerStatus(
+        name=one.name,
+        device=one.device,
+        why=one.why.value,
+        reason=WHY_SENTENCES[one.why],
+        run=one.run and with_time_left(one.run, now_ms()),
+        curve=list(trace.curve),
+        lines=[sanitised(line) for line in trace.lines],
     )
 
 
@@ -97,7 +98,13 @@ def limits_of(work: Work, storage: Storage) -> list[LimitView]:
     """What this node lends at most."""
     memory = size(work.max_memory_mib << 20) if work.max_memory_mib else "7/8 of this machine's"
     return [
-        LimitView(name="workers", value=str(work.workers), setting="work.workers"),
+        LimitView(name="runs at a time", value=str(work.workers), setting="work.workers", number=work.workers),
+        LimitView(
+            name="time for verification",
+            value=percent(work.verify_share),
+            setting="work.verify_share",
+            number=work.verify_share,
+        ),
         LimitView(name="threads of a run", value=str(work.threads), setting="work.threads"),
         LimitView(name="time of a run", value=duration(1000 * work.max_seconds), setting="work.max_seconds"),
         LimitView(name="memory of a run", value=memory, setting="work.max_memory_mib"),

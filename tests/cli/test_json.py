@@ -9,7 +9,6 @@ from typing import TypeVar
 import msgspec
 import pytest
 from autoresearch_cli.models import (
-    ConfigAnswer,
     DevicesAnswer,
     DoctorAnswer,
     DownAnswer,
@@ -23,7 +22,7 @@ from autoresearch_cli.models import (
     TextAnswer,
 )
 
-from autoresearch.ask.node import StatusAnswer
+from autoresearch.ask.node import ConfigAnswer, StatusAnswer
 from autoresearch.ask.people.participants import EvidenceListAnswer
 from autoresearch.ask.records import LogAnswer, ShowAnswer
 from autoresearch.ask.runs.answers import BestAnswer, DiffAnswer, LineageAnswer, TopAnswer

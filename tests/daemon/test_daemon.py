@@ -152,6 +152,26 @@ def test_two_workers_share_the_work_without_repeating_each_other(daemon: Daemon,
     assert len(runs) == len({(run.source_digest, run.replicate) for run in runs}) == 10
 
 
+def test_a_node_at_work_goes_by_changed_settings_at_once(daemon: Daemon, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task", train=SLOW_TRAIN)
+    daemon.start()
+    daemon.post("/v1/work", task=str(task), runs=5)
+    wait_for(lambda: [bool(worker.run) for worker in daemon.status().workers] == [True])
+
+    changed = daemon.post("/v1/settings", name="work.workers", value="2").json()
+    assert (changed["settings"][0]["value"], changed["settings"][0]["live"], changed["note"]) == (2, True, "")
+    wait_for(lambda: [bool(worker.run) for worker in daemon.status().workers] == [True, True])
+    command = [sys.executable, "-m", "autoresearch_cli", "node", "config", "set", "work.verify_share", "0.4"]
+    subprocess.run(command, env={**os.environ, "AUTORESEARCH_HOME": str(daemon.home)}, check=True)
+    assert daemon.status().verifying.asked_share == 0.4
+
+    refused = daemon.post("/v1/settings", name="work.verify_share", value="1")
+    assert (refused.status_code, daemon.status().verifying.asked_share) == (400, 0.4)
+    later = daemon.post("/v1/settings", name="work.threads", value="2").json()
+    assert "from its next start" in later["note"]
+    assert "verify_share = 0.4" in daemon.paths.settings.read_text()
+
+
 def test_a_proposed_program_is_run(daemon: Daemon, tmp_path: Path) -> None:
     task = write_toy_task(tmp_path / "task")
     daemon.start()

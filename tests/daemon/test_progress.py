@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,20 @@ def test_a_listener_hears_of_each_worker_once_a_second(tmp_path: Path) -> None:
     ]
     said = {"task": "grammar", "title": "wider", "step": 7, "elapsed_ms": 8000, "left_ms": 8000}
     assert said.items() <= told[0].data.items()
+
+
+def test_a_long_run_keeps_a_curve_of_few_points_and_its_last_lines(tmp_path: Path) -> None:
+    local = LocalState(tmp_path / "local.sqlite")
+    progress = ProgressEvents(Events(local))
+    run = RunInHand(title="wider", started_ms=NOW_MS)
+    for second in range(4000):
+        lines = (f"step {second}",) if second % 2 else ()
+        message = protocol.Progress(assignment="a", fraction=0.5, step=second, loss=1 / (second + 1), lines=lines)
+        progress.tell("w1", message, run, NOW_MS + 1000 * second)
+    trace = progress.trace("w1", "a")
+    local.close()
+    times = [at for at, _ in trace.curve]
+    assert 60 < len(times) <= 129
+    assert (times[0], times == sorted(times), times[-1] > 3_900_000) == (0, True, True)
+    assert max(b - a for a, b in itertools.pairwise(times)) < 4_000_000 / 30
+    assert (trace.lines, progress.trace("w1", "b").lines) == (("step 3999",), ())

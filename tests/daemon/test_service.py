@@ -34,6 +34,7 @@ from autoresearch_daemon.service.inputs import (
     ResumeAsked,
     RunAsked,
     Settled,
+    ShareChanged,
     StopAsked,
     Tick,
     WorkAsked,
@@ -75,6 +76,15 @@ def test_two_workers_never_run_the_same_thing() -> None:
     effects = node.handle(Proposed("w2", two, key(1), RUN), 0)
     assert of(Approve, effects) == []
     assert of(Decline, effects) == [Decline("w2", two)]
+
+
+def test_more_and_fewer_runs_at_a_time_while_it_works() -> None:
+    node = started(workers=1)
+    assert of(WantWorkers, node.handle(ShareChanged(2), 1)) == [WantWorkers(2)]
+    node.handle(WorkerReady("w2", "cpu"), 2)
+    assert len(node.status().workers) == 2
+    assert of(WantWorkers, node.handle(ShareChanged(0, 0.5), 3)) == [WantWorkers(0)]
+    assert (state_of(node), node.status().asked.order.verify_share) == ((WorkState.WAITING, Why.NO_WORKERS), 0.5)
 
 
 def test_so_many_runs_and_no_more() -> None:

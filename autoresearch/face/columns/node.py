@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.ask.node import QueuedRun
+from autoresearch.ask.node import CardStatus, MachineStatus, QueuedRun
 from autoresearch.ask.registry.components import ComponentView
 from autoresearch.face.columns.column import (
     CODE,
@@ -17,7 +17,9 @@ from autoresearch.face.columns.column import (
     Face,
 )
 from autoresearch.services import Service
+from autoresearch.text import percent, size
 
+JOULES_OF_KWH = 3.6e6
 SERVICE_COLUMNS: Columns[Service] = (
     Column("name", lambda one: one.name),
     Column("kind", lambda one: one.kind),
@@ -36,6 +38,24 @@ QUEUE_COLUMNS: Columns[QueuedRun] = (
     Column("waits", lambda one: one.reason),
     Column("proposed", lambda one: one.proposed_ms, TIME),
 )
+
+
+def card_words(card: CardStatus) -> str:
+    """What a card is busy with: ``97 % · 20 GiB of 80 GiB · 300 W``."""
+    memory = card.memory_bytes is not None and card.memory_total_bytes is not None
+    words = (
+        "" if card.busy is None else percent(card.busy),
+        f"{size(card.memory_bytes or 0)} of {size(card.memory_total_bytes or 0)}" if memory else "",
+        "" if card.watts is None else f"{card.watts:.0f} W",
+    )
+    return " · ".join(filter(None, words)) or "it tells nothing"
+
+
+def energy_words(machine: MachineStatus) -> str:
+    """The power of the processor, and its energy since the daemon's start; empty where that can't be read."""
+    if machine.watts is None or machine.joules is None:
+        return ""
+    return f"{machine.watts:.0f} W · {machine.joules / JOULES_OF_KWH:.3g} kWh since the start"
 
 
 def caution(one: ComponentView) -> str:

@@ -1,4 +1,4 @@
-"""Two pictures: who measured what of a run, and the way from the baseline to a run. Pure.
+"""Pictures: who measured what of a run, the way from the baseline to a run, the curve of one in hand. Pure.
 
 The first has a row for each participant and one axis. In the second the small steps are folded.
 """
@@ -233,3 +233,33 @@ def _gathered(small: list[Fall], scale: _Scale) -> list[Fall | Fold]:
         return list(small)
     together = Fold(small, None)
     return [together._replace(better=scale.better(together.gain))]
+
+
+class Curve(NamedTuple):
+    """A loss over time as the points of a line, in a box of 100 by 100; its ``first`` and ``last`` value, its length.
+
+    The box ends where nine tenths of the values are below it: the first ones are far above the rest.
+    """
+
+    points: str
+    first: float
+    last: float
+    length_ms: int
+
+
+def curve(losses: Sequence[tuple[int, float]]) -> Curve | None:
+    """The picture of a curve, or None where there are no two points."""
+    if len(losses) < 2:
+        return None
+    values = sorted(value for _, value in losses)
+    low, high = values[0], max(values[9 * (len(values) - 1) // 10], losses[-1][1])
+    begin, end = losses[0][0], losses[-1][0]
+
+    def across(time_ms: int) -> float:
+        return 100 * (time_ms - begin) / max(end - begin, 1)
+
+    def down(value: float) -> float:
+        return 50.0 if high == low else min(100.0, max(0.0, 100 * (high - value) / (high - low)))
+
+    points = " ".join(f"{across(at):.1f},{down(value):.1f}" for at, value in losses)
+    return Curve(points, losses[0][1], losses[-1][1], end - begin)

@@ -25,6 +25,7 @@ from autoresearch.ask.node import StatusAnswer, TaskStatus
 from autoresearch.errors import UsageError
 from autoresearch.face.columns import node, people, runs
 from autoresearch.face.columns.column import Column, Face, short, visible
+from autoresearch.face.pages.pictures import curve
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import (
     LAST_MS,
@@ -214,6 +215,7 @@ def _templates() -> Environment:
         "counted": counted,
         "unsettled": unsettled,
         "json": script_json,
+        "curve": curve,
         "slug": lambda text: str(text).replace(" ", "-"),
         "heading": heading,
     }

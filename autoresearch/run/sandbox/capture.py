@@ -24,13 +24,20 @@ CURVE_POINTS = 64
 _Name = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
+LINES_SHOWN, LINE_CHARACTERS = 8, 160
+
+
 class Progress(msgspec.Struct, frozen=True, tag_field="event", tag="progress"):
-    """How far a run is: ``fraction`` of its budget, steps done, training loss in bits, mean reward of late episodes."""
+    """How far a run is: ``fraction`` of its budget, steps done, training loss in bits, mean reward of late episodes.
+
+    ``lines``: the last that it printed, where they are new.
+    """
 
     fraction: Annotated[float, Meta(ge=0, le=1)]
     step: Annotated[int, Meta(ge=0)] = 0
     loss: float | None = None
     reward: float | None = None
+    lines: Annotated[tuple[Annotated[str, Meta(max_length=LINE_CHARACTERS)], ...], Meta(max_length=LINES_SHOWN)] = ()
 
 
 class Result(msgspec.Struct, frozen=True, tag_field="event", tag="result"):
@@ -104,7 +111,7 @@ class ResultChannel:
         if isinstance(event, str):
             self.complaint = event
         elif isinstance(event, Progress):
-            self.progress = event
+            self.progress = msgspec.structs.replace(event, lines=())  # what it printed is read where it printed it
         else:
             self.results += 1
             self.result = self.result or event
@@ -150,6 +157,12 @@ def _numbers(lines: Iterable[str], pattern: re.Pattern[str], without: Collection
     return found
 
 
+def last_lines(text: str) -> tuple[str, ...]:
+    """The last lines of a text, each cut; a progress bar that draws over itself is its last state."""
+    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+    return tuple(line[:LINE_CHARACTERS] for line in lines[-LINES_SHOWN:])
+
+
 def curve_of(numbers: Sequence[float]) -> list[float]:
     """The means of ``CURVE_POINTS`` equal parts at most."""
     count = len(numbers)
@@ -188,7 +201,8 @@ class Log:
 
     def tail(self, size: int = 4096) -> bytes:
         """The last ``size`` bytes."""
-        return bytes((self._head + self._tail)[-size:])
+        tail = self._tail[-size:]
+        return bytes(self._head[max(0, len(self._head) - size + len(tail)) :] + tail)
 
     def contents(self) -> bytes:
         """Everything when it fits, otherwise head, a marker line and tail."""

@@ -12,8 +12,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from autoresearch.run.sandbox import watchdog
-from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress, Result, ResultChannel
+from autoresearch.run.sandbox.capture import (
+    CheckpointFile,
+    Log,
+    Progress,
+    Result,
+    ResultChannel,
+    last_lines,
+    printed_curve,
+)
 from autoresearch.run.sandbox.cards import PROCESSOR, Card
 from autoresearch.run.sandbox.job import MIB, Job, Limits, Used
 from autoresearch.run.sandbox.process import Sandboxed
@@ -148,6 +158,7 @@ _EARLY_LOOK_SECONDS = 0.05
 _EARLY_LOOKS = 20
 _DISK_EVERY_LOOKS = 3
 _READ_BYTES = 1 << 18
+_LINES_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -163,6 +174,8 @@ class Watch:
     looks: int = 0
     card: Card | None = None
     has_used_card: bool = False
+    told: Progress = field(default_factory=lambda: Progress(0.0))
+    printed: tuple[int, float] = (0, 0.0)  # bytes when lines were told last, and when that was
     answered: tuple[int, int] | None = None  # wall-clock and processor ms when the first byte of its checkpoint came
 
 
@@ -265,7 +278,7 @@ def _look(
         watch.has_used_card = watchdog.has_open(running.process.pid, watch.card.node)
     if cancelled is not None and cancelled():
         return Stop(RunStatus.CANCELLED, "stopped on request")
-    if on_progress is not None and (progress := watch.channel.take_progress()) is not None:
+    if on_progress is not None and (progress := _news(watch)) is not None:
         on_progress(progress)
     now = watchdog.usage(running.process.pid, ours=running.keepers())
     memory = now.memory_bytes
@@ -283,6 +296,19 @@ def _look(
     if has_own_files and watch.looks % _DISK_EVERY_LOOKS == 0 and _disk_is_over(running, watch.job):
         return over_disk(limits)
     return None
+
+
+def _news(watch: Watch) -> Progress | None:
+    """How far it is, where it says so; and once a second what it printed, with the loss in that."""
+    progress, (received, told_at), now = watch.channel.take_progress(), watch.printed, time.monotonic()
+    watch.told = progress or watch.told
+    if watch.log.received == received or now - told_at < _LINES_SECONDS:
+        return progress
+    watch.printed, text = (watch.log.received, now), watch.log.tail().decode(errors="replace")
+    loss = watch.told.loss
+    if loss is None and (losses := printed_curve(text)):
+        loss = losses[-1]
+    return msgspec.structs.replace(watch.told, loss=loss, lines=last_lines(text))
 
 
 def _disk_is_over(running: Sandboxed, job: Job) -> bool:

@@ -1,72 +1,20 @@
-"""``config``: show and change settings.
-
-What a value must be beyond its type is refused when it is set, not when the daemon starts.
-"""
+"""``config``: show and change settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
-import msgspec
 import typer
 
-from autoresearch.errors import AutoresearchError, CannotRunHere
-from autoresearch.run.sandbox.cards import card_of, named_devices
-from autoresearch.settings import (
-    Settings,
-    environment_variable,
-    load_settings,
-    setting_types,
-    unknown_setting,
-    write_setting,
-)
+from autoresearch.ask.node import ConfigAnswer
+from autoresearch.ask.node_acts import Node
+from autoresearch.ask.requests import SettingRequest
+from autoresearch.errors import DaemonNotRunning
+from autoresearch.settings import setting_types, unknown_setting
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, command_app, examples
-from autoresearch_cli.models import ConfigAnswer, Setting
-from autoresearch_cli.rendering.lists import setting_columns, setting_text
+from autoresearch_cli.rendering.lists import setting_columns
 from autoresearch_cli.rendering.output import paged, print_json, print_list, print_text, say
-
-
-def check_setting(name: str, value: str) -> None:
-    """Refuse with a UsageError, or NotFound, a value that no daemon could start with."""
-    check = _CHECKS.get(name)
-    if check is not None:
-        check(value)
-
-
-def _task(value: str) -> None:
-    from autoresearch.task.loading import load_task
-
-    if value:
-        load_task(here.existing_folder(value))
-
-
-def _device(value: str) -> None:
-    named_devices(value)
-
-
-def _listen(value: str) -> None:
-    from autoresearch.trust.manifest import check_listen_address
-
-    for address in filter(None, map(str.strip, value.split(","))):
-        check_listen_address(address, "network.listen")
-
-
-def _bootstrap(value: str) -> None:
-    from autoresearch.trust.manifest import check_peer_address
-
-    for address in filter(None, map(str.strip, value.split(","))):
-        check_peer_address(address, "network.bootstrap")
-
-
-_CHECKS: dict[str, Callable[[str], None]] = {
-    "work.task": _task,
-    "work.device": _device,
-    "network.listen": _listen,
-    "network.bootstrap": _bootstrap,
-}
-
 
 app = command_app("Show and change settings.", no_args_is_help=False)
 
@@ -138,13 +86,13 @@ def get(name: Name, *, json: Json = False) -> None:
     if json:
         print_json(ConfigAnswer(file=answer.file, settings=found))
     else:
-        print_text(setting_text(found[0].value))
+        print_text(found[0].text)
 
 
 @app.command(
     name="set",
     epilog=examples(
-        ("autoresearch node config set work.workers 2", "train two runs at a time"),
+        ("autoresearch node config set work.workers 2", "train two runs at a time, from now on"),
         ("autoresearch node config set work.task ~/my-task", "work on another task"),
         ("autoresearch node config set storage.keep_checkpoints true", "keep every model"),
         see="node config show, task new",
@@ -156,24 +104,22 @@ def set_value(
     *,
     json: Json = False,
 ) -> None:
-    """Change one setting in the settings file. The daemon reads it when it starts."""
-    check_setting(name, value)
-    write_setting(here.paths().settings, name, value)
-    answer = current()
-    changed = [setting for setting in answer.settings if setting.name == name]
+    """Change one setting in the settings file. A running daemon goes by it at once where it can."""
+    if name == "work.task" and value:
+        value = str(here.existing_folder(value))
+    request = SettingRequest(name=name, value=value)
+    try:
+        answer = here.client().ask(Node.set_setting, request)
+    except DaemonNotRunning:
+        from autoresearch.ask.acts.settings import change_setting
+
+        answer = change_setting(here.paths().settings, here.environment(), request)
     if json:
-        print_json(ConfigAnswer(file=answer.file, settings=changed))
+        print_json(answer)
         return
-    say(f"{name} = {setting_text(changed[0].value)}")
-    for device in named_devices(value) if name == "work.device" else ():
-        try:
-            card_of(device)
-        except CannotRunHere as error:
-            say(f"{error}: no run starts on it")
-    if changed[0].origin == "environment":
-        say(f"→ {changed[0].variable} is set and wins over the file")
-    elif here.paths().socket.exists():
-        say("→ the daemon reads it when it starts: autoresearch down && autoresearch up")
+    say(f"{name} = {answer.settings[0].text}")
+    if answer.note:
+        say(answer.note)
 
 
 @app.command(
@@ -195,15 +141,6 @@ def path(*, json: Json = False) -> None:
 
 def current() -> ConfigAnswer:
     """The settings in force."""
-    file = here.paths().settings
-    values, origins = load_settings(file, here.environment())
-    return ConfigAnswer(file=str(file), settings=[_setting(values, name, origins[name]) for name in setting_types()])
+    from autoresearch.ask.acts.settings import settings_answer
 
-
-def _setting(values: Settings, name: str, origin: str) -> Setting:
-    section, _, key = name.partition(".")
-    value = msgspec.to_builtins(values)[section][key]
-    if not isinstance(value, bool | int | float | str):
-        raise AutoresearchError(f"the setting {name} has a value that can't be shown")
-    about = setting_types()[name][1]
-    return Setting(name=name, value=value, origin=origin, description=about, variable=environment_variable(name))
+    return settings_answer(here.paths().settings, here.environment())

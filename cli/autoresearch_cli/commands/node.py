@@ -63,7 +63,7 @@ def up(
         if work:
             _work()
         if workers is not None:
-            say("the daemon runs already and keeps its workers: autoresearch down, then up --workers")
+            say(f"the daemon runs already and keeps its workers: autoresearch node config set work.workers {workers}")
         _report("already_running", json=json)
         if open_them:
             show_pages(status)

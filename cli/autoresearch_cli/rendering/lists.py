@@ -9,10 +9,10 @@ from autoresearch.face.columns.column import CODE, COUNT, RECORD, Column, Column
 from autoresearch.text import age, moment
 
 if TYPE_CHECKING:
-    from autoresearch.ask.node import Check
+    from autoresearch.ask.node import Check, Setting
     from autoresearch.ask.records import RecordView
     from autoresearch_cli.agent.models import ProjectComponent, ProjectRun, SweepRow
-    from autoresearch_cli.models import DeviceRow, HomeNetworkView, InvitationRow, Setting
+    from autoresearch_cli.models import DeviceRow, HomeNetworkView, InvitationRow
 
 # Enough to tell a key, a network or an invite apart, and to type it.
 KEY_CHARACTERS = 16
@@ -41,17 +41,12 @@ def walls(level: int, trusted: Sequence[str]) -> str:
     return f"none, by choice: {', '.join(trusted)}" if trusted else ""
 
 
-def setting_text(value: bool | int | float | str) -> str:
-    """The value of a setting as a person types it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def setting_columns(*, origin: bool) -> Columns[Setting]:
     """The settings; with ``origin`` where each value comes from, and its variable."""
     faces = Face.ALL if origin else Face.NOWHERE
     return (
         Column("setting", lambda one: one.name),
-        Column("value", lambda one: setting_text(one.value)),
+        Column("value", lambda one: one.text),
         Column("from", lambda one: one.origin, faces=faces),
         Column("variable", lambda one: one.variable, faces=faces),
         Column("meaning", lambda one: one.description),

@@ -6,6 +6,7 @@ Pure: answers and the time in, lines out.
 from __future__ import annotations
 
 from autoresearch.ask.node import (
+    MachineStatus,
     PeersAnswer,
     ProposerStatus,
     QueuedRun,
@@ -18,6 +19,7 @@ from autoresearch.ask.node import (
     WorkerStatus,
 )
 from autoresearch.face.columns.column import person, short
+from autoresearch.face.columns.node import card_words, energy_words
 from autoresearch.face.columns.people import peer_columns
 from autoresearch.face.columns.runs import leading_words
 from autoresearch.record.record import DEFAULT_NETWORK
@@ -71,6 +73,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
     lines += [("queue", queued_line(each)) for each in status.queue]
     lines += [("proposer", proposer_line(each)) for each in status.proposers]
+    lines += [("machine", machine_line(machine)) for machine in [status.machine] if machine]
     if status.task:
         lines += task_lines(status.task)
     if status.verifying:
@@ -101,6 +104,16 @@ def proposer_line(one: ProposerStatus) -> str:
     cost = f"cost {one.cost:.2f}" if one.cost else ""
     state = one.reason if one.state == "waiting" else ""
     return " · ".join(filter(None, (name, brought if one.runs else "", cost, state)))
+
+
+def machine_line(machine: MachineStatus) -> str:
+    """What the whole machine is busy with."""
+    parts = [
+        f"processor {percent(machine.busy)} of {counted(machine.processors, 'core')}",
+        f"memory {size(machine.memory_bytes)} of {size(machine.memory_total_bytes)}",
+        *(f"{card.name} {card_words(card)}" for card in machine.cards),
+    ]
+    return " · ".join(filter(None, (*parts, energy_words(machine))))
 
 
 def works_alone(status: StatusAnswer) -> bool:

@@ -135,21 +135,7 @@ RECENT_RUNS = 8
 
 async def node_page(asking: Asking) -> web.Response:
     """The page of this node."""
-    return await _node(asking, "node.html")
-
-
-async def node_part_page(asking: Asking) -> web.Response:
-    """Its part that changes while the node works."""
-    return await _node(asking, "node_part.html")
-
-
-async def pill_page(asking: Asking) -> web.Response:
-    """The node's state in the head of every page."""
-    return await asking.render("pill.html", "node")
-
-
-async def _node(asking: Asking, template: str) -> web.Response:
-    return await asking.render(template, "node", recent=await _recent(asking))
+    return await asking.render("node.html", "node", recent=await _recent(asking))
 
 
 async def _recent(asking: Asking) -> list[RunRow]:

@@ -323,8 +323,6 @@ PAGES: dict[str, Page] = {
     "/chart.json": chart_page,
     "/card/{id}": card_page,
     "/node": node.node_page,
-    "/parts/pill": node.pill_page,
-    "/parts/node": node.node_part_page,
     "/queue": node.queue_page,
     "/board": board_page,
     "/compare": compare_page,

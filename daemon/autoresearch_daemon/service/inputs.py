@@ -53,6 +53,14 @@ class WorkAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class ShareChanged:
+    """So many runs may go on at a time from now on, and with ``verify_share`` another share goes to verification."""
+
+    workers: int
+    verify_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PauseAsked:
     """A person pauses the node, for ever or until a time."""
 
@@ -241,6 +249,7 @@ class Tick:
 
 Input = (
     WorkAsked
+    | ShareChanged
     | PauseAsked
     | ResumeAsked
     | FinishAsked

@@ -53,6 +53,7 @@ from autoresearch_daemon.service.inputs import (
     RunDropped,
     Sent,
     Settled,
+    ShareChanged,
     StopAsked,
     TakenOver,
     Tick,
@@ -184,6 +185,11 @@ class Service:
                 self.failures.clear()
                 self._try_again()
                 return [Save()]
+            case ShareChanged(workers, share):
+                self.workers_wanted = workers
+                share = self.asked.order.verify_share if share is None else share
+                self.asked = replace(self.asked, order=replace(self.asked.order, verify_share=share))
+                return [Save(), self._verify()]
             case PauseAsked(until_ms):
                 self.asked = replace(self.asked, paused=True, paused_until_ms=until_ms)
                 return [Save(), *self._cancel_all()]

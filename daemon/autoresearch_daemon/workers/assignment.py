@@ -190,11 +190,7 @@ def _run_here(work: protocol.Work, request: Request, talk: Talk, bench: Bench, f
     """Carry out a request in this process; meanwhile a mind may make the next change."""
 
     def on_progress(progress: RunProgress) -> None:
-        talk.say(
-            protocol.Progress(
-                assignment=work.assignment, fraction=progress.fraction, step=progress.step, loss=progress.loss
-            )
-        )
+        talk.say(protocol.Progress.of(work.assignment, progress))
 
     if request.check is not None:
         talk.say(protocol.Stage(assignment=work.assignment, why=Why.VERIFYING.value))

@@ -6,6 +6,7 @@ import msgspec
 
 from autoresearch.run.checking import Check
 from autoresearch.run.experiment import Plan
+from autoresearch.run.sandbox.capture import Progress as RunProgress
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -40,12 +41,24 @@ class Proposal(Message, frozen=True, kw_only=True):
 
 
 class Progress(Message, frozen=True, kw_only=True):
-    """Worker: how far the run is."""
+    """Worker: how far the run is. ``lines``: the last that it printed, where they are new."""
 
     assignment: str
     fraction: float
     step: int
     loss: float | None
+    lines: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, assignment: str, progress: RunProgress) -> Progress:
+        """What a run said of itself."""
+        return cls(
+            assignment=assignment,
+            fraction=progress.fraction,
+            step=progress.step,
+            loss=progress.loss,
+            lines=progress.lines,
+        )
 
 
 class Ended(Message, frozen=True, kw_only=True):

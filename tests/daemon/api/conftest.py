@@ -15,6 +15,7 @@ from autoresearch_daemon.api.listen import Tcp, serve
 from autoresearch_daemon.events import Events
 from autoresearch_daemon.local import LocalState
 
+from autoresearch.ask.acts.settings import change_setting
 from autoresearch.ask.asking import ask_answer
 from autoresearch.ask.ideas import ClaimAnswer, OpenClaim
 from autoresearch.ask.lookup import find_task
@@ -180,6 +181,10 @@ class SmallNode:
 
     def set_name(self, request):
         return self._note("named", request)
+
+    def set_setting(self, request):
+        self.asked.append(("set", request))
+        return change_setting(self.choices.with_name("config.toml"), {}, request)
 
     def voters(self):
         return VotersAnswer(network="00" * 16, named=False, founder=False, voters=[], least=4)

@@ -6,6 +6,8 @@ import pytest
 
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import TRAIN, write_toy_task
+from tests.face.pages.browser import NARROW, SHOTS
+from tests.face.pages.test_in_a_browser import faults
 
 pytestmark = pytest.mark.slow
 
@@ -60,3 +62,66 @@ async def test_a_new_best_appears_in_the_head_and_the_chart_and_a_lost_daemon_is
         "counted": ["2"],
         "rows as they were": True,
     }
+
+
+PRINTING = """
+import time
+
+import prepare
+
+X = 0.9  # float [0.0, 1.0]
+for step in range(1, 3000):
+    print(f"step {step} loss {5 / step:.4f}", flush=True)
+    time.sleep(0.2)
+prepare.report(X)
+"""
+
+
+async def test_the_page_of_a_node_at_work_shows_its_runs_and_its_controls_act_by_keyboard(browser, daemon, tmp_path):
+    daemon.post("/v1/work", task=str(write_toy_task(tmp_path / "task", train=PRINTING)))
+
+    def settings(name):
+        return {limit.setting: limit.value for limit in daemon.status().limits}[name]
+
+    def act(page):
+        page.locator("#now .trace polyline").wait_for(timeout=120_000)
+        lines = page.locator("#now .printed").inner_text().strip().splitlines()
+        page.locator("#machine .meter").first.wait_for()
+        wide = faults(page), page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        page.screenshot(path=SHOTS / "node-at-work-wide.png", full_page=True)
+
+        page.locator("#set-workers").focus()
+        page.keyboard.press("ArrowRight")
+        command = page.locator("#shares .cmd code").first.inner_text()
+        page.locator("#now .worker").nth(1).wait_for(timeout=120_000)
+        page.locator("#set-share").focus()
+        page.keyboard.press("ArrowRight")
+        page.locator("#facts dd", has_text="25%").first.wait_for()
+        slid = page.evaluate("document.activeElement.id")
+
+        page.set_viewport_size({"width": NARROW, "height": 900})
+        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+        narrow = faults(page), page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        page.screenshot(path=SHOTS / "node-at-work-narrow.png", full_page=True)
+
+        page.locator("#act").focus()
+        page.keyboard.press("Enter")
+        page.locator("h1", has_text="Paused").wait_for()
+        page.locator("#act", has_text="Resume").wait_for()
+        pressed = page.evaluate("document.activeElement.textContent")
+        return lines[-1][:5], command, slid, pressed, page.locator(".done").inner_text(), wide, narrow
+
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    token = daemon.paths.api_token.read_text().strip()
+    seen = await browser.visit(f"{daemon.status().pages}node#token={token}", act, width=1280)
+    assert seen.complaints == []
+    assert seen.answer == (
+        "step ",
+        "autoresearch node config set work.workers 2",
+        "set-share",
+        "Resume",
+        "It is paused; its runs are stopped.",
+        ([], False),
+        ([], False),
+    )
+    assert (settings("work.workers"), settings("work.verify_share")) == ("2", "25%")

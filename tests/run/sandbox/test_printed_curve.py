@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.run.sandbox.capture import CURVE_POINTS, printed_curve
+from autoresearch.run.sandbox.capture import CURVE_POINTS, Progress, printed_curve
+from autoresearch.run.sandbox.execute import execute
+from autoresearch.run.sandbox.job import Level
+from autoresearch.words import RunStatus
+from tests.run.sandbox.support import job
 
 
 @pytest.mark.parametrize(
@@ -65,3 +69,24 @@ def test_text_made_for_it_is_read_in_linear_time(piece: str) -> None:
     began = time.process_time()
     printed_curve(f"{lines}\n" * 1000, "mse")
     assert time.process_time() - began < 2
+
+
+def test_what_a_program_prints_is_told_while_it_runs(level: Level) -> None:
+    told: list[Progress] = []
+    source = """
+        for step in range(1, 21):
+            print(f"step {step} loss {1 / step:.2f} " + "x" * 300, flush=True)
+        time.sleep(1.5)
+        print("step 20 loss 0.05 " + "x" * 300, flush=True)
+        report(event="progress", fraction=0.5, step=20, lines=["made up"])
+        while True: time.sleep(1)
+    """
+
+    def is_told() -> bool:
+        return any(one.lines and one.fraction for one in told)
+
+    outcome = execute(job(source), level=level, on_progress=told.append, cancelled=is_told)
+    assert outcome.status is RunStatus.CANCELLED
+    last = next(one for one in told if one.lines and one.lines[-1].startswith("step 20"))
+    assert (len(last.lines), {len(line) for line in last.lines}, last.loss) == (8, {160}, 0.05)
+    assert not any("made up" in line for one in told for line in one.lines)

@@ -33,6 +33,7 @@ document.addEventListener("click", async event => {
 document.addEventListener("change", event => {
   const box = event.target;
   if ("submits" in box.dataset) box.form.requestSubmit();
+  if ("slides" in box.dataset) box.form.requestSubmit();
   const told = box.dataset.tells && document.querySelector(box.dataset.tells);
   if (told) {
     const command = box.selectedOptions[0].dataset.cmd;
@@ -41,6 +42,16 @@ document.addEventListener("change", event => {
   if (box.dataset.fills && box.files[0]) {
     box.files[0].text().then(text => { box.form.elements[box.dataset.fills].value = text; });
   }
+});
+
+/* --- a slider says its value and its command while it moves --- */
+document.addEventListener("input", event => {
+  const slider = event.target;
+  if (!("slides" in slider.dataset)) return;
+  const said = "percent" in slider.dataset ? `${Math.round(100 * slider.value)}%` : slider.value, told = slider.form.querySelector(".copy");
+  slider.form.querySelector("output").textContent = said;
+  slider.setAttribute("aria-valuetext", said);
+  told.previousElementSibling.textContent = told.dataset.copy = told.dataset.copy.replace(/\S+$/, slider.value);
 });
 
 /* --- controls: a form whose fields go to the API as JSON --- */
@@ -62,8 +73,11 @@ function body(form) {
   return JSON.stringify(said);
 }
 
-function tell(form, sentence) {
-  const place = form.querySelector(".failure") || form.parentElement.querySelector(".failure");
+/* Beside the control: what went wrong, or what it did. */
+function tell(form, sentence, done = "") {
+  const within = [form, form.closest(".acts"), form.parentElement].find(one => one?.querySelector(".failure"));
+  const place = within?.querySelector(".failure"), did = within?.querySelector(".done");
+  if (did) did.textContent = done;
   if (!place) return;
   place.hidden = !sentence;
   place.textContent = sentence;
@@ -73,17 +87,19 @@ document.addEventListener("submit", async event => {
   const form = event.target;
   if (!form.dataset.post) return;
   event.preventDefault();
-  const buttons = form.querySelectorAll("button");
-  buttons.forEach(button => { button.disabled = true; });
-  tell(form, "");
+  if (form.ariaBusy === "true") return;
+  form.ariaBusy = "true"; // its button keeps the focus
+  tell(form, form.dataset.wait || "");
   try {
     const answer = await fetch(form.dataset.post, {
       method: "POST", body: body(form),
       headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
     });
     if (answer.ok) {
+      const { note } = await answer.json();
+      tell(form, "", note || form.dataset.done);
       if (form.dataset.then === "reload") location.reload();
-      else document.getElementById("live")?.dispatchEvent(new Event("state"));
+      else await refresh(form);
       return;
     }
     const failure = await answer.json();
@@ -91,7 +107,7 @@ document.addEventListener("submit", async event => {
   } catch {
     tell(form, "the daemon does not answer: autoresearch status");
   } finally {
-    buttons.forEach(button => { button.disabled = false; });
+    form.ariaBusy = "false";
   }
 });
 
@@ -136,8 +152,8 @@ showPicked();
 
 /* --- live: what records change is shown anew. A part that somebody reads or types in stays as it is. --- */
 const live = document.getElementById("live"), gone = document.getElementById("gone");
-const CHANGES = ["run_started", "run_finished", "run_failed", "record", "records", "best", "confirmed", "demoted", "committed", "verified", "check_started", "trust", "evidence"];
-const LEAST_MS = 1500;
+const CHANGES = ["state", "condition", "worker", "run_started", "run_finished", "run_failed", "record", "records", "best", "confirmed", "demoted", "committed", "verified", "check_started", "trust", "evidence"];
+const LEAST_MS = 1500, STEADY_MS = 5000;
 let due = 0;
 
 function isUsed(part) {
@@ -155,8 +171,10 @@ function replace(part, next) {
     next.querySelector(".s-main").append(was);
     document.getElementById("say")?.replaceChildren(`New best: ${next.dataset.value}`);
   }
+  const focused = part.contains(document.activeElement) && document.activeElement;
   part.replaceWith(next);
   window.htmx?.process(next);
+  if (focused) (document.getElementById(focused.id) || next.querySelector("button, input"))?.focus();
   next.querySelectorAll(".meter .fg").forEach((bar, i) => {
     const width = bar.getAttribute("width");
     if (widths[i] === undefined || widths[i] === width) return;
@@ -166,9 +184,11 @@ function replace(part, next) {
   });
 }
 
-async function refresh() {
+/* After a press its own part is shown anew too; where it looks then, the focus stays. */
+async function refresh(form) {
   due = 0;
   if (document.hidden) return;
+  const pressed = form?.closest("[data-live]:not(:has([data-slides]))");
   const answer = await fetch(location.href).catch(() => null);
   if (!answer?.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -176,7 +196,7 @@ async function refresh() {
   if (fresh.getElementById("chart") && !document.getElementById("chart")) return location.reload();
   for (const part of document.querySelectorAll("[data-live]")) {
     const next = fresh.getElementById(part.id);
-    if (next && !next.isEqualNode(part) && !isUsed(part)) replace(part, document.adoptNode(next));
+    if (next && !next.isEqualNode(part) && (part === pressed || !isUsed(part))) replace(part, document.adoptNode(next));
   }
   document.dispatchEvent(new CustomEvent("page:fresh", { detail: fresh }));
   // Some runs are not judged yet: what leads may change without an event.
@@ -187,6 +207,16 @@ function refreshSoon() {
   if (live && !due && document.querySelector("[data-live]")) due = setTimeout(refresh, LEAST_MS);
 }
 for (const kind of CHANGES) live?.addEventListener(kind, refreshSoon);
+
+/* How far a run is stands in the head of each page. A page that shows more of it, or of the machine, looks steadily. */
+const isSteady = () => document.querySelector("[data-live=steady]") && !root.classList.contains("gone");
+live?.addEventListener("progress", event => {
+  const { fraction } = JSON.parse(event.detail.data).data, pill = document.getElementById("pill");
+  pill.querySelector(".meter .fg")?.setAttribute("width", `${100 * fraction}%`);
+  pill.querySelector(".num")?.replaceChildren(`${Math.round(100 * fraction)} %`);
+  if (isSteady()) refreshSoon();
+});
+setInterval(() => { if (isSteady()) refreshSoon(); }, STEADY_MS);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refreshSoon(); });
 
 /* --- times that say how long ago something was go on --- */

@@ -1,0 +1,110 @@
+"""Settings shown and changed: by a command, by a running node, by its page.
+
+What a value must be beyond its type is refused when it is set, not when the daemon starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from autoresearch.ask.node import ConfigAnswer, Setting
+from autoresearch.ask.requests import SettingRequest
+from autoresearch.errors import AutoresearchError, CannotRunHere
+from autoresearch.paths import typed_path
+from autoresearch.run.sandbox.cards import card_of, named_devices
+from autoresearch.settings import (
+    LIVE_SETTINGS,
+    Settings,
+    environment_variable,
+    load_settings,
+    setting_types,
+    unknown_setting,
+    write_setting,
+)
+from autoresearch.task.loading import load_task
+from autoresearch.trust.manifest import check_listen_address, check_peer_address
+
+AT_NEXT_START = "the daemon goes by it from its next start: autoresearch down && autoresearch up"
+
+
+def settings_answer(file: Path, environment: Mapping[str, str]) -> ConfigAnswer:
+    """The settings in force. Raises UsageError where the file is broken."""
+    values, origins = load_settings(file, environment)
+    return ConfigAnswer(file=str(file), settings=[_setting(values, name, origins[name]) for name in setting_types()])
+
+
+def change_setting(file: Path, environment: Mapping[str, str], request: SettingRequest) -> ConfigAnswer:
+    """Change one setting in the file. The answer has it as it is in force now.
+
+    Raises:
+        UsageError: there is no such setting, or the value does not fit.
+        NotFound: it names a folder that does not exist.
+    """
+    name, value = request.name, request.value
+    if name not in setting_types():
+        raise unknown_setting(name, where="config set")
+    if check := _CHECKS.get(name):
+        check(value)
+    write_setting(file, name, value)
+    answer = settings_answer(file, environment)
+    [changed] = [setting for setting in answer.settings if setting.name == name]
+    note = ""
+    if changed.origin == "environment":
+        note = f"{changed.variable} is set and wins over the file"
+    elif name == "work.device":
+        note = _missing(value)
+    return ConfigAnswer(file=answer.file, settings=[changed], note=note)
+
+
+def _missing(devices: str) -> str:
+    for device in named_devices(devices):
+        try:
+            card_of(device)
+        except CannotRunHere as error:
+            return f"{error}: no run starts on it"
+    return ""
+
+
+def _setting(values: Settings, name: str, origin: str) -> Setting:
+    section, _, key = name.partition(".")
+    value = msgspec.to_builtins(values)[section][key]
+    if not isinstance(value, bool | int | float | str):
+        raise AutoresearchError(f"the setting {name} has a value that can't be shown")
+    return Setting(
+        name=name,
+        value=value,
+        origin=origin,
+        description=setting_types()[name][1],
+        variable=environment_variable(name),
+        live=name in LIVE_SETTINGS,
+    )
+
+
+def _task(value: str) -> None:
+    if value:
+        load_task(typed_path(value))
+
+
+def _device(value: str) -> None:
+    named_devices(value)
+
+
+def _listen(value: str) -> None:
+    for address in filter(None, map(str.strip, value.split(","))):
+        check_listen_address(address, "network.listen")
+
+
+def _bootstrap(value: str) -> None:
+    for address in filter(None, map(str.strip, value.split(","))):
+        check_peer_address(address, "network.bootstrap")
+
+
+_CHECKS: dict[str, Callable[[str], None]] = {
+    "work.task": _task,
+    "work.device": _device,
+    "network.listen": _listen,
+    "network.bootstrap": _bootstrap,
+}
