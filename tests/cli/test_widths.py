@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from autoresearch_cli.catalogue import COMMANDS, NOUNS
 from autoresearch_cli.rendering.layout import cells, table, wrapped
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoresearch.ask.commands import COMMANDS, NOUNS
 from autoresearch.face.columns.column import Column, Columns, Face
 from autoresearch.face.columns.column import lines as piped
 from autoresearch.paths import Paths

@@ -6,7 +6,7 @@ import pytest
 from autoresearch.face.pages.rendering import asset_names
 from tests.face.pages.conftest import TOKEN, site_of
 
-PAGES = ("/", "/board", "/lineage", "/verifications", "/node", "/queue", "/peers", "/tasks", "/participants")
+PAGES = ("/", "/board", "/lineage", "/verifications", "/node", "/queue", "/peers", "/tasks", "/participants", "/find")
 
 
 @pytest.mark.parametrize("path", PAGES)
