@@ -103,8 +103,8 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
     found: dict[tuple[str, ...], tuple[str, ...]] = {
         ("status",): (BEST,),
         ("best",): (BEST, best, "1.1000", "0.7000"),
-        ("top",): ("1.1550", "1.2250", "0.0257", best, parent, refuted, lucky, "refuted (5)"),
-        ("top", "-n", "2"): (best, parent),
+        ("top", "--no-pager"): ("1.1550", "1.2250", "0.0257", best, parent, refuted, lucky, "refuted (5)"),
+        ("top", "-n", "2", "--no-pager"): (best, parent),
         ("node", "records", "-n", "100", "--claims"): tuple(map(brief, crowded.records)),
         ("run", "lineage", "@"): (best, parent, BEST, PARENT, "+0.0700", "+0.7800"),
         ("diff", "@"): ("-LR = 0.01", "+LR = 0.02"),

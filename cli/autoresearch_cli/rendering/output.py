@@ -220,9 +220,14 @@ def paged() -> Iterator[None]:
         _show(text, command)
 
 
+def is_attended() -> bool:
+    """Whether a person looks at the output and types, and wants more than plain text: a pager, a screen with keys."""
+    return _wanted[0] and is_terminal() and sys.stdin.isatty() and os.environ.get("TERM") != "dumb"
+
+
 def pager() -> list[str] | None:
     """The command of the pager, by PAGER, else `less` where there is one; None where there is none, or no person."""
-    if not (_wanted[0] and is_terminal() and sys.stdin.isatty()) or os.environ.get("TERM") == "dumb":
+    if not is_attended():
         return None
     try:
         words = shlex.split(os.environ.get("PAGER", "less"))
