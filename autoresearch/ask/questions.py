@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from autoresearch.ask.ideas import ClaimsAnswer, NotesAnswer
 from autoresearch.ask.operation import PLAIN, Text, operation
 from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer, VerificationsAnswer
-from autoresearch.ask.records import LogAnswer, ShowAnswer, StarAnswer
-from autoresearch.ask.registry.components import ReleaseAnswer, SearchAnswer
+from autoresearch.ask.records import LogAnswer, SearchAnswer, ShowAnswer, StarAnswer
+from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.ask.requests import (
     Difference,
     EvidenceOf,
@@ -22,8 +22,8 @@ from autoresearch.ask.requests import (
     OneRecord,
     ProgressOf,
     Records,
-    ReleasesOf,
     RunsOf,
+    SearchOf,
     SinceOf,
     StarRequest,
     TasksOf,
@@ -43,7 +43,7 @@ from autoresearch.ask.runs.answers import (
     TasksAnswer,
     TopAnswer,
 )
-from autoresearch.errors import UsageError
+from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.standing.answers import CreditAnswer
 from autoresearch.words import with_article
 
@@ -269,14 +269,18 @@ def verifications(desk: Desk, request: OfTask) -> VerificationsAnswer:
     return verifications_answer(desk.log, task, device=desk.me, seed=desk.seed, now_ms=desk.now_ms())
 
 
-@operation("GET /v1/releases")
-def releases(desk: Desk, request: ReleasesOf) -> SearchAnswer:
-    """Components in the log: the newest, or those that fit words best, each by the release that is its default."""
-    from autoresearch.ask.registry.releases import search_answer
+@operation("GET /v1/search")
+def search(desk: Desk, request: SearchOf) -> SearchAnswer:
+    """Runs, settings and notes of a task, participants, components and commands that have all of some words."""
+    from autoresearch.ask.search import search_answer
 
-    return search_answer(
-        desk.log, query=request.query, kind=request.type, limit=request.limit, yanked=request.yanked, me=desk.me
-    )
+    try:
+        task = desk.task(request.task)
+    except NotFound:
+        if request.task:
+            raise
+        task = None  # no task is here, or all are archived
+    return search_answer(desk.log, desk.blobs, request, task=task, me=desk.me, starred=desk.starred())
 
 
 @operation("GET /v1/releases/{id}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from autoresearch.ask.ideas import NoteView
-from autoresearch.ask.registry.components import ReleaseView
-from autoresearch.ask.runs.answers import ChangeView
+from autoresearch.ask.registry.components import ComponentView, ReleaseView
+from autoresearch.ask.runs.answers import ChangeView, RunRow
 from autoresearch.log.standing.answers import NOBODY, Answer, Judged, MarkView, ParticipantView, ProgramView, RunView
 
 
@@ -32,6 +32,33 @@ class LogAnswer(Answer, frozen=True, kw_only=True):
 
     schema: str = "autoresearch.log/1"
     records: list[RecordView]
+
+
+class CommandView(Answer, frozen=True, kw_only=True):
+    """A command of the command line, by the words after ``autoresearch``, and what it does."""
+
+    command: str
+    summary: str
+
+
+class SearchAnswer(Judged, frozen=True, kw_only=True):
+    """What has all words of ``query``, by kind: components and notes the best fit first, runs the newest first.
+
+    Where no note has all words, ``notes`` have some. Without ``query`` the newest of each kind, and no commands.
+    ``task`` is the name of the task whose runs, settings and notes these are, empty where no task is here. ``total``
+    are the runs that were found; ``runs`` are the newest.
+    """
+
+    schema: str = "autoresearch.search/2"
+    query: str = ""
+    task: str = ""
+    commands: list[CommandView] = []
+    settings: list[str] = []
+    participants: list[ParticipantView] = []
+    components: list[ComponentView] = []
+    notes: list[NoteView] = []
+    runs: list[RunRow] = []
+    total: int = 0
 
 
 class Measured(Answer, frozen=True, kw_only=True):

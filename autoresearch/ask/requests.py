@@ -109,15 +109,17 @@ class NotesOf(OfTask, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=10_000, description="rows in the answer")] = 20
 
 
-class ReleasesOf(Parameters, frozen=True, kw_only=True):
-    """Which components."""
+SearchKind = Literal["command", "setting", "participant", "component", "note", "run"]
 
-    query: Annotated[
-        str, Meta(max_length=500, description="only with these words in name, description or publisher")
-    ] = ""
-    type: Annotated[str, Meta(max_length=32, description="only of this type, such as environment or policy")] = ""
-    yanked: Annotated[bool, Meta(description="yanked releases too")] = False
-    limit: Limit = 20
+
+class SearchOf(OfTask, frozen=True, kw_only=True):
+    """What to find. Runs, settings and notes are those of ``task``."""
+
+    query: Annotated[str, Meta(max_length=500, description="only what has all of these words")] = ""
+    kind: Annotated[SearchKind | None, Meta(description="only this kind of thing")] = None
+    type: Annotated[str, Meta(max_length=32, description="only components of this type, such as policy")] = ""
+    yanked: Annotated[bool, Meta(description="components with yanked releases alone too")] = False
+    limit: Annotated[int, Meta(ge=1, le=MAXIMUM_ROWS, description="rows of each kind in the answer")] = 20
 
 
 Kind = Annotated[EvidenceKind, Meta(description="only evidence of this kind; of a record: which kind it may be")]

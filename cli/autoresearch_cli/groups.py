@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from autoresearch_cli.catalogue import COMMANDS, NOUNS, SECTIONS, examples
+from autoresearch.ask.commands import COMMANDS, NOUNS, SECTIONS
+from autoresearch_cli.catalogue import examples
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter

@@ -9,7 +9,8 @@ import pytest
 from autoresearch_cli.models import RegistryAnswer
 
 from autoresearch.ask.acts.notebook import Notebook
-from autoresearch.ask.registry.components import ReleaseAnswer, SearchAnswer, YankedAnswer
+from autoresearch.ask.records import SearchAnswer
+from autoresearch.ask.registry.components import ReleaseAnswer, YankedAnswer
 from autoresearch.paths import Paths
 from tests.ask.registry.making import repository
 from tests.cli.conftest import Cli
@@ -34,10 +35,10 @@ def publish(cli: Cli, folder: Path, *words: str) -> ReleaseAnswer:
 def test_a_component_is_published_found_and_shown(cli: Cli, folder: Path) -> None:
     made = publish(cli, folder).release
     assert (made.type, made.name, made.version, made.class_name) == ("policy", "q_table", "1.0.0", "main:QTable")
-    for words in ((), ("policy",), ("small", "worlds"), ("policy", "q_table"), ("--type", "policy", "small")):
-        [found] = strictly(cli("search", *words, "--json").stdout, SearchAnswer).components
+    for words in ("", "policy", "small worlds", "policy q_table", "--type policy small", "--kind component"):
+        [found] = strictly(cli("search", *words.split(), "--json").stdout, SearchAnswer).components
         assert (found.id, found.own, found.summary) == (made.id, True, "small worlds")
-    for words in (("environment",), ("large",), ("--type", "robot")):
+    for words in (("large", "worlds"), ("--type", "robot"), ("--type", "environment")):
         nothing = cli("search", *words)
         assert (nothing.exit_code, nothing.stdout) == (0, "")
         assert "publish component DIR" in nothing.stderr
@@ -65,7 +66,7 @@ def test_a_yanked_release_is_hidden_and_shown_with_its_reason(cli: Cli, folder: 
     made = publish(cli, folder).release
     done = cli("agent", "yank", made.id[7:15], "--reason", "wrong reward", "--json")
     assert strictly(done.stdout, YankedAnswer).reason == "wrong reward"
-    assert cli("search").stdout == ""
+    assert cli("search", "--kind", "component").stdout == ""
     assert made.id in cli("search", "--yanked").stdout
     shown = cli("show", made.id).stdout
     assert "its publisher yanked it: “wrong reward”" in shown
@@ -102,7 +103,7 @@ def test_what_can_not_be_published_changes_nothing(cli: Cli, folder: Path, words
     done = cli("publish", "component", *(word.format(folder=folder) for word in words))
     assert (done.exit_code, done.stdout) == (code, "")
     assert "→" in done.stderr
-    assert cli("search").stdout == ""
+    assert cli("search", "--kind", "component").stdout == ""
 
 
 def test_a_registry_file_says_what_became_of_each_release(cli: Cli, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from autoresearch_cli.catalogue import COMMANDS, NOUNS, SECTIONS
 
+from autoresearch.ask.commands import COMMANDS, NOUNS, SECTIONS
 from autoresearch.paths import Paths
 from tests.cli.conftest import Cli, Process
 from tests.cli.filling import Filled

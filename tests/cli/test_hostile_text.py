@@ -108,7 +108,7 @@ def reading_commands(records: list[Record]) -> list[list[str]]:
         ["status"],
         ["best"],
         ["best", "--code"],
-        ["top"],
+        ["top", "--no-pager"],
         ["node", "records", "--claims"],
         ["network", "credit"],
         ["run", "evidence"],

@@ -25,7 +25,7 @@ def terminal() -> Terminal:
 
 
 def test_a_person_gets_a_header_short_ids_and_colour(terminal: Terminal, filled: Filled) -> None:
-    shown = terminal("top")
+    shown = terminal("top", "--no-pager")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert re.search(r"# +run +reported +gain reported +runs +state +by +change", plain)
     assert filled.best[7:15] in plain
@@ -35,13 +35,13 @@ def test_a_person_gets_a_header_short_ids_and_colour(terminal: Terminal, filled:
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_no_colour_where_none_is_wanted(terminal: Terminal, filled: Filled, variables: dict[str, str]) -> None:
-    assert "\x1b[" not in terminal("top", **variables)
+    assert "\x1b[" not in terminal("top", "--no-pager", **variables)
     assert "\x1b[" not in terminal("diff", "@", **variables)
 
 
 def test_never_and_always_win_over_the_variables(terminal: Terminal, filled: Filled) -> None:
-    assert "\x1b[" not in terminal("top", "--color", "never", FORCE_COLOR="1")
-    assert "\x1b[" in terminal("top", "--color=always", NO_COLOR="1")
+    assert "\x1b[" not in terminal("top", "--no-pager", "--color", "never", FORCE_COLOR="1")
+    assert "\x1b[" in terminal("top", "--no-pager", "--color=always", NO_COLOR="1")
 
 
 def test_a_diff_is_green_and_red(terminal: Terminal, filled: Filled) -> None:
@@ -57,7 +57,7 @@ def test_a_diff_is_green_and_red(terminal: Terminal, filled: Filled) -> None:
             "node",
             "records",
         ),
-        ("top",),
+        ("top", "--no-pager"),
         ("show", "0"),
         ("run", "lineage", "0"),
         ("status",),
@@ -70,3 +70,19 @@ def test_a_strangers_text_cannot_steer_the_terminal(terminal: Terminal, filled: 
     for harm in ("\x1b[2J", "\x1b]0", "\x07", "\u202e"):
         assert harm not in shown
     assert "Traceback" not in shown
+
+
+def test_top_is_a_screen_whose_keys_act_on_the_chosen_run(filled: Filled) -> None:
+    command = [sys.executable, "-m", "autoresearch_cli", "top"]
+    shown = on_terminal(command, typed="jk\nxdxpxq", COLUMNS="80", LINES="24", NO_COLOR="1")
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.replace("\x1b[H", "\n"))
+    screens = plain.split(" · val_bpb, minimize · ")
+    assert re.search("[\u2801-\u28ff]", screens[1]), "there is a chart"
+    assert "▶ 1" in screens[1]
+    assert "▶ 2" in screens[2]
+    assert re.search(r"reported +1\.3000", screens[3].split("any key goes back")[0].split("q end")[1]), "Enter shows it"
+    assert "-X = 1.4" in plain, "d shows its diff"
+    assert "the daemon is not running → autoresearch up" in plain, "p says why it cannot pause"
+    assert max(len(line) for screen in screens for line in screen.splitlines()[:20]) <= 80
+    rows = [line for line in screens[-1].splitlines() if re.match(r"[▶ ] +\d+ ", line)]
+    assert len(rows) == 5, "each run has one line"

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from autoresearch_cli.catalogue import COMMANDS, NOUNS
 from autoresearch_cli.rendering.layout import cells, table, wrapped
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoresearch.ask.commands import COMMANDS, NOUNS
 from autoresearch.face.columns.column import Column, Columns, Face
 from autoresearch.face.columns.column import lines as piped
 from autoresearch.paths import Paths
@@ -103,8 +103,8 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
     found: dict[tuple[str, ...], tuple[str, ...]] = {
         ("status",): (BEST,),
         ("best",): (BEST, best, "1.1000", "0.7000"),
-        ("top",): ("1.1550", "1.2250", "0.0257", best, parent, refuted, lucky, "refuted (5)"),
-        ("top", "-n", "2"): (best, parent),
+        ("top", "--no-pager"): ("1.1550", "1.2250", "0.0257", best, parent, refuted, lucky, "refuted (5)"),
+        ("top", "-n", "2", "--no-pager"): (best, parent),
         ("node", "records", "-n", "100", "--claims"): tuple(map(brief, crowded.records)),
         ("run", "lineage", "@"): (best, parent, BEST, PARENT, "+0.0700", "+0.7800"),
         ("diff", "@"): ("-LR = 0.01", "+LR = 0.02"),

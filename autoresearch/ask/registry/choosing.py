@@ -78,7 +78,9 @@ def choose(found: Iterable[Release], spec: Spec, *, pinned: bytes | None = None)
         return _pinned(every, spec, pinned)
     every = [one for one in every if one.publisher.hex().startswith(spec.publisher)]
     if not every:
-        raise NotFound(f"there is no component {spec.name} here{_by(spec)}", hint="autoresearch search")
+        raise NotFound(
+            f"there is no component {spec.name} here{_by(spec)}", hint="autoresearch search --kind component"
+        )
     mine = _of_one_publisher(every, spec)
     wanted = [one for one in mine if not spec.version or one.row.version == spec.version]
     if not wanted:
@@ -216,7 +218,7 @@ def component(log: Log, release: bytes) -> Component:
     found = component_of(record.body) if isinstance(record.body, ReleaseBody) else None
     if found is None:
         sentence = f"{format_id(release)} is no release of a component that can be installed"
-        raise UsageError(sentence, hint="autoresearch search")
+        raise UsageError(sentence, hint="autoresearch search --kind component")
     return found
 
 

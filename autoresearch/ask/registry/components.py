@@ -29,15 +29,6 @@ class ComponentView(Answer, frozen=True, kw_only=True):
     equivocal: bool = False
 
 
-class SearchAnswer(Answer, frozen=True, kw_only=True):
-    """Components: the best fit first, without ``query`` the newest first."""
-
-    schema: str = "autoresearch.search/1"
-    query: str = ""
-    type: str = ""
-    components: list[ComponentView]
-
-
 class VersionView(Answer, frozen=True, kw_only=True):
     """A version of a publisher's component. ``yanked`` is the id of the record that advises against it; empty: none."""
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.ask.registry.choosing import Release, component, equivocal, releases_like, releases_named, search
+from autoresearch.ask.registry.choosing import (
+    FoundComponent,
+    Release,
+    component,
+    equivocal,
+    releases_like,
+    releases_named,
+)
 from autoresearch.ask.registry.components import (
     ComponentView,
     ReleaseAnswer,
     ReleaseView,
-    SearchAnswer,
     VersionView,
     YankedAnswer,
 )
@@ -28,29 +34,12 @@ from autoresearch.record.record import Record
 from autoresearch.task.release import Component, component_of
 from autoresearch.words import with_article
 
-DEFAULT_COMPONENTS = 20
-
 
 @in_snapshot
-def search_answer(
-    log: Log,
-    *,
-    query: str = "",
-    kind: str = "",
-    limit: int = DEFAULT_COMPONENTS,
-    yanked: bool = False,
-    me: bytes | None = None,
-) -> SearchAnswer:
-    """Components of a type, or of all; with a query those that have all of its words. Any text may be asked for."""
-    found = search(log, query, kind=kind, limit=limit, yanked=yanked, me=me)
-    rows = []
-    for one in found:
-        said = component(log, one.newest.row.id)
-        twice = bool(equivocal(one.releases))
-        rows.append(
-            ComponentView(**_row(log, one.newest, said), releases=len(one.releases), equivocal=twice)  # type: ignore[arg-type]  # by its keys
-        )
-    return SearchAnswer(query=query, type=kind, components=rows)
+def component_view(log: Log, one: FoundComponent) -> ComponentView:
+    """A component that was found, by its newest release."""
+    said, twice = component(log, one.newest.row.id), bool(equivocal(one.releases))
+    return ComponentView(**_row(log, one.newest, said), releases=len(one.releases), equivocal=twice)  # type: ignore[arg-type]  # by its keys
 
 
 @in_snapshot
@@ -110,7 +99,9 @@ def own_release(log: Log, reference: str, me: bytes | None) -> Record:
     record = log.records.get(resolve_reference(log, reference, author=me))
     name = short_id(record.id)
     if not isinstance(record.body, ReleaseBody) or component_of(record.body) is None:
-        raise Refused(f"{name} is {with_article(record.kind)}, no component", hint="autoresearch search")
+        raise Refused(
+            f"{name} is {with_article(record.kind)}, no component", hint="autoresearch search --kind component"
+        )
     this = next((one for one in releases_like(log, record.id, me=me) if one.row.id == record.id), None)
     if this is None or not this.own:
         hint = f"autoresearch show {name} says who published it"

@@ -16,7 +16,7 @@ from autoresearch.errors import UsageError
 from autoresearch.log.standing.answers import MarkView, ParticipantView
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import figure, largest_unit, lately, moment, one_line, percent, signed, size, value
-from autoresearch.words import RunState
+from autoresearch.words import DISCREDITED, RunState
 
 # Of a key or digest so many characters tell it apart, and are enough to find it by.
 DIGEST_CHARACTERS = 12
@@ -79,13 +79,15 @@ class Face(Flag):
 class Format(NamedTuple):
     """How values of a kind read: ``plain`` for programs, whole; ``text`` for people, at a time in ms.
 
-    ``right``: numbers stand below each other. ``page`` is the kind of cell on a page; empty: the text.
+    ``right``: numbers stand below each other. ``page`` is the kind of cell on a page; empty: the text. ``look`` is how
+    a value looks on a terminal: ``good``, ``bad`` or as all text.
     """
 
     plain: Callable[[Any], str]
     text: Callable[[Any, int], str]
     right: bool = False
     page: str = ""
+    look: Callable[[Any], str] = lambda _: ""
 
 
 def _plain(content: object) -> str:
@@ -106,7 +108,12 @@ RECORD = Format(_plain, lambda record, _: short(record), page="code")
 RECORDS = Format(" ".join, lambda records, _: " ".join(map(short, records)), page="records")
 PERSON = Format(lambda who: who.key, lambda who, _: person(who), page="person")
 MARKS = Format(mark_words, lambda marks, _: mark_words(marks), page="marks")
-STATE = Format(_plain, lambda state, _: _plain(state).replace("_", " "), page="state")
+STATE = Format(
+    _plain,
+    lambda state, _: _plain(state).replace("_", " "),
+    page="state",
+    look=lambda state: "bad" if state in DISCREDITED else "good" if state == RunState.CONFIRMED else "",
+)
 TIME = Format(moment, _time, right=False, page="time")
 # A time that programs get as a number.
 TIME_MS = Format(_plain, _time, page="time")
@@ -133,7 +140,8 @@ class Column(Generic[Row]):
     ``told`` is what people read where that takes more than the value, at a time in ms. ``heading`` stands above it
     where it is not its name: the metric of a task. Columns stand in the order of programs; for people those with a
     higher ``late`` stand further behind. A column that is empty in all rows is not shown to people; one that
-    ``varies`` neither where all rows have the same. On a narrow terminal those that are ``optional`` are left out,
+    ``varies`` neither where all rows have the same. ``look`` is how a row's cell looks on a terminal, where that is not
+    by its value. On a narrow terminal those that are ``optional`` are left out,
     the lowest first.
     """
 
@@ -142,6 +150,7 @@ class Column(Generic[Row]):
     format: Format = TEXT
     _: KW_ONLY
     told: Callable[[Row, int], str] | None = None
+    look: Callable[[Row], str] | None = None
     heading: str | None = None
     faces: Face = Face.ALL
     late: int = 0
@@ -161,6 +170,10 @@ class Column(Generic[Row]):
     def text(self, row: Row, now_ms: int) -> str:
         """The value for people, in a line."""
         return one_line(self.told(row, now_ms) if self.told else self.format.text(self.value(row), now_ms))
+
+    def looks(self, row: Row) -> str:
+        """How it looks on a terminal: ``good``, ``bad`` or as all text."""
+        return self.look(row) if self.look else self.format.look(self.value(row))
 
 
 Columns = tuple[Column[Row], ...]

@@ -1,8 +1,12 @@
-"""The lists of a node and of the registry: services, proposals, components. Pure."""
+"""The lists of a node and of the registry: services, proposals, components; and what a search found. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
 from autoresearch.ask.node import CardStatus, MachineStatus, QueuedRun
+from autoresearch.ask.records import CommandView, SearchAnswer
 from autoresearch.ask.registry.components import ComponentView
 from autoresearch.face.columns.column import (
     CODE,
@@ -16,6 +20,9 @@ from autoresearch.face.columns.column import (
     Columns,
     Face,
 )
+from autoresearch.face.columns.people import NOTE_COLUMNS
+from autoresearch.face.columns.runs import RUN_COLUMNS
+from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.services import Service
 from autoresearch.text import percent, size
 
@@ -81,3 +88,40 @@ COMPONENT_COLUMNS: Columns[ComponentView] = (
     Column("releases", lambda one: one.releases, faces=Face.PIPE),
     Column("what", lambda one: one.summary, WORDS),
 )
+
+COMMAND_COLUMNS: Columns[CommandView] = (
+    Column("command", lambda one: f"autoresearch {one.command}", CODE),
+    Column("what", lambda one: one.summary, WORDS),
+)
+SETTING_COLUMNS: Columns[str] = (Column("setting", lambda name: name, CODE),)
+PARTICIPANT_COLUMNS: Columns[ParticipantView] = (
+    Column("participant", lambda who: who, PERSON),
+    Column("name", lambda who: who.name, faces=Face.PIPE),
+)
+
+
+class Found(NamedTuple):
+    """What a search found of one kind. For a program each row begins with the kind."""
+
+    kind: str
+    title: str
+    columns: Columns[Any]
+    rows: Sequence[Any]
+
+
+def search_lists(answer: SearchAnswer) -> list[Found]:
+    """What a search found, kind by kind; what leads elsewhere comes first, as it is short."""
+    runs = f"Runs of {answer.task}, the newest {len(answer.runs)} of {answer.total}"
+    lists: tuple[tuple[str, str, Columns[Any], Sequence[Any]], ...] = (
+        ("command", "Commands", COMMAND_COLUMNS, answer.commands),
+        ("setting", f"Settings of {answer.task}", SETTING_COLUMNS, answer.settings),
+        ("participant", "Participants", PARTICIPANT_COLUMNS, answer.participants),
+        ("component", "Components", COMPONENT_COLUMNS, answer.components),
+        ("note", f"Notes on {answer.task}", NOTE_COLUMNS, answer.notes),
+        ("run", runs if answer.total > len(answer.runs) else f"Runs of {answer.task}", RUN_COLUMNS, answer.runs),
+    )
+    return [Found(kind, title, (_kind(kind), *columns), rows) for kind, title, columns, rows in lists]
+
+
+def _kind(kind: str) -> Column[Any]:
+    return Column("kind", lambda _: kind, faces=Face.PIPE)

@@ -88,8 +88,12 @@ def number_columns(
     *,
     in_doubt: Callable[[Row], bool] = lambda _: False,
     within_noise: Callable[[Row], bool] = lambda _: False,
+    better: Callable[[Row], bool] = lambda _: False,
 ) -> Columns[Row]:
     """The numbers of runs, each below its word. ``in_doubt`` and ``within_noise`` get signs before the number."""
+
+    def gained(row: Row) -> str:
+        return "good" if better(row) and not within_noise(row) and not in_doubt(row) else ""
 
     def reported(row: Row, _: int) -> str:
         number = numbers(row).reported
@@ -112,11 +116,30 @@ def number_columns(
         return f"{ABOUT} {text}" if text and within_noise(row) else text
 
     return (
-        Column("reported", lambda row: numbers(row).reported, VALUE, told=reported, help="by the run's author"),
-        Column("verified", lambda row: numbers(row).verified, VALUE, told=verified, help="measured by verifiers, 95 %"),
+        Column(
+            "reported",
+            lambda row: numbers(row).reported,
+            VALUE,
+            told=reported,
+            help="by the run's author",
+            look=lambda row: "bad" if in_doubt(row) else "",
+        ),
+        Column(
+            "verified",
+            lambda row: numbers(row).verified,
+            VALUE,
+            told=verified,
+            help="measured by verifiers, 95 %",
+            look=lambda row: "" if in_doubt(row) else "good",
+        ),
         Column("verified margin", lambda row: numbers(row).verified_margin, VALUE, faces=PROGRAMS),
         Column(
-            "gain", lambda row: numbers(row).gain, CHANGE, told=gain, help="against the parent, in verifiers' pairs"
+            "gain",
+            lambda row: numbers(row).gain,
+            CHANGE,
+            told=gain,
+            look=gained,
+            help="against the parent, in verifiers' pairs",
         ),
         Column("gain margin", lambda row: numbers(row).gain_margin, VALUE, faces=PROGRAMS),
         Column(
@@ -124,6 +147,7 @@ def number_columns(
             lambda row: numbers(row).gain_reported,
             CHANGE,
             told=gain_reported,
+            look=lambda row: gained(row) if numbers(row).gain is None else "",
             optional=4,
             help="the reported value minus that of the parent",
         ),
@@ -155,7 +179,12 @@ RUN_COLUMNS: Columns[RunRow] = (
     Column("mark", lambda row: row.mark, faces=PROGRAMS),
     Column("state", lambda row: row.state, STATE, told=_row_state, late=1),
     Column("status", lambda row: row.status, faces=PROGRAMS),
-    *number_columns(_of_row, in_doubt=lambda row: row.in_doubt, within_noise=lambda row: row.within_noise),
+    *number_columns(
+        _of_row,
+        in_doubt=lambda row: row.in_doubt,
+        within_noise=lambda row: row.within_noise,
+        better=lambda row: bool(row.better),
+    ),
     Column("when", lambda row: row.time_ms, TIME, late=2, optional=3),
     Column("compute", lambda row: row.cpu_ms, COMPUTE_MS, late=2, optional=2),
     Column("by", lambda row: row.participant, PERSON, late=1, varies=True),

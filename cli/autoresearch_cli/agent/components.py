@@ -1,4 +1,4 @@
-"""Components of a project: ``init``, ``install``, ``uninstall``, ``use``, ``list``, and ``search`` in the log."""
+"""Components of a project: ``init``, ``install``, ``uninstall``, ``use``, ``list``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Annotated
 
 import typer
 
-from autoresearch.ask import questions
-from autoresearch.ask.requests import ReleasesOf
 from autoresearch.errors import UsageError
-from autoresearch.face.columns.node import COMPONENT_COLUMNS
 from autoresearch.paths import typed_path
 from autoresearch.project.components.finding import find_offer, shipped_offers
 from autoresearch.project.components.installing import has_chosen_default, make_project, missing_components
@@ -24,8 +21,6 @@ from autoresearch.project.model import Project, load_project
 from autoresearch.project.runs.kept import kept_runs
 from autoresearch.project.runs.running import check_project
 from autoresearch.record.encoding import parse_id
-from autoresearch.task.release import TYPES
-from autoresearch_cli import here
 from autoresearch_cli.agent.models import (
     ProjectAnswer,
     agree,
@@ -37,7 +32,7 @@ from autoresearch_cli.agent.models import (
 from autoresearch_cli.agent.projects import Type, print_project, project_answer, project_path, sandbox
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.rendering.lists import project_run_columns
-from autoresearch_cli.rendering.output import paged, print_json, print_list, say
+from autoresearch_cli.rendering.output import print_json, print_list, say
 
 app = command_app()
 
@@ -118,7 +113,9 @@ def install(  # noqa: PLR0913 - each is an option of the command
         find_offer(kind, wanted, project.folder, class_name=class_name, name=name, sources=sources), beside
     )
     if isolated and not offer.isolated:
-        raise UsageError("--isolated is for components that participants published", hint="autoresearch search")
+        raise UsageError(
+            "--isolated is for components that participants published", hint="autoresearch search --kind component"
+        )
     if default is None:
         default = _wants_default(project, offer)
     if not offer.files and any((each.type, each.name) == (offer.type, offer.name) for each in shipped_offers()):
@@ -252,50 +249,3 @@ def _show(project: Project, *, json: bool) -> None:
         print_json(answer)
     else:
         print_project(answer)
-
-
-@app.command(
-    "search",
-    epilog=examples(
-        ("autoresearch search environment", "environments in the log, the newest first, and those that ship"),
-        ("autoresearch search policy q table", "policies with these words, the best fit first"),
-        ("autoresearch search ann --json", "what ann published, for a program"),
-        see="show, publish component, agent yank",
-    ),
-)
-def search(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="TYPE QUERY",
-            help=f"A type ({', '.join(TYPES)}), then words of name, description or publisher.",
-        ),
-    ] = None,
-    *,
-    kind: Annotated[
-        str, typer.Option("--type", metavar="TYPE", help="A type of your own; all words are searched.")
-    ] = "",
-    yanked: Annotated[bool, typer.Option("--yanked", help="Yanked releases too.")] = False,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=200, help="How many.")] = 20,
-    json: Json = False,
-) -> None:
-    """Find components: environments, policies, trainers and others that somebody published. Works without a daemon."""
-    asked = list(words or [])
-    chosen = kind or (asked.pop(0) if asked and asked[0] in TYPES else "")
-    query = " ".join(asked)
-    answer = here.ask(questions.releases, ReleasesOf(query=query, type=chosen, limit=limit, yanked=yanked))
-    if json:
-        print_json(answer)
-        return
-    with paged():
-        print_list(COMPONENT_COLUMNS, answer.components, now_ms=here.now_ms())
-    ships = [each for each in shipped_offers() if chosen in ("", each.type) and (not query or query in each.name)]
-    if not answer.components:
-        kind_word = chosen or "component"
-        say(f"no published {kind_word} has these words" if query else f"no {kind_word} is published here")
-    if ships:
-        say(f"with this program come: {', '.join(f'{each.type} {each.name}' for each in ships)}")
-    if answer.components:
-        say("→ autoresearch show ID, autoresearch install TYPE NAME")
-    else:
-        say("→ autoresearch install TYPE NAME, autoresearch publish component DIR")

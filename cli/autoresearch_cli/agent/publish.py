@@ -233,7 +233,7 @@ def _import(path: Path, *, json: bool) -> None:
         print_json(answer)
     done = sum(bool(row.id) for row in rows)
     say(f"{done} of {len(rows)} releases of {path.name} are published")
-    say("→ autoresearch search")
+    say("→ autoresearch search --kind component")
 
 
 # What came of a learned state in this time is kept, and the next call goes on from there.

@@ -22,7 +22,7 @@ from autoresearch_cli.catalogue import Json, Task, command_app, complete_task, e
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.rendering.boards import explained, other_tasks, print_best, print_top
 from autoresearch_cli.rendering.credit import how_to_check, print_credit, print_participant
-from autoresearch_cli.rendering.output import paged, print_exactly, print_json, print_list, say
+from autoresearch_cli.rendering.output import is_attended, paged, print_exactly, print_json, print_list, say
 
 app = command_app()
 
@@ -99,12 +99,21 @@ def top(
 ) -> None:
     """The leaderboard: confirmed runs ranked by the values that verifiers measured, then reported ones.
 
-    Marks stand beside participants, copy and re-test before a run's title. They are explained below the table.
+    On a terminal it is a screen that follows the node: arrows choose a run, Enter shows it, d its diff, p pauses, q
+    ends. `--no-pager` prints the text that a pipe gets. Marks stand beside participants, copy and re-test before a
+    run's title. They are explained below the table.
     """
     if component:
         _component_top(task, component, limit, budget, json=json)
         return
-    answer = here.ask(questions.top, TopOf(task=task or None, limit=limit, budget=budget))
+    asked = TopOf(task=task or None, limit=limit, budget=budget)
+    if is_attended() and not json:
+        from autoresearch_cli.acts.live_top import show_live
+        from autoresearch_cli.commands.show import diff, show
+
+        show_live(asked, {"\n": show, "\r": show, "d": diff})
+        return
+    answer = here.ask(questions.top, asked)
     if json:
         print_json(answer)
         return

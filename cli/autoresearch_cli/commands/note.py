@@ -1,4 +1,7 @@
-"""``note`` and ``notes``: what runs show and suggest, for all to read; ``ask``: what the log says to a question."""
+"""``note`` and ``notes``: what runs show and suggest, for all to read; ``ask``: what the log says to a question.
+
+``search``: whatever has some words.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,19 @@ from autoresearch.ask.asking import ask_answer
 from autoresearch.ask.ideas import AskAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.notes import note_on
-from autoresearch.ask.requests import AskRequest, NoteRequest, NotesOf
+from autoresearch.ask.requests import MAXIMUM_ROWS, AskRequest, NoteRequest, NotesOf, SearchKind, SearchOf
 from autoresearch.errors import DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
+from autoresearch.face.columns.node import search_lists
 from autoresearch.face.columns.people import NOTE_COLUMNS
+from autoresearch.project.components.finding import shipped_offers
 from autoresearch.record.encoding import format_id
+from autoresearch.task.release import TYPES
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Task, command_app, complete_reference, examples
 from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.answers import print_found
-from autoresearch_cli.rendering.output import paged, print_json, print_list, say
+from autoresearch_cli.rendering.output import is_rich, paged, print_json, print_list, print_text, say
 
 app = command_app()
 
@@ -151,3 +157,50 @@ def _in_sentences(plain: AskAnswer, task: bytes) -> AskAnswer:
     with suppress(DaemonNotRunning):
         return here.client().ask(Node.ask, AskRequest(question=plain.question, task=task.hex()))
     return msgspec.structs.replace(plain, reason="the daemon, which asks the model, is not running: autoresearch up")
+
+
+@app.command(
+    "search",
+    epilog=examples(
+        ("autoresearch search cosine", "whatever has this word"),
+        ("autoresearch search --kind run warm up", "runs with these words in title or hypothesis"),
+        ("autoresearch search --type policy q table", "components of a type with these words, the best fit first"),
+        see="show, run list, note ask, install",
+    ),
+)
+def search(
+    words: Annotated[list[str] | None, typer.Argument(metavar="WORDS", help="What has all of these words.")] = None,
+    *,
+    kind: Annotated[SearchKind | None, typer.Option("--kind", help="Only this kind of thing.")] = None,
+    of_type: Annotated[
+        str, typer.Option("--type", metavar="TYPE", help=f"Only components of a type: {', '.join(TYPES)}, or your own.")
+    ] = "",
+    yanked: Annotated[bool, typer.Option("--yanked", help="Yanked releases of components too.")] = False,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=MAXIMUM_ROWS, help="How many of each kind.")] = 10,
+    task: Task = "",
+    json: Json = False,
+) -> None:
+    """Find runs, settings, participants, notes, components and commands. Works without a daemon.
+
+    Without words it shows the newest of each kind.
+    """
+    query = " ".join(words or [])
+    asked = SearchOf(query=query, kind=kind, type=of_type, yanked=yanked, limit=limit, task=task or None)
+    answer = here.ask(questions.search, asked)
+    if json:
+        print_json(answer)
+        return
+    lists = [one for one in search_lists(answer) if one.rows]
+    with paged():
+        for number, one in enumerate(lists):
+            if is_rich():
+                print_text(("\n" if number else "") + one.title, style="bold cyan")
+            print_list(one.columns, one.rows, now_ms=here.now_ms())
+    ships = [one for one in shipped_offers() if of_type in ("", one.type) and query.lower() in f"{one.type} {one.name}"]
+    if ships and kind in (None, "component"):
+        say(f"with this program come: {', '.join(f'{each.type} {each.name}' for each in ships)}")
+    if not lists:
+        say(f"nothing has the words “{query}”" if query else "nothing is here yet")
+        say("→ autoresearch --help, autoresearch install TYPE NAME, autoresearch publish component DIR")
+    else:
+        say("→ autoresearch show ID, autoresearch run list --has SETTING, autoresearch install TYPE NAME")

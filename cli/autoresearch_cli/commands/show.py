@@ -115,7 +115,7 @@ def _next_step(answer: ShowAnswer) -> str:
     if answer.verification and (check := how_to_check(answer.verification.marks)):
         return check
     if answer.release:
-        return f"autoresearch search {answer.release.type} lists others"
+        return f"autoresearch search --type {answer.release.type} lists others"
     if answer.run and answer.run.run.mode in RUN_MODES:
         return f"autoresearch get {record} DIR"
     if answer.run:

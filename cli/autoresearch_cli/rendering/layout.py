@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from autoresearch.face.columns.column import Column, Face, Row, visible
@@ -17,11 +17,15 @@ _BREAK = re.compile(r" (?![±·]|->|→ [\d–])(?<!± )(?<!> )(?<!→ )(?!(?<=\
 
 
 class Line(NamedTuple):
-    """A line of a table: its text, and whether it is of the header, or below the line of its row."""
+    """A line of a table: its text, and whether it is of the header, or below the line of its row.
+
+    ``looks`` are parts of the text, from and to a character, with how they look: ``good`` or ``bad``.
+    """
 
     text: str
     header: bool = False
     below: bool = False
+    looks: tuple[tuple[int, int, str], ...] = ()
 
 
 def cells(text: str) -> int:
@@ -51,16 +55,19 @@ def wrapped(text: str, width: int, *, first: str = "", indent: str = "") -> list
     return [*lines, line.rstrip()]
 
 
-def table(columns: Sequence[Column[Row]], rows: Sequence[Row], width: int, now_ms: int = 0) -> list[Line]:
+def table(
+    columns: Sequence[Column[Row]], rows: Sequence[Row], width: int, now_ms: int = 0, *, cut: bool = False
+) -> list[Line]:
     """A header and the rows, in lines of at most ``width``; none where there is no row.
 
-    The last column is broken into lines. Where it has no room, ``optional`` columns are left out in their order; where
-    that does not help it stands below its row, and more columns with it where even they have no room.
+    The last column is broken into lines, or ``cut`` so that a row has one line. Where it has no room, ``optional``
+    columns are left out in their order; where that does not help it stands below its row, and more columns with it
+    where even they have no room. Then ``cut`` leaves them out.
     """
     if not rows:
         return []
     shown = [
-        _Cells(column, [column.title, *(column.text(row, now_ms) for row in rows)])
+        _Cells(column, [column.title, *(column.text(row, now_ms) for row in rows)], ["", *map(column.looks, rows)])
         for column in visible(columns, rows, Face.TERMINAL, now_ms)
     ]
     fewer = [shown]
@@ -69,15 +76,18 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row], width: int, now_m
     for shown in filter(None, fewer):
         *before, last = shown
         room = width - _taken(before) - (len(GAP) if before else 0)
-        longest = max(cells(word) for text in last.texts for word in _BREAK.split(text))
+        longest = 0 if cut else max(cells(word) for text in last.texts for word in _BREAK.split(text))
         if last.width <= room or (before and room >= ROOM_CHARACTERS and longest <= room):
-            wide = _Cells(last.column, ["\n".join(wrapped(text, room)) for text in last.texts])
-            return [Line(text, header=not number) for number, text in enumerate(_aligned([*before, wide]))]
+            fitted = [shortened(text, room) if cut else "\n".join(wrapped(text, room)) for text in last.texts]
+            lines = _aligned([*before, last._replace(texts=fitted)])
+            return [line for row in lines for line in row]
     shown = next((shown for shown in fewer if _taken(shown[:-1]) <= width), fewer[-1])
     inline = next((count for count in range(len(shown) - 1, 0, -1) if _taken(shown[:count]) <= width), 1)
     placed = []
-    for number, text in enumerate(_aligned(shown[:inline])):
-        placed.append(Line(text, header=not number))
+    for number, row in enumerate(_aligned(shown[:inline])):
+        placed += row
+        if cut:
+            continue
         rest = " · ".join(filter(None, (one.texts[number] for one in shown[inline:])))
         below = wrapped(rest, width, first=GAP, indent=GAP) if rest else []
         placed += [Line(text, header=not number, below=True) for text in below]
@@ -85,14 +95,20 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row], width: int, now_m
 
 
 class _Cells(NamedTuple):
-    """A column with its heading and its text in each row."""
+    """A column with its heading and its text in each row, and how each looks."""
 
     column: Column[Any]
     texts: list[str]
+    looks: list[str]
 
     @property
     def width(self) -> int:
-        return max(map(cells, self.texts))
+        return max(cells(line) for text in self.texts for line in text.split("\n"))
+
+    def padded(self, text: str) -> str:
+        """A line of the column, as wide as all of it."""
+        space = " " * (self.width - cells(text))
+        return space + text if self.column.format.right else text + space
 
 
 def _taken(shown: Sequence[_Cells]) -> int:
@@ -100,16 +116,24 @@ def _taken(shown: Sequence[_Cells]) -> int:
     return sum(one.width for one in shown) + len(GAP) * max(0, len(shown) - 1)
 
 
-def _aligned(shown: Sequence[_Cells]) -> list[str]:
-    """The lines of these columns below each other, as wide as they are."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _aligned(shown: Sequence[_Cells]) -> Iterator[list[Line]]:
+    """The lines of each row of these columns below each other, as wide as they are; the header first."""
+    for number in range(len(shown[0].texts)):
+        parts = [one.texts[number].split("\n") for one in shown]
+        lines = []
+        for place in range(max(map(len, parts))):
+            text, looks = "", []
+            for one, part in zip(shown, parts, strict=True):
+                cell = one.padded(part[place] if place < len(part) else "")
+                if one.looks[number]:
+                    looks.append((len(text), len(text) + len(cell), one.looks[number]))
+                text += cell + GAP
+            lines.append(Line(text.rstrip(), header=not number, looks=tuple(looks)))
+        yield lines
 
-    grid = Table.grid(padding=(0, len(GAP), 0, 0))
-    for one in shown:
-        grid.add_column(justify="right" if one.column.format.right else "left", no_wrap=True)
-    for texts in zip(*(one.texts for one in shown), strict=True):
-        grid.add_row(*map(Text, texts))
-    wide = Console(width=_taken(shown) + len(GAP), color_system=None, soft_wrap=False)
-    return ["".join(segment.text for segment in line).rstrip() for line in wide.render_lines(grid, pad=False)]
+
+def shortened(text: str, width: int) -> str:
+    """The beginning of a text that takes at most ``width`` columns, with an ellipsis where some of it is left out."""
+    from rich.cells import set_cell_size
+
+    return text if cells(text) <= width else set_cell_size(text, max(width - 1, 0)).rstrip() + "…" * (width > 0)

@@ -23,13 +23,16 @@ from autoresearch.ask.runs.answers import DiffAnswer
 from autoresearch.face.columns.column import Column, Row, lines
 from autoresearch.face.columns.runs import gain_words
 from autoresearch.text import change, interval, json_text, one_line, sanitised, value
-from autoresearch_cli.rendering.layout import GAP, table, wrapped
+from autoresearch_cli.rendering.layout import GAP, Line, table, wrapped
 
 if TYPE_CHECKING:
     import msgspec
     from rich.console import Console
+    from rich.text import Text
 
 _color = ["auto"]
+# A value that verifiers found or that is better; one that does not count.
+LOOKS = {"good": "bright_blue", "bad": "red"}
 # Of a terminal that does not say how wide it is, and of a pipe.
 USUAL_SIZE = (80, 24)
 
@@ -158,10 +161,18 @@ def print_list(columns: Sequence[Column[Row]], rows: Sequence[Row], *, now_ms: i
     if not is_rich():
         print_rows(lines(columns, rows))
         return
+    for line in table(columns, rows, width(), now_ms):
+        console().print(styled(line))
+
+
+def styled(line: Line) -> Text:
+    """A line of a table with its colours."""
     from rich.text import Text
 
-    for line in table(columns, rows, width(), now_ms):
-        console().print(Text(line.text, "bold" if line.header else "dim" if line.below else ""))
+    text = Text(line.text, "bold" if line.header else "dim" if line.below else "")
+    for start, end, look in line.looks:
+        text.stylize(LOOKS[look], start, end)
+    return text
 
 
 def say(text: str) -> None:
@@ -209,9 +220,14 @@ def paged() -> Iterator[None]:
         _show(text, command)
 
 
+def is_attended() -> bool:
+    """Whether a person looks at the output and types, and wants more than plain text: a pager, a screen with keys."""
+    return _wanted[0] and is_terminal() and sys.stdin.isatty() and os.environ.get("TERM") != "dumb"
+
+
 def pager() -> list[str] | None:
     """The command of the pager, by PAGER, else `less` where there is one; None where there is none, or no person."""
-    if not (_wanted[0] and is_terminal() and sys.stdin.isatty()) or os.environ.get("TERM") == "dumb":
+    if not is_attended():
         return None
     try:
         words = shlex.split(os.environ.get("PAGER", "less"))

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar, cast
+from typing import Annotated, TypeVar, cast
 
 import msgspec
 from aiohttp import web
@@ -18,9 +18,10 @@ from autoresearch.ask import questions
 from autoresearch.ask.node import StatusAnswer, TaskStatus, VotersAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.operation import Text, operation_of
-from autoresearch.ask.requests import EvidenceOf, OfTask, OfTaskAndParticipant, RunsOf, TasksOf
+from autoresearch.ask.requests import EvidenceOf, OfTask, OfTaskAndParticipant, RunsOf, SearchOf, TasksOf
 from autoresearch.ask.runs.answers import RunRow, RunsAnswer
 from autoresearch.errors import NotFound
+from autoresearch.face.columns.node import search_lists
 from autoresearch.face.columns.people import verifications
 from autoresearch.face.pages.boards import by_credit
 from autoresearch.face.pages.rendering import Links, View, render
@@ -147,6 +148,8 @@ async def _recent(asking: Asking) -> list[RunRow]:
 
 
 RUNS_SHOWN = 8
+# So many of each kind are found at once, fewer while words are typed.
+FOUND_MOST, FOUND_IN_PART = 50, 6
 
 
 class OneParticipant(OfTask, frozen=True, kw_only=True):
@@ -247,6 +250,20 @@ async def peers_page(asking: Asking) -> web.Response:
 async def tasks_page(asking: Asking) -> web.Response:
     """The tasks of the log."""
     return await asking.render("tasks.html", "tasks", answer=await asking.ask(questions.tasks))
+
+
+class FoundBy(OfTask, frozen=True, kw_only=True):
+    """What is looked for."""
+
+    q: Annotated[str, msgspec.Meta(max_length=500)] = ""
+
+
+async def find_page(asking: Asking) -> web.Response:
+    """What has some words, whatever it is; while they are typed the part without a frame."""
+    asked = asking.parameters(FoundBy)
+    most = FOUND_IN_PART if asking.is_part else FOUND_MOST
+    answer = await asking.ask(questions.search, SearchOf(query=asked.q, task=asked.task, limit=most))
+    return await asking.render_part("find.html", "find", answer=answer, lists=search_lists(answer))
 
 
 async def verifications_page(asking: Asking) -> web.Response:

@@ -332,6 +332,7 @@ PAGES: dict[str, Page] = {
     "/verifications": node.verifications_page,
     "/participants": node.participants_page,
     "/participants/{key}": node.participant_page,
+    "/find": node.find_page,
     "/peers": node.peers_page,
     "/tasks": node.tasks_page,
     "/run/{id}": run_page,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.ask.registry.choosing import component, releases_like, resolve, search
-from autoresearch.ask.registry.releases import release_answer, search_answer
+from autoresearch.ask.registry.releases import component_view, release_answer
 from autoresearch.errors import AmbiguousName, NotFound, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
@@ -154,7 +154,7 @@ def test_two_contents_of_one_version_are_both_shown(log: Log, blobs: BlobStore) 
         publish(log, blobs, version="2.0.0", files=(File("main.py", MAIN + extra),), time_ms=NOW_MS + 1)
         for extra in (b"", b"# more\n")
     ]
-    [row] = search_answer(log).components
+    row = component_view(log, *search(log))
     assert (row.version, row.equivocal) == ("1.0.0", True)
     shown = release_answer(log, two[0].id).release
     assert [(one.version, one.equivocal) for one in shown.versions] == [

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from autoresearch.ask.node import PeersAnswer
+from autoresearch.ask.records import SearchAnswer
 from autoresearch.ask.registry.choosing import component, resolve
-from autoresearch.ask.registry.components import ReleaseAnswer, SearchAnswer
+from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.ask.registry.installing import install_release
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
@@ -36,7 +37,7 @@ def test_another_daemon_finds_it_and_installs_it_from_the_peer(tmp_path: Path) -
         shutil.rmtree(host)
 
         def found() -> SearchAnswer:
-            return asked(reader, "/v1/releases?query=walk&type=environment", SearchAnswer)
+            return asked(reader, "/v1/search?query=walk&type=environment", SearchAnswer)
 
         wait_for(lambda: bool(found().components))
         [row] = found().components

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from autoresearch.record.encoding import short_id
-from tests.face.pages.browser import NARROW
+from tests.face.pages.browser import NARROW, SHOTS
 from tests.face.pages.conftest import TOKEN, site_of
 from tests.face.pages.every_state import every_state
 from tests.face.pages.hostile import hostile_world
@@ -32,6 +32,7 @@ PAGES = {
     "queue": "/queue",
     "participants": "/participants",
     "participant": "/participants/{ann}",
+    "find": "/find?q=conf",
     "peers": "/peers",
     "tasks": "/tasks",
     "node": "/node",
@@ -99,7 +100,7 @@ async def test_a_page_in_both_themes_wide_and_narrow(browser, told_site, name):
 
 
 @pytest.mark.parametrize(
-    "address", ["/", "/run/{run}", "/lineage?of={run}", "/board", "/participants", "/participants/{who}"]
+    "address", ["/", "/run/{run}", "/lineage?of={run}", "/board", "/participants", "/participants/{who}", "/find?q=b"]
 )
 async def test_what_strangers_wrote_runs_nothing_and_widens_nothing(browser, evil, tmp_path, address):
     world, _, run = evil
@@ -156,3 +157,25 @@ async def test_the_keyboard_reaches_everything(browser, told_site):
 
     seen = await browser.visit(f"{site}/run/{names['confirmed']}", tab)
     assert seen.answer == "Skip to content"
+
+
+async def test_the_key_of_the_search_opens_it_on_any_page(browser, told_site):
+    site, _ = told_site
+
+    def act(page):
+        page.keyboard.press("/")
+        page.keyboard.type("conf")
+        page.locator("#found section h2", has_text="Commands").wait_for()
+        page.locator("#found .id").first.wait_for()
+        wide = faults(page)
+        page.screenshot(path=SHOTS / "find-dialog.png")
+        page.keyboard.press("Escape")
+        closed = page.locator("#finder").is_hidden()
+        page.keyboard.press("/")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/find?*q=conf")
+        return wide, closed, page.locator("h1").inner_text()
+
+    seen = await browser.visit(f"{site}/board", act)
+    assert seen.complaints == []
+    assert seen.answer == ([], True, "Find")

@@ -7,16 +7,8 @@ from autoresearch.face.pages.rendering import asset_names
 from tests.face.pages.conftest import TOKEN, site_of
 
 PAGES = (
-    "/",
-    "/board",
-    "/lineage",
-    "/verifications",
-    "/notes?ask=depth",
-    "/node",
-    "/queue",
-    "/peers",
-    "/tasks",
-    "/participants",
+    *("/", "/find", "/board", "/lineage", "/verifications", "/notes?ask=depth"),
+    *("/node", "/queue", "/peers", "/tasks", "/participants"),
 )
 
 

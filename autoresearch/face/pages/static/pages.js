@@ -150,6 +150,20 @@ tray?.querySelector("button").addEventListener("click", () => { picked = []; ses
 root.classList.add("scripted");
 showPicked();
 
+/* --- one search over everything, opened by / on every page --- */
+const finder = document.getElementById("finder");
+
+function openFinder(event) {
+  event.preventDefault();
+  finder.showModal();
+  finder.querySelector("[name=q]").select();
+}
+document.getElementById("find")?.addEventListener("click", openFinder);
+document.addEventListener("keydown", event => {
+  if (event.key === "/" && finder && !finder.open && !event.ctrlKey && !event.metaKey && !event.target.closest("input, textarea, select")) openFinder(event);
+});
+finder?.addEventListener("click", event => { if (event.target === finder) finder.close(); });
+
 /* --- live: what records change is shown anew. A part that somebody reads or types in stays as it is. --- */
 const live = document.getElementById("live"), gone = document.getElementById("gone");
 const CHANGES = ["state", "condition", "worker", "run_started", "run_finished", "run_failed", "record", "records", "best", "confirmed", "demoted", "committed", "verified", "check_started", "trust", "evidence"];

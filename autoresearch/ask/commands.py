@@ -1,0 +1,204 @@
+"""All commands of the command line as data: what each does in a line, and which module has it.
+
+Help, completion and search read this and import none of the commands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One command or group of commands: its module in ``autoresearch_cli`` and its line in the help."""
+
+    module: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """A word that only other commands follow, like ``task`` in ``task list``.
+
+    Attributes:
+        summary: Its line in the help.
+        sentence: What the help of the noun begins with.
+        examples: Three commands, each with what it does.
+        see: Related commands.
+        commands: What may follow, by name.
+        alone: The command that is meant where none follows; empty: the help.
+    """
+
+    summary: str
+    sentence: str
+    examples: tuple[tuple[str, str], ...]
+    see: str
+    commands: dict[str, Entry]
+    alone: str = ""
+
+
+# Of ``run`` the help is that of the verb.
+NOUNS: dict[str, Noun] = {
+    "run": Noun(
+        summary="Runs: list, lineage, claims, propose, star, withdraw, export.",
+        sentence="",
+        examples=(("autoresearch run ~/my-task", "train the program in a task folder once"),),
+        see="",
+        commands={
+            "list": Entry("commands.run", "The runs of a task as a table: by state, setting, words."),
+            "lineage": Entry("commands.show", "The steps from the baseline to a run."),
+            "claims": Entry("commands.run", "What is being tried now, by whom, until when."),
+            "evidence": Entry("commands.verify", "Signed records that prove misbehaviour; check them here."),
+            "checkout": Entry("commands.propose", "Bring the best program into a task folder, to be changed next."),
+            "propose": Entry("commands.propose", "Hand a program to the daemon, which runs it when a worker is free."),
+            "claim": Entry("commands.propose", "Tell the network that you try a program, before you run it."),
+            "star": Entry("commands.run", "Star a run, to find it again; on this machine only."),
+            "unstar": Entry("commands.run", "Take a star away."),
+            "withdraw": Entry("commands.run", "Withdraw a run or a note of this machine."),
+            "export": Entry("commands.export", "Write the runs as a table, or the log as a bundle."),
+        },
+    ),
+    "task": Noun(
+        summary="Tasks: list, show, get, new, effects, export.",
+        sentence="A task is a folder: task.toml, fixed files that measure, and the program to improve.",
+        examples=(
+            ("autoresearch task new ~/my-repo", "make a task of your own program"),
+            ("autoresearch task list", "the tasks of this network"),
+            ("autoresearch task get grammar ~/grammar", "the folder of a published task"),
+        ),
+        see="run, work, node config set work.task",
+        commands={
+            "list": Entry("commands.task", "The tasks of this network, and the best value of each."),
+            "show": Entry("commands.task", "What a task measures, fixes and lets the search change."),
+            "get": Entry("commands.task", "Write a task as a folder to work in."),
+            "new": Entry("commands.task", "Make a task folder: for your program, or a copy of the shipped one."),
+            "pin": Entry("commands.task", "Fix the program in a task folder as the task's baseline."),
+            "lock": Entry("commands.task", "Lock the Python packages that a task's program needs."),
+            "allow": Entry("commands.task", "Allow a task's Python packages on this machine, and install them."),
+            "effects": Entry("commands.best", "What each setting of a task did to the metric."),
+            "archive": Entry("commands.task", "Put a task away on this machine."),
+            "restore": Entry("commands.task", "Take a task out of the archive."),
+            "export": Entry("commands.export", "Write a task as a git repository, or as pages."),
+        },
+    ),
+    "agent": Noun(
+        summary="What a project trains: serve, reset, yank.",
+        sentence="An agent is what a project trains: its state, its releases and what it serves.",
+        examples=(
+            ("autoresearch agent serve trainer", "let actors elsewhere play for this project's trainer"),
+            ("autoresearch agent services", "what this machine serves"),
+            ("autoresearch agent reset", "begin to learn anew"),
+        ),
+        see="init, train, run, publish",
+        commands={
+            "serve": Entry("agent.serve", "Serve a component of a project to other programs."),
+            "services": Entry("agent.serve", "The components that this machine serves."),
+            "reset": Entry("agent.train", "Forget what a project has learned, or go back to a run."),
+            "yank": Entry("agent.publish", "Advise against a release of yours."),
+        },
+    ),
+    "node": Noun(
+        summary="This machine: pause, records, doctor, config, id, logs.",
+        sentence="A node is this machine with its log, its keys, its settings and its daemon.",
+        examples=(
+            ("autoresearch node doctor", "check this machine"),
+            ("autoresearch node pause --for 2h", "stop working for two hours"),
+            ("autoresearch node config set work.workers 2", "change a setting"),
+        ),
+        see="status, up, down, work",
+        commands={
+            "pause": Entry("commands.work", "Stop working, for a while or until `node resume`."),
+            "resume": Entry("commands.work", "End a pause."),
+            "finish": Entry("commands.work", "Finish the run in progress, then stop working."),
+            "events": Entry("commands.work", "What happens on this node, as it happens."),
+            "records": Entry("commands.show", "The newest records of the log."),
+            "logs": Entry("commands.node", "What the daemon wrote to its log file."),
+            "doctor": Entry("commands.doctor", "Check this machine, and say how to mend it."),
+            "config": Entry("commands.config", "Show and change settings."),
+            "install": Entry("commands.node", "Start the daemon with this machine: as a service."),
+            "uninstall": Entry("commands.node", "Take that service away again."),
+            "paths": Entry("commands.node", "Where the files are on this machine."),
+            "id": Entry("commands.identity", "This participant's keys, devices and mailbox."),
+            "import": Entry("commands.export", "Import a bundle of another node, or a results.tsv as notes."),
+        },
+    ),
+    "network": Noun(
+        summary="The network: join, invite, voters, peers, credit.",
+        sentence="A network is a set of constants, a trust list, and some nodes to begin with. It has no server.",
+        examples=(
+            ("autoresearch network join autoresearch1…", "join a network with an invite"),
+            ("autoresearch network show", "which network this is, and its trust list"),
+            ("autoresearch network new tea && autoresearch network join tea.toml", "create one, and be its first node"),
+        ),
+        see="network peers, node config, node id show",
+        commands={
+            "show": Entry("commands.network", "Which network this is, its trust list and its voters."),
+            "peers": Entry("commands.voters", "The other nodes, and how to reach this one."),
+            "credit": Entry("commands.best", "What each participant has done, with the records."),
+            "new": Entry("commands.network", "Write the manifest of a new network."),
+            "join": Entry("commands.network", "Join a network by an invite or a manifest."),
+            "invite": Entry("commands.network", "Make an invite."),
+            "invites": Entry("commands.voters", "The invites of this machine that admit."),
+            "admit": Entry("commands.voters", "As a founder, count a participant."),
+            "dismiss": Entry("commands.voters", "As a founder, count a participant no longer."),
+            "trust": Entry("commands.network", "Trust an attestor, a participant or a founder."),
+            "distrust": Entry("commands.network", "Trust one no longer."),
+            "attestor": Entry("commands.attestor", "What this node does as an attestor of mailboxes."),
+            "list": Entry("commands.network_homes", "The networks of this home."),
+            "use": Entry("commands.network_homes", "Go to another network of this home."),
+            "bring": Entry("commands.network_homes", "Bring your runs from another network of this home."),
+            "forget": Entry("commands.network_homes", "Delete what this home holds of a network."),
+        },
+        alone="show",
+    ),
+    "note": Noun(
+        summary="Notes: list, add, ask the log.",
+        sentence="A note says what a run shows, or what to try next; others read and cite it.",
+        examples=(
+            ("autoresearch note list", "read the notes on the task worked on last"),
+            ("autoresearch note ask 'which batch sizes were tried?'", "what the log answers"),
+            ("autoresearch note add @ 'a longer warm-up is steadier'", "publish what a run shows"),
+        ),
+        see="show, run list, run claims",
+        commands={
+            "list": Entry("commands.note", "The notes on a task: insights, hypotheses, past work."),
+            "ask": Entry("commands.note", "What the log says to a question, with the records."),
+            "add": Entry("commands.note", "Publish what a run shows, or what to try next."),
+        },
+    ),
+}
+
+SECTIONS: dict[str, dict[str, Entry]] = {
+    "Work": {
+        "up": Entry("commands.node", "Start the daemon."),
+        "down": Entry("commands.node", "Stop the daemon."),
+        "status": Entry("commands.work", "What this node does, and why."),
+        "work": Entry("commands.work", "Let the daemon run experiments."),
+        "best": Entry("commands.best", "The best program of a task so far."),
+        "top": Entry("commands.best", "The leaderboard of a task."),
+        "show": Entry("commands.show", "One record, whole: numbers, source, training log."),
+        "search": Entry("commands.note", "Runs, settings, people, notes, components and commands by words."),
+        "diff": Entry("commands.show", "What a run changed, against its parent or another run."),
+        "run": Entry("commands.run", "Train a task folder's program once, or benchmark a project."),
+        "verify": Entry("commands.verify", "Measure another participant's run on this machine."),
+        "open": Entry("commands.node", "The local pages in a browser: progress, runs, leaderboard."),
+        "demo": Entry("commands.demo", "Watch this machine run experiments for a few minutes."),
+        "mcp": Entry("commands.mcp", "Tools for a coding agent, by the Model Context Protocol."),
+    },
+    "Projects of components": {
+        "init": Entry("agent.components", "Make a project: an agent that runs at once."),
+        "install": Entry("agent.components", "Install an environment, a policy or a trainer into a project."),
+        "uninstall": Entry("agent.components", "Take a component out of a project."),
+        "use": Entry("agent.components", "Choose the default among components of a type."),
+        "list": Entry("agent.components", "The components of a project, and its runs."),
+        "train": Entry("agent.train", "Train a project's policy; `run` measures it."),
+        "publish": Entry("agent.publish", "Publish a project's run, or a component."),
+        "get": Entry("agent.publish", "A published run as a folder: agent, parameters, what it learned."),
+    },
+}
+
+# Every command by its words, like ``run list``.
+COMMANDS: dict[str, Entry] = {
+    **{name: entry for section in SECTIONS.values() for name, entry in section.items()},
+    **{f"{noun} {name}": entry for noun, group in NOUNS.items() for name, entry in group.commands.items()},
+}
