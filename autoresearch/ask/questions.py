@@ -13,6 +13,7 @@ from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAns
 from autoresearch.ask.records import LogAnswer, ShowAnswer, StarAnswer
 from autoresearch.ask.registry.components import ReleaseAnswer, SearchAnswer
 from autoresearch.ask.requests import (
+    ColumnsOf,
     Difference,
     EvidenceOf,
     NotesOf,
@@ -30,6 +31,7 @@ from autoresearch.ask.requests import (
 )
 from autoresearch.ask.runs.answers import (
     BestAnswer,
+    ColumnsAnswer,
     DiffAnswer,
     EffectsAnswer,
     LineageAnswer,
@@ -162,6 +164,14 @@ def progress(desk: Desk, request: ProgressOf) -> ProgressAnswer:
     from autoresearch.ask.runs.progress import progress_answer
 
     return progress_answer(desk.log, desk.blobs, desk.task(request.task), request, me=desk.me)
+
+
+@operation("GET /v1/columns")
+def columns(desk: Desk, request: ColumnsOf) -> ColumnsAnswer:
+    """The runs of a task as columns, the newest 200,000: ids, marks, values, parents, and the settings asked for."""
+    from autoresearch.ask.runs.progress import columns_answer
+
+    return columns_answer(desk.log, desk.task(request.task), request, me=desk.me)
 
 
 @operation("GET /v1/runs/{id}/context")

@@ -175,6 +175,18 @@ class ProgressOf(Filtered, frozen=True, kw_only=True):
     to: Annotated[int, Meta(ge=0, le=2**53, description="the end of the axis; 0: the last run")] = 0
 
 
+# A name that can stand in a path of JSON.
+SettingName = Annotated[str, Meta(max_length=64, pattern=r'^[^"\\]*$')]
+
+
+class ColumnsOf(OfTask, frozen=True, kw_only=True):
+    """Which settings of the runs of a task."""
+
+    setting: Annotated[
+        list[SettingName], Meta(max_length=32, description="a setting, such as LR or +muon; may be given again")
+    ] = []
+
+
 class EventsSince(Parameters, frozen=True, kw_only=True):
     """From where."""
 

@@ -285,7 +285,7 @@ def runners_answer(log: Log, task: FoundTask) -> RunnersAnswer:
         found[who.key] = RunnerView(participant=who, runs=before.runs + runs, devices=devices)
     return RunnersAnswer(
         runners=sorted(found.values(), key=lambda one: (-one.runs, one.participant.key)),
-        settings=log.listing.settings(task.digest),
+        settings=log.pairs.settings(task.digest),
     )
 
 

@@ -6,7 +6,7 @@ entries of all runs in an index, and a sort by change or cost too: 0.1 to 0.5 µ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -111,6 +111,20 @@ class ListedRun(NamedTuple):
 
 
 _FLAGS = ListedRun._fields.index("measured")
+
+
+class Columns(NamedTuple):
+    """Runs as columns: ``value`` where that is compared, and a column for each setting asked for."""
+
+    n: Sequence[int]
+    id: Sequence[bytes]
+    parent: Sequence[bytes | None]
+    mark: Sequence[str]
+    value: Sequence[float | None]
+    settings: Sequence[Sequence[int | float | str | None]]
+
+
+_COLUMNS = Columns._fields.index("settings")
 
 
 @dataclass(slots=True)
@@ -303,16 +317,17 @@ class Listing:
         """The devices with runs on a task, each with the kinds of hardware that it ran on."""
         return self._reader.read("SELECT DISTINCT author, device FROM tally WHERE task = ?", (task,))
 
-    def settings(self, task: bytes) -> list[str]:
-        """The settings and parts that runs of a task changed, by name."""
-        text = """
-        WITH RECURSIVE changed(setting) AS (
-            SELECT min(setting) FROM pair WHERE task = ?1 UNION ALL
-            SELECT (SELECT min(setting) FROM pair WHERE task = ?1 AND setting > changed.setting) FROM changed
-            WHERE changed.setting IS NOT NULL)
-        SELECT setting FROM changed WHERE setting IS NOT NULL
-        """
-        return [setting for (setting,) in self._reader.read(text, (task,))]
+    def columns(self, found: Filter, settings: Sequence[str], most: int) -> Columns:
+        """The newest runs of a task in order of time, each with its values of some settings; None: it has none."""
+        values = "".join(f", {_setting(name)}" for name in settings)
+        text = f"""
+        SELECT l.n, r.id, r.parent, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL){values}
+        FROM {_BY_TIME} LEFT JOIN standing AS s ON s.n = r.n
+        WHERE r.task = ? ORDER BY r.time DESC, r.id DESC LIMIT ?
+        """  # noqa: S608
+        rows = self._reader.read(text, (found.board, *map(_place_of, settings), found.task, most))
+        columns = list(zip(*reversed(rows), strict=True)) or [()] * (_COLUMNS + len(settings))
+        return Columns._make((*columns[:_COLUMNS], columns[_COLUMNS:]))
 
 
 def _conditions(found: Filter, *, with_marks: bool = True, after: int = 0, by_number: bool = False) -> _Query:
@@ -369,6 +384,17 @@ def _add_marks(query: _Query, found: Filter) -> None:
     marks.discard(RunMark.LEADING)
     texts.append(f"l.mark IN ({', '.join('?' * len(marks))})")
     query.add(f"({' OR '.join(texts)})", *values, *sorted(marks))
+
+
+def _setting(name: str) -> str:
+    """The value of a setting of ``run AS r``. Of a run that has settings, a part that it does not name is off."""
+    value = "json_extract(CAST(r.genome AS TEXT), ?)"
+    return f"iif(length(r.genome) > 2, coalesce({value}, 0), NULL)" if name.startswith("+") else value
+
+
+def _place_of(setting: str) -> str:
+    """Where a setting stands in the JSON of a run's settings."""
+    return f'$."{setting}"'
 
 
 def _parts(runs: Collection[int]) -> Iterator[list[int]]:

@@ -46,7 +46,7 @@ from autoresearch.text import MAXIMIZE
 from autoresearch.words import SECTION_MARKS
 from autoresearch_daemon.api.events import stream_events
 from autoresearch_daemon.api.port import status_of
-from autoresearch_daemon.pages import node
+from autoresearch_daemon.pages import effects, node
 from autoresearch_daemon.pages.node import Asking
 
 
@@ -169,11 +169,11 @@ async def run_page(asking: Asking) -> web.Response:
     run = shown.run.run
     asking.about_task(run.task)
     context = await asking.found(questions.run_context, OneRecord(id=shown.record.id))  # None: it was withdrawn
-    effects = await asking.found(questions.effects, OfTask(task=run.task))
+    compared = await asking.found(questions.effects, OfTask(task=run.task))
     parent = await asking.found(questions.run, OneRecord(id=run.parent)) if run.parent else None
     task = await asking.task_status()
     values = run_content(
-        shown, context=context, effects=effects, parent=parent, task=task, me=asking.status().participant.key
+        shown, context=context, effects=compared, parent=parent, task=task, me=asking.status().participant.key
     )
     return await asking.render("run.html", "run", **values)
 
@@ -291,6 +291,8 @@ PAGES: dict[str, Page] = {
     "/compare": compare_page,
     "/lineage": lineage_page,
     "/parts/branches": branches_page,
+    "/effects": effects.effects_page,
+    "/columns.bin": effects.columns_page,
     "/verifications": node.verifications_page,
     "/participants": node.participants_page,
     "/participants/{key}": node.participant_page,
