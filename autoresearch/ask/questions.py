@@ -21,6 +21,7 @@ from autoresearch.ask.requests import (
     OfTaskAndParticipant,
     OneEvidence,
     OneRecord,
+    PathOf,
     ProgressOf,
     Records,
     ReleasesOf,
@@ -184,12 +185,12 @@ def run_context(desk: Desk, request: OneRecord) -> RunContextAnswer:
 
 
 @operation("GET /v1/runs/{id}/path")
-def path(desk: Desk, request: OneRecord) -> PathAnswer:
-    """The way from the baseline to a run, with the branches beside it."""
+def path(desk: Desk, request: PathOf) -> PathAnswer:
+    """The way from the baseline to a run, with the branches beside it; of a long one the steps that changed most."""
     from autoresearch.ask.runs.rows import path_answer
 
     identified = desk.record(request.id, request.task)
-    return path_answer(desk.log, desk.blobs, identified, me=desk.me, starred=desk.starred())
+    return path_answer(desk.log, desk.blobs, identified, request, me=desk.me, starred=desk.starred())
 
 
 @operation("GET /v1/runners")

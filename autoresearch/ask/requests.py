@@ -92,6 +92,13 @@ class OneRecord(OfTask, frozen=True, kw_only=True):
     id: Reference
 
 
+class PathOf(OneRecord, frozen=True, kw_only=True):
+    """Of which run, how many of its steps are told, and whether their branches are too."""
+
+    steps: Annotated[int, Meta(ge=2, le=MAXIMUM_ROWS, description="steps in the answer")] = MAXIMUM_ROWS
+    branches: Annotated[bool, Meta(description="the branches beside each step too")] = True
+
+
 class NotesOf(OfTask, frozen=True, kw_only=True):
     """Which notes."""
 

@@ -173,11 +173,11 @@ class PathStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step of a lineage: its run, and its other children.
 
     ``branches`` are the children of this run that are not on the path, ``branch_runs`` the best of them where the path
-    is short.
+    is short. They are null where they were not asked for.
     """
 
     row: RunRow
-    branches: MarkCounts
+    branches: MarkCounts | None
     branch_runs: list[RunRow] = []
 
 

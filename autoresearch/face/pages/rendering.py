@@ -90,6 +90,7 @@ NAVIGATION = (
     Destination("progress", "Progress", exported=True),
     Destination("board", "Board", exported=True),
     Destination("lineage", "Lineage", exported=True),
+    Destination("tree", "Tree"),
     Destination("effects", "Effects"),
     Destination("verifications", "Verifications"),
     Destination("queue", "Queue"),

@@ -263,15 +263,14 @@ class Listing:
     def beside(self, found: Filter, run: bytes) -> list[tuple[int, str, float | None, bool, bool]]:
         """The children of a run on its task, by time: number, mark, value, whether that is compared, and verified."""
         text = """
-        SELECT l.n, l.mark, l.value, s.compared AND l.hardware = ?, s.runs > 0 FROM lineage
+        SELECT l.n, iif(l.mark = 'reported' AND EXISTS(
+            SELECT 1 FROM frontier AS f WHERE (f.task, f.hardware, f.sure, f.time, f.n) = (l.task, ?1, 0, l.time, l.n)
+        ), 'leading', l.mark), l.value, s.compared AND l.hardware = ?1, s.runs > 0 FROM lineage
         CROSS JOIN listing AS l ON l.n = lineage.n LEFT JOIN standing AS s ON s.n = l.n
-        WHERE lineage.parent = ? AND l.task = ? ORDER BY l.time, l.n
+        WHERE lineage.parent = ?2 AND l.task = ?3 ORDER BY l.time, l.n
         """
-        led = {leader.n for leader in self.leaders(found, 0)}
-        return [
-            (n, RunMark.LEADING.value if mark == RunMark.REPORTED and n in led else mark, value, *map(bool, flags))
-            for n, mark, value, *flags in self._reader.read(text, (found.board, run, found.task))
-        ]
+        rows = self._reader.read(text, (found.board, run, found.task))
+        return [(n, mark, value, *map(bool, flags)) for n, mark, value, *flags in rows]
 
     def children(self, task: bytes, run: bytes) -> int:
         """How many runs of a task have this one as their parent."""

@@ -21,6 +21,7 @@ from autoresearch.ask.requests import (
     OfTask,
     OfTaskAndParticipant,
     OneRecord,
+    PathOf,
     Reference,
     RunsOf,
     TopOf,
@@ -258,7 +259,7 @@ async def lineage_page(asking: Asking) -> web.Response:
     """The steps from the baseline to a run; without a name to the best one."""
     asked = asking.parameters(LineageOf)
     try:
-        path = await asking.ask(questions.path, OneRecord(id=asked.of, task=asked.task))
+        path = await asking.ask(questions.path, PathOf(id=asked.of, task=asked.task))
     except NotFound:
         if asked.of != BEST:
             raise
@@ -291,6 +292,7 @@ PAGES: dict[str, Page] = {
     "/compare": compare_page,
     "/lineage": lineage_page,
     "/parts/branches": branches_page,
+    "/tree": effects.tree_page,
     "/effects": effects.effects_page,
     "/columns.bin": effects.columns_page,
     "/verifications": node.verifications_page,

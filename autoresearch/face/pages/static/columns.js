@@ -2,7 +2,7 @@
 pointer and the keyboard. Each picture says where its runs are; nothing is drawn anew while the pointer moves. */
 (() => {
 "use strict";
-const CARD_DELAY_MS = 50, REACH = 20, DISCREDITED = new Set(["refuted", "fraud", "banned"]), ID = 8;
+const CARD_DELAY_MS = 50, REACH = 20, DRAGGED = 8, DISCREDITED = new Set(["refuted", "fraud", "banned"]), ID = 8;
 
 /* Columns as face/pages/effects.py packs them. */
 async function load(address) {
@@ -26,9 +26,9 @@ async function load(address) {
 const quantile = (values, share) => values[Math.min(values.length - 1, Math.floor(share * values.length))];
 
 /* The part of the metric that is shown: cut where the bulk of the runs ends, as the chart of Progress is. */
-function valueRange(data) {
+function valueRange(data, since = 0, to = data.runs) {
   const sign = data.maximize ? -1 : 1;
-  const fair = data.value.map((value, run) => DISCREDITED.has(data.mark(run)) ? NaN : sign * value).filter(Number.isFinite).sort();
+  const fair = data.value.subarray(since, to).map((value, at) => DISCREDITED.has(data.mark(since + at)) ? NaN : sign * value).filter(Number.isFinite).sort();
   if (!fair.length) return [0, 1];
   const middle = quantile(fair, .75) - quantile(fair, .25);
   let good = middle > 0 ? Math.max(fair[0], quantile(fair, .25) - 8 * middle) : fair[0];
@@ -52,7 +52,7 @@ function dots(g, xs, ys, runs, side) {
 }
 
 /* Lets the pointer and the keyboard go from run to run. A picture gives the runs in `order`, the places `xs` and `ys`
-of each in pixels of its canvas (NaN: not drawn), what to `say` of one, and perhaps what else a `click` does. */
+of each in pixels of its canvas (rising in that order where it `isByX`), what to `say` of one; and perhaps what else a `click` or the space bar does (`toggle`), and other runs to go `along` with Shift. */
 class Pointing {
   constructor(box, data, picture) {
     Object.assign(this, { box, data, picture, hot: -1, cards: new Map() });
@@ -70,8 +70,9 @@ class Pointing {
     this.box.append(this.ring, this.card);
     over.addEventListener("mousemove", event => this.point(this.nearest(event)));
     over.addEventListener("mouseleave", () => this.point(-1));
+    over.addEventListener("mousedown", event => { this.from = event.clientX; });
     over.addEventListener("click", event => {
-      const run = this.nearest(event);
+      const run = Math.abs(event.clientX - this.from) < DRAGGED ? this.nearest(event) : -1;
       if (run < 0 || this.picture.click?.(run)) return;
       if (matchMedia("(hover: none)").matches && this.hot !== run) return this.point(run);
       this.open(run);
@@ -79,10 +80,13 @@ class Pointing {
   }
 
   nearest(event) {
-    const k = devicePixelRatio, edge = this.box.getBoundingClientRect(), { xs, ys, order } = this.picture;
+    const k = devicePixelRatio, edge = this.box.getBoundingClientRect(), { xs, ys, order, isByX } = this.picture;
     const x = (event.clientX - edge.left) * k, y = (event.clientY - edge.top) * k;
-    let best = -1, least = (REACH * k) ** 2;
-    for (const run of order) {
+    let best = -1, least = (REACH * k) ** 2, low = 0, high = isByX ? order.length : 0;
+    while (low < high) { const half = (low + high) >> 1; if (xs[order[half]] < x - REACH * k) low = half + 1; else high = half; }
+    for (let at = low; at < order.length; at++) {
+      const run = order[at];
+      if (isByX && xs[run] > x + REACH * k) break;
       const far = (xs[run] - x) ** 2 + (ys[run] - y) ** 2;
       if (far < least) { least = far; best = run; }
     }
@@ -119,18 +123,19 @@ class Pointing {
 
   key(event) {
     if (event.target !== this.box) return;
-    const { order } = this.picture, at = order.indexOf(this.hot);
+    const order = event.shiftKey && this.picture.along || this.picture.order, at = order.indexOf(this.hot);
     const to = { Home: order[0], End: order.at(-1), ArrowRight: order[at + 1], ArrowLeft: at < 0 ? order.at(-1) : order[at - 1] }[event.key];
     if (to !== undefined) { event.preventDefault(); this.point(to, true); }
     else if (event.key === "Enter" && this.hot >= 0) this.open(this.hot);
     else if (event.key === "Escape") this.point(-1);
-    else if (event.key === " " && this.hot >= 0 && this.picture.click?.(this.hot)) event.preventDefault();
+    else if (event.key === " " && this.hot >= 0 && this.picture.toggle) { event.preventDefault(); this.picture.toggle(this.hot); }
   }
 }
 
 /* The key names the marks that are drawn. */
 function showKey(data, runs) {
-  const there = new Set(runs.map(run => data.mark(run)));
+  const there = new Set();
+  for (const run of runs) there.add(data.mark(run));
   for (const entry of document.querySelectorAll(".key [data-mark]")) entry.hidden = !there.has(entry.dataset.mark);
 }
 

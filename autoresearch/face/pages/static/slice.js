@@ -117,5 +117,5 @@ function show(data) {
   rebuild();
 }
 
-load(box.dataset.columns).then(show).catch(() => { told.textContent = "The runs could not be read: autoresearch status"; });
+load(box.dataset.columns).then(show).catch(error => { told.textContent = "The runs could not be read: autoresearch status"; throw error; });
 })();
