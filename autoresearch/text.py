@@ -191,10 +191,11 @@ def unsettled(number: int) -> str:
     return f"{number:,} {'run is' if number == 1 else 'runs are'} still being judged" if number else ""
 
 
-def failures(raised: int, raised_failed: int, lowered: int, lowered_failed: int) -> str:
-    """How many runs that changed a setting failed, in words: ``raised: 4 of 6 failed``; empty where none did."""
-    tried = (("raised", raised_failed, raised), ("lowered", lowered_failed, lowered))
-    return ", ".join(f"{word}: {failed} of {runs} failed" for word, failed, runs in tried if failed)
+def failures(raised: int, raised_failed: int, lowered: int, lowered_failed: int, failed_as: str = "") -> str:
+    """How many runs that changed a setting failed, in words: ``raised: 4 of 6 diverged``; empty where none did."""
+    tried, how = (("raised", raised_failed, raised), ("lowered", lowered_failed, lowered)), failed_as or "failed"
+    how = how.replace("_", " ")
+    return ", ".join(f"{word}: {failed} of {runs} {how}" for word, failed, runs in tried if failed)
 
 
 def percent(share: float | None) -> str:

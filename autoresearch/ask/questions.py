@@ -13,6 +13,7 @@ from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAns
 from autoresearch.ask.records import LogAnswer, SearchAnswer, ShowAnswer, StarAnswer
 from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.ask.requests import (
+    ColumnsOf,
     Difference,
     EvidenceOf,
     NotesOf,
@@ -20,6 +21,7 @@ from autoresearch.ask.requests import (
     OfTaskAndParticipant,
     OneEvidence,
     OneRecord,
+    PathOf,
     ProgressOf,
     Records,
     RunsOf,
@@ -31,6 +33,7 @@ from autoresearch.ask.requests import (
 )
 from autoresearch.ask.runs.answers import (
     BestAnswer,
+    ColumnsAnswer,
     DiffAnswer,
     EffectsAnswer,
     LineageAnswer,
@@ -166,6 +169,14 @@ def progress(desk: Desk, request: ProgressOf) -> ProgressAnswer:
     return progress_answer(desk.log, desk.blobs, desk.task(request.task), request, me=desk.me)
 
 
+@operation("GET /v1/columns")
+def columns(desk: Desk, request: ColumnsOf) -> ColumnsAnswer:
+    """The runs of a task as columns, the newest 200,000: ids, marks, values, parents, and the settings asked for."""
+    from autoresearch.ask.runs.progress import columns_answer
+
+    return columns_answer(desk.log, desk.task(request.task), request, me=desk.me)
+
+
 @operation("GET /v1/runs/{id}/context")
 def run_context(desk: Desk, request: OneRecord) -> RunContextAnswer:
     """What stands around a run: its row, its parent's, its children, runs of the same program."""
@@ -176,12 +187,12 @@ def run_context(desk: Desk, request: OneRecord) -> RunContextAnswer:
 
 
 @operation("GET /v1/runs/{id}/path")
-def path(desk: Desk, request: OneRecord) -> PathAnswer:
-    """The way from the baseline to a run, with the branches beside it."""
+def path(desk: Desk, request: PathOf) -> PathAnswer:
+    """The way from the baseline to a run, with the branches beside it; of a long one the steps that changed most."""
     from autoresearch.ask.runs.rows import path_answer
 
     identified = desk.record(request.id, request.task)
-    return path_answer(desk.log, desk.blobs, identified, me=desk.me, starred=desk.starred())
+    return path_answer(desk.log, desk.blobs, identified, request, me=desk.me, starred=desk.starred())
 
 
 @operation("GET /v1/runners")

@@ -98,6 +98,13 @@ class SinceOf(OfTask, frozen=True, kw_only=True):
     since_ms: Annotated[int, Meta(ge=0, description="Unix milliseconds; 0: the last 24 hours")] = 0
 
 
+class PathOf(OneRecord, frozen=True, kw_only=True):
+    """Of which run, how many of its steps are told, and whether their branches are too."""
+
+    steps: Annotated[int, Meta(ge=2, le=MAXIMUM_ROWS, description="steps in the answer")] = MAXIMUM_ROWS
+    branches: Annotated[bool, Meta(description="the branches beside each step too")] = True
+
+
 class NotesOf(OfTask, frozen=True, kw_only=True):
     """Which notes."""
 
@@ -185,6 +192,18 @@ class ProgressOf(Filtered, frozen=True, kw_only=True):
     x: Annotated[Axis, Meta(description="the axis: number of the run, time, or cumulated processor time")] = "number"
     since: Annotated[int, Meta(ge=0, le=2**53, description="the beginning of the axis; 0: the first run")] = 0
     to: Annotated[int, Meta(ge=0, le=2**53, description="the end of the axis; 0: the last run")] = 0
+
+
+# A name that can stand in a path of JSON.
+SettingName = Annotated[str, Meta(max_length=64, pattern=r'^[^"\\]*$')]
+
+
+class ColumnsOf(OfTask, frozen=True, kw_only=True):
+    """Which settings of the runs of a task."""
+
+    setting: Annotated[
+        list[SettingName], Meta(max_length=32, description="a setting, such as LR or +muon; may be given again")
+    ] = []
 
 
 class EventsSince(Parameters, frozen=True, kw_only=True):

@@ -148,7 +148,7 @@ WITH RECURSIVE named(setting) AS (
 """
 _DOUBTED = f"IN ({', '.join(repr(state.value) for state in sorted(DOUBTED))})"
 _ROWS = f"""
-SELECT pair.time, pair.raised, pair.delta, child.value, above.value
+SELECT pair.time, pair.raised, pair.delta, child.value, above.value, child.status
 FROM pair CROSS JOIN run AS child ON child.n = pair.n CROSS JOIN standing AS judged ON judged.n = pair.n
 CROSS JOIN run AS above ON above.n = pair.parent CROSS JOIN standing AS judged_above ON judged_above.n = pair.parent
 WHERE pair.task = ? AND pair.setting = ? AND pair.time < ?

@@ -53,7 +53,7 @@ class StoredRun(NamedTuple):
 class PairRow(NamedTuple):
     """A run that raised a setting, or lowered it (-1), and how that changed the reported value: None where it failed.
 
-    ``value`` and ``parent_value`` are what the two report.
+    ``value`` and ``parent_value`` are what the two report, ``status`` is how the run ended.
     """
 
     time: int
@@ -61,6 +61,7 @@ class PairRow(NamedTuple):
     delta: float | None
     value: float | None
     parent_value: float
+    status: str = ""
 
 
 class SignedRun(NamedTuple):

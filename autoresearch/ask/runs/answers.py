@@ -131,6 +131,24 @@ class ProgressAnswer(Judged, frozen=True, kw_only=True):
     total: int
 
 
+class ColumnsAnswer(Judged, frozen=True, kw_only=True):
+    """The runs of a task as columns, in order of time: ids, marks, values, parents, and the settings asked for.
+
+    ``value`` is what verifiers measured, else what its author reported; null where it failed or is compared with no
+    other. ``parent`` is the parent's place in the columns, -1 where that is not here. A setting is null where a run has
+    none of that name. ``left_out`` runs are older than these.
+    """
+
+    schema: str = "autoresearch.columns/1"
+    task: TaskStatus
+    id: list[str]
+    mark: list[str]
+    value: list[float | None]
+    parent: list[int]
+    settings: dict[str, list[int | float | str | None]] = {}
+    left_out: int = 0
+
+
 class MarkCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Some runs: how many, how many of each mark, the best value and its origin, ``verified`` or ``reported``."""
 
@@ -155,11 +173,11 @@ class PathStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step of a lineage: its run, and its other children.
 
     ``branches`` are the children of this run that are not on the path, ``branch_runs`` the best of them where the path
-    is short.
+    is short. They are null where they were not asked for.
     """
 
     row: RunRow
-    branches: MarkCounts
+    branches: MarkCounts | None
     branch_runs: list[RunRow] = []
 
 
@@ -299,7 +317,8 @@ class EffectView(msgspec.Struct, frozen=True, kw_only=True):
 
     ``pairs`` are those with two values, ``better`` and ``worse`` those that it improved or not. ``median`` of their
     changes is in the metric's unit and sign, null without any. ``low`` and ``high`` are its 95 % interval, null from
-    fewer than six. ``raised`` runs raised or added it, ``lowered`` the opposite; of these some failed.
+    fewer than six. ``raised`` runs raised or added it, ``lowered`` the opposite; of these some failed, ``failed_as``
+    says how where all failed in one way.
     """
 
     name: str
@@ -313,6 +332,7 @@ class EffectView(msgspec.Struct, frozen=True, kw_only=True):
     raised_failed: int = 0
     lowered: int = 0
     lowered_failed: int = 0
+    failed_as: str = ""
 
 
 class EffectsAnswer(Judged, frozen=True, kw_only=True):

@@ -1,4 +1,7 @@
-"""The chart of a task: what led, what others measured, and a sample of everything else that a browser can draw."""
+"""The chart of a task: what led, what others measured, and a sample of everything else that a browser can draw.
+
+Also all of its runs as columns, for pictures that draw each as a point.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,15 @@ from itertools import pairwise
 from typing import Literal
 
 from autoresearch.ask.lookup import FoundTask
-from autoresearch.ask.requests import ProgressOf
-from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark, RunRow
+from autoresearch.ask.requests import ColumnsOf, ProgressOf
+from autoresearch.ask.runs.answers import ColumnsAnswer, ProgressAnswer, ProgressDots, ProgressMark, RunRow
 from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.filtering import filter_of
 from autoresearch.ask.runs.rows import Rows, mark_of, rows_of
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot
+from autoresearch.log.standing.context import board_hardware
 from autoresearch.log.tables.listing import Filter, ListedRun
 from autoresearch.log.tables.places import Place, Places, Sums
 from autoresearch.record.encoding import format_id
@@ -64,6 +68,28 @@ def progress_answer(
         binned=binned,
         found=sum(counts.values()),
         total=rows.places.total,
+    )
+
+
+# The newest runs of a task that stand in columns.
+COLUMNS_MOST = 200_000
+
+
+@in_snapshot
+def columns_answer(log: Log, task: FoundTask, asked: ColumnsOf, *, me: bytes | None = None) -> ColumnsAnswer:
+    """The runs of a task as columns, with some of their settings."""
+    every = Filter(task.digest, board_hardware(log, task.digest) or "")
+    runs = log.listing.columns(every, asked.setting, COLUMNS_MOST)
+    led, place = {leader.n for leader in log.listing.leaders(every, 0)}, {run: at for at, run in enumerate(runs.id)}
+    leading, reported = RunMark.LEADING.value, RunMark.REPORTED.value
+    return ColumnsAnswer(
+        task=task_status(log, task, author=me),
+        id=list(map(format_id, runs.id)),
+        mark=[leading if mark == reported and n in led else mark for n, mark in zip(runs.n, runs.mark, strict=True)],
+        value=list(runs.value),
+        parent=[place.get(above, -1) if above else -1 for above in runs.parent],
+        settings={name: list(column) for name, column in zip(asked.setting, runs.settings, strict=True)},
+        left_out=log.listing.places(task.digest).total - len(runs.id),
     )
 
 

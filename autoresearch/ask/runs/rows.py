@@ -12,7 +12,7 @@ from statistics import median
 import msgspec
 
 from autoresearch.ask.lookup import FoundTask, task_of
-from autoresearch.ask.requests import RunsOf
+from autoresearch.ask.requests import MAXIMUM_ROWS, PathOf, RunsOf
 from autoresearch.ask.runs.answers import (
     MarkCounts,
     PathAnswer,
@@ -45,8 +45,6 @@ from autoresearch.record.record import Record
 from autoresearch.words import DISCREDITED, FALSE_VALUE, Origin, RunMark, RunState
 
 CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
-# So many steps of a lineage are told; of longer ones those that changed the value least are left out.
-STEPS_MOST = 200
 # Of so many steps at most the branches are told too.
 BRANCHED_MOST = 40
 # Marks of runs whose reported value is no value at all.
@@ -244,9 +242,17 @@ def run_context_answer(
 
 @in_snapshot
 def path_answer(
-    log: Log, blobs: BlobStore, run: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
+    log: Log,
+    blobs: BlobStore,
+    run: bytes,
+    asked: PathOf | None = None,
+    *,
+    me: bytes | None = None,
+    starred: frozenset[bytes] = frozenset(),
 ) -> PathAnswer:
     """The way from the oldest known ancestor to a run, with the branches beside it.
+
+    Of a way with more steps than are asked for those that changed the value least are left out.
 
     Raises UsageError where it is no run, NotFound where it was withdrawn or its task is not here.
     """
@@ -261,9 +267,12 @@ def path_answer(
     # The steps that changed most, the first run and the last.
     sizes = [abs(step or 0.0) for step in steps]
     sizes[0] = sizes[-1] = math.inf
-    told = sorted(sorted(range(len(way)), key=lambda at: -sizes[at])[:STEPS_MOST])
+    told = sorted(sorted(range(len(way)), key=lambda at: -sizes[at])[: asked.steps if asked else MAXIMUM_ROWS])
     found: list[PathStep] = []
     for row, at in zip(rows.at([way[at][0] for at in told]), told, strict=True):
+        if asked and not asked.branches:
+            found.append(PathStep(row=row, branches=None))
+            continue
         following = way[at + 1][0] if at + 1 < len(way) else None
         shown = BRANCHES_SHOWN if len(told) <= BRANCHED_MOST else 0
         total, best = rows.children(way[at][1], shown, but=following)
@@ -285,7 +294,7 @@ def runners_answer(log: Log, task: FoundTask) -> RunnersAnswer:
         found[who.key] = RunnerView(participant=who, runs=before.runs + runs, devices=devices)
     return RunnersAnswer(
         runners=sorted(found.values(), key=lambda one: (-one.runs, one.participant.key)),
-        settings=log.listing.settings(task.digest),
+        settings=log.pairs.settings(task.digest),
     )
 
 

@@ -347,7 +347,7 @@ def effect_columns(metric: str) -> Columns[EffectView]:
         Column("high", lambda one: one.high, VALUE, faces=PROGRAMS),
         Column(
             "failed",
-            lambda one: failures(one.raised, one.raised_failed, one.lowered, one.lowered_failed),
+            lambda one: failures(one.raised, one.raised_failed, one.lowered, one.lowered_failed, one.failed_as),
             heading="failures",
             late=2,
         ),

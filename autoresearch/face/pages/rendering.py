@@ -91,6 +91,8 @@ NAVIGATION = (
     Destination("progress", "Progress", exported=True),
     Destination("board", "Board", exported=True),
     Destination("lineage", "Lineage", exported=True),
+    Destination("tree", "Tree"),
+    Destination("effects", "Effects"),
     Destination("notes", "Notes"),
     Destination("verifications", "Verifications"),
     Destination("queue", "Queue"),

@@ -6,7 +6,7 @@ entries of all runs in an index, and a sort by change or cost too: 0.1 to 0.5 µ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -111,6 +111,20 @@ class ListedRun(NamedTuple):
 
 
 _FLAGS = ListedRun._fields.index("measured")
+
+
+class Columns(NamedTuple):
+    """Runs as columns: ``value`` where that is compared, and a column for each setting asked for."""
+
+    n: Sequence[int]
+    id: Sequence[bytes]
+    parent: Sequence[bytes | None]
+    mark: Sequence[str]
+    value: Sequence[float | None]
+    settings: Sequence[Sequence[int | float | str | None]]
+
+
+_COLUMNS = Columns._fields.index("settings")
 
 
 @dataclass(slots=True)
@@ -254,15 +268,14 @@ class Listing:
     def beside(self, found: Filter, run: bytes) -> list[tuple[int, str, float | None, bool, bool]]:
         """The children of a run on its task, by time: number, mark, value, whether that is compared, and verified."""
         text = """
-        SELECT l.n, l.mark, l.value, s.compared AND l.hardware = ?, s.runs > 0 FROM lineage
+        SELECT l.n, iif(l.mark = 'reported' AND EXISTS(
+            SELECT 1 FROM frontier AS f WHERE (f.task, f.hardware, f.sure, f.time, f.n) = (l.task, ?1, 0, l.time, l.n)
+        ), 'leading', l.mark), l.value, s.compared AND l.hardware = ?1, s.runs > 0 FROM lineage
         CROSS JOIN listing AS l ON l.n = lineage.n LEFT JOIN standing AS s ON s.n = l.n
-        WHERE lineage.parent = ? AND l.task = ? ORDER BY l.time, l.n
+        WHERE lineage.parent = ?2 AND l.task = ?3 ORDER BY l.time, l.n
         """
-        led = {leader.n for leader in self.leaders(found, 0)}
-        return [
-            (n, RunMark.LEADING.value if mark == RunMark.REPORTED and n in led else mark, value, *map(bool, flags))
-            for n, mark, value, *flags in self._reader.read(text, (found.board, run, found.task))
-        ]
+        rows = self._reader.read(text, (found.board, run, found.task))
+        return [(n, mark, value, *map(bool, flags)) for n, mark, value, *flags in rows]
 
     def children(self, task: bytes, run: bytes) -> int:
         """How many runs of a task have this one as their parent."""
@@ -308,16 +321,17 @@ class Listing:
         """The devices with runs on a task, each with the kinds of hardware that it ran on."""
         return self._reader.read("SELECT DISTINCT author, device FROM tally WHERE task = ?", (task,))
 
-    def settings(self, task: bytes) -> list[str]:
-        """The settings and parts that runs of a task changed, by name."""
-        text = """
-        WITH RECURSIVE changed(setting) AS (
-            SELECT min(setting) FROM pair WHERE task = ?1 UNION ALL
-            SELECT (SELECT min(setting) FROM pair WHERE task = ?1 AND setting > changed.setting) FROM changed
-            WHERE changed.setting IS NOT NULL)
-        SELECT setting FROM changed WHERE setting IS NOT NULL
-        """
-        return [setting for (setting,) in self._reader.read(text, (task,))]
+    def columns(self, found: Filter, settings: Sequence[str], most: int) -> Columns:
+        """The newest runs of a task in order of time, each with its values of some settings; None: it has none."""
+        values = "".join(f", {_setting(name)}" for name in settings)
+        text = f"""
+        SELECT l.n, r.id, r.parent, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL){values}
+        FROM {_BY_TIME} LEFT JOIN standing AS s ON s.n = r.n
+        WHERE r.task = ? ORDER BY r.time DESC, r.id DESC LIMIT ?
+        """  # noqa: S608
+        rows = self._reader.read(text, (found.board, *map(_place_of, settings), found.task, most))
+        columns = list(zip(*reversed(rows), strict=True)) or [()] * (_COLUMNS + len(settings))
+        return Columns._make((*columns[:_COLUMNS], columns[_COLUMNS:]))
 
 
 def _conditions(found: Filter, *, with_marks: bool = True, after: int = 0, by_number: bool = False) -> _Query:
@@ -374,6 +388,17 @@ def _add_marks(query: _Query, found: Filter) -> None:
     marks.discard(RunMark.LEADING)
     texts.append(f"l.mark IN ({', '.join('?' * len(marks))})")
     query.add(f"({' OR '.join(texts)})", *values, *sorted(marks))
+
+
+def _setting(name: str) -> str:
+    """The value of a setting of ``run AS r``. Of a run that has settings, a part that it does not name is off."""
+    value = "json_extract(CAST(r.genome AS TEXT), ?)"
+    return f"iif(length(r.genome) > 2, coalesce({value}, 0), NULL)" if name.startswith("+") else value
+
+
+def _place_of(setting: str) -> str:
+    """Where a setting stands in the JSON of a run's settings."""
+    return f'$."{setting}"'
 
 
 def _parts(runs: Collection[int]) -> Iterator[list[int]]:

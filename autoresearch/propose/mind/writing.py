@@ -191,7 +191,7 @@ def _failure_row(one: Attempt) -> str:
 
 def _effect_row(one: Effect) -> str:
     name = plain_line(one.parameter, 64)
-    failed = failures(one.raised, one.raised_failed, one.lowered, one.lowered_failed)
+    failed = failures(one.raised, one.raised_failed, one.lowered, one.lowered_failed, one.failed_as)
     if one.median is None:
         return f"{name}  {failed}"
     interval = "too few pairs" if one.low is None or one.high is None else f"[{one.low:+.4g}, {one.high:+.4g}]"

@@ -44,6 +44,8 @@ class Effect:
     raised_failed: int
     lowered: int
     lowered_failed: int
+    failed_as: str = ""
+    """How the failed ones ended, where all ended in one way: ``diverged``."""
 
 
 def effect_of(parameter: str, tried: Iterable[PairRow], *, sign: float) -> Effect | None:
@@ -51,12 +53,13 @@ def effect_of(parameter: str, tried: Iterable[PairRow], *, sign: float) -> Effec
 
     ``sign`` makes smaller values better.
     """
-    raised, failed = [0, 0], [0, 0]
+    raised, failed, ends = [0, 0], [0, 0], set[str]()
     changes: list[float] = []
     for pair in tried:
         raised[pair.raised < 0] += 1
         if pair.delta is None:
             failed[pair.raised < 0] += 1
+            ends.add(pair.status)
         else:
             changes.append(pair.delta * pair.raised)
     if not sum(raised):
@@ -74,6 +77,7 @@ def effect_of(parameter: str, tried: Iterable[PairRow], *, sign: float) -> Effec
         raised_failed=failed[0],
         lowered=raised[1],
         lowered_failed=failed[1],
+        failed_as=min(ends) if len(ends) == 1 else "",
     )
 
 

@@ -23,6 +23,7 @@ from autoresearch.ask.requests import (
     OfTask,
     OfTaskAndParticipant,
     OneRecord,
+    PathOf,
     Reference,
     RunsOf,
     SinceOf,
@@ -49,7 +50,7 @@ from autoresearch.text import MAXIMIZE, QUESTION_CHARACTERS
 from autoresearch.words import SECTION_MARKS
 from autoresearch_daemon.api.events import stream_events
 from autoresearch_daemon.api.port import status_of
-from autoresearch_daemon.pages import node
+from autoresearch_daemon.pages import effects, node
 from autoresearch_daemon.pages.node import Asking
 
 
@@ -173,11 +174,11 @@ async def run_page(asking: Asking) -> web.Response:
     run = shown.run.run
     asking.about_task(run.task)
     context = await asking.found(questions.run_context, OneRecord(id=shown.record.id))  # None: it was withdrawn
-    effects = await asking.found(questions.effects, OfTask(task=run.task))
+    compared = await asking.found(questions.effects, OfTask(task=run.task))
     parent = await asking.found(questions.run, OneRecord(id=run.parent)) if run.parent else None
     task = await asking.task_status()
     values = run_content(
-        shown, context=context, effects=effects, parent=parent, task=task, me=asking.status().participant.key
+        shown, context=context, effects=compared, parent=parent, task=task, me=asking.status().participant.key
     )
     return await asking.render("run.html", "run", **values)
 
@@ -262,7 +263,7 @@ async def lineage_page(asking: Asking) -> web.Response:
     """The steps from the baseline to a run; without a name to the best one."""
     asked = asking.parameters(LineageOf)
     try:
-        path = await asking.ask(questions.path, OneRecord(id=asked.of, task=asked.task))
+        path = await asking.ask(questions.path, PathOf(id=asked.of, task=asked.task))
     except NotFound:
         if asked.of != BEST:
             raise
@@ -329,6 +330,9 @@ PAGES: dict[str, Page] = {
     "/lineage": lineage_page,
     "/notes": notes_page,
     "/parts/branches": branches_page,
+    "/tree": effects.tree_page,
+    "/effects": effects.effects_page,
+    "/columns.bin": effects.columns_page,
     "/verifications": node.verifications_page,
     "/participants": node.participants_page,
     "/participants/{key}": node.participant_page,

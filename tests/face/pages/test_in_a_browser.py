@@ -24,6 +24,8 @@ PAGES = {
     "run-refuted": "/run/{refuted}",
     "run-crashed": "/run/{crashed}",
     "lineage": "/lineage?of={reported}",
+    "tree": "/tree?of={reported}",
+    "effects": "/effects?setting=DEPTH",
     "board": "/board",
     "compare": "/compare?runs={confirmed},{refuted},{crashed}",
     "compare-nothing": "/compare",

@@ -287,5 +287,22 @@ function draw(u, scene) {
   return painter.placed.sort((a, b) => a.at - b.at);
 }
 
-window.autoresearchChart = { draw, readColours, valueRange, distanceRange, columnAt };
+/* --- axes --- */
+function digits(lo, hi) {
+  return Math.max(0, Math.min(8, 2 - Math.floor(Math.log10(hi - lo || 1))));
+}
+
+function decades(lo, hi) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(lo)); power <= Math.ceil(Math.log10(hi)); power++) {
+    for (const digit of [1, 2, 5]) { const at = +(digit * 10 ** power).toPrecision(1); if (at >= lo && at <= hi) found.push(at); }
+  }
+  return found;
+}
+
+function axis(colours, more) {
+  return { stroke: () => colours()["text-2"], font: `11px ${colours().font}`, grid: { stroke: () => colours().line, width: 1 }, ticks: { show: false }, gap: 6, ...more };
+}
+
+window.autoresearchChart = { draw, drawMark, readColours, valueRange, distanceRange, columnAt, digits, decades, axis, ORDER, RADIUS };
 })();

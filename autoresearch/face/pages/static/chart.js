@@ -4,7 +4,7 @@ state, so that Back and a copied link show the same. */
 (() => {
 "use strict";
 const find = (selector, from = document) => from.querySelector(selector);
-const box = find("#chart"), data = find("#chart-data"), { draw, readColours, valueRange, distanceRange, columnAt } = window.autoresearchChart;
+const box = find("#chart"), data = find("#chart-data"), { draw, readColours, valueRange, distanceRange, columnAt, digits, decades } = window.autoresearchChart;
 if (!box || !data) return;
 const card = find("#card"), say = find("#say"), plot = find("#plot"), dark = matchMedia("(prefers-color-scheme: dark)");
 const isExported = "exported" in box.dataset, exported = new Set((box.dataset.exported || "").split(" "));
@@ -130,21 +130,7 @@ const X_LABELS = {
   cost: (_, numbers) => numbers.map(number => number < 0 ? "" : `${+number.toPrecision(6)} ${unit[0]}`),
 };
 
-function digits(lo, hi) {
-  return Math.max(0, Math.min(8, 2 - Math.floor(Math.log10(hi - lo || 1))));
-}
-
-function decades(lo, hi) {
-  const found = [];
-  for (let power = Math.floor(Math.log10(lo)); power <= Math.ceil(Math.log10(hi)); power++) {
-    for (const digit of [1, 2, 5]) { const at = +(digit * 10 ** power).toPrecision(1); if (at >= lo && at <= hi) found.push(at); }
-  }
-  return found;
-}
-
-function axis(more) {
-  return { stroke: () => colours["text-2"], font: `11px ${colours.font}`, grid: { stroke: () => colours.line, width: 1 }, ticks: { show: false }, gap: 6, ...more };
-}
+const axis = more => window.autoresearchChart.axis(() => colours, more);
 
 function upAxis(isDistance, [lo, hi], isNarrow) {
   // Failures alone have no values to read.

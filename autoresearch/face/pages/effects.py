@@ -1,0 +1,188 @@
+"""The effects page and the data of pictures of all runs, from the answers of the API. Pure.
+
+Settings are ranked by how much they surely move the metric, whichever way: those that the intervals cannot tell apart
+share a rank. Columns are packed as arrays that a script reads without parsing them.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from autoresearch.ask.runs.answers import ColumnsAnswer, EffectsAnswer, EffectView
+from autoresearch.face.columns.column import FIGURES, Column
+from autoresearch.face.columns.runs import effect_columns
+from autoresearch.face.pages.boards import Interval, Place, places
+from autoresearch.face.pages.chart import Scale, Tick
+from autoresearch.record.encoding import COMMON, SHORT
+from autoresearch.text import MAXIMIZE, one_line
+from autoresearch.words import RunMark
+
+# The axis ends at so many times the largest median: the interval of a setting with few pairs may have no end.
+REACH = 3.0
+# So many settings stand beside each other in the picture of all.
+MOST_AXES = 10
+TEXT_CHARACTERS = 40
+
+
+class Importance(NamedTuple):
+    """A setting: its place in the ranking, None from too few pairs, and its effect in percent of the axis.
+
+    ``better``: raising it improves the metric; None where the interval has zero in it.
+    """
+
+    effect: EffectView
+    place: Place | None
+    low: float | None
+    middle: float | None
+    high: float | None
+    better: bool | None
+
+
+class Ranking(NamedTuple):
+    """The settings, the most important first, and the axis of their effects, in the metric's unit."""
+
+    rows: list[Importance]
+    axis: Scale
+    zero: float
+    ticks: list[Tick]
+
+
+def ranking(effects: Sequence[EffectView], *, maximize: bool = False) -> Ranking:
+    """The settings by what is sure of their effect, then by their medians; those from too few pairs after them."""
+    ordered = sorted(effects, key=lambda one: (one.low is None, -_size(one).low, -abs(one.median or 0.0), one.name))
+    sure = [one for one in ordered if one.low is not None]
+    ranks = dict(zip((one.name for one in sure), places([_size(one) for one in sure], maximize=True), strict=True))
+    most = max((abs(one.median or 0.0) for one in effects), default=0.0)
+    wide = max((_size(one).high for one in effects), default=0.0)
+    reach = 1.05 * min(wide, REACH * most) or wide or 1.0
+    axis = Scale(-reach, reach)
+    sign = 1 if maximize else -1
+    rows = [
+        Importance(
+            effect=one,
+            place=ranks.get(one.name),
+            low=None if one.low is None else axis.at(one.low),
+            middle=None if one.median is None else axis.at(one.median),
+            high=None if one.high is None else axis.at(one.high),
+            better=sign * (one.median or 0.0) > 0 if _size(one).low > 0 else None,
+        )
+        for one in ordered
+    ]
+    return Ranking(rows, axis, axis.at(0.0), axis.ticks())
+
+
+def _size(effect: EffectView) -> Interval:
+    """How much a setting moves the metric, whichever way: the ends of the interval without their signs."""
+    if effect.low is None or effect.high is None:
+        return Interval(0.0, abs(effect.median or 0.0))
+    low, high = sorted((abs(effect.low), abs(effect.high)))
+    return Interval(low if effect.low * effect.high > 0 else 0.0, high)
+
+
+def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> dict[str, object]:
+    """What the template takes. ``chosen`` is the setting that is shown against the value; empty: the first."""
+    ranked = ranking(answer.effects, maximize=maximize)
+    names = [row.effect.name for row in ranked.rows]
+    shown = chosen or (names[0] if names else "")
+    lines = {row.effect.name: row for row in ranked.rows}
+    rank: Column[EffectView] = Column("rank", lambda one: _rank(lines[one.name].place), FIGURES)
+    return {
+        "ranking": ranked,
+        "lines": lines,
+        "columns": (rank, *effect_columns(answer.metric)),
+        "names": list(dict.fromkeys([*names, *([shown] if shown else [])])),
+        "chosen": shown,
+        "axes": names[:MOST_AXES],
+        "metric": answer.metric,
+    }
+
+
+def _rank(place: Place | None) -> str:
+    if place is None:
+        return "–"
+    return f"{place.first}–{place.last}" if place.is_shared else str(place.first)
+
+
+class SettingColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting of packed columns. ``texts`` are what its numbers stand for where its values are words."""
+
+    name: str
+    texts: list[str] = []
+
+
+class ColumnsHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What packed columns are of: so many runs, their marks by number, the settings in order, the task's figures."""
+
+    runs: int
+    marks: list[str]
+    settings: list[SettingColumn]
+    metric: str
+    maximize: bool
+    floor: float | None
+    noise: float
+    best: str
+    left_out: int
+
+
+_ALIGNED = 4
+
+
+def packed(answer: ColumnsAnswer) -> bytes:
+    """Columns as arrays, one after the other in the order of the machine's bytes, after the length of a head in JSON.
+
+    Values and settings are 32-bit floats, NaN where there is none; parents are 32-bit whole numbers. Then follow a byte
+    for each mark and the eight characters of each short id.
+    """
+    task, marks = answer.task, [mark.value for mark in RunMark]
+    texts = {name: _texts(column) for name, column in answer.settings.items()}
+    head = msgspec.json.encode(
+        ColumnsHead(
+            runs=len(answer.id),
+            marks=marks,
+            settings=[
+                SettingColumn(name=name, texts=[one_line(text, TEXT_CHARACTERS) for text in texts[name]])
+                for name in answer.settings
+            ],
+            metric=one_line(task.metric, TEXT_CHARACTERS),
+            maximize=task.direction == MAXIMIZE,
+            floor=task.floor,
+            noise=task.noise,
+            best=task.best.id[len(COMMON) :][:SHORT] if task.best else "",
+            left_out=answer.left_out,
+        )
+    )
+    head += b" " * (-len(head) % _ALIGNED)
+    number = {mark: at for at, mark in enumerate(marks)}
+    return b"".join(
+        [
+            array("I", [len(head)]).tobytes(),
+            head,
+            _floats(answer.value),
+            array("i", answer.parent).tobytes(),
+            *(_floats(_numbers(column, texts[name])) for name, column in answer.settings.items()),
+            bytes(number[mark] for mark in answer.mark),
+            "".join(run[len(COMMON) :][:SHORT] for run in answer.id).encode(),
+        ]
+    )
+
+
+def _floats(column: Sequence[float | None]) -> bytes:
+    return array("f", [math.nan if one is None else one for one in column]).tobytes()
+
+
+def _texts(column: Sequence[float | str | None]) -> list[str]:
+    """The words of a column, in order; of one that has numbers too, all of its values as words."""
+    words = {one for one in column if isinstance(one, str)}
+    return sorted(words | {str(one) for one in column if one is not None}) if words else []
+
+
+def _numbers(column: Sequence[float | str | None], texts: Sequence[str]) -> list[float | None]:
+    if not texts:
+        return [one for one in column if not isinstance(one, str)]
+    place = {text: float(at) for at, text in enumerate(texts)}
+    return [None if one is None else place[str(one)] for one in column]

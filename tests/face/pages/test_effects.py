@@ -1,0 +1,98 @@
+"""The effects page: settings by importance, and the packed columns that its pictures are drawn from."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import aiohttp
+import pytest
+
+from autoresearch.ask.runs.answers import EffectView
+from autoresearch.face.pages.effects import ranking
+from autoresearch.record.encoding import short_id
+from tests.face.pages.conftest import site_of
+from tests.face.pages.every_state import empty_world, every_state
+from tests.face.pages.reading import whole_page
+
+
+def effect(name, median=None, low=None, high=None):
+    return EffectView(name=name, pairs=9, better=5, worse=4, median=median, low=low, high=high)
+
+
+def test_the_surest_effect_is_first_whichever_way_it_goes_and_what_cannot_be_told_apart_shares_a_rank():
+    effects = [
+        effect("UNSURE", -0.5, -9.0, 2.0),
+        effect("HURTS", 0.3, 0.2, 0.4),
+        effect("HELPS", -1.0, -1.1, -0.9),
+        effect("HELPS_TOO", -1.0, -1.05, -0.95),
+        effect("SELDOM", -7.0),
+    ]
+    found = ranking([one for one in effects if one.name != "UNSURE"])
+    assert [row.effect.name for row in found.rows] == ["HELPS_TOO", "HELPS", "HURTS", "SELDOM"]
+    assert [row.place for row in found.rows] == [(1, 2), (1, 2), (3, 3), None]
+    assert [row.better for row in found.rows] == [True, True, False, None]
+    assert ranking(effects, maximize=True).rows[0].better is False
+    assert [row.better for row in ranking(effects).rows if row.effect.name == "UNSURE"] == [None]
+
+
+def test_an_axis_is_not_stretched_by_the_interval_of_an_explosion():
+    found = ranking([effect("LR", -0.1, -0.2, -0.05), effect("DECAY", 0.2, -0.4, 738.9)])
+    assert found.axis.high < 1
+    assert found.rows[1].high == 100.0
+    assert ranking([effect("LR", 0.0, 0.0, 0.0)]).rows[0].middle == 50.0
+
+
+def unpacked(body):
+    """The head, values, parents, one setting, marks and ids of packed columns."""
+    size = struct.unpack_from("I", body)[0]
+    head = json.loads(body[4 : 4 + size])
+    runs, at = head["runs"], 4 + size
+    assert at % 4 == 0
+    columns = [struct.unpack_from(f"{runs}{kind}", body, at + 4 * runs * place) for place, kind in enumerate("fif")]
+    at += 12 * runs
+    marks = [head["marks"][number] for number in body[at : at + runs]]
+    text = body[at + runs :].decode()
+    assert len(text) == 8 * runs
+    return head, *columns, marks, [text[8 * run : 8 * run + 8] for run in range(runs)]
+
+
+@pytest.fixture(scope="module")
+def told_world(tmp_path_factory):
+    with every_state(tmp_path_factory.mktemp("every-state")) as world:
+        yield world
+
+
+async def test_the_page_has_the_settings_and_its_data_each_run_with_its_parent_and_its_setting(told_world, tmp_path):
+    names = {title: short_id(run.id) for title, run in told_world.runs.items()}
+    async with site_of(told_world.node, tmp_path) as site, aiohttp.ClientSession() as session:
+        async with session.get(f"{site}/effects?setting=DEPTH") as response:
+            page = whole_page(await response.text())
+        async with session.get(f"{site}/columns.bin?setting=DEPTH") as response:
+            head, values, parents, depths, marks, ids = unpacked(await response.read())
+        async with session.get(f"{site}/effects?setting=%22") as response:
+            assert response.status == 400
+    assert "Rank Setting" in page.text
+    assert "raised: 1 of" in page.text
+    assert "crashed" in page.text
+    assert (head["metric"], head["best"], head["settings"][0]["name"]) == ("val_bpb", names["confirmed"], "DEPTH")
+    run = {title: ids.index(name) for title, name in names.items() if name in ids}
+    assert "withdrawn" not in run
+    assert marks[run["refuted"]] == "refuted"
+    assert values[run["confirmed"]] == pytest.approx(1.715)
+    assert values[run["crashed"]] != values[run["crashed"]], "it has none"
+    assert parents[run["confirmed"]] == run["first"]
+    assert depths[run["first"]] == 5
+    baseline = ids.index(short_id(told_world.village.baseline.id))
+    assert (parents[baseline], parents[run["first"]]) == (-1, baseline)
+
+
+async def test_where_nothing_was_changed_the_page_says_so(tmp_path):
+    with empty_world(tmp_path) as world:
+        async with (
+            site_of(world.node, tmp_path) as site,
+            aiohttp.ClientSession() as session,
+            session.get(f"{site}/effects") as response,
+        ):
+            page = whole_page(await response.text())
+    assert "No run has changed a setting of its parent run yet." in page.text
