@@ -43,7 +43,7 @@ def search_answer(
     if task and wants("run"):
         newest = RunsOf(task=task.digest.hex(), q=asked.query[:200], size=most)
         runs = runs_answer(log, blobs, task, newest, me=me, starred=starred)
-    settings = log.listing.settings(task.digest) if task and wants("setting") else []
+    settings = log.pairs.settings(task.digest) if task and wants("setting") else []
     is_of_components = wants("component") or bool(asked.type)
     found = components(log, asked.query, kind=asked.type, limit=most, yanked=asked.yanked, me=me)
     return SearchAnswer(
