@@ -39,7 +39,7 @@ assert os.environ["AUTORESEARCH_DEVICE"] == "cuda:0"
 if code := ctypes.CDLL("libcuda.so.1").cuInit(0):
     raise RuntimeError(f"CUDA error {code}")
 prepare.progress(X)
-time.sleep(0.3)
+time.sleep(1)
 {then}
 prepare.report(X, steps=1)
 """
