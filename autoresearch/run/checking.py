@@ -18,7 +18,9 @@ from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.bench import Bench, Purse, device_name, fault_of_program
 from autoresearch.run.evaluating import Model, evaluate, examine, fault_of_artifact
 from autoresearch.run.experiment import abandoned, judge_cost, measure, plan_as_it_stands, question_purse
+from autoresearch.run.proving import asks_for_card
 from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.cards import PROCESSOR
 from autoresearch.run.texts import World, drawn_world
 from autoresearch.task.model import Task, evaluation_seed, seed_for
 from autoresearch.task.program import source_digest
@@ -87,7 +89,7 @@ def carry_out_check(
     if check.stage == EVALUATE and not _is_named(check.source, check.source_digest):
         return Verified(
             verdict="fail",
-            device=device_name(bench.device),
+            device=_device(check, task, bench),
             sandbox=int(bench.level),
             duration_ms=0,
             reason="its source is not the program that its record names",
@@ -137,6 +139,11 @@ def _compared_programs(task: Task, source: str, parent: str) -> dict[str, str]:
     return {**beside, _PARENT: parent, _RUN: source}
 
 
+def _device(check: Check, task: Task, bench: Bench) -> str:
+    """The hardware that answers: a card only where program or harness asks for one, as in the record of a run."""
+    return device_name(bench.device if asks_for_card((check.source.encode(), *task.harness.values())) else PROCESSOR)
+
+
 def _is_named(source: str, digest: bytes) -> bool:
     """Whether a program is the one with this digest: the seed follows from it, and runs are counted together by it."""
     try:
@@ -150,7 +157,7 @@ def _evaluated(check: Check, task: Task, bench: Bench, model: Model, cancelled: 
 
     Its seed is that of the author's run; with ``fresh`` one that follows from this verifier's proof.
     """
-    verified = Verified(verdict="pass", device=device_name(bench.device), sandbox=int(bench.level))
+    verified = Verified(verdict="pass", device=_device(check, task, bench), sandbox=int(bench.level))
     seed = evaluation_seed(seed_for(task.digest, check.source_digest, check.replicate))
     if task.evaluator is not None and task.evaluator.fresh:
         seed = check.seeds[0]
@@ -183,7 +190,7 @@ def _examined(
     fresh_seed = check.seeds[0] if check.seeds else None
     verified = Verified(
         verdict="pass",
-        device=device_name(bench.device),
+        device=_device(check, task, bench),
         sandbox=int(bench.level),
         duration_ms=0,
     )

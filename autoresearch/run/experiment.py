@@ -140,7 +140,7 @@ def measure(
         reason = f"{KILLED}: most likely the machine's memory was used up"
         outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
     device = bench.device
-    if outcome.status in STOPPED | {RunStatus.OK}:
+    if outcome.status is RunStatus.OK or outcome.status in STOPPED:
         device = device if outcome.has_used_card else PROCESSOR
     elif fault := fault_of_card(device, bench.level, outcome.status):
         reason = f"{fault}; the run ended so: {outcome.reason}"

@@ -10,7 +10,7 @@ import importlib.util
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import psutil
@@ -25,8 +25,10 @@ from autoresearch.run.bench import Bench, Ceiling, device_name, task_data
 from autoresearch.run.folder import Conditions
 from autoresearch.run.packages import is_installed
 from autoresearch.run.preflight import forget_runs, missing_imports, preflight, way_to_packages
+from autoresearch.run.proving import prove
 from autoresearch.run.runner import Place, make_bench
 from autoresearch.run.sandbox import groups
+from autoresearch.run.sandbox.cards import PROCESSOR, card_of, named_devices
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder
@@ -126,19 +128,36 @@ def check_daemon(status: StatusAnswer | None) -> Check:
     return Check(name="daemon", result=result, detail=f"process {status.pid}, {status.state}: {status.reason}")
 
 
-def check_sandbox() -> tuple[Check, tuple[ProbeResult, ...]]:
-    """How well programs are walled in here; the attacks that were tried are the second part."""
-    level, probes = detect_level(here.paths().secrets())
+def check_sandbox(level: Level, probes: Sequence[ProbeResult]) -> Check:
+    """How well programs are walled in here, by the attacks that were tried."""
     detail = f"{level.label}: {level.sentence}; {groups.sentence()}"
     if level is Level.NONE:
         missing = next((probe for probe in probes if not probe.blocked), None)
         detail += f"; {missing.name}: {missing.detail}" if missing else ""
     if level >= Level.BUBBLEWRAP:
-        return passed("sandbox", detail), probes
+        return passed("sandbox", detail)
     bubblewrap = "install bubblewrap (apt install bubblewrap)"
     fix = bubblewrap if shutil.which("bwrap") is None else "allow user namespaces to unprivileged users (sysctl)"
     result = Result.WARNING if level >= here.settings().work.minimum_sandbox and level > Level.NONE else Result.FAILED
-    return Check(name="sandbox", result=result, detail=detail, fix=fix), probes
+    return Check(name="sandbox", result=result, detail=detail, fix=fix)
+
+
+def check_cards(level: Level) -> Iterator[Check]:
+    """Whether each card that runs may get computes in the sandbox. Settings that can't be read name none."""
+
+    def check(device: str) -> Check:
+        card = card_of(device)
+        assert card is not None, "asked of cards only"
+        free, total = (amount >> 20 for amount in prove(card.uuid, level))
+        return passed(device, f"{card.model} computes in the sandbox, {free} of {total} MiB are free; {card.uuid}")
+
+    try:
+        devices = named_devices(here.settings().work.device)
+    except AutoresearchError:
+        return
+    for device in devices:
+        if device != PROCESSOR:
+            yield guarded(device, partial(check, device))
 
 
 def task_checks(folder: str) -> Iterator[Check]:

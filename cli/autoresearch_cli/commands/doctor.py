@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,10 +11,10 @@ import typer
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.health import conditions, guarded, is_usable
 from autoresearch.ask.node import Check
-from autoresearch.run.sandbox.probes import ProbeResult
+from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.text import counted
 from autoresearch_cli import here
-from autoresearch_cli.acts.checks import all_checks, check_sandbox, log_checks
+from autoresearch_cli.acts.checks import all_checks, check_cards, check_sandbox, log_checks
 from autoresearch_cli.acts.network_checks import network_checks
 from autoresearch_cli.catalogue import Folder, Json, command_app, examples
 from autoresearch_cli.models import DoctorAnswer, Probe
@@ -114,14 +115,9 @@ def _check_all(*, accept_fork: bool, json: bool) -> None:
             notebook.accept_fork(here.now_ms())
         say("accepted: the history forks here; once both branches are in the log: autoresearch node id merge")
     checks = list(all_checks())
-    attacks: tuple[ProbeResult, ...] = ()
-
-    def sandbox() -> Check:
-        nonlocal attacks
-        found, attacks = check_sandbox()
-        return found
-
-    checks.append(guarded("sandbox", sandbox))
+    level, attacks = detect_level(here.paths().secrets())
+    checks.append(guarded("sandbox", partial(check_sandbox, level, attacks)))
+    checks += check_cards(level)
     probes = [Probe(name=probe.name, blocked=probe.blocked) for probe in attacks]
     _report(checks, probes, json=json)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from autoresearch_cli.acts.checks import check_cards
 
 from autoresearch.errors import CannotRunHere
 from autoresearch.run.bench import Bench, Ceiling, device_name
@@ -19,7 +20,7 @@ from autoresearch.run.sandbox.probes import probe_sandbox
 from autoresearch.settings import Work
 from autoresearch.task.folders import pin_baseline
 from autoresearch.task.loading import load_task
-from autoresearch.words import RunStatus
+from autoresearch.words import Result, RunStatus
 from tests.daemon.toy import write_toy_task
 from tests.run.cards.conftest import UUID, Machine
 from tests.run.sandbox.support import run
@@ -38,7 +39,7 @@ assert os.environ["AUTORESEARCH_DEVICE"] == "cuda:0"
 if code := ctypes.CDLL("libcuda.so.1").cuInit(0):
     raise RuntimeError(f"CUDA error {code}")
 prepare.progress(X)
-time.sleep(0.3)
+time.sleep(1)
 {then}
 prepare.report(X, steps=1)
 """
@@ -129,6 +130,22 @@ def test_a_card_that_does_not_compute_is_said_before_anything_is_run(
     assert hint in refused.value.hint
     set_state("ok")
     assert make_bench(task, conditions, place, tmp_path).device == UUID
+
+
+def test_the_doctor_says_what_a_card_can_not_do(
+    set_state: SetState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path))
+    set_state("used 4096")
+    (check,) = check_cards(Level.BUBBLEWRAP)
+    assert (check.name, check.result) == ("cuda:0", Result.OK)
+    assert "NVIDIA Stand-in 24G computes in the sandbox, 20480 of 24576 MiB are free" in check.detail
+    set_state("suspended")
+    prove.cache_clear()
+    (check,) = check_cards(Level.BUBBLEWRAP)
+    assert (check.result, "nvidia_uvm" in check.fix) == (Result.FAILED, True)
+    monkeypatch.setenv("AUTORESEARCH_WORK_DEVICE", "gpu")
+    assert not list(check_cards(Level.BUBBLEWRAP))
 
 
 def test_without_the_drivers_library_that_is_said(set_state: SetState, monkeypatch: pytest.MonkeyPatch) -> None:
