@@ -29,7 +29,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 HEADER = 8
 DESCRIPTORS_MOST = 16
@@ -54,10 +54,24 @@ PR_SET_CHILD_SUBREAPER = 36
 class WarmProcess:
     """A process that was started from a warm one; the part of ``subprocess.Popen`` that tests need."""
 
+    stdout: TextIO
+    stderr: TextIO
+
     def __init__(self, status: int) -> None:
         self._status = os.fdopen(status, "rb", buffering=0)
         self.pid = int(self._status.readline())
         self.returncode: int | None = None
+
+    def communicate(self) -> tuple[str, str]:
+        """What it writes until it ends, where its streams are pipes."""
+        errors: list[str] = []
+        beside = threading.Thread(target=lambda: errors.append(self.stderr.read()))
+        with self.stdout, self.stderr:
+            beside.start()
+            out = self.stdout.read()
+            beside.join()
+        self.wait()
+        return out, errors[0]
 
     def wait(self, timeout: float | None = None) -> int:
         """Its exit status. Raises ``subprocess.TimeoutExpired``."""
@@ -121,38 +135,45 @@ class Warm:
         with self._lock:
             return WarmProcess(_ask(self._socket, request, descriptors or {0: 0, 1: 1, 2: 2}))
 
-    def run(
+    def open(
         self,
         program: str,
         *arguments: str,
         given: str = "",
-        seconds: float = 600,
         passed: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
-    ) -> subprocess.CompletedProcess[str]:
-        """Start a program as above and wait for its end; ``given`` is its input, ``passed`` what else is open.
+    ) -> WarmProcess:
+        """Start a program as above, its streams as pipes; ``given`` is its input, ``passed`` what else is open."""
+        source, out, error = os.memfd_create("input"), os.pipe(), os.pipe()
+        os.write(source, given.encode())
+        os.lseek(source, 0, os.SEEK_SET)
+        places = {0: source, 1: out[1], 2: error[1]} | {number: number for number in passed}
+        process = self.start(program, *arguments, descriptors=places, environment=environment, folder=folder)
+        for descriptor in (source, out[1], error[1]):
+            os.close(descriptor)
+        process.stdout, process.stderr = (
+            os.fdopen(out[0], encoding="utf-8", newline=""),
+            os.fdopen(error[0], encoding="utf-8", newline=""),
+        )
+        return process
+
+    def run(self, program: str, *arguments: str, seconds: float = 600, **how: Any) -> subprocess.CompletedProcess[str]:
+        """Open a program as above and wait for its end.
 
         Raises:
             subprocess.TimeoutExpired: It took longer than ``seconds``; it is killed.
         """
-        source, ends = os.memfd_create("input"), [os.pipe(), os.pipe()]
-        os.write(source, given.encode())
-        os.lseek(source, 0, os.SEEK_SET)
-        places = {0: source, 1: ends[0][1], 2: ends[1][1]} | {number: number for number in passed}
-        process = self.start(program, *arguments, descriptors=places, environment=environment, folder=folder)
-        for descriptor in (source, ends[0][1], ends[1][1]):
-            os.close(descriptor)
+        process = self.open(program, *arguments, **how)
         killer = threading.Timer(seconds, process.kill)
         killer.start()
         try:
-            out, error = _read_both(ends[0][0], ends[1][0])
-            code = process.wait()
+            out, error = process.communicate()
         finally:
             killer.cancel()
-        if code == -signal.SIGKILL:
-            raise subprocess.TimeoutExpired([program, *arguments], seconds, out, error)
-        return subprocess.CompletedProcess([program, *arguments], code, out.decode(), error.decode())
+        if process.returncode == -signal.SIGKILL:
+            raise subprocess.TimeoutExpired([program, *arguments], seconds, out.encode(), error.encode())
+        return subprocess.CompletedProcess([program, *arguments], process.wait(), out, error)
 
     def _close(self) -> None:
         self._socket.close()
@@ -165,11 +186,14 @@ def warm(*modules: str) -> Warm:
     return Warm(*modules)
 
 
-def run_command(
-    *words: str, environment: Mapping[str, str] | None = None, **how: Any
-) -> subprocess.CompletedProcess[str]:
-    """The command line as a process. ``environment`` and ``how``: as for :meth:`Warm.run`."""
-    return warm_command(words).run(COMMAND, *words, environment=environment, **how)
+def run_command(*words: str, **how: Any) -> subprocess.CompletedProcess[str]:
+    """The command line as a process. ``how``: as for :meth:`Warm.run`."""
+    return warm_command(words).run(COMMAND, *words, **how)
+
+
+def open_command(*words: str, **how: Any) -> WarmProcess:
+    """The command line as a process that goes on. ``how``: as for :meth:`Warm.open`."""
+    return warm_command(words).open(COMMAND, *words, **how)
 
 
 def warm_command(words: Sequence[str]) -> Warm:
@@ -257,21 +281,6 @@ def _ask(connection: socket.socket, request: Mapping[str, object], places: Mappi
     connection.sendall(raw)
     os.close(reported)
     return report
-
-
-def _read_both(*descriptors: int) -> list[bytes]:
-    """Everything that comes out of two pipes until both are closed."""
-    texts: list[bytes] = [b"", b""]
-
-    def read(number: int) -> None:
-        with os.fdopen(descriptors[number], "rb") as stream:
-            texts[number] = stream.read()
-
-    beside = threading.Thread(target=read, args=(1,))
-    beside.start()
-    read(0)
-    beside.join()
-    return texts
 
 
 def serve(connection: socket.socket, attend: Callable[[dict[str, Any], list[int]], NoReturn]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -28,6 +27,7 @@ from tests.cli.test_json import strictly
 from tests.daemon.daemons import wait_for
 from tests.daemon.toy import SECOND_TRAIN, write_toy_task
 from tests.record.making import key, run_body, sealed
+from tests.warm import open_command
 
 with_network = pytest.mark.skipif(find_spec("libp2p") is None, reason="needs the extra network")
 
@@ -208,18 +208,15 @@ class Demo:
 
     def __init__(self, *words: str) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-m", "autoresearch_cli", "demo", "--peers", "3", "--json", *words]
-        self.process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        self.process = open_command("demo", "--peers", "3", "--json", *words, environment=environment)
 
     def lines(self) -> Iterator[dict[str, object]]:
-        assert self.process.stdout
         for line in self.process.stdout:
             yield json.loads(line)
 
     def daemons(self) -> list[psutil.Process]:
-        return [child for child in psutil.Process(self.process.pid).children() if child.is_running()]
+        children = psutil.Process(self.process.pid).children()
+        return [child for child in children if "autoresearch_daemon" in child.cmdline()]
 
     def family(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children(recursive=True)
@@ -251,7 +248,7 @@ def test_when_one_is_killed_the_others_go_on_and_ctrl_c_ends_all(shared: Path) -
         finished.append(line["data"]["peer"])
         if killed is None and len(set(finished)) == 3:
             family = demo.family()
-            killed = next(child for child in demo.daemons() if child.environ()["AUTORESEARCH_HOME"].endswith("peer-1"))
+            killed = next(child for child in demo.daemons() if "/peer-1/" in str(child.open_files()))
             killed.kill()
             finished.clear()
         elif killed and finished.count("peer-2") > 1 and finished.count("peer-3") > 1:
@@ -259,7 +256,7 @@ def test_when_one_is_killed_the_others_go_on_and_ctrl_c_ends_all(shared: Path) -
             break
     assert killed
     assert family
-    out, err = demo.process.communicate(timeout=250)
+    out, err = demo.process.communicate()
     answer = strictly(out.splitlines()[-1], DemoAnswer)
     assert (demo.process.returncode, answer.peers_left) == (0, 2), err
     wait_for(lambda: not any(child.is_running() for child in family))

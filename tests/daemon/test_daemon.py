@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.words import RunStatus
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
+from tests.warm import PRELOADED, warm
 
 pytestmark = pytest.mark.slow
 
@@ -194,14 +193,8 @@ def test_a_task_that_cannot_be_read_is_refused_with_a_sentence(daemon: Daemon, t
 
 def test_a_second_daemon_on_the_same_home_is_refused(daemon: Daemon) -> None:
     daemon.start()
-    second = subprocess.run(
-        [sys.executable, "-m", "autoresearch_daemon"],
-        env={**os.environ, "AUTORESEARCH_HOME": str(daemon.home)},
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-    )
+    environment = {**os.environ, "AUTORESEARCH_HOME": str(daemon.home)}
+    second = warm(PRELOADED).run("autoresearch_daemon", environment=environment)
 
     assert second.returncode == 6
     assert "Another process" in second.stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,13 +37,13 @@ from tests.record.making import commitment, key, opened
 from tests.run.checks import carried_out, check_of
 from tests.run.refereeing.small_task import small_task
 from tests.walls import best_level
+from tests.warm import run_command
 
 pytestmark = pytest.mark.slow
 
 NETWORK = Network(name="village", nonce=bytes(16))
 AUTHOR, *VERIFIERS = (key(number) for number in range(1, 6))
 ROOTS = [key(100 + number) for number in range(5)]
-CHECK_SECONDS = 600
 
 
 class Home:
@@ -75,24 +73,9 @@ class Home:
 
     def evidence(self, record: Record, *options: str) -> tuple[int, EvidenceAnswer]:
         """What the command says, with the daemon running."""
-        command = [
-            sys.executable,
-            "-m",
-            "autoresearch_cli",
-            "run",
-            "evidence",
-            format_id(record.id),
-            "--json",
-            *options,
-        ]
-        environment = {
-            **os.environ,
-            "AUTORESEARCH_HOME": str(self.daemon.home),
-            "PYTHONPATH": os.pathsep.join(sys.path),
-        }
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=CHECK_SECONDS, check=False
-        )
+        environment = {**os.environ, "AUTORESEARCH_HOME": str(self.daemon.home)}
+        words = ("run", "evidence", format_id(record.id), "--json", *options)
+        done = run_command(*words, environment=environment)
         assert done.returncode in (0, 8), done.stderr
         return done.returncode, msgspec.json.decode(done.stdout, type=EvidenceAnswer)
 

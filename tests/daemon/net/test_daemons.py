@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -31,7 +30,7 @@ from autoresearch.task.loading import load_task
 from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.daemon.toy import write_toy_task
 from tests.log.dumping import dump
-from tests.warm import run_command
+from tests.warm import PRELOADED, run_command, warm
 
 pytestmark = pytest.mark.slow
 
@@ -190,14 +189,8 @@ def test_what_is_imported_beside_a_running_daemon_reaches_its_peers(start: Start
 )
 def test_an_address_that_is_none_is_a_sentence_at_the_start(tmp_path: Path, name: str, text: str) -> None:
     settings = {"AUTORESEARCH_HOME": str(tmp_path), "AUTORESEARCH_NETWORK_ENABLED": "true"}
-    ended = subprocess.run(
-        [sys.executable, "-m", "autoresearch_daemon"],
-        env={**os.environ, **settings, f"AUTORESEARCH_NETWORK_{name}": text},
-        capture_output=True,
-        text=True,
-        timeout=250,
-        check=False,
-    )
+    environment = {**os.environ, **settings, f"AUTORESEARCH_NETWORK_{name}": text}
+    ended = warm(PRELOADED).run("autoresearch_daemon", environment=environment)
 
     assert ended.returncode == 2
     assert f"network.{name.lower()}" in ended.stderr

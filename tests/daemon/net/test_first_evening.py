@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from autoresearch.ask.runs.answers import BestAnswer
-from tests.daemon.daemons import wait_for
+from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import SECOND_TRAIN, write_toy_task
 from tests.warm import run_command
 
@@ -80,8 +80,8 @@ def test_the_page_makes_a_network_in_which_a_run_is_confirmed(machines: list[Mac
     assert "more participant" not in founder.type("status")
     anybody = machines[-1]
 
-    def is_confirmed() -> bool:
-        answer = msgspec.json.decode(anybody.type(*best, "--json"), type=BestAnswer)
+    def is_confirmed() -> bool:  # a command to ask would cost more than the work that is waited for
+        answer = msgspec.json.decode(Daemon(anybody.home).get("/v1/best").content, type=BestAnswer)
         return answer.confirmed is not None
 
     wait_for(is_confirmed, CONFIRM_SECONDS)
