@@ -21,8 +21,8 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from autoresearch.judging.committee import network_rules
-from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
 from autoresearch.judging.states import REPLICATE, Judgement
+from autoresearch.judging.statistics import CountedRun, TaskRules, pool, rank
 from autoresearch.log.rows import (
     CountedVerification,
     Device,
