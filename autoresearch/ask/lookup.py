@@ -14,7 +14,7 @@ import msgspec
 
 from autoresearch.ask.node import PeersAnswer, PeerView, ServicesAnswer
 from autoresearch.errors import AmbiguousId, NoTaskYet, NotFound, UsageError
-from autoresearch.judging.scoring import task_rules
+from autoresearch.judging.statistics import task_rules
 from autoresearch.log.log import Log
 from autoresearch.log.rows import TaskRow
 from autoresearch.log.standing.cache import in_snapshot, roster_of

@@ -9,7 +9,7 @@ import msgspec
 
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
-from autoresearch.judging.scoring import task_rules
+from autoresearch.judging.statistics import task_rules
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import (
     Claim,

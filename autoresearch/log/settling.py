@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from autoresearch.judging.scoring import CountedRun, TaskRules, pool, rank
+from autoresearch.judging.statistics import CountedRun, TaskRules, pool, rank
 from autoresearch.log.connection import COUNTS, SUSPECT, make_tables
 from autoresearch.log.listing import note_unlisted, settle_listing
 from autoresearch.log.pairs import forget_pairs, settle_pairs

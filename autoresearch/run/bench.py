@@ -29,8 +29,8 @@ from autoresearch.run.sandbox.command import PYTHON
 from autoresearch.run.sandbox.job import Level, Limits, Outcome
 from autoresearch.run.sandbox.layout import SEARCHED, Interpreter
 from autoresearch.settings import Work
-from autoresearch.task.lock import program_packages
 from autoresearch.task.model import USUAL, Task
+from autoresearch.task.needs import program_packages
 from autoresearch.task.program import split_program
 
 MIB = 1 << 20

@@ -28,8 +28,8 @@ from packaging.utils import canonicalize_name
 from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut, UsageError
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.loading import MANIFEST, load_task
-from autoresearch.task.lock import LOCK, Package, parse_lock, parse_wanted, write_lock
 from autoresearch.task.model import Task
+from autoresearch.task.needs import LOCK, Package, parse_lock, parse_wanted, write_lock
 from autoresearch.task.program import PLAIN_NAME
 
 PYPI = "https://pypi.org/simple"

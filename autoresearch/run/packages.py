@@ -40,8 +40,8 @@ from autoresearch.run.sandbox.layout import (
 from autoresearch.run.sandbox.scratch import Scratch, remove_tree, scratch_folder, sweep
 from autoresearch.settings import Work
 from autoresearch.task.loading import shipped_task
-from autoresearch.task.lock import Package, lock_digest, program_packages, write_lock
 from autoresearch.task.model import Task
+from autoresearch.task.needs import Package, lock_digest, program_packages, write_lock
 
 ALL = "all"
 

@@ -20,8 +20,8 @@ import msgspec
 from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import EncodingError, encode
-from autoresearch.task.lock import parse_lock
 from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task, TaskSettings
+from autoresearch.task.needs import parse_lock
 from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_name, is_lone, join_files, source_digest
 from autoresearch.text import did_you_mean
 

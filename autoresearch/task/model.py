@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import Run
-from autoresearch.task.lock import Package, parse_lock
+from autoresearch.task.needs import Package, parse_lock
 from autoresearch.task.program import ENTRY, MAX_PROGRAM_FILES, is_tool_file, source_digest
 
 # How far below the task's floor a measured value may lie: the floor is exact only on average.

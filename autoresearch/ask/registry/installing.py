@@ -19,7 +19,7 @@ from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import BlobRef
 from autoresearch.run.package_locks import resolve_packages
 from autoresearch.run.sandbox.scratch import scratch_folder, sweep
-from autoresearch.task.lock import Package, parse_wanted
+from autoresearch.task.needs import Package, parse_wanted
 from autoresearch.task.program import is_tool_file
 from autoresearch.task.release import BadBundle, Component, File, tree_hash, unpack
 

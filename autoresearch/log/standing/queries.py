@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from autoresearch.errors import UsageError
-from autoresearch.judging.scoring import TaskRules
 from autoresearch.judging.states import Judgement
-from autoresearch.judging.statistics import margin
+from autoresearch.judging.statistics import TaskRules, margin
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow, StoredRun
 from autoresearch.log.standing.answers import (

@@ -3,6 +3,10 @@
 A record that says something of few runs settles them at once, and new runs that nobody verified are settled together.
 The rest is noted as unsettled. So is all that comes while rows follow from another trust list, or from other people,
 than a log has now: only :func:`settle` takes these in. What a run says of participants, its facts, is settled with it.
+
+Last, programs are ranked as single devices ran them, with the device that published each first (:func:`place`).
+Boards are these rows. No committee verifies the repetitions of others, so a program is ranked by the runs of one
+device. After an unmerged fork of a device's log its runs count once others verified them.
 """
 
 from __future__ import annotations
@@ -11,17 +15,29 @@ import hashlib
 import math
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import REPLICATE, Judgement
-from autoresearch.log.rows import CountedVerification, Device, FactRow, RunFacts
+from autoresearch.judging.statistics import CountedRun, TaskRules, pool, rank
+from autoresearch.log.rows import (
+    CountedVerification,
+    Device,
+    DeviceRun,
+    Entry,
+    EntryRow,
+    FactRow,
+    Place,
+    Program,
+    RunFacts,
+)
 from autoresearch.log.standing.cache import cached, roster_of
-from autoresearch.log.standing.placing import add_new, place
-from autoresearch.log.standing.precedence import Bans, bans, settle_copies
+from autoresearch.log.standing.precedence import Bans, bans, first_of, settle_copies
 from autoresearch.log.standing.verification import checkers_of, count_verifications, is_state_only, judge_now
+from autoresearch.log.tables.runs import RIVALS
 from autoresearch.log.tables.standings import EVERYBODY, Settled, Weights
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
@@ -30,6 +46,109 @@ from autoresearch.words import CONTESTED, UPHELD, RunState, VerificationKind
 
 if TYPE_CHECKING:
     from autoresearch.log.log import Log
+
+# Whose word an entry is, see schema.sql.
+OTHERS, ATTESTED, DOUBTED = 0, 1, 2
+# What an entry is the first of: all that counts, that and unverified runs after a fork, what nobody attested has.
+COUNTED, WITH_DOUBTED, UNVOUCHED = 1, 2, 4
+
+
+def add_new(log: Log, runs: Iterable[RunFacts], settled: Iterable[Settled]) -> list[Device]:
+    """Write the entries of new runs that nobody verified where each is all of its program; returns the others."""
+    rules = cache(log.tasks.rules)
+    entries: dict[Program, Entry] = {}
+    others: list[Device] = []
+    for run, row in zip(runs, settled, strict=True):
+        if not run.valued:
+            continue
+        program = (run.task, run.source_digest, run.budget)
+        is_plain = not (run.forked or run.copied)
+        if program in entries or not is_plain or not log.entries.is_new(program):
+            others.append(Device(*program, run.author))
+            continue
+        vouch, ruling = (ATTESTED if row.attested else OTHERS), rules(run.task)
+        entries[program] = Entry(
+            *program,
+            run.author,
+            vouch,
+            run.device if ruling and ruling.clocked else "",
+            run.n,
+            run.time,
+            run.id,
+            1,
+            run.value,
+            _rank(run.value, 1, ruling, run.budget),
+            copy=False,
+            measured=0,
+            place=COUNTED + WITH_DOUBTED if row.attested else UNVOUCHED,
+        )
+    log.entries.add(entries.values())
+    return others
+
+
+def place(log: Log, devices: Collection[Device]) -> None:
+    """Compute anew the entries of programs by devices, and which of each program is the first."""
+    log.entries.replace(devices, [entry for device in devices for entry in _entries(log, device)])
+    for program in dict.fromkeys(device[:3] for device in devices):
+        log.entries.set_places(program, _places(log, program))
+
+
+def _entries(log: Log, device: Device) -> Iterator[Entry]:
+    rules, runs = log.tasks.rules(device.task), log.entries.runs_of(device)
+    counted = [run for run in runs if not run.forked or RunState(run.state) in UPHELD]
+    attested = [run for run in runs if run.attested]
+    words = {
+        OTHERS: [run for run in counted if not run.attested],
+        ATTESTED: [run for run in counted if run.attested],
+        DOUBTED: attested if any(run not in counted for run in attested) else [],
+    }
+    for vouch, some in words.items():
+        by_hardware: defaultdict[str, list[DeviceRun]] = defaultdict(list)
+        for run in some:
+            by_hardware[run.device if rules and rules.clocked else ""].append(run)
+        for hardware, same in by_hardware.items():
+            pooled = pool((CountedRun(*run[:6]) for run in same), clocked=False)
+            assert pooled is not None, "at least one run"
+            first = min(same)
+            yield Entry(
+                *device,
+                vouch,
+                hardware,
+                first.n,
+                first.time,
+                first.id,
+                pooled.runs,
+                pooled.mean,
+                _rank(pooled.mean, pooled.runs, rules, device.budget),
+                copy=first.copied,
+                measured=0 if vouch == DOUBTED else max(run.checkers for run in same),
+                place=0,
+            )
+
+
+def _rank(mean: float, runs: int, rules: TaskRules | None, budget: float) -> float | None:
+    return rank(mean, runs, rules) if rules and rules.ranks(budget) else None
+
+
+def _places(log: Log, program: Program) -> Iterator[Place]:
+    """The entries of a program whose places have changed."""
+    rows, places = log.entries.rivals(program), defaultdict[EntryRow, int](int)
+    counted, doubted, others = ([row for row in rows if row.vouch == vouch] for vouch in (ATTESTED, DOUBTED, OTHERS))
+    # Where a device has runs after a fork, that entry has its other runs too.
+    with_doubted = [*doubted, *(row for row in counted if row.author not in {one.author for one in doubted})]
+    for some, what in ((counted, COUNTED), (with_doubted, WITH_DOUBTED), ([] if counted else others, UNVOUCHED)):
+        if some:
+            places[_first(log, some)] += what
+    return (Place(*row[:3], places[row]) for row in rows if places[row] != row.place)
+
+
+def _first(log: Log, rows: Sequence[EntryRow]) -> EntryRow:
+    """The entry of the device that published a program first, of those with the earliest runs."""
+    by_device: dict[bytes, EntryRow] = {}
+    for row in sorted(rows, key=lambda row: (row.time, row.id))[:RIVALS]:
+        by_device.setdefault(row.author, row)
+    return first_of(log, by_device.values())
+
 
 # So many runs of which somebody said something are judged in the transaction of the record that says it.
 AT_ONCE = 50

@@ -11,7 +11,6 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from autoresearch.judging.committee import expected, is_chosen, network_rules, seeds
-from autoresearch.judging.scoring import TaskRules
 from autoresearch.judging.states import (
     CONFIRMING_VOTERS,
     ERROR,
@@ -25,7 +24,15 @@ from autoresearch.judging.states import (
     in_time,
     judge,
 )
-from autoresearch.judging.statistics import PAIRS, STANDARD_ERROR, Findings, allowance, difference_error, passes
+from autoresearch.judging.statistics import (
+    PAIRS,
+    STANDARD_ERROR,
+    Findings,
+    TaskRules,
+    allowance,
+    difference_error,
+    passes,
+)
 from autoresearch.log.rows import CommitmentRow, CountedVerification
 from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.context import commitment_of, committed_by, is_clocked, is_same_hardware

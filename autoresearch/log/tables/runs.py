@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from autoresearch.judging.scoring import TaskRules
+from autoresearch.judging.statistics import TaskRules
 from autoresearch.log.connection import COPIED, COUNTS, ENDED, SUSPECT, Reader, in_parts, marks
 from autoresearch.log.rows import (
     Device,

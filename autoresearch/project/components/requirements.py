@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autoresearch.errors import Refused, UsageError
 from autoresearch.project.model import Project
-from autoresearch.task.lock import LOCK, LOOSE, Package, parse_lock, parse_wanted, write_lock
+from autoresearch.task.needs import LOCK, LOOSE, Package, parse_lock, parse_wanted, write_lock
 
 _KEY = re.compile(r"\s#\s(\S+)$")
 _HEADER = "# Locked for {loose} {digest}. After an edit of that file: autoresearch install\n"

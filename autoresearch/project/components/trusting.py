@@ -16,7 +16,7 @@ import msgspec
 from autoresearch.errors import Refused
 from autoresearch.project.model import AGENT, Component, Project
 from autoresearch.run.sandbox.layout import Interpreter, seeing
-from autoresearch.task.lock import Package
+from autoresearch.task.needs import Package
 
 # Whose code it is: this participant's (or what ships), another's that a person trusts, another's.
 Origin = Literal["own", "trusted", "foreign"]

@@ -43,7 +43,7 @@ from autoresearch.record.kinds import Run as RunBody
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record
 from autoresearch.task.folders import is_taken
-from autoresearch.task.lock import LOCK, LOOSE
+from autoresearch.task.needs import LOCK, LOOSE
 from autoresearch.task.program import split_program
 from autoresearch.text import one_line
 

@@ -24,7 +24,7 @@ from autoresearch.project.learned import LEARNED
 from autoresearch.project.model import INI, PARAMETERS, Component, Project, load_ini, project_of, with_parameters
 from autoresearch.project.runs.kept import Run
 from autoresearch.task.loading import MANIFEST
-from autoresearch.task.lock import LOCK, LOOSE
+from autoresearch.task.needs import LOCK, LOOSE
 from autoresearch.task.program import MAX_PROGRAM_FILES, check_file_name, join_files, source_digest, split_program
 
 ENVIRONMENT = "environment"

@@ -47,8 +47,8 @@ from autoresearch.run.evaluating import fault_of_artifact
 from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.run.package_locks import lock_meets
 from autoresearch.task.loading import load_task
-from autoresearch.task.lock import LOCK, LOOSE, parse_lock, parse_wanted
 from autoresearch.task.model import Task
+from autoresearch.task.needs import LOCK, LOOSE, parse_lock, parse_wanted
 from autoresearch.task.program import source_digest
 from autoresearch.text import counted, one_line
 from autoresearch.words import RunStatus

@@ -38,8 +38,8 @@ from autoresearch.task.loading import (
     remember_start,
     replace_file,
 )
-from autoresearch.task.lock import LOCK, Package, lock_digest
 from autoresearch.task.model import Task
+from autoresearch.task.needs import LOCK, Package, lock_digest
 from autoresearch.task.program import join_files, source_digest, split_program
 from autoresearch.text import counted
 from autoresearch.words import Why

@@ -30,7 +30,7 @@ from autoresearch.record.encoding import format_id
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.services import Service
-from autoresearch.task.lock import LOOSE, Package
+from autoresearch.task.needs import LOOSE, Package
 from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import NAMED

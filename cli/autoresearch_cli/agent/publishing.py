@@ -36,8 +36,8 @@ from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.loading import load_task
-from autoresearch.task.lock import Package
 from autoresearch.task.model import Task
+from autoresearch.task.needs import Package
 from autoresearch.text import value
 from autoresearch_cli import here
 from autoresearch_cli.acts.task_folders import cached_folder

@@ -10,7 +10,7 @@ from functools import partial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.judging.scoring import CountedRun, pool, rank
+from autoresearch.judging.statistics import CountedRun, pool, rank
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
 from autoresearch.log.standing.bases import measured, unvouched, vouched

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autoresearch.judging.scoring import mean, rank
+from autoresearch.judging.statistics import mean, rank
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
 from autoresearch.log.standing.bases import best_of, preferred, program_as_reported, vouched

@@ -35,7 +35,7 @@ from autoresearch.run.packages import (
 from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import Work
 from autoresearch.task.loading import load_task
-from autoresearch.task.lock import program_packages
+from autoresearch.task.needs import program_packages
 from autoresearch.task.program import join_files
 from autoresearch.words import RunStatus
 from tests.cli.conftest import Cli

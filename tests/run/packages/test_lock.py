@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from autoresearch.errors import UsageError
 from autoresearch.task.folders import is_taken, rebuild_task
 from autoresearch.task.loading import load_task
-from autoresearch.task.lock import Package, lock_digest, parse_lock, write_lock
+from autoresearch.task.needs import Package, lock_digest, parse_lock, write_lock
 from tests.cli.conftest import Cli
 
 HASH = hashlib.sha256(b"a file").hexdigest()

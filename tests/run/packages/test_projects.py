@@ -21,7 +21,7 @@ from autoresearch.record.kinds import Run
 from autoresearch.run.package_locks import has_packages
 from autoresearch.run.sandbox.job import Level
 from autoresearch.task.loading import load_task
-from autoresearch.task.lock import program_packages
+from autoresearch.task.needs import program_packages
 from autoresearch.trust.keys import KeyPair
 from tests.cli.conftest import Cli
 from tests.cli.test_components import publish
