@@ -369,6 +369,7 @@ class Why(StrEnum):
     RUNNING = "running"
     QUEUED = "queued"
     QUEUE_FULL = "queue_full"
+    LOOKING = "looking"
     PROPOSING = "proposing"
     VERIFYING = "verifying"
     PREPARING_DATA = "preparing_data"
@@ -402,6 +403,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.RUNNING: "training",
     Why.QUEUED: "waiting in the queue of the cluster",
     Why.QUEUE_FULL: "the cluster has as many jobs of this node as you allow (--at-most)",
+    Why.LOOKING: "looking first whether a run of others is to be verified",
     Why.PROPOSING: "choosing the next change",
     Why.VERIFYING: "verifying a run of another participant",
     Why.PREPARING_DATA: "making the task's data, once",
@@ -430,7 +432,7 @@ WHY_SENTENCES: dict[Why, str] = {
 # They keep this node from working on its task, and not from verifying runs on others.
 TASK_REASONS = frozenset({Why.TASK_BROKEN, Why.CANNOT_RUN_HERE})
 # Each time that work is given out these are found anew.
-PASSING_REASONS = frozenset({Why.FAILING, Why.QUEUE_FULL})
+PASSING_REASONS = frozenset({Why.FAILING, Why.LOOKING, Why.QUEUE_FULL})
 
 
 class Result(StrEnum):

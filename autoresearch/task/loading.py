@@ -139,6 +139,11 @@ def shipped_task(name: str = "") -> Task:
     return load_task(_PACKAGE / "shipped" / name)
 
 
+def shipped_by_name(name: str) -> Task | None:
+    """The task of this name among those that come with the program: ``grammar``, ``moons``."""
+    return next((task for task in (shipped_task(), shipped_task(QUICK_TASK)) if task.name == name), None)
+
+
 def folder_of_task(text: str) -> Path:
     """The task folder that was named.
 

@@ -6,9 +6,10 @@ import stat
 from pathlib import Path
 
 import pytest
+from autoresearch_cli.acts.task_folders import named_folder
 
 from autoresearch.paths import Paths
-from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.loading import QUICK_TASK, load_task, shipped_task
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled, write_folder
 
@@ -107,6 +108,15 @@ def test_a_new_task_folder_is_a_copy_of_the_shipped_task(cli: Cli, tmp_path: Pat
     assert cli("task", "show", str(place)).stdout.startswith(f"task\t{shipped_task().name}\n")
     again = cli("task", "new", str(place))
     assert again.exit_code == 6
+
+
+def test_a_task_that_ships_is_known_by_its_name_before_anybody_published_it(cli: Cli, tmp_path: Path) -> None:
+    quick = shipped_task(QUICK_TASK)
+    assert named_folder(QUICK_TASK) == quick.folder
+    place = tmp_path / "own"
+    assert cli("task", "get", QUICK_TASK, str(place)).exit_code == 0
+    assert load_task(place).digest == quick.digest
+    assert cli("task", "get", "moon", str(tmp_path / "none")).exit_code == 4
 
 
 def test_a_folder_with_a_program_gets_a_manifest_and_a_copy_of_its_baseline(cli: Cli, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch_daemon.service.effects import Effect
-from autoresearch_daemon.service.inputs import Order, WorkAsked, WorkerReady
+from autoresearch_daemon.service.inputs import JobReady, Order, WorkAsked, WorkerReady
 from autoresearch_daemon.service.machine import Service
 
 from autoresearch.ask.node import RunInHand
@@ -19,6 +19,7 @@ def key(number: int) -> tuple[bytes, bytes, int]:
 def started(workers: int = 2, order: Order | None = None) -> Service:
     node = Service(workers_wanted=workers)
     node.handle(WorkAsked(order or Order()), 0)
+    node.handle(JobReady(None), 0)
     for number in range(1, workers + 1):
         node.handle(WorkerReady(f"w{number}", "cpu"), 0)
     return node

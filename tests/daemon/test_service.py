@@ -62,6 +62,7 @@ def test_being_asked_to_work_starts_workers_and_gives_each_an_assignment() -> No
     node = Service(workers_wanted=2)
 
     assert of(WantWorkers, node.handle(WorkAsked(Order()), 0)) == [WantWorkers(2)]
+    node.handle(JobReady(None), 0)
     first = of(Assign, node.handle(WorkerReady("w1", "cpu"), 0))
     second = of(Assign, node.handle(WorkerReady("w2", "cpu"), 0))
     assert len(first) == len(second) == 1
@@ -180,7 +181,7 @@ def test_a_broken_task_is_a_waiting_state_with_the_sentence_until_asked_again() 
 
     assert state_of(node) == (WorkState.WAITING, Why.TASK_BROKEN)
     assert node.status().reason == "prepare.py differs"
-    assert of(Assign, node.handle(WorkAsked(Order()), 0))
+    assert of(Assign, node.handle(WorkAsked(Order(verify_share=0)), 0))
 
 
 def test_a_run_asked_for_by_hand_comes_before_the_search() -> None:
@@ -267,7 +268,7 @@ def test_a_node_that_waits_because_runs_fail_says_so_and_keeps_its_worker() -> N
     assert Tell("state", "working") in effects
 
 
-@pytest.mark.parametrize("event", [WorkAsked(Order()), ResumeAsked()])
+@pytest.mark.parametrize("event", [WorkAsked(Order(verify_share=0)), ResumeAsked()])
 def test_a_person_who_says_so_has_it_go_on_at_once(event: Input) -> None:
     node = failing()
     assert of(Assign, node.handle(event, 1001))

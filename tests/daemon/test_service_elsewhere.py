@@ -7,6 +7,7 @@ from autoresearch_daemon.service.inputs import (
     Assignment,
     Finished,
     Input,
+    JobReady,
     Located,
     Order,
     PauseAsked,
@@ -35,7 +36,7 @@ class Node:
         self.service = Service(workers_wanted=workers)
         self.effects: list[Effect] = []
         self.keys = 0
-        self.happens(WorkAsked(order), WorkerReady("w1", "cpu"))
+        self.happens(WorkAsked(order), JobReady(None), WorkerReady("w1", "cpu"))
 
     def happens(self, *events: Input) -> list[Effect]:
         self.effects = [effect for event in events for effect in self.service.handle(event, 1000)]
@@ -101,7 +102,7 @@ def test_a_pause_stops_them_and_the_end_of_the_daemon_does_not() -> None:
 def test_a_run_that_goes_on_since_before_is_counted() -> None:
     service = Service(workers_wanted=1, counter=5)
     service.handle(TakenOver("search-5", RUN, (b"t", b"s", 0), given=False), 0)
-    service.handle(WorkAsked(Order(executor="slurm", at_most=1)), 0)
+    service.handle(WorkAsked(Order(executor="slurm", at_most=1, verify_share=0)), 0)
     assert not any(isinstance(effect, Assign) for effect in service.handle(WorkerReady("w1", "cpu"), 0))
     assert service.status().is_running((b"t", b"s", 0))
     (assign,) = [effect for effect in service.handle(Finished("search-5"), 0) if isinstance(effect, Assign)]
@@ -110,7 +111,7 @@ def test_a_run_that_goes_on_since_before_is_counted() -> None:
 
 def test_a_proposed_program_goes_where_runs_go_by_the_settings() -> None:
     service = Service(workers_wanted=1, resting=SLURM)
-    service.handle(WorkAsked(Order(executor="slurm", at_most=1, runs_left=1)), 0)
+    service.handle(WorkAsked(Order(executor="slurm", at_most=1, runs_left=1, verify_share=0)), 0)
     service.handle(WorkerReady("w1", "cpu"), 0)
     service.handle(Finished("w1"), 0)
     assert service.status().asked.order == SLURM

@@ -16,6 +16,7 @@ from autoresearch_daemon.service.inputs import (
 )
 from autoresearch_daemon.service.machine import Service
 
+from autoresearch.words import Why
 from tests.daemon.service_nodes import RUN, assignment_of, key, of, started
 
 
@@ -34,10 +35,32 @@ def test_verification_gets_its_share_of_the_time_and_no_more() -> None:
     now = 0
     for number in range(400):
         node.handle(JobReady(f"job-{number}", RUN), now)
-        took = 10 + number % 7
+        took = (10 + number % 7) * 60_000
         spent[spend(node, "w1", now + took)] += took
         now += took
     assert abs(spent["verify"] / sum(spent.values()) - 0.25) < 0.01
+
+
+def test_what_others_wait_for_is_verified_before_the_first_search() -> None:
+    node = started(1, Order(verify_share=0.2))
+    node.handle(WorkAsked(Order(verify_share=0.2)), 0)
+    node.handle(Finished("w1"), 1)
+    assert node.workers["w1"].assignment is None
+    assert node.status().workers[0].why is Why.LOOKING
+    for minutes in (0, 5, 10):  # ahead of its share, for so long
+        node.handle(JobReady(f"job-{minutes}", RUN), minutes * 60_000)
+        assert spend(node, "w1", (minutes + 5) * 60_000) == "verify"
+    node.handle(JobReady("job", RUN), 15 * 60_000)
+    assert spend(node, "w1", 17 * 60_000) == "search"
+
+
+def test_the_first_search_waits_only_until_nothing_is_found_or_for_half_a_minute() -> None:
+    for events in ([(JobReady(None), 1)], [(Tick(), 29_000), (Tick(), 31_000)]):
+        node = started(1, Order(verify_share=0.2))
+        node.handle(WorkAsked(Order(verify_share=0.2)), 0)
+        node.handle(Finished("w1"), 1)
+        given = [of(Assign, node.handle(*event)) for event in events]
+        assert [bool(each) for each in given] == [False] * (len(events) - 1) + [True]
 
 
 def test_a_node_may_only_verify_or_never() -> None:

@@ -47,6 +47,12 @@ def way_to_count(log: Log, root: bytes, now_ms: int, *, seen: Mapping[bytes, int
     return "found a network in which you count: autoresearch network new NAME --for lab"
 
 
+@in_snapshot
+def awaits_admission(log: Log, root: bytes) -> bool:
+    """Whether a participant joined with an invite that no founder has answered yet."""
+    return bool(joined_ms(log, root)) and root not in roster_of(log).decisions
+
+
 def _waiting(log: Log, root: bytes, since_ms: int, now_ms: int, seen: Mapping[bytes, int]) -> str:
     """What a participant waits for that joined with an invite."""
     word = roster_of(log).decisions.get(root)

@@ -5,7 +5,8 @@ Also the history of a run's state: after each verification, in the order of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,9 +15,9 @@ from autoresearch.judging.committee import expected, is_audited, is_replicated, 
 from autoresearch.judging.states import EVALUATE, REPLICATE, Report
 from autoresearch.judging.statistics import MOST_VOTERS, PAIRS
 from autoresearch.log.log import Log
-from autoresearch.log.standing.bases import checked, contenders, leading
+from autoresearch.log.standing.bases import Placed, checked, contenders, leading
 from autoresearch.log.standing.cache import in_snapshot, roster_of
-from autoresearch.log.standing.context import trust_context
+from autoresearch.log.standing.context import TrustContext, trust_context
 from autoresearch.log.standing.participants import track_record
 from autoresearch.log.standing.precedence import heard_first
 from autoresearch.log.standing.verification import (
@@ -41,8 +42,9 @@ from autoresearch.words import REOPENED, UNDECIDED, UNMEASURED, VERIFIED, RunSta
 FRESH_TEXTS = 1
 # So many of the best programs are verified, without those found wrong and the unattested ones.
 CHECKED_ROWS = 10
-# So many of them may be reported runs of one participant: false values keep no other run from being verified.
-REPORTED_EACH = 3
+# So many of them may be reported or half verified runs of one participant: false values keep no other run from being
+# verified.
+RUNS_EACH = 3
 # So many of the newest runs may be audited.
 AUDITED_MAX = 500
 
@@ -146,17 +148,34 @@ def next_job(
 def _candidates(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
     """The runs that may need a verifier, the most urgent first; with the key of a device those that it audits."""
     here = trust_context(log)
-    for placed in contenders(log, task, here, limit=CHECKED_ROWS, each=REPORTED_EACH):
+    measured = checked(log, task, here, voters=1)
+    for placed in [
+        *_begun(log, task, measured, here),
+        *contenders(log, task, here, limit=CHECKED_ROWS, each=RUNS_EACH),
+    ]:
         # A measurement vouches for the time of its run, so the run that arrived first is measured and not a copy.
         is_new = placed.found.state is RunState.REPORTED
         yield heard_first(log, placed.row.first) if is_new else placed.row.first
-    yield from (placed.row.first for placed in checked(log, task, here, voters=1) if placed.found.state in REOPENED)
+    yield from (placed.row.first for placed in measured if placed.found.state in REOPENED)
     if seed is None:
         return
     voters, rules = here.roster.count(log.records.newest_ms()), network_rules(log.network)
     for run_id in log.runs.newest_attested(task, AUDITED_MAX):
         if is_audited(seed, run_id, voters=voters, rules=rules):
             yield run_id
+
+
+def _begun(log: Log, task: bytes, measured: Iterable[Placed], here: TrustContext) -> list[Placed]:
+    """The runs that would lead and whose verification has begun: better ones that come do not displace them."""
+    leader, sign, runs = leading(log, task), log.tasks.sign(task), Counter[bytes]()
+    begun = []
+    for placed in measured:
+        author = here.roster.voter(placed.row.author, placed.row.first_time).voter
+        is_better = leader is None or sign * placed.value < sign * leader.value
+        if placed.found.state in UNDECIDED and is_better and runs[author] < RUNS_EACH:
+            runs[author] += 1
+            begun.append(placed)
+    return begun[:CHECKED_ROWS]
 
 
 @in_snapshot

@@ -1,4 +1,4 @@
-"""Task folders of this machine: copied from the task that ships, or written from what was published."""
+"""Task folders of this machine: copied from a task that ships, or written from what was published."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autoresearch.task.loading import (
     keep_baseline,
     load_task,
     remember_start,
-    shipped_task,
+    shipped_by_name,
 )
 from autoresearch.task.model import Task
 from autoresearch.task.program import split_program
@@ -56,9 +56,10 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
         try:
             found = desk.task(name)
         except NotFound:
-            if name != shipped_task().name or run:
+            task = shipped_by_name(name)
+            if task is None or run:
                 raise
-            return _shipped(typed_path(folder or name).absolute()), ""
+            return _shipped(task, typed_path(folder or name).absolute()), ""
         place = typed_path(folder or found.name).absolute()
         if not run:
             return _published(desk, found.digest, place), ""
@@ -77,6 +78,8 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
 def named_folder(task: str) -> Path:
     """The folder that was named; for a published task's name a folder of the cache, written when it is missing.
 
+    A task that ships needs not be published yet.
+
     Raises:
         UsageError: the name is empty, or no path.
         NotFound: there is no such folder or task.
@@ -88,7 +91,12 @@ def named_folder(task: str) -> Path:
     from autoresearch_cli.reading import open_desk
 
     with open_desk() as desk:
-        return cached_folder(desk, desk.task(task).digest)
+        try:
+            return cached_folder(desk, desk.task(task).digest)
+        except NotFound:
+            if (shipped := shipped_by_name(task)) is None:
+                raise
+            return shipped.folder
 
 
 def cached_folder(desk: Desk, digest: bytes) -> Path:
@@ -102,8 +110,7 @@ def write_program(folder: Path, program: str) -> None:
         (folder / name).write_text(content, encoding="utf-8", newline="")
 
 
-def _shipped(place: Path) -> Path:
-    task = shipped_task()
+def _shipped(task: Task, place: Path) -> Path:
     if not is_taken(place):
         copy_task(task, place)
     elif load_task(place).digest != task.digest:

@@ -117,7 +117,8 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         str | None,
         typer.Argument(
             metavar="TASK",
-            help="A task folder, or a published task's name. Left out: the one in the settings, or the one that ships.",
+            help="A task folder, or the name of a task that is published or ships (grammar, moons). "
+            "Left out: the one in the settings, or grammar.",
             autocompletion=complete_task,
         ),
     ] = None,

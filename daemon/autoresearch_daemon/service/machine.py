@@ -80,6 +80,10 @@ RETRY_MS = 60_000
 # How long a task that this machine can't run waits before the first next try, and at most.
 FIRST_WAIT_MS = 60_000
 LONGEST_WAIT_MS = 3_600_000
+# So long verification may be ahead of its share of the time: a node verifies what others wait for before it searches.
+VERIFY_AHEAD_MS = 600_000
+# So long a search waits at first, and after a verification, until it is known whether there is something to verify.
+LOOK_MS = 30_000
 
 
 @dataclass(slots=True)
@@ -103,6 +107,7 @@ class Service:
     try_ms: int = 0
     wait_ms: int = 0
     job: JobReady | None = None
+    look_until_ms: int | None = None
     failures: deque[int] = field(default_factory=deque)
     spent_ms: Spent = field(default_factory=Spent)
     counter: int = 0
@@ -184,7 +189,8 @@ class Service:
                 self.finishing = False
                 self.failures.clear()
                 self._try_again()
-                return [Save()]
+                self._look_first(now_ms)
+                return [Save(), self._verify()]
             case ShareChanged(workers, share):
                 self.workers_wanted = workers
                 share = self.asked.order.verify_share if share is None else share
@@ -211,6 +217,7 @@ class Service:
                 return self._block(event, now_ms)
             case JobReady(name):
                 self.job = event if name is not None else None
+                self.look_until_ms = None
                 return []
             case VerificationsChanged() | Tick():
                 return [self._verify(), *self._retry(now_ms)]
@@ -219,7 +226,8 @@ class Service:
 
     def _block(self, event: Blocked, now_ms: int) -> list[Effect]:
         if event.sentence is None:
-            self.blocks.pop(event.why, None)
+            if self.blocks.pop(event.why, None) and event.why is Why.ASKING_PEERS:
+                self._look_first(now_ms)
             return []
         self.blocks[event.why] = event.sentence
         if event.why is Why.CANNOT_RECORD:
@@ -301,17 +309,22 @@ class Service:
         return [Tell("worker", event.sentence)]
 
     def _finished(self, event: Finished, now_ms: int) -> list[Effect]:
+        effects: list[Effect] = []
         if event.failed:
             self.failures.append(now_ms)
         else:
             self.wait_ms = 0
         self._worker(event.worker).yielded &= not event.counted
+        assignment = self._worker(event.worker).assignment
+        if assignment and assignment.job:  # there may be more of them
+            self._look_first(now_ms)
+            effects.append(self._verify())
         searched = self._free(event.worker, now_ms)
         if event.counted and searched and self.asked.order.runs_left is not None:
             left = max(0, self.asked.order.runs_left - 1)
             self.asked = replace(self.asked, order=replace(self.asked.order, runs_left=left))
-            return [Save()]
-        return []
+            effects.append(Save())
+        return effects
 
     def _going(self, event: WorkerLeaves | WorkerLost, now_ms: int) -> list[Effect]:
         """A worker goes, or is gone. What it was given after it was told to go it never heard: another one does it."""
@@ -334,6 +347,10 @@ class Service:
     def _verify(self) -> Verify:
         wanted = self.asked.working and self.asked.order.verify_share > 0 and self.job is None
         return Verify(self.asked.order.task if wanted else None, self.job.job if self.job else None)
+
+    def _look_first(self, now_ms: int) -> None:
+        """Let the next search wait until it is known whether there is something to verify."""
+        self.look_until_ms = now_ms + LOOK_MS
 
     def _try_again(self) -> None:
         """A person asks: what kept the task from being worked on may be mended."""
@@ -451,6 +468,7 @@ class Service:
         searching = sum(1 for w in self._in_hand if w.assignment and w.assignment.is_search)
         room = self._at_once if order.runs_left is None else min(self._at_once, order.runs_left)
         open_searches = max(0, room - searching) if self.asked.working and order.verify_share < 1 else 0
+        is_looking = self.look_until_ms is not None and now_ms < self.look_until_ms and self._may_verify()
         open_work = len(self.queue) + open_searches + self._verification_is_due()
         # A worker that only writes requests is quick: one is enough, and stays while its requests are carried out.
         wanted = min(1, len(self._in_hand) + open_work) if order.executor else here + open_work
@@ -471,6 +489,9 @@ class Service:
                 assignment = Assignment(f"verify-{self._next_number()}", self.job.task, job=self.job.job or "")
                 worker.run = _changed(self.job.run, started_ms=now_ms) if self.job.run else None
                 self.job = None
+            elif open_searches > 0 and is_looking:
+                worker.why = Why.LOOKING
+                continue
             elif open_searches > 0:
                 open_searches -= 1
                 assignment = Assignment(f"search-{self._next_number()}", order.task)
@@ -488,11 +509,15 @@ class Service:
         return len(self.failures) + len(self._in_hand) < FAILURES - 1 + self._at_once
 
     def _verification_is_due(self) -> bool:
-        """Whether the next thing to do is the verification at hand: as long as its share of the time is not used up."""
+        """Whether the next thing to do is the verification at hand."""
+        return self.job is not None and self._may_verify()
+
+    def _may_verify(self) -> bool:
+        """Whether verification has not used up its share of the time."""
         share, spent = self.asked.order.verify_share, self.spent_ms
-        if self.job is None or not self.asked.working or share <= 0:
+        if not self.asked.working or share <= 0:
             return False
-        return spent.verification <= share * (spent.search + spent.verification)
+        return spent.verification <= share * (spent.search + spent.verification) + VERIFY_AHEAD_MS
 
     def _next_number(self) -> int:
         self.counter += 1

@@ -16,6 +16,7 @@ from autoresearch.ask.node import RunAccepted, RunInHand, WaitingStatus
 from autoresearch.ask.people.claims import published_task
 from autoresearch.ask.people.evidence import evidence_answer, measured_evidence
 from autoresearch.ask.people.own_verification import waiting
+from autoresearch.ask.people.voters import awaits_admission
 from autoresearch.ask.runs.boards import resolve_reference
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log.blobs import MissingBlob
@@ -123,17 +124,20 @@ class VerificationController:
             self._jobs.put_back(wanted.ready, now_ms())
             self._take(JobReady(None))
         if self.level < Level.LANDLOCK:
-            return  # what others wrote is not run here, so it is not fetched either
+            self._take(JobReady(None))  # what others wrote is not run here, so it is not fetched either
+            return
         if wanted.task is not None:
             try:
                 task = self._load(wanted.task)
             except Refused as error:  # it asks for more than this machine allows, until settings and node change
                 self._take(Blocked(Why.TASK_BROKEN, f"{error} {error.hint}".strip()))
                 return
-            if not await self._find(task.digest, wanted.task):
-                await self._look_further(task.digest)
+            root = self._notebook.identity.root.public
+            found = await self._find(task.digest, wanted.task) or await self._look_further(task.digest)
+            if not found and not awaits_admission(self._notebook.log, root):  # once admitted there is something soon
+                self._take(JobReady(None))
 
-    async def _look_further(self, own: bytes) -> None:
+    async def _look_further(self, own: bytes) -> bool:
         """Find something to verify on another task that this machine can run; a few of them are looked at."""
         log, archived = self._notebook.log, chosen(self._paths.home_local, Choice.ARCHIVED)
         others = sorted({row.digest for row in log.tasks.all()} - archived - {own})
@@ -142,7 +146,8 @@ class VerificationController:
         for number in range(min(len(others), TASKS_A_LOOK)):
             task = others[(turn + number) % len(others)]
             if task not in self._unfit and await self._find(task):
-                return
+                return True
+        return False
 
     async def _find(self, task: bytes, folder: str | None = None) -> bool:
         """Make the next verification on a task ready, if there is one and this machine can do it."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import preferred, tier
 from autoresearch.log.standing.context import trust_context
-from autoresearch.log.standing.jobs import CHECKED_ROWS, REPORTED_EACH, next_job
+from autoresearch.log.standing.jobs import CHECKED_ROWS, RUNS_EACH, next_job
 from autoresearch.log.standing.queries import board
 from autoresearch.record.encoding import format_id
 from autoresearch.trust.roster import Trust
@@ -184,7 +184,7 @@ def test_what_one_participant_alone_says_takes_no_more_than_its_share_of_the_tur
         job.run != good.id
     ):
         trials.add((job.run, job.stage, job.round))
-        assert len(trials) <= REPORTED_EACH
+        assert len(trials) <= RUNS_EACH
 
     assert job is not None
 

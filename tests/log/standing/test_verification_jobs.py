@@ -48,6 +48,22 @@ def test_a_dispute_is_settled_however_far_down_the_board_it_is(village: Village)
     assert (found.run, found.stage, found.round) == (disputed.id, EVALUATE, 1)
 
 
+def test_a_half_verified_run_keeps_its_place_while_better_ones_are_reported(village: Village) -> None:
+    begun = village.run(1.5, "begun")
+    village.evaluate(begun, 1.5, ANN, BEN, CEM)
+    village.replicate(begun, 2.0, 1.5, ANN)
+    for number in range(3):
+        better = village.run(1.4 - number / 10, f"better {number}", by=EVE)
+    assert job(village, BEN)[:2] == (begun.id, REPLICATE)
+    assert job(village, ANN)[:2] == (better.id, EVALUATE)  # it has done its part
+    village.replicate(begun, 2.0, 1.5, BEN)
+    assert job(village, BEN)[:2] == (better.id, EVALUATE)
+    village.confirm(better, 2.0, better.body.value)
+    village.evaluate(behind := village.run(1.3, "behind", by=EVE), 1.3, ANN)
+    assert job(village, BEN, behind) is not None
+    assert job(village, BEN) is None  # what would not lead keeps no place
+
+
 def test_what_leads_nothing_is_audited_as_the_network_says(tmp_path) -> None:
 
     for permille, expected in ((0, 0), (1000, 1)):
