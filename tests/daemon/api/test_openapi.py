@@ -27,6 +27,8 @@ BODIES = {
     "/v1/proposals": {"program": "x = 1\n"},
     "/v1/proposals/drop": {"name": "proposal-1"},
     "/v1/peers": {"address": "/ip4/127.0.0.1/tcp/4001/p2p/12D3"},
+    "/v1/network/join": {"where": "autoresearch1"},
+    "/v1/tasks/new": {"folder": "/mine"},
     "/v1/settings": {"name": "work.workers", "value": "2"},
     "/v1/name": {"name": "ann"},
     "/v1/admissions": {"participant": "ann"},
