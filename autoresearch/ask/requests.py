@@ -167,6 +167,13 @@ class RunsOf(Filtered, frozen=True, kw_only=True):
     until: Until = 0
 
 
+class RunsOfParticipant(Parameters, frozen=True, kw_only=True):
+    """Whose runs: a beginning of its key, or me."""
+
+    participant: Annotated[str, Meta(min_length=1, max_length=64)]
+    limit: Limit = 8
+
+
 class ProgressOf(Filtered, frozen=True, kw_only=True):
     """Which runs, over what. ``since`` and ``to`` bound the axis in its unit: number or milliseconds."""
 
