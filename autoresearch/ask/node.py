@@ -125,7 +125,7 @@ class QueuedRun(Answer, frozen=True, kw_only=True):
 class WorkerStatus(Answer, frozen=True, kw_only=True):
     """One worker: a loop bound to one device.
 
-    ``curve`` is the loss of its run, after so many milliseconds; ``lines`` are the last that the program printed.
+    ``curve`` has pairs: milliseconds since its run began, and the loss then. ``lines`` are the last it printed.
     """
 
     name: str
@@ -133,7 +133,7 @@ class WorkerStatus(Answer, frozen=True, kw_only=True):
     why: str
     reason: str
     run: RunInHand | None = None
-    curve: list[tuple[int, float]] = []
+    curve: list[list[float]] = []
     lines: list[str] = []
 
 
@@ -380,6 +380,27 @@ class Health(Answer, frozen=True, kw_only=True):
     status: str
     reason: str = ""
     conditions: list[Check] = []
+
+
+class JoinedAnswer(Answer, frozen=True, kw_only=True):
+    """The network that this node is in now, and what to know of it. ``restarts``: the daemon begins again in it."""
+
+    schema: str = "autoresearch.joined/1"
+    network: str
+    network_id: str
+    restarts: bool
+    note: str
+
+
+class NewTaskAnswer(Answer, frozen=True, kw_only=True):
+    """A folder that is a task now, or was one before, and what was found out of its program."""
+
+    schema: str = "autoresearch.new-task/1"
+    folder: str
+    name: str
+    metric: str
+    direction: str
+    note: str
 
 
 class TrustAnswer(Answer, frozen=True, kw_only=True):

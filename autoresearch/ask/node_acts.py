@@ -12,6 +12,8 @@ from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
 from autoresearch.ask.node import (
     ConfigAnswer,
     Health,
+    JoinedAnswer,
+    NewTaskAnswer,
     PeersAnswer,
     ProposedAnswer,
     QueueAnswer,
@@ -39,7 +41,9 @@ from autoresearch.ask.requests import (
     DialRequest,
     DropRequest,
     FetchRequest,
+    JoinRequest,
     NameRequest,
+    NewTaskRequest,
     OneEvidence,
     PauseRequest,
     ProposeRequest,
@@ -55,6 +59,10 @@ VERIFY_SECONDS = 150.0
 PUBLISH_SECONDS = 300.0
 # Attestors hash the address and hand a mail to their server; the next is asked in place of one that says no.
 ATTEST_SECONDS = 300.0
+# The node at an address is asked.
+JOIN_SECONDS = 90.0
+# A program whose time nobody knows runs twice for five minutes at most.
+NEW_TASK_SECONDS = 900.0
 # As long as the setting `llm.seconds` lets a model think at most.
 ASK_SECONDS = 3600.0
 
@@ -155,6 +163,16 @@ class Node(Protocol):
     @operation("POST /v1/settings")
     def set_setting(self, request: SettingRequest) -> ConfigAnswer:
         """Change a setting in the file; the node goes by it at once where it can, else from its next start."""
+        ...
+
+    @operation("POST /v1/network/join", seconds=JOIN_SECONDS)
+    def join_network(self, request: JoinRequest) -> JoinedAnswer:
+        """Join a network: make it the one in use, beside those that this home has, and begin again in it."""
+        ...
+
+    @operation("POST /v1/tasks/new", seconds=NEW_TASK_SECONDS)
+    def new_task(self, request: NewTaskRequest) -> NewTaskAnswer:
+        """Make the program in a folder a task: run it in the sandbox, find its number, write task.toml."""
         ...
 
     @operation("POST /v1/name")

@@ -25,6 +25,7 @@ from autoresearch.ask.requests import (
     ProgressOf,
     Records,
     RunsOf,
+    RunsOfParticipant,
     SearchOf,
     SinceOf,
     StarRequest,
@@ -37,6 +38,7 @@ from autoresearch.ask.runs.answers import (
     DiffAnswer,
     EffectsAnswer,
     LineageAnswer,
+    ParticipantRunsAnswer,
     PathAnswer,
     ProgressAnswer,
     RunContextAnswer,
@@ -159,6 +161,14 @@ def runs(desk: Desk, request: RunsOf) -> RunsAnswer:
     from autoresearch.ask.runs.rows import runs_answer
 
     return runs_answer(desk.log, desk.blobs, desk.task(request.task), request, me=desk.me, starred=desk.starred())
+
+
+@operation("GET /v1/participants/{participant}/runs")
+def participant_runs(desk: Desk, request: RunsOfParticipant) -> ParticipantRunsAnswer:
+    """The runs of a participant on all tasks: the newest, and the best of each."""
+    from autoresearch.ask.runs.rows import participant_runs_answer
+
+    return participant_runs_answer(desk.log, desk.blobs, request, me=desk.me, starred=desk.starred())
 
 
 @operation("GET /v1/progress")

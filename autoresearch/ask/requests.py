@@ -186,6 +186,13 @@ class RunsOf(Filtered, frozen=True, kw_only=True):
     until: Until = 0
 
 
+class RunsOfParticipant(Parameters, frozen=True, kw_only=True):
+    """Whose runs: a beginning of its key, or me."""
+
+    participant: Annotated[str, Meta(min_length=1, max_length=64)]
+    limit: Limit = 8
+
+
 class ProgressOf(Filtered, frozen=True, kw_only=True):
     """Which runs, over what. ``since`` and ``to`` bound the axis in its unit: number or milliseconds."""
 
@@ -255,6 +262,25 @@ class SettingRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     name: Annotated[str, Meta(min_length=1, max_length=64)]
     value: Annotated[str, Meta(max_length=4096)]
+
+
+class JoinRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Join the network of an invite, of a manifest's file on this machine, or of a node at an address."""
+
+    where: Annotated[str, Meta(min_length=1, max_length=65_536)]
+
+
+class NewTaskRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Make the program in a folder of this machine a task, by running it; with ``work`` the node then works on it.
+
+    ``metric``, ``direction`` and ``seconds`` of a run are found out where they are left out.
+    """
+
+    folder: Annotated[str, Meta(min_length=1, max_length=4096)]
+    metric: Annotated[str, Meta(max_length=64)] = ""
+    direction: Literal["", "minimize", "maximize"] = ""
+    seconds: Annotated[float, Meta(ge=1, le=86_400)] | None = None
+    work: bool = False
 
 
 class NameRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -135,7 +135,7 @@ def make_ready(
 
 
 @contextmanager
-def run_here(
+def run_here(  # noqa: PLR0913 - what is asked, where, and who watches
     plan: Plan,
     task: Task,
     conditions: Conditions,
@@ -145,6 +145,7 @@ def run_here(
     model: Callable[[Path], None] | None = None,
     ready: Callable[[Task, Conditions, Place, Path], Bench] = make_ready,
     on_progress: Callable[[Progress], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[Path, Ended]]:
     """Carry out a plan in this process: its folder, which is gone afterwards, and how it ended.
 
@@ -170,6 +171,7 @@ def run_here(
                 place.level,
                 lambda work, _: replace(bench, scratch=work),
                 on_progress=on_progress,
+                cancelled=cancelled,
             ),
         )
 

@@ -13,6 +13,8 @@ from typing import TypeVar
 import msgspec
 
 from autoresearch.ask.acts.ideas import Idea, plan_of_idea
+from autoresearch.ask.acts.joining import find_network, join, joined_answer
+from autoresearch.ask.acts.new_tasks import Occasion, make_task
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.acts.settings import AT_NEXT_START, change_setting
 from autoresearch.ask.asking import ask_answer
@@ -22,6 +24,8 @@ from autoresearch.ask.node import (
     ConfigAnswer,
     Event,
     Health,
+    JoinedAnswer,
+    NewTaskAnswer,
     PeersAnswer,
     ProposedAnswer,
     QueueAnswer,
@@ -55,7 +59,9 @@ from autoresearch.ask.requests import (
     DialRequest,
     DropRequest,
     FetchRequest,
+    JoinRequest,
     NameRequest,
+    NewTaskRequest,
     OneEvidence,
     PauseRequest,
     ProposeRequest,
@@ -308,6 +314,25 @@ class ApiHandlers:
     def allow(self, request: AllowRequest) -> AttestorAnswer:
         """Attest a participant's mailbox again."""
         return self._node.attesting.allow(request)
+
+    async def join_network(self, request: JoinRequest) -> JoinedAnswer:
+        """Join a network, and begin again in it; the answer still goes out."""
+        paths, where = self._node.paths, request.where.strip()
+        joined = await asyncio.to_thread(lambda: join(paths, find_network(paths, where)))
+        restarts = not joined.was_member or not self._node.settings.network.enabled
+        if restarts:
+            self._node.end(again=True)
+        return joined_answer(joined, restarts=restarts)
+
+    async def new_task(self, request: NewTaskRequest) -> NewTaskAnswer:
+        """Make the program in a folder a task, and work on it where that is asked for."""
+        node, told = self._node, list[str]()
+        occasion = Occasion(node.paths, self._settings_now().work, told.append, cancelled=lambda: node.is_ending)
+        answer = await asyncio.to_thread(make_task, request, occasion)
+        if request.work:
+            await self.work(WorkRequest(task=answer.folder))
+            told.append("this node works on it")
+        return msgspec.structs.replace(answer, note=" · ".join([answer.note, *told]))
 
     def set_name(self, request: NameRequest) -> StatusAnswer:
         """Publish what this participant calls itself, or that it has no name any more."""

@@ -252,6 +252,11 @@ class Node:
         """Until somebody asks the node to stop."""
         await self._ended.wait()
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether it was asked to stop."""
+        return self._ended.is_set()
+
     def end(self, *, again: bool = False) -> None:
         """Have ``wait`` return; ``again``: the daemon then begins anew."""
         self.again = again

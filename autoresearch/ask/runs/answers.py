@@ -20,8 +20,9 @@ from autoresearch.log.standing.answers import (
 class RunRow(RunNumbers, frozen=True, kw_only=True):
     """One run in a table, with its numbers.
 
-    ``number`` is its place among the runs of the task by time, from 1. ``cost_ms`` is the processor time of the runs up
-    to it. ``mark`` is its state, or ``failed``, or ``leading``: only reported, and the best value when it came.
+    ``task`` is the name of its task, ``number`` its place among the runs of that by time, from 1. ``cost_ms`` is the
+    processor time of the runs up to it. ``mark`` is its state, or ``failed``, or ``leading``: only reported, and the
+    best value when it came.
     ``found`` is the median of the values that refuted it.
 
     ``better`` says whether its gain is one, the verified or else the reported; null where that is ``within_noise`` or
@@ -32,6 +33,7 @@ class RunRow(RunNumbers, frozen=True, kw_only=True):
     """
 
     id: str
+    task: str = ""
     number: int
     time_ms: int
     cost_ms: int
@@ -79,6 +81,19 @@ class RunsAnswer(Judged, frozen=True, kw_only=True):
     sort: str
     counts: dict[str, int]
     until: int
+
+
+class ParticipantRunsAnswer(Judged, frozen=True, kw_only=True):
+    """The runs of a participant on all tasks: the newest, the best of each task, how many in all, and on what hardware.
+
+    The best are those that nothing speaks against, the newest first.
+    """
+
+    schema: str = "autoresearch.participant-runs/1"
+    newest: list[RunRow]
+    best: list[RunRow]
+    total: int
+    devices: list[str]
 
 
 class ProgressMark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
 import msgspec
 
 from autoresearch.ask.lookup import FoundTask, task_of
-from autoresearch.ask.requests import MAXIMUM_ROWS, PathOf, RunsOf
+from autoresearch.ask.requests import MAXIMUM_ROWS, PathOf, RunsOf, RunsOfParticipant
 from autoresearch.ask.runs.answers import (
     MarkCounts,
+    ParticipantRunsAnswer,
     PathAnswer,
     PathStep,
     RunContextAnswer,
@@ -38,11 +39,11 @@ from autoresearch.log.standing.queries import run_body, run_numbers
 from autoresearch.log.standing.verdicts import verdict_of
 from autoresearch.log.standing.verification import counted_reports, judgements
 from autoresearch.log.tables.listing import Filter, ListedRun
-from autoresearch.log.tables.places import Places, Sums
+from autoresearch.log.tables.places import Place, Places, Sums
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import DISCREDITED, FALSE_VALUE, Origin, RunMark, RunState
+from autoresearch.words import COUNTED_MARKS, DISCREDITED, FALSE_VALUE, Origin, RunMark, RunState
 
 CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
 # Of so many steps at most the branches are told too.
@@ -65,6 +66,7 @@ class Rows:
     places: Places
     noise: float
     sign: float
+    task: str  # its name
 
     def at(self, numbers: Sequence[int]) -> list[RunRow]:
         """The rows of the runs with these numbers."""
@@ -102,6 +104,7 @@ class Rows:
         return RunRow(
             **msgspec.structs.asdict(numbers),
             id=format_id(record.id),
+            task=self.task,
             number=place.number,
             time_ms=record.time,
             cost_ms=place.cost_ms,
@@ -176,7 +179,7 @@ def rows_of(
     log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
 ) -> Rows:
     """What makes rows of the runs of the task with this digest."""
-    rules = log.tasks.rules(task)
+    rules, found = log.tasks.rules(task), task_of(log, task)
     return Rows(
         log,
         Filter(task, board_hardware(log, task) or ""),
@@ -186,6 +189,7 @@ def rows_of(
         log.listing.places(task),
         noise=rules.noise if rules else 0.0,
         sign=rules.sign if rules else 1.0,
+        task=found.name if found else "",
     )
 
 
@@ -219,6 +223,44 @@ def runs_answer(
         sort=asked.sort,
         counts=counts,
         until=until,
+    )
+
+
+@in_snapshot
+def participant_runs_answer(
+    log: Log,
+    blobs: BlobStore,
+    asked: RunsOfParticipant,
+    *,
+    me: bytes | None = None,
+    starred: frozenset[bytes] = frozenset(),
+) -> ParticipantRunsAnswer:
+    """The runs of a participant on all tasks. Raises UsageError where that is no beginning of a key."""
+    newest: list[tuple[Place, bytes, int]] = []
+    best: dict[bytes, int] = {}
+    total, devices = 0, set[str]()
+    for task in dict.fromkeys(row.digest for row in log.tasks.all()):
+        found = filter_of(log, task, RunsOf(by=asked.participant), me=me)
+        counts = log.listing.counts(found) if found else {}
+        if found is None or not counts:
+            continue
+        total += sum(counts.values())
+        last = log.listing.facts(found, log.listing.page(found, "time", falling=True, limit=asked.limit))
+        newest += [(run.place, task, run.n) for run in last.values()]
+        rules = log.tasks.rules(task)
+        sound = replace(found, marks=frozenset(mark.value for mark in COUNTED_MARKS))
+        for n in log.listing.page(sound, "value", falling=bool(rules and rules.sign < 0), limit=1):
+            best[task] = n
+        theirs = {*(found.authors or ()), *(own.device for own in found.own)}
+        devices |= {device for author, device in log.listing.hardware(task) if author in theirs and device}
+    newest = sorted(newest, reverse=True)[: asked.limit]
+    shown = {task: rows_of(log, blobs, task, me=me, starred=starred) for task in {*best, *(one[1] for one in newest)}}
+    leaders = [row for task, n in best.items() for row in shown[task].at([n])]
+    return ParticipantRunsAnswer(
+        newest=[row for _, task, n in newest for row in shown[task].at([n])],
+        best=sorted(leaders, key=lambda row: -row.time_ms),
+        total=total,
+        devices=sorted(devices),
     )
 
 

@@ -198,6 +198,10 @@ RUN_COLUMNS: Columns[RunRow] = (
 )
 
 
+# Runs of several tasks: which task stands in place of the number among its runs.
+EVERY_TASK_COLUMNS: Columns[RunRow] = (RUN_COLUMNS[1], Column("task", lambda row: row.task), *RUN_COLUMNS[2:])
+
+
 def _is_confirmed(program: ProgramView) -> bool:
     """Whether a program is ranked by what verifiers measured."""
     return program.section == BoardSection.CONFIRMED

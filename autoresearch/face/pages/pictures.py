@@ -244,10 +244,10 @@ class Curve(NamedTuple):
     points: str
     first: float
     last: float
-    length_ms: int
+    length_ms: float
 
 
-def curve(losses: Sequence[tuple[int, float]]) -> Curve | None:
+def curve(losses: Sequence[Sequence[float]]) -> Curve | None:
     """The picture of a curve, or None where there are no two points."""
     if len(losses) < 2:
         return None
@@ -255,7 +255,7 @@ def curve(losses: Sequence[tuple[int, float]]) -> Curve | None:
     low, high = values[0], max(values[9 * (len(values) - 1) // 10], losses[-1][1])
     begin, end = losses[0][0], losses[-1][0]
 
-    def across(time_ms: int) -> float:
+    def across(time_ms: float) -> float:
         return 100 * (time_ms - begin) / max(end - begin, 1)
 
     def down(value: float) -> float:

@@ -1,28 +1,22 @@
-"""Which network a person means, and making this node a member of it.
+"""The addresses of this node, and what the ``id`` commands do with the log: delegate, revoke, add a device.
 
-Also what the ``id`` commands do with the log: delegate, revoke, add a device. The root key is at hand where it signs.
+The root key is at hand where it signs.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import subprocess
-import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from autoresearch.ask.acts.networks import HomeNetwork, home_networks, place_for, use_network
 from autoresearch.ask.acts.notebook import Notebook, check_name, own_devices
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import NameRequest
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, TimedOut, UsageError, install_command
+from autoresearch.errors import DaemonNotRunning
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import participant_with_key
-from autoresearch.paths import typed_path
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Merge
-from autoresearch.settings import write_setting
 from autoresearch.trust.identity import (
     Device,
     OwnKeys,
@@ -33,136 +27,16 @@ from autoresearch.trust.identity import (
     write_answer,
     write_request,
 )
-from autoresearch.trust.invite import Invitations, join_with, looks_like_invite, read_invite
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest import ADDRESS_BEGINNINGS, Manifest, check_peer_address, is_loopback
-from autoresearch.trust.manifest_file import decode_manifest, load_manifest, read_manifest, save_manifest
+from autoresearch.trust.manifest import Manifest, is_loopback
 from autoresearch_cli import here
 from autoresearch_cli.models import EnrolAnswer, MergeAnswer
 from autoresearch_cli.rendering.output import print_json, print_text, say
 
-ASKING = "autoresearch_daemon.net.host.asking"
-ASK_SECONDS = 60.0
 # A node may have many addresses; some of them are enough to begin with.
 OWN_ADDRESSES = 4
 STARTING = "starting"
-WAYS = "give a manifest's file, an invite (autoresearch network invite), or an address (autoresearch network peers)"
 POLL_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A network that was named, and whether its trust list comes from another node alone.
-
-    ``token`` is the seed of the token in an invite that admits.
-    """
-
-    manifest: Manifest
-    by_word: bool
-    token: bytes | None = None
-
-
-def can_connect() -> bool:
-    """Whether libp2p is installed here."""
-    return importlib.util.find_spec("libp2p") is not None
-
-
-def find_network(text: str) -> Found:
-    """The network that a file, an invite or a node's address stands for.
-
-    Raises:
-        NotFound: it is none of these.
-        UsageError: it is damaged.
-        AutoresearchError: the node could not be asked.
-    """
-    if looks_like_invite(text):
-        manifest, token = read_invite(text)
-        return Found(manifest, by_word=False, token=token)
-    try:
-        path = typed_path(text)
-    except UsageError as error:
-        raise UsageError(str(error), hint=WAYS) from error
-    if text.startswith(ADDRESS_BEGINNINGS) and not path.exists():
-        return Found(ask_node(text), by_word=True)
-    try:
-        return Found(read_manifest(path), by_word=False)
-    except NotFound as error:
-        raise NotFound(f"{text[:200]!r} is not a file, an invite or an address", hint=WAYS) from error
-
-
-def ask_node(address: str) -> Manifest:
-    """The manifest of a node's network, with its address to begin with. Raises AutoresearchError."""
-    check_peer_address(address, "the address")
-    if not can_connect():
-        raise AutoresearchError("a node can't be asked: libp2p is not installed", hint=install_command("network"))
-    paths = here.paths()
-    paths.create()
-    command = [sys.executable, "-P", "-m", ASKING, str(paths.network), address]
-    try:
-        ended = subprocess.run(
-            command, capture_output=True, text=True, timeout=ASK_SECONDS, stdin=subprocess.DEVNULL, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise TimedOut(f"{address} does not answer", hint="is its daemon up, and its port open?") from error
-    if ended.returncode:
-        reason = (ended.stderr.strip().splitlines() or ["it could not be asked"])[-1]
-        raise AutoresearchError(reason[:500], hint="is its daemon up, and its port open? An invite needs no answer")
-    try:
-        manifest = decode_manifest(bytes.fromhex(ended.stdout.strip()))
-    except (UsageError, ValueError) as error:
-        raise AutoresearchError(f"{address} answers, but not with a network: {error}") from error
-    return manifest.with_bootstrap((address,))
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """The manifest as it is kept now, and whether the network is switched on. ``left``: the other one, used before."""
-
-    manifest: Manifest
-    enabled: bool
-    left: HomeNetwork | None
-
-
-def join(found: Manifest) -> Joined:
-    """Make this node a member, and that network the one in use, beside the networks that this home has.
-
-    When the node is in that network already, addresses are added and its own trust list stays.
-
-    Raises:
-        Refused: something can't be written.
-    """
-    paths = here.paths()
-    place = place_for(paths, found.network)
-    before = load_manifest(place.manifest)
-    joined = before.with_bootstrap(found.bootstrap) if before.network == found.network else found
-    with Log.open(place.log, joined.network, read_only=True):
-        pass  # refuses when it is another network's
-    if joined != before or not place.manifest.exists():
-        save_manifest(place.manifest, joined)
-    if place != paths:
-        use_network(place)
-    if can_connect():
-        write_setting(paths.settings, "network.enabled", "true")
-    left = next((one for one in home_networks(place) if place != paths == one.paths), None)
-    return Joined(joined, can_connect(), left)
-
-
-def own_root() -> bytes:
-    """This participant's root key; the keys are made where there are none yet."""
-    from autoresearch.trust.identity import make_identity
-
-    here.paths().create()
-    return make_identity(here.paths().keys).root.public
-
-
-def ask_to_count(manifest: Manifest, token: bytes) -> bool:
-    """Have the daemon publish that this participant joined with a token; whether a founder has to admit it for that."""
-    root = own_root()
-    if root in manifest.trust.founders | manifest.trust.participants:
-        return False
-    invitations = Invitations(here.paths().manifest, manifest.network)
-    invitations.keep_join(join_with(token, manifest.network.id, root))
-    return True
 
 
 def own_addresses(*, patience_seconds: float = 0.0) -> list[str]:

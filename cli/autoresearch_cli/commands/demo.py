@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from autoresearch.ask.acts.joining import can_connect
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import Event, StatusAnswer, TaskStatus
 from autoresearch.ask.node_acts import Node
@@ -19,7 +20,6 @@ from autoresearch.face.columns.runs import leading_words
 from autoresearch.log.standing.answers import numbers_of
 from autoresearch.text import counted, parse_duration, percent, value
 from autoresearch_cli import here, starting
-from autoresearch_cli.acts import joining
 from autoresearch_cli.catalogue import For, JsonLines, Runs, Workers, command_app, examples
 from autoresearch_cli.demo.plan import parts_of, say_dropped, say_part
 from autoresearch_cli.demo.show import demo_of_many, say_what_next
@@ -65,7 +65,7 @@ def demo(
         signal.signal(number, signal.default_int_handler)
     if attested:
         peers = max(peers, ATTESTED_PEERS)
-    if peers > 1 and joining.can_connect():
+    if peers > 1 and can_connect():
         demo_of_many(peers, attested=attested, runs=runs, until_ms=until_ms, workers=workers, json=json)
         return
     if peers > 1:

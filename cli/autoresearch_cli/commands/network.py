@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
+from autoresearch.ask.acts.joining import find_network, own_root
+from autoresearch.ask.acts.joining import join as join_network
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError, install_command
 from autoresearch.paths import typed_path
@@ -77,7 +78,7 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
 ) -> None:
     """Write the manifest of a new network. This node joins it with `network join FILE`."""
     preset = PRESETS[kind] if kind else Preset(who_counts="", confirmed_from=0, founded=False)
-    founders = {*map(parse_key, founder or ()), *([joining.own_root()] if preset.founded else [])}
+    founders = {*map(parse_key, founder or ()), *([own_root(here.paths())] if preset.founded else [])}
     numbers = preset.constants | dict(map(parse_constant, constants or ()))
     manifest = Manifest(
         Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES), **numbers),
@@ -124,19 +125,15 @@ def join(
     json: Json = False,
 ) -> None:
     """Join a network and start to exchange records. No port has to be open here."""
-    found = joining.find_network(where)
+    paths = here.paths()
+    found = find_network(paths, where)
     is_member = here.manifest().network == found.manifest.network
-    joined = joining.join(found.manifest)
+    joined = join_network(paths, found)
     manifest, enabled = joined.manifest, joined.enabled
-    with suppress(Refused):  # a further device of a participant whose root key is on another machine
-        joining.own_root()
-    asked = found.token is not None and joining.ask_to_count(manifest, found.token)
     network_homes.after_joining(joined.left, bring=bring)
     answer = _with_voters(_answer(manifest, here.paths().manifest))
-    if asked and answer.way:
-        way = "wait: this invite admits you once a founder's node has seen that you joined: autoresearch status"
-        lacking = "this invite admits by a founder whom you do not trust: autoresearch network trust KEY --founder"
-        answer = msgspec.structs.replace(answer, way=way if manifest.trust.founders else lacking)
+    if joined.way and answer.way:
+        answer = msgspec.structs.replace(answer, way=joined.way)
     _report(answer, json=json)
     if found.by_word:
         say("the trust list comes from that node alone: compare id, founders and attestors with another participant")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import typer
 
+from autoresearch.ask.acts.new_tasks import Given, describe_program
 from autoresearch.errors import Refused, UsageError
 from autoresearch.face.columns.runs import budget_words
 from autoresearch.log.local import Choice, choose, chosen
@@ -26,7 +27,7 @@ from autoresearch.text import value
 from autoresearch.words import MEASURED_BY
 from autoresearch_cli import here
 from autoresearch_cli.acts import packages
-from autoresearch_cli.acts.new_tasks import Given, asks, describe_program, mount_of
+from autoresearch_cli.acts.new_tasks import mount_of, occasion
 from autoresearch_cli.acts.task_folders import copy_task, get_task
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_archived, complete_task, examples
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
@@ -139,7 +140,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
             environment,
             [mount_of(name) for name in mount],
         )
-        describe_program(place, given, ask=asks(json=json))
+        describe_program(place, given, occasion(json=json))
     elif command or build or edit:
         raise UsageError(f"{place} has no program that {command or build or edit[0]} could be", hint="give its folder")
     else:

@@ -18,16 +18,13 @@ from autoresearch.ask import questions
 from autoresearch.ask.node import StatusAnswer, TaskStatus, VotersAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.operation import Text, operation_of
-from autoresearch.ask.requests import EvidenceOf, OfTask, OfTaskAndParticipant, RunsOf, SearchOf, TasksOf
-from autoresearch.ask.runs.answers import RunRow, RunsAnswer
+from autoresearch.ask.requests import EvidenceOf, OfTask, OfTaskAndParticipant, RunsOfParticipant, SearchOf, TasksOf
 from autoresearch.errors import NotFound
 from autoresearch.face.columns.node import search_lists
 from autoresearch.face.columns.people import verifications
 from autoresearch.face.pages.boards import by_credit
 from autoresearch.face.pages.rendering import Links, View, render
 from autoresearch.log.standing.answers import Answer, CreditView, ParticipantView
-from autoresearch.text import MAXIMIZE
-from autoresearch.words import COUNTED_MARKS
 from autoresearch_daemon.api.listen import may_control
 from autoresearch_daemon.api.port import NODE, THREADS
 from autoresearch_daemon.api.reading import ask, parameters
@@ -131,23 +128,15 @@ class Asking:
         )
 
 
-RECENT_RUNS = 8
+RUNS_SHOWN = 8
 
 
 async def node_page(asking: Asking) -> web.Response:
     """The page of this node."""
-    return await asking.render("node.html", "node", recent=await _recent(asking))
+    mine = RunsOfParticipant(participant=asking.status().participant.key or "me", limit=RUNS_SHOWN)
+    return await asking.render("node.html", "node", recent=(await asking.ask(questions.participant_runs, mine)).newest)
 
 
-async def _recent(asking: Asking) -> list[RunRow]:
-    """The newest runs of this participant on the task of the page."""
-    try:
-        return (await asking.ask(questions.runs, RunsOf(task=await asking.digest(), by="me", size=RECENT_RUNS))).runs
-    except NotFound:
-        return []  # no task is here yet
-
-
-RUNS_SHOWN = 8
 # So many of each kind are found at once, fewer while words are typed.
 FOUND_MOST, FOUND_IN_PART = 50, 6
 
@@ -160,7 +149,7 @@ class OneParticipant(OfTask, frozen=True, kw_only=True):
 
 async def participants_page(asking: Asking) -> web.Response:
     """Who takes part: credit, and whose verifications count."""
-    credit = await asking.ask(questions.credit, OfTaskAndParticipant(task=asking.task))
+    credit = await asking.ask(questions.credit, OfTaskAndParticipant())
     voters = await asking.ask(Node.voters)
     task = await asking.task_status()
     digest = task.digest if task else ""
@@ -181,10 +170,8 @@ async def participant_page(asking: Asking) -> web.Response:
     credit = everywhere.participants[0] if everywhere and everywhere.participants else None
     who = _named(asked.key, credit, voters)
     keys = {who.key, *(credit.keys if credit else ())}
-    newest, best = await _newest(asking, who), await _best(asking, who)
+    runs = await asking.ask(questions.participant_runs, RunsOfParticipant(participant=who.key, limit=RUNS_SHOWN))
     evidence = await asking.found(questions.evidence_list, EvidenceOf(participant=who.key))
-    runners = await asking.found(questions.runners, OfTask(task=asking.task))
-    ours = [one for one in runners.runners if one.participant.key in keys] if runners else []
     status = asking.status()
     return await asking.render(
         "participant.html",
@@ -197,11 +184,11 @@ async def participant_page(asking: Asking) -> web.Response:
         voter=next((one for one in voters.voters if one.participant.key in keys), None),
         candidate=next((one for one in voters.candidates if one.participant.key in keys), None),
         is_me=status.participant.key in keys,
-        newest=newest.runs if newest else [],
-        best=best.runs if best else [],
-        total=newest.total if newest else 0,
+        newest=runs.newest,
+        best=runs.best,
+        total=runs.total,
         evidence=evidence.evidence if evidence else [],
-        devices=[device for one in ours for device in one.devices],
+        devices=runs.devices,
     )
 
 
@@ -214,21 +201,6 @@ def _named(key: str, credit: CreditView | None, voters: VotersAnswer) -> Partici
     if not matching:
         raise NotFound("No participant of this log has such a key.", hint="autoresearch network credit")
     return matching[0]
-
-
-async def _newest(asking: Asking, who: ParticipantView) -> RunsAnswer | None:
-    """Its newest runs on the task of the page; None where no task is here."""
-    return await asking.found(questions.runs, RunsOf(task=await asking.digest(), by=who.key, size=RUNS_SHOWN))
-
-
-async def _best(asking: Asking, who: ParticipantView) -> RunsAnswer | None:
-    """Its best runs on the task, without those that failed or are in doubt."""
-    task = await asking.task_status()
-    sort = "-value" if task is not None and task.direction == MAXIMIZE else "value"
-    asked = RunsOf(
-        task=task.digest if task else asking.task, by=who.key, sort=sort, size=RUNS_SHOWN, state=",".join(COUNTED_MARKS)
-    )
-    return await asking.found(questions.runs, asked)
 
 
 async def queue_page(asking: Asking) -> web.Response:

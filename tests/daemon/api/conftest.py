@@ -21,7 +21,9 @@ from autoresearch.ask.ideas import ClaimAnswer, OpenClaim
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.node import (
     Health,
+    JoinedAnswer,
     NetworkStatus,
+    NewTaskAnswer,
     PeersAnswer,
     ProposedAnswer,
     QueueAnswer,
@@ -185,6 +187,15 @@ class SmallNode:
     def set_setting(self, request):
         self.asked.append(("set", request))
         return change_setting(self.choices.with_name("config.toml"), {}, request)
+
+    def join_network(self, request):
+        self.asked.append(("join", request))
+        return JoinedAnswer(network="tea", network_id="00", restarts=True, note="This node is in the network tea now.")
+
+    def new_task(self, request):
+        self.asked.append(("new task", request))
+        about = {"folder": request.folder, "name": "mine", "metric": "loss", "direction": "minimize"}
+        return NewTaskAnswer(**about, note=f"{request.folder} is a task now: loss, minimize")
 
     def voters(self):
         return VotersAnswer(network="00" * 16, named=False, founder=False, voters=[], least=4)

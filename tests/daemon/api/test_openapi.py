@@ -1,6 +1,7 @@
 """The document describes what the code answers."""
 
 import re
+from functools import reduce
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from autoresearch.ask.operation import Text
 from autoresearch.log.standing.answers import Answer
 
 COMPONENT = str(Path(__file__).parents[2] / "ask" / "registry" / "corridor")
-PATHS = {"{id}": "@~1"}
+PATHS = {"{id}": "@~1", "{participant}": "me"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
 # These publish what this small node can't have; the stories of daemons and of the command line do it.
 ELSEWHERE = {"publish_task", "publish_run", "bring", "yank"}
@@ -27,6 +28,8 @@ BODIES = {
     "/v1/proposals": {"program": "x = 1\n"},
     "/v1/proposals/drop": {"name": "proposal-1"},
     "/v1/peers": {"address": "/ip4/127.0.0.1/tcp/4001/p2p/12D3"},
+    "/v1/network/join": {"where": "autoresearch1"},
+    "/v1/tasks/new": {"folder": "/mine"},
     "/v1/settings": {"name": "work.workers", "value": "2"},
     "/v1/name": {"name": "ann"},
     "/v1/admissions": {"participant": "ann"},
@@ -124,7 +127,7 @@ async def test_every_answer_fits_its_description(client, operation):
     if path == "/v1/releases/{id}":
         made = await client.post("/v1/releases", BODIES["/v1/releases"])
         path = path.replace("{id}", made["release"]["id"])
-    address = path.replace("{id}", PATHS["{id}"]) + QUERIES.get(operation.path, "")
+    address = reduce(lambda text, part: text.replace(*part), PATHS.items(), path) + QUERIES.get(operation.path, "")
     given = await client.ask(operation.method, address, json=BODIES.get(operation.path))
     response = document["paths"][operation.path][operation.method.lower()]["responses"]["200"]
     ((media, described),) = response["content"].items()

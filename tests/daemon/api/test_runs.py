@@ -115,6 +115,23 @@ async def test_who_has_runs(client, story):
     assert [runner["runs"] for runner in runners] == [3, 1]
 
 
+async def test_the_runs_of_a_participant_on_all_tasks(client, story):
+    notebook = story.notebook
+    other = notebook.task("other")
+    elsewhere = notebook.run(other, 7.0, source="elsewhere")
+    answer = await client.get("/v1/participants/me/runs?limit=2")
+    assert (answer["newest"][0]["id"], len(answer["newest"])) == (format_id(elsewhere), 2)
+    assert answer["total"] == 4
+    assert {(row["task"], row["reported"]) for row in answer["best"]} >= {("other", 7.0)}
+    assert len({row["task"] for row in answer["best"]}) == len(answer["best"]) == 2
+    assert len({row["task"] for row in answer["newest"]}) == 2
+    key = notebook.mine.public.hex()
+    assert (await client.get(f"/v1/participants/{key[:8]}/runs?limit=2"))["newest"] == answer["newest"]
+    nobody = await client.get("/v1/participants/ffffffffff/runs")
+    assert (nobody["newest"], nobody["best"], nobody["total"]) == ([], [], 0)
+    await client.get("/v1/participants/nonsense/runs", 400)
+
+
 async def test_a_star_is_set_and_taken(client, story):
     name = short_id(story.deeper)
     assert (await client.post("/v1/stars", {"id": name}))["changed"]

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
+from autoresearch.record.record import Network
+from autoresearch.trust.invite import write_invite
+from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.roster import Trust
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import TRAIN, write_toy_task
 from tests.face.pages.browser import NARROW, SHOTS
@@ -14,7 +20,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def daemon(tmp_path):
-    made = Daemon(tmp_path / "home", {"AUTORESEARCH_API_PORT": "18671"}).start()
+    with socket.create_server(("127.0.0.1", 0)) as free:  # tests beside this one have daemons too
+        port = free.getsockname()[1]
+    made = Daemon(tmp_path / "home", {"AUTORESEARCH_API_PORT": str(port)}).start()
     yield made
     if made.process.poll() is None:
         made.stop()
@@ -109,7 +117,7 @@ async def test_the_page_of_a_node_at_work_shows_its_runs_and_its_controls_act_by
         page.locator("h1", has_text="Paused").wait_for()
         page.locator("#act", has_text="Resume").wait_for()
         pressed = page.evaluate("document.activeElement.textContent")
-        return lines[-1][:5], command, slid, pressed, page.locator(".done").inner_text(), wide, narrow
+        return lines[-1][:5], command, slid, pressed, page.locator(".acts .done").inner_text(), wide, narrow
 
     SHOTS.mkdir(parents=True, exist_ok=True)
     token = daemon.paths.api_token.read_text().strip()
@@ -125,3 +133,50 @@ async def test_the_page_of_a_node_at_work_shows_its_runs_and_its_controls_act_by
         ([], False),
     )
     assert (settings("work.workers"), settings("work.verify_share")) == ("2", "25%")
+
+
+GUESSING = """
+import time
+
+RATE = 0.5  # float [0.0, 1.0]
+print("loss:", (RATE - 0.3) ** 2)
+"""
+
+
+async def test_an_empty_page_joins_a_network_and_makes_a_folder_a_task(browser, daemon, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "train.py").write_text(GUESSING)
+    invite = write_invite(Manifest(Network(name="tea", nonce=bytes(16)), Trust()))
+
+    def act(page):
+        wide = faults(page), page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        page.screenshot(path=SHOTS / "begin-wide.png", full_page=True)
+        page.set_viewport_size({"width": NARROW, "height": 900})
+        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+        narrow = faults(page), page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        page.screenshot(path=SHOTS / "begin-narrow.png", full_page=True)
+
+        page.get_by_label("Invite").fill("nonsense")
+        page.get_by_role("button", name="Join").press("Enter")
+        refused = page.locator(".failure:visible").inner_text()
+        page.get_by_label("Invite").fill(invite)
+        page.get_by_role("button", name="Join").press("Enter")
+        page.locator("#did", has_text="tea").wait_for(timeout=120_000)
+
+        page.get_by_label("Folder").fill(str(tmp_path / "nowhere"))
+        page.get_by_role("button", name="Make it a task").press("Enter")
+        page.locator(".failure:visible", has_text="there is no folder").wait_for()
+        page.get_by_label("Folder").fill(str(tmp_path / "mine"))
+        page.get_by_role("button", name="Make it a task").press("Enter")
+        page.locator(".done", has_text="is a task now: loss, minimize").wait_for(timeout=120_000)
+        page.locator("#chart canvas").wait_for(timeout=120_000)
+        return refused, wide, narrow
+
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    token = daemon.paths.api_token.read_text().strip()
+    seen = await browser.visit(f"{daemon.status().pages}#token={token}", act, width=1280)
+    refused, *looks = seen.answer
+    assert "is not a file, an invite or an address" in refused
+    assert looks == [([], False), ([], False)]
+    assert daemon.status().network == "tea"
+    assert daemon.status().task.metric == "loss"

@@ -63,10 +63,13 @@ const typed = {
 };
 const names = { minutes: "until_ms" };
 
+const DID = "autoresearch-did";
+let restarting = false;
+
 function body(form) {
   const said = {};
   for (const field of form.elements) {
-    if (!field.name || field.type === "file") continue;
+    if (!field.name || field.type === "file" || field.type === "checkbox" && !field.checked) continue;
     const kind = field.dataset.type, value = kind ? typed[kind](field.value) : field.value;
     if (value !== undefined) said[names[field.name] || field.name] = value;
   }
@@ -89,15 +92,19 @@ document.addEventListener("submit", async event => {
   event.preventDefault();
   if (form.ariaBusy === "true") return;
   form.ariaBusy = "true"; // its button keeps the focus
-  tell(form, form.dataset.wait || "");
+  tell(form, "", form.dataset.wait);
   try {
     const answer = await fetch(form.dataset.post, {
       method: "POST", body: body(form),
       headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
     });
     if (answer.ok) {
-      const { note } = await answer.json();
+      const { note, restarts } = await answer.json();
       tell(form, "", note || form.dataset.done);
+      if (restarts) {
+        restarting = true;
+        sessionStorage.setItem(DID, note);
+      }
       if (form.dataset.then === "reload") location.reload();
       else await refresh(form);
       return;
@@ -110,6 +117,10 @@ document.addEventListener("submit", async event => {
     form.ariaBusy = "false";
   }
 });
+
+/* What a press did stays to be read when the daemon has begun again. */
+document.getElementById("did")?.replaceChildren(sessionStorage.getItem(DID) || "");
+sessionStorage.removeItem(DID);
 
 /* --- the task switch keeps the rest of the address --- */
 document.querySelectorAll("form.task").forEach(form => form.addEventListener("submit", event => {
@@ -261,7 +272,7 @@ document.addEventListener("htmx:error", event => {
   document.querySelector("#results [role=status]")?.replaceChildren("not filtered: the daemon does not answer");
 });
 live?.addEventListener("htmx:sse:after:connection", () => {
-  if (!root.classList.contains("gone")) return refreshSoon(); // what happened before it listened
+  if (!root.classList.contains("gone") && !restarting) return refreshSoon(); // what happened before it listened
   if (missed) missed.submit(); else location.reload();
 });
 document.querySelector(".top [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });

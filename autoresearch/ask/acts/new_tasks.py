@@ -1,0 +1,392 @@
+"""A folder with a program becomes a task: guess, run it in the sandbox, ask a person, write task.toml."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol
+
+from autoresearch.ask.node import NewTaskAnswer
+from autoresearch.ask.requests import NewTaskRequest
+from autoresearch.errors import NotFound, UsageError
+from autoresearch.paths import Paths, typed_path
+from autoresearch.settings import Work, named_devices
+from autoresearch.task.folders import MEMORY_MIB, PREPARE, draft_task, fixed_files, guess_recipe, write_task
+from autoresearch.task.loading import MANIFEST, load_task, program_in
+from autoresearch.task.model import Limits, Recipe
+from autoresearch.task.needs import CACHES, folders_to_mount, named_in_home, printed_in_home, stated_seconds
+from autoresearch.task.program import (
+    guess_direction,
+    guess_metric,
+    parse_summary,
+    printed_no_number,
+    split_program,
+)
+from autoresearch.text import MAXIMIZE, MINIMIZE, size, value
+
+PRINT_HINT = "have it print a line such as accuracy: 0.93"
+
+PACKAGES_HINT = (
+    "name an environment that has them: --venv PATH; or list them in {folder}/requirements.in, then "
+    "autoresearch task new {folder} --metric NAME --seconds N runs nothing: autoresearch task lock {folder}"
+)
+# Landlock lets a run execute what its build made, and nothing that it made itself.
+COMPILED_HINT = "have it compiled before the run: --build 'g++ -O2 -o NAME FILE'; or: apt install bubblewrap"
+
+# Of a program whose time nobody measured.
+USUAL_SECONDS = 300.0
+# A program that says of itself that it takes longer is run for a first part only.
+WHOLE_SECONDS, PART_SECONDS = 60.0, 30.0
+# Of a program that was run, what a run may use beside what it used, in MiB.
+LEAST_MEMORY_MIB = 1024
+TIMES_MEMORY = 4
+_KARPATHY = "val_bpb"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the command line says of a task; what is empty is guessed."""
+
+    metric: str = ""
+    direction: Literal["minimize", "maximize"] | None = None
+    seconds: float | None = None
+    command: str = ""
+    build: str = ""
+    edit: Sequence[str] = ()
+    once: bool = False
+    venv: str = ""
+    """An absolute path, or empty: the node's own Python."""
+    mounts: Sequence[str] = ()
+
+
+class Person(Protocol):
+    """Somebody who is asked what could not be known."""
+
+    def line(self, question: str, default: str) -> str:
+        """A line of text; empty: the default."""
+        ...
+
+    def number(self, question: str, default: float) -> float:
+        """A number."""
+        ...
+
+    def agrees(self, question: str) -> bool:
+        """Yes or no."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Where a task is made: this node's folders and limits, who hears what is found, and whoever can be asked.
+
+    ``cancelled`` says whether nobody waits for it any more.
+    """
+
+    paths: Paths
+    work: Work
+    say: Callable[[str], None]
+    person: Person | None = None
+    cancelled: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a program printed, what its run took, and why it failed, if it did; ``is_part``: it did not end in time."""
+
+    text: str
+    seconds: float
+    memory_bytes: int
+    is_part: bool = False
+    fault: UsageError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A program that is to be looked at, and how long its runs take by its own word."""
+
+    occasion: Occasion
+    place: Path
+    recipe: Recipe
+    venv: str
+    mounts: tuple[str, ...] = ()
+    stated: float | None = None
+    most: float = USUAL_SECONDS
+
+    @property
+    def names(self) -> str:
+        return " and ".join(str(self.place / name) for name in self.recipe.edit)
+
+    @property
+    def is_long(self) -> bool:
+        return self.stated is not None and self.stated > WHOLE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the program printed when it was run, and what that took."""
+
+    runs: Sequence[Printed] = ()
+    stated: float | None = None
+
+    def values(self, metric: str) -> list[float]:
+        """The value of a metric in each run that printed it."""
+        found = (parse_summary(run.text, metric).get(metric) for run in self.runs)
+        return [number for number in found if number is not None]
+
+    def is_part(self) -> bool:
+        """Whether no run came to its end."""
+        return any(run.is_part for run in self.runs)
+
+    def seconds(self) -> float:
+        """How long a run may take."""
+        if not self.runs or self.is_part():
+            return self.stated or USUAL_SECONDS
+        return max(2.0, math.ceil(2 * max(run.seconds for run in self.runs)))
+
+    def memory_mib(self, most: int) -> int:
+        """How much memory a run may use: never all of a machine that nobody saw it need."""
+        if not self.runs:
+            return max(1, min(MEMORY_MIB, most // 2))
+        used = max(run.memory_bytes for run in self.runs) >> 20
+        return min(most, max(LEAST_MEMORY_MIB, TIMES_MEMORY * used))
+
+
+def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
+    """What a program prints when it is run once in the sandbox, and its fault where it stops with an error.
+
+    Raises:
+        UsageError: it is no program, what starts it is not on this machine, or there is no sandbox.
+        CannotRunHere: ``venv`` is no Python environment.
+    """
+    from autoresearch.run.bench import Ceiling, missing_command
+    from autoresearch.run.experiment import plan_as_it_stands
+    from autoresearch.run.folder import Conditions, log_of
+    from autoresearch.run.runner import Place, make_bench, outcome_of, run_here
+    from autoresearch.run.sandbox.job import Level
+    from autoresearch.run.sandbox.probes import detect_level
+    from autoresearch.words import RunStatus
+
+    recipe, names, hint = look.recipe, look.names, "name them: --metric NAME --seconds N"
+    if (missing := missing_command(recipe.build, recipe.command)) is not None:
+        raise UsageError(f"{missing} is not on this machine", hint=f"install {missing}, or {hint}")
+    if (level := detect_level()[0]) < Level.LANDLOCK:  # nobody knows yet who wrote it
+        raise UsageError(f"there is no sandbox here, so {names} is not run to find its number and its time", hint=hint)
+    work, paths = look.occasion.work, look.occasion.paths
+    limits = Limits(seconds=seconds, memory_mib=Ceiling.of(work).memory_mib)
+    ceiling = Ceiling(seconds, limits.memory_mib, limits.disk_mib, limits.processes, limits.output_kib)
+    task = draft_task(look.place, recipe, limits, venv=look.venv, mounts=look.mounts)
+    plan = plan_as_it_stands(task, task.program.decode(), replicate=seed)
+    conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
+    with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task
+        place = Place(level, Path(known), paths.environments)
+        cancelled = look.occasion.cancelled
+        with run_here(plan, task, conditions, place, paths.spool, ready=make_bench, cancelled=cancelled) as (
+            folder,
+            ended,
+        ):
+            outcome, text = outcome_of(ended), log_of(folder).decode("utf-8", "replace")
+    printed = Printed(text, outcome.duration_ms / 1000, outcome.peak_memory_bytes)
+    if outcome.status == RunStatus.TIMED_OUT:
+        fault = UsageError(f"{names} ran for {seconds:g} s without an end", hint=hint)
+        return replace(printed, is_part=True, fault=fault)
+    if outcome.status == RunStatus.OK:
+        return printed
+    hint = "mend it, or look at what it prints: " + recipe.command
+    if "No module named" in outcome.reason:
+        hint = PACKAGES_HINT.format(folder=look.place)
+    elif "Permission denied" in text and level is Level.LANDLOCK:
+        hint = COMPILED_HINT
+    return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
+
+
+def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
+    """Make the program in a folder a task; a folder that is one stays as it is.
+
+    Raises:
+        NotFound: there is no such folder.
+        UsageError: it has no program, that stops with an error, or prints no number.
+    """
+    place = typed_path(request.folder)
+    if not place.is_absolute():
+        raise UsageError(f"{request.folder!r} is no whole path", hint="begin it with / or ~")
+    if not place.is_dir():
+        raise NotFound(f"there is no folder {place}", hint="give the folder that holds your program")
+    note = "was a task already"
+    if not (place / MANIFEST).exists():
+        describe_program(place, Given(request.metric, request.direction or None, request.seconds), occasion)
+        note = "is a task now"
+    task = load_task(place)
+    return NewTaskAnswer(
+        folder=str(place),
+        name=task.name,
+        metric=task.metric.name,
+        direction=task.metric.direction,
+        note=f"{place} {note}: {task.metric.name}, {task.metric.direction}",
+    )
+
+
+def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
+    """Write task.toml for the program in a folder. A person is asked what could not be known.
+
+    Raises:
+        UsageError: there is no program, it stops with an error, or it prints no number.
+        Refused: task.toml is there.
+    """
+    from autoresearch.run.bench import Ceiling
+
+    recipe = guess_recipe(place, command=given.command, build=given.build, edit=given.edit)
+    say, person = occasion.say, occasion.person
+    if person and not given.command:
+        recipe = _asked_command(place, given, recipe, person)
+    program = split_program(program_in(place, recipe).decode())
+    fixed = {name: text.decode("utf-8", "replace") for name, text in fixed_files(place, recipe.edit).items()}
+    say(f"the program is {' and '.join(recipe.edit)}, started by: {recipe.command}")
+    if fixed:
+        say(f"fixed beside it: {', '.join(fixed)}")
+    sources = {**program, **fixed}
+    stated = stated_seconds(sources.values())
+    if stated is None and _is_karpathy(place, recipe):
+        stated = USUAL_SECONDS
+    named = set[str]().union(*(named_in_home(name, source) for name, source in sources.items()))
+    mounts = _mounts(occasion, folders_to_mount(named, Path.home()), tuple(given.mounts))
+    look = _Look(occasion, place, recipe, given.venv, mounts, stated, given.seconds or USUAL_SECONDS)
+    seen = _Seen()
+    if not (given.metric and given.seconds):
+        look, seen = _looked(look, given)
+    metric, direction = _judged(look, given, seen, _KARPATHY if _is_karpathy(place, recipe) else "")
+    seconds = given.seconds or seen.seconds()
+    if person and given.seconds is None:
+        seconds = person.number("Seconds that a run may take", seconds)
+        if not 1 <= seconds <= 86_400:
+            raise UsageError(f"a run can't take {seconds:g} seconds", hint="between 1 and 86400")
+    most = Ceiling.of(occasion.work).memory_mib
+    write_task(
+        place,
+        recipe=recipe,
+        metric=metric,
+        direction=direction,
+        seconds=seconds,
+        most_memory_mib=seen.memory_mib(most),
+        noise=_noise(say, metric, seen.values(metric)),
+        venv=given.venv,
+        mounts=look.mounts,
+    )
+
+
+def _asked_command(place: Path, given: Given, guess: Recipe, person: Person) -> Recipe:
+    line = person.line("Command that runs the program", guess.command)
+    if line == guess.command:
+        return guess
+    return guess_recipe(place, command=line, build=given.build, edit=given.edit)
+
+
+def _is_karpathy(place: Path, recipe: Recipe) -> bool:
+    """Whether a folder has the shape of karpathy/autoresearch, where a run takes minutes and the number is known."""
+    return recipe == Recipe() and (place / PREPARE).is_file() and _KARPATHY.encode() in program_in(place, recipe)
+
+
+def _mounts(occasion: Occasion, offered: Sequence[str], mounts: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders that a run may read: with ``offered`` ones, where a person agrees, or they are caches."""
+    for folder in offered:
+        if any(Path(folder).expanduser().is_relative_to(Path(mount).expanduser()) for mount in mounts):
+            continue
+        if occasion.person:
+            agreed = occasion.person.agrees(f"The program reads {folder}. May its runs read it?")
+        else:
+            agreed = folder.startswith(CACHES)
+        if agreed:
+            mounts = (*mounts, folder)
+            occasion.say(f"its runs may read {folder}: [mounts] in task.toml")
+        else:
+            occasion.say(f"it names {folder}, which its runs don't see; to show it to them, to read: --mount {folder}")
+    return mounts
+
+
+def _looked(look: _Look, given: Given) -> tuple[_Look, _Seen]:
+    """What the program prints: in two runs with different seeds, or of one that takes minutes in a first part.
+
+    Where it fails for a folder of the home that it did not find, that is offered, and it is run once more.
+
+    Raises UsageError where it stops with an error, or takes too long.
+    """
+    names, say = " and ".join(look.recipe.edit), look.occasion.say
+    is_part = look.is_long and given.seconds is None
+    seconds = PART_SECONDS if is_part else look.most
+    if is_part:
+        say(f"running {names} for {PART_SECONDS:g} s of the {look.stated:g} s that a run takes by its own word")
+    else:
+        say(f"running {names} {'once' if given.once else 'twice'} to find its number")
+    first = printed_once(look, seconds=seconds)
+    if first.fault and not first.is_part:
+        mounts = _mounts(look.occasion, _missed(first.text, look.mounts), look.mounts)
+        if mounts != look.mounts:
+            look = replace(look, mounts=mounts)
+            first = printed_once(look, seconds=seconds)
+    if first.fault and not (is_part and first.is_part):
+        raise first.fault
+    if is_part or given.once:
+        return look, _Seen([first], look.stated)
+    second = printed_once(look, seconds=seconds, seed=1)
+    if second.fault:
+        say(f"the second run did not end as the first: {second.fault}")
+        return look, _Seen([first], look.stated)
+    return look, _Seen([first, second], look.stated)
+
+
+def _missed(text: str, mounts: Sequence[str]) -> list[str]:
+    """The folders of the home that a run named when it failed, and that it could not see."""
+    from autoresearch.run.sandbox.command import HOME
+
+    folders = folders_to_mount(printed_in_home(text, [Path.home(), Path(HOME)]), Path.home())
+    return [folder for folder in folders if folder not in mounts]
+
+
+def _judged(look: _Look, given: Given, seen: _Seen, usual: str) -> tuple[str, str]:
+    """The number by which runs are compared, and which of its values are better; ``usual`` is one that is known."""
+    found = guess_metric(seen.runs[0].text) if seen.runs else None
+    metric = given.metric or usual or (found[0] if found else "")
+    say, person = look.occasion.say, look.occasion.person
+    if person and not given.metric:
+        metric = person.line("Number to improve", metric)
+    values = seen.values(metric)
+    if seen.runs and not values and not (metric and seen.is_part()):
+        raise _no_number(look, seen, metric)
+    if seen.runs:
+        used, took = max(run.memory_bytes for run in seen.runs), max(run.seconds for run in seen.runs)
+        number = f"printed {metric}: {value(values[0])}, after" if values else "ran without an error for"
+        say(f"it {number} {took:.1f} s, with {size(used)}")
+    direction: str = given.direction or guess_direction(metric)
+    if person and given.direction is None:
+        direction = person.line("Which values are better, minimize or maximize", direction)
+        if direction not in (MINIMIZE, MAXIMIZE):
+            raise UsageError(f"{direction!r} is no direction", hint="minimize or maximize")
+    return metric, direction
+
+
+def _no_number(look: _Look, seen: _Seen, metric: str) -> UsageError:
+    if line := printed_no_number(seen.runs[0].text):
+        return UsageError(
+            f"{look.names} printed “{line}”, which is no finite number", hint="have it print a finite one"
+        )
+    if seen.is_part():
+        return UsageError(
+            f"{look.names} printed no number in its first {PART_SECONDS:g} s", hint="name it: --metric NAME"
+        )
+    what = f"printed no number {metric}" if metric else "printed no number with a name"
+    return UsageError(f"{look.names} {what}", hint=PRINT_HINT)
+
+
+def _noise(say: Callable[[str], None], metric: str, values: Sequence[float]) -> float | None:
+    """The standard deviation by two runs; None where they say nothing."""
+    if len(values) < 2:
+        return None
+    if values[0] == values[1]:
+        say(f"both runs gave the same {metric}: metric.noise = 0, so no program is run with a second seed")
+        return 0.0
+    noise = abs(values[0] - values[1]) / math.sqrt(2)
+    gave = " and ".join(map(value, values))
+    say(f"two runs gave {gave}: metric.noise = {noise:.2g}, a rough guess from so few runs")
+    return noise
