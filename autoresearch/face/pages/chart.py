@@ -16,7 +16,9 @@ from urllib.parse import urlencode
 import msgspec
 
 from autoresearch.ask.requests import MAXIMUM_ROWS, Axis, ProgressOf, RunsOf
-from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark
+from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark, RunRow
+from autoresearch.face.columns.column import Columns, Face
+from autoresearch.face.columns.runs import RUN_COLUMNS, USUAL_COLUMNS, chosen_columns
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import MAXIMIZE, one_line
 from autoresearch.words import RunMark
@@ -143,7 +145,8 @@ class Query:
     """What the progress page shows.
 
     ``state`` are marks; empty: all. ``x`` and ``y`` are the axes, ``since`` and ``to`` bound ``x`` in its unit (zoom).
-    ``chart`` is empty, ``small`` or ``large``. ``until`` keeps new runs off the pages after the first.
+    ``chart`` is empty, ``small`` or ``large``. ``cols`` are columns of the table; empty: the usual. ``until`` keeps new
+    runs off the pages after the first.
     """
 
     task: str = ""
@@ -161,21 +164,27 @@ class Query:
     since: int = 0
     to: int = 0
     chart: str = ""
+    cols: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, pairs: Iterable[tuple[str, str]]) -> Query:
         """The query of an address. What is unknown, out of range or too long has its default; the last of two counts.
 
-        ``state`` may be given as a form does, once for each mark, or with commas.
+        ``state`` and ``cols`` may be given as a form does, once for each, or with commas.
         """
         given: dict[str, Any] = {}
-        marks: set[str] = set()
+        several: dict[str, set[str]] = {"state": set(), "cols": set()}
         for name, text in pairs:
-            if name == "state":
-                marks |= set(text.split(","))
+            if name in several:
+                several[name] |= set(text.split(","))
             elif (found := _read(name, text)) is not None:
                 given[name] = found
-        return cls(state=tuple(mark.value for mark in RunMark if mark.value in marks), **given)
+        columns = tuple(column.name for column in RUN_COLUMNS if column.name in several["cols"])
+        return cls(
+            state=tuple(mark.value for mark in RunMark if mark.value in several["state"]),
+            cols=() if columns == USUAL_COLUMNS else columns,
+            **given,
+        )
 
     def with_(self, **changes: object) -> Query:
         """The same but for some fields. Another filter or order begins on its first page, with the newest runs."""
@@ -197,14 +206,22 @@ class Query:
         usual = Query()
         given = [(field.name, getattr(self, field.name)) for field in fields(self)]
         said = {name: value for name, value in given if value != getattr(usual, name)}
-        if self.state:
-            said["state"] = ",".join(self.state)
+        said |= {name: ",".join(said[name]) for name in ("state", "cols") if name in said}
         return urlencode(said, safe=",")
 
     def address(self, **changes: object) -> str:
         """The address of the progress page in this state, or with some changes."""
         search = self.with_(**changes).search()
         return f"/?{search}" if search else "/"
+
+    def columns(self) -> Columns[RunRow]:
+        """The columns of the table."""
+        return chosen_columns(self.cols, Face.PAGE)
+
+    def file(self, ending: str) -> str:
+        """The address of the runs that it finds, as a file."""
+        search = replace(self, page=1, size=Query().size, until=0).search()
+        return f"/runs.{ending}?{search}" if search else f"/runs.{ending}"
 
     def runs(self) -> RunsOf:
         """The runs of the table."""

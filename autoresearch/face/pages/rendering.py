@@ -174,14 +174,19 @@ class View:
 
 def render(template: str, view: View, **values: object) -> str:
     """A page or a part of one as HTML."""
-    now = view.now_ms
+    now, is_kept = view.now_ms, view.links.exported
+
+    def text(column: Column[Any], row: object) -> str:
+        # Who reads a file later has another now.
+        return moment(column.value(row)) if is_kept and column.format.page == "time" else column.text(row, now)
+
     given = {
         "view": view,
         "links": view.links,
         "me": view.status.participant.key if view.status else "",
-        "ago": partial(_ago, now_ms=now),
-        "age": lambda time_ms: age(time_ms, now),
-        "text": lambda column, row: column.text(row, now),
+        "ago": moment if is_kept else partial(_ago, now_ms=now),
+        "age": moment if is_kept else lambda time_ms: age(time_ms, now),
+        "text": text,
         "visible": lambda columns, rows: visible(columns, rows, Face.PAGE, now),
     }
     return _templates().get_template(template).render(**given | values)

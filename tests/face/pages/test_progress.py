@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from contextlib import asynccontextmanager
@@ -10,7 +12,7 @@ from html import unescape
 import aiohttp
 import pytest
 
-from autoresearch.record.encoding import short_id
+from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.record.kinds import Proposer
 from tests.ask.notebook import Notebook
 from tests.daemon.api.conftest import SmallNode
@@ -124,6 +126,30 @@ async def test_a_part_has_the_table_and_the_short_address(get):
     page_of(text)
     shown = re.findall(r'<(?:b|s) class="num[^"]*">([\d.]+)<', text)
     assert shown == sorted(shown)
+
+
+async def test_columns_are_chosen_in_the_address(get):
+    usual, _ = await get("/")
+    text, headers = await get("/?cols=hardware&cols=reported&cols=nonsense", **PART)
+    assert headers["HX-Push-Url"] == "/?cols=reported,hardware"
+    heads = re.findall(r'<th scope="col"[^>]*>(?:<a [^>]*>)?([^<]+)', text)
+    assert heads == ["Run", "Reported", "Hardware"]
+    assert "card of confirmed" in text
+    assert "Hardware" not in re.findall(r"<th scope=.col.[^>]*>([^<]+)", usual)
+
+
+async def test_runs_are_taken_along_as_files_with_absolute_times(get, told_world):
+    text, headers = await get("/runs.csv?state=refuted,crashed,confirmed&sort=value&size=1")
+    assert headers["Content-Disposition"] == 'attachment; filename="grammar-runs.csv"'
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    table = list(csv.DictReader(io.StringIO(text)))
+    names = {run.id: name for name, run in told_world.runs.items()}
+    assert [names[parse_id(row["run"])] for row in table] == ["refuted", "confirmed", "first"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", table[0]["when"])
+    assert (await get("/runs.csv?cols=reported&q=refuted"))[0].splitlines()[0] == "run,reported"
+    found = json.loads((await get("/runs.json?size=1"))[0])
+    assert sorted(short_id(parse_id(row["id"])) for row in found) == sorted(rows((await get("/?size=200"))[0]))
+    assert json.loads((await get("/runs.json?q=nobodywrotethis"))[0]) == []
 
 
 async def test_a_page_of_the_table_keeps_its_runs(get):

@@ -37,6 +37,7 @@ def queries(draw):
         since=draw(whole),
         to=draw(whole),
         chart=draw(st.sampled_from(["", "small", "large"])),
+        cols=draw(st.sampled_from([(), ("number",), ("reported", "because")])),
     )
 
 

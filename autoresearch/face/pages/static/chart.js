@@ -311,6 +311,20 @@ document.addEventListener("htmx:after:history:update", () => {
 });
 document.addEventListener("htmx:after:swap", tellLinks);
 
+/* A picture of the chart as it is drawn, on the colour of the page. */
+document.addEventListener("click", event => {
+  if (event.target.id !== "png" || !u) return;
+  const picture = document.createElement("canvas"), drawn = u.ctx.canvas, g = picture.getContext("2d");
+  picture.width = drawn.width; picture.height = drawn.height;
+  g.fillStyle = colours.surface;
+  g.fillRect(0, 0, picture.width, picture.height);
+  g.drawImage(drawn, 0, 0);
+  const link = document.createElement("a");
+  link.download = "progress.png";
+  link.href = picture.toDataURL("image/png");
+  link.click();
+});
+
 document.addEventListener("mouseover", event => {
   const row = event.target.closest("tr[data-id]");
   if (!hot) circle(row && placed.find(mark => mark.id === row.dataset.id));
