@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from autoresearch import __version__, words
@@ -172,7 +172,7 @@ class View:
     read_only: bool = False
 
 
-def render(template: str, view: View, **values: object) -> str:
+def render(name: str, view: View, **values: object) -> str:
     """A page or a part of one as HTML."""
     now, is_kept = view.now_ms, view.links.exported
 
@@ -189,7 +189,12 @@ def render(template: str, view: View, **values: object) -> str:
         "text": text,
         "visible": lambda columns, rows: visible(columns, rows, Face.PAGE, now),
     }
-    return _templates().get_template(template).render(**given | values)
+    return template(name).render(**given | values)
+
+
+def template(name: str) -> Template:
+    """One of the templates, with the filters that all have."""
+    return _templates().get_template(name)
 
 
 @cache

@@ -229,6 +229,7 @@ PREFIX = "page."
 PAGES: dict[str, Page] = {
     "/": progress.progress_page,
     "/chart.json": progress.chart_page,
+    "/chart.svg": progress.picture_page,
     "/runs.csv": progress.runs_csv,
     "/runs.json": progress.runs_json,
     "/card/{id}": progress.card_page,
@@ -283,7 +284,7 @@ def _answering(page: Page) -> Callable[[web.Request], Awaitable[web.StreamRespon
         except AutoresearchError as error:
             response = await _failed(asking, error)
         if not response.prepared:
-            response.headers.update(HEADERS)
+            response.headers.update({**HEADERS, **response.headers})
         return response
 
     return handle
