@@ -168,13 +168,16 @@ Until = Annotated[int, Meta(ge=0, le=2**53, description="only records that were 
 
 
 class Filtered(OfTask, frozen=True, kw_only=True):
-    """Which runs of a task."""
+    """Which runs of a task. ``since`` and ``to`` bound the axis in its unit: number or milliseconds."""
 
     state: State = ""
     by: By = ""
     has: Has = ""
     q: Words = ""
     hardware: Hardware = ""
+    x: Annotated[Axis, Meta(description="the axis: number of the run, time, or cumulated processor time")] = "number"
+    since: Annotated[int, Meta(ge=0, le=2**53, description="the beginning of the axis; 0: the first run")] = 0
+    to: Annotated[int, Meta(ge=0, le=2**53, description="the end of the axis; 0: the last run")] = 0
 
 
 class RunsOf(Filtered, frozen=True, kw_only=True):
@@ -194,11 +197,7 @@ class RunsOfParticipant(Parameters, frozen=True, kw_only=True):
 
 
 class ProgressOf(Filtered, frozen=True, kw_only=True):
-    """Which runs, over what. ``since`` and ``to`` bound the axis in its unit: number or milliseconds."""
-
-    x: Annotated[Axis, Meta(description="the axis: number of the run, time, or cumulated processor time")] = "number"
-    since: Annotated[int, Meta(ge=0, le=2**53, description="the beginning of the axis; 0: the first run")] = 0
-    to: Annotated[int, Meta(ge=0, le=2**53, description="the end of the axis; 0: the last run")] = 0
+    """Which runs, over what."""
 
 
 # A name that can stand in a path of JSON.

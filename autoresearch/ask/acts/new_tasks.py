@@ -13,7 +13,8 @@ from autoresearch.ask.node import NewTaskAnswer
 from autoresearch.ask.requests import NewTaskRequest
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.paths import Paths, typed_path
-from autoresearch.settings import Work, named_devices
+from autoresearch.run.sandbox.cards import named_devices
+from autoresearch.settings import Work
 from autoresearch.task.folders import MEMORY_MIB, PREPARE, draft_task, fixed_files, guess_recipe, write_task
 from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.model import Limits, Recipe

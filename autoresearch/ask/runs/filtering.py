@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autoresearch.ask.requests import Filtered
 from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import board_hardware
 from autoresearch.log.tables.listing import Filter, Order, Own
+from autoresearch.log.tables.places import Place, Places
 from autoresearch.record.encoding import COMMON, prefix_range
 from autoresearch.words import RunMark
 
@@ -39,6 +42,20 @@ def filter_of(log: Log, task: bytes, asked: Filtered, *, me: bytes | None = None
         ids=ids,
         setting=asked.has,
     )
+
+
+def within(found: Filter | None, places: Places, asked: Filtered) -> Filter | None:
+    """The filter, between the ends of the axis that are asked for; None where nothing is there."""
+    if found is None:
+        return None
+
+    def first(least: int) -> Place | None:
+        return (least, b"") if asked.x == "time" else places.at(asked.x, least)
+
+    since = first(asked.since) if asked.since else (0, b"")
+    if since is None:
+        return None
+    return replace(found, since=since, to=first(asked.to + 1) if asked.to else None)
 
 
 def marks_in(state: str) -> frozenset[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
@@ -15,14 +14,14 @@ from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.requests import ColumnsOf, ProgressOf
 from autoresearch.ask.runs.answers import ColumnsAnswer, ProgressAnswer, ProgressDots, ProgressMark, RunRow
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.ask.runs.filtering import filter_of
+from autoresearch.ask.runs.filtering import filter_of, within
 from autoresearch.ask.runs.rows import Rows, mark_of, rows_of
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import board_hardware
 from autoresearch.log.tables.listing import Filter, ListedRun
-from autoresearch.log.tables.places import Place, Places, Sums
+from autoresearch.log.tables.places import Places, Sums
 from autoresearch.record.encoding import format_id
 from autoresearch.text import one_line
 from autoresearch.words import PLAIN_MARKS, RunMark
@@ -45,7 +44,7 @@ def progress_answer(
     counts = log.listing.counts(found) if found else {}
     if found and found.marks:
         counts = {mark: runs for mark, runs in counts.items() if mark in found.marks}
-    visible = _visible(found, rows.places, asked) if counts else None
+    visible = within(found, rows.places, asked) if counts else None
     led = _Led(log, visible) if visible and found else None
     binned, shown = False, dict[int, ListedRun]()
     if visible and led:
@@ -91,20 +90,6 @@ def columns_answer(log: Log, task: FoundTask, asked: ColumnsOf, *, me: bytes | N
         settings={name: list(column) for name, column in zip(asked.setting, runs.settings, strict=True)},
         left_out=log.listing.places(task.digest).total - len(runs.id),
     )
-
-
-def _visible(found: Filter | None, places: Places, asked: ProgressOf) -> Filter | None:
-    """The filter, between the ends of the axis that are asked for; None where nothing is there."""
-    if found is None:
-        return None
-
-    def first(least: int) -> Place | None:
-        return (least, b"") if asked.x == "time" else places.at(asked.x, least)
-
-    since = first(asked.since) if asked.since else (0, b"")
-    if since is None:
-        return None
-    return replace(found, since=since, to=first(asked.to + 1) if asked.to else None)
 
 
 def _share(visible: Filter, places: Places) -> float:

@@ -25,7 +25,7 @@ from autoresearch.ask.runs.answers import (
     RunsAnswer,
 )
 from autoresearch.ask.runs.boards import task_status
-from autoresearch.ask.runs.filtering import filter_of, order_of
+from autoresearch.ask.runs.filtering import filter_of, order_of, within
 from autoresearch.ask.runs.headlines import Teller, described, teller_of
 from autoresearch.errors import NotFound
 from autoresearch.judging.states import EVALUATE, Judgement
@@ -206,6 +206,8 @@ def runs_answer(
     """One page of the runs of a task that a filter finds. Raises UsageError where the filter is none."""
     until = asked.until or log.reader.revision().row
     found, (order, falling) = filter_of(log, task.digest, asked, me=me, until=asked.until), order_of(asked.sort)
+    if asked.since or asked.to:
+        found = within(found, log.listing.places(task.digest), asked)
     counts = log.listing.counts(found) if found else {}
     total = sum(runs for mark, runs in counts.items() if not (found and found.marks) or mark in found.marks)
     pages = max(1, math.ceil(total / asked.size))

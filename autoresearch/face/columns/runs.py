@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from autoresearch.ask.node import TaskStatus
@@ -196,6 +197,19 @@ RUN_COLUMNS: Columns[RunRow] = (
     Column("because", lambda row: row.because, faces=PROGRAMS),
     Column("re-test", _retest, faces=PROGRAMS),
 )
+
+USUAL_COLUMNS = tuple(column.name for column in RUN_COLUMNS if Face.PAGE in column.faces)
+
+
+def chosen_columns(names: Sequence[str], face: Face) -> Columns[RunRow]:
+    """The columns of runs that somebody chose by their names; without names those that a face has."""
+    if not names:
+        return tuple(column for column in RUN_COLUMNS if face in column.faces)
+    return tuple(
+        replace(column, faces=Face.ALL, varies=False, optional=0)
+        for column in RUN_COLUMNS
+        if column.name in names or column.name == "run"
+    )
 
 
 # Runs of several tasks: which task stands in place of the number among its runs.

@@ -208,30 +208,31 @@ class ProgressContent:
     """What the progress page shows: its answers, and what its filters offer.
 
     ``newest`` is the last run, where there is one. ``best_row`` is the best program's run as a row. ``settings`` are
-    the names that runs changed. ``since`` is what happened in the last day.
+    the names that runs changed. ``since`` is what happened in the last day. ``progress`` is the chart's data where it
+    is in the page: a file asks nobody.
     """
 
     query: Query
     runs: RunsAnswer
-    progress: ProgressAnswer
     newest: Sequence[RunRow]
     best: BestAnswer
     best_row: RunRow | None = None
     runners: Sequence[RunnerView] = ()
     settings: Sequence[str] = ()
     since: SinceAnswer | None = None
+    progress: ProgressAnswer | None = None
 
     def values(self) -> dict[str, object]:
         """What the template takes."""
-        steps = [mark.time_ms for mark in self.progress.marks if mark.leads or mark.led_by_claim]
+        shown = standing(self.best, self.best_row)
         return {
             "query": self.query,
             "answer": self.runs,
-            "chart": chart_data(self.progress, self.query),
-            "standing": standing(self.best, self.best_row),
+            "chart": chart_data(self.progress, self.query) if self.progress else None,
+            "standing": shown,
             "note": self.best.note,
             "compute_ms": max((run.cost_ms for run in self.newest), default=0),
-            "last_step_ms": max(steps, default=0),
+            "last_step_ms": max((one.time_ms for one in (shown.best, shown.rival) if one), default=0) if shown else 0,
             "runners": self.runners,
             "devices": _plain({device for one in self.runners for device in one.devices}),
             "settings": _plain(self.settings),

@@ -16,10 +16,12 @@ from urllib.parse import urlencode
 import msgspec
 
 from autoresearch.ask.requests import MAXIMUM_ROWS, Axis, ProgressOf, RunsOf
-from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark
+from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark, RunRow
+from autoresearch.face.columns.column import Columns, Face
+from autoresearch.face.columns.runs import RUN_COLUMNS, USUAL_COLUMNS, chosen_columns
 from autoresearch.record.encoding import parse_id, short_id
-from autoresearch.text import MAXIMIZE, one_line
-from autoresearch.words import RunMark
+from autoresearch.text import MAXIMIZE, one_line, sign_of
+from autoresearch.words import DISCREDITED, RunMark
 
 MOST_TICKS = 6
 # A picture of one value alone is so much wider than that value.
@@ -114,7 +116,7 @@ def _thinned(values: Sequence[float]) -> list[float]:
 
 
 AXES: Final[tuple[str, ...]] = get_args(Axis)
-UPS = ("value", "distance", "full")
+UPS = ("", "value", "distance", "full")
 SIZES = ("", "small", "large")
 SORTS = ("number", "time", "value", "change", "cost")
 LARGEST = 2**53
@@ -142,8 +144,10 @@ FILTERS = ("state", "by", "has", "q", "hardware")
 class Query:
     """What the progress page shows.
 
-    ``state`` are marks; empty: all. ``x`` and ``y`` are the axes, ``since`` and ``to`` bound ``x`` in its unit (zoom).
-    ``chart`` is empty, ``small`` or ``large``. ``until`` keeps new runs off the pages after the first.
+    ``state`` are marks; empty: all. ``x`` and ``y`` are the axes, ``y`` empty the one that tells the values apart;
+    ``since`` and ``to`` bound ``x`` in its unit (zoom).
+    ``chart`` is empty, ``small`` or ``large``. ``cols`` are columns of the table; empty: the usual. ``until`` keeps new
+    runs off the pages after the first.
     """
 
     task: str = ""
@@ -157,25 +161,32 @@ class Query:
     size: int = 50
     until: int = 0
     x: str = "number"
-    y: str = "value"
+    y: str = ""
     since: int = 0
     to: int = 0
     chart: str = ""
+    cols: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, pairs: Iterable[tuple[str, str]]) -> Query:
         """The query of an address. What is unknown, out of range or too long has its default; the last of two counts.
 
-        ``state`` may be given as a form does, once for each mark, or with commas.
+        ``state`` and ``cols`` may be given as a form does, once for each, or with commas.
         """
         given: dict[str, Any] = {}
-        marks: set[str] = set()
+        several: dict[str, set[str]] = {"state": set(), "cols": set()}
         for name, text in pairs:
-            if name == "state":
-                marks |= set(text.split(","))
+            if name in several:
+                several[name] |= set(text.split(","))
             elif (found := _read(name, text)) is not None:
                 given[name] = found
-        return cls(state=tuple(mark.value for mark in RunMark if mark.value in marks), **given)
+        # The run itself is always there.
+        columns = tuple(column.name for column in RUN_COLUMNS if column.name in several["cols"] - {"run"})
+        return cls(
+            state=tuple(mark.value for mark in RunMark if mark.value in several["state"]),
+            cols=() if {*columns, "run"} == {*USUAL_COLUMNS} else columns,
+            **given,
+        )
 
     def with_(self, **changes: object) -> Query:
         """The same but for some fields. Another filter or order begins on its first page, with the newest runs."""
@@ -197,8 +208,7 @@ class Query:
         usual = Query()
         given = [(field.name, getattr(self, field.name)) for field in fields(self)]
         said = {name: value for name, value in given if value != getattr(usual, name)}
-        if self.state:
-            said["state"] = ",".join(self.state)
+        said |= {name: ",".join(said[name]) for name in ("state", "cols") if name in said}
         return urlencode(said, safe=",")
 
     def address(self, **changes: object) -> str:
@@ -206,9 +216,25 @@ class Query:
         search = self.with_(**changes).search()
         return f"/?{search}" if search else "/"
 
+    def columns(self) -> Columns[RunRow]:
+        """The columns of the table."""
+        return chosen_columns(self.cols, Face.PAGE)
+
+    def file(self, ending: str) -> str:
+        """The address of the runs that it finds, as a file."""
+        search = replace(self, page=1, size=Query().size, until=0).search()
+        return f"/runs.{ending}?{search}" if search else f"/runs.{ending}"
+
+    def picture(self) -> str:
+        """The address of the chart as a picture."""
+        search = self.search()
+        return f"/chart.svg?{search}" if search else "/chart.svg"
+
     def runs(self) -> RunsOf:
         """The runs of the table."""
-        return RunsOf(**self._filter(), sort=self.sort, page=self.page, size=self.size, until=self.until)
+        return RunsOf(
+            **self._filter(), **self._axis(), sort=self.sort, page=self.page, size=self.size, until=self.until
+        )
 
     def newest(self) -> RunsOf:
         """The last run of the task alone: its ``cost_ms`` is the processor time of all."""
@@ -250,12 +276,14 @@ COLUMNS = {"number": "number", "time": "time_ms", "cost": "cost_ms"}
 class ChartData(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a task for the chart.
 
+    ``usual`` is the axis up that tells the values apart: ``value``, or ``distance`` to the floor on a logarithm.
     Where dots are ``binned`` they have a column for the axis ``x`` alone. ``floor`` is null where the task has none,
     ``noise`` is the standard deviation of the value over seeds. ``x``, ``since`` and ``to`` are what was asked for:
     where dots are ``binned`` a zoom needs another answer.
     """
 
     metric: str
+    usual: str
     maximize: bool
     floor: float | None
     noise: float
@@ -276,6 +304,7 @@ def chart_data(answer: ProgressAnswer, query: Query) -> ChartData:
     task = answer.task
     return ChartData(
         metric=one_line(task.metric, LABEL_CHARACTERS),
+        usual=_usual(answer),
         maximize=task.direction == MAXIMIZE,
         floor=task.floor,
         noise=task.noise,
@@ -290,6 +319,37 @@ def chart_data(answer: ProgressAnswer, query: Query) -> ChartData:
         since=query.since,
         to=query.to,
     )
+
+
+# So many times more of the axis has the middle half of the values on a logarithm, where it is usual.
+TELLS_APART = 1.5
+FEW = 8
+
+
+def _usual(answer: ProgressAnswer) -> str:
+    """On which axis the middle half of the values takes more room. That of values is cut, and begins at the floor."""
+    far = sorted(distances(answer))
+    if answer.task.floor is None or len(far) < FEW:
+        return "value"
+    best, low, high, worst = (far[int(share * (len(far) - 1))] for share in (0, 0.25, 0.75, 0.85))
+    if not 0 < best < worst:
+        return "value"
+    is_floor_shown = best < 1.5 * (worst - best)
+    linear = (high - low) / (worst if is_floor_shown else worst - best)
+    return "distance" if math.log(high / low) / math.log(far[-1] / best) > TELLS_APART * linear else "value"
+
+
+def distances(answer: ProgressAnswer) -> list[float]:
+    """How far from the floor the values are that count, at least a tenth of the noise."""
+    task, floor = answer.task, answer.task.floor or 0.0
+    values = [mark.reported if mark.verified is None else mark.verified for mark in answer.marks if is_fair(mark)]
+    least = (task.noise or 1e-3) / 10
+    return [max(sign_of(task.direction) * (value - floor), least) for value in (*values, *answer.dots.reported)]
+
+
+def is_fair(mark: ProgressMark) -> bool:
+    """Whether its value counts."""
+    return mark.mark not in DISCREDITED
 
 
 def _mark(mark: ProgressMark) -> ProgressMark:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from autoresearch import __version__, words
@@ -176,19 +176,29 @@ class View:
     read_only: bool = False
 
 
-def render(template: str, view: View, **values: object) -> str:
+def render(name: str, view: View, **values: object) -> str:
     """A page or a part of one as HTML."""
-    now = view.now_ms
+    now, is_kept = view.now_ms, view.links.exported
+
+    def text(column: Column[Any], row: object) -> str:
+        # Who reads a file later has another now.
+        return moment(column.value(row)) if is_kept and column.format.page == "time" else column.text(row, now)
+
     given = {
         "view": view,
         "links": view.links,
         "me": view.status.participant.key if view.status else "",
-        "ago": partial(_ago, now_ms=now),
-        "age": lambda time_ms: age(time_ms, now),
-        "text": lambda column, row: column.text(row, now),
+        "ago": moment if is_kept else partial(_ago, now_ms=now),
+        "age": moment if is_kept else lambda time_ms: age(time_ms, now),
+        "text": text,
         "visible": lambda columns, rows: visible(columns, rows, Face.PAGE, now),
     }
-    return _templates().get_template(template).render(**given | values)
+    return template(name).render(**given | values)
+
+
+def template(name: str) -> Template:
+    """One of the templates, with the filters that all have."""
+    return _templates().get_template(name)
 
 
 @cache

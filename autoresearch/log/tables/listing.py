@@ -75,7 +75,7 @@ class Filter:
     @property
     def is_summed(self) -> bool:
         """Whether there are sums of what it finds, but for marks and the newest records."""
-        return not (self.is_set or self.own)
+        return not (self.is_set or self.own or self.to or self.since > (0, b""))
 
 
 class ListedRun(NamedTuple):

@@ -36,6 +36,18 @@ R = TypeVar("R")
 # So much of a task's digest stands in the addresses of its pages.
 TASK_CHARACTERS = 16
 
+# Only what the pages ship with runs or is loaded; nothing frames them.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
 
 @dataclass(slots=True)
 class Asking:
@@ -100,6 +112,11 @@ class Asking:
     async def in_thread(self, work: Callable[[], R]) -> R:
         """What ``work`` returns, computed away from the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self.request.app[THREADS], work)
+
+    async def begin(self, response: web.StreamResponse) -> None:
+        """Send the head of an answer that is written piece by piece."""
+        response.headers.update(HEADERS)
+        await response.prepare(self.request)
 
     async def digest(self) -> str | None:
         """The digest of that task; where no task is here, what the address names."""

@@ -1,6 +1,6 @@
 """The addresses of the pages, what stands around each answer, and the pages of a task.
 
-Progress, the board, a run with its diff and its log as parts that come after it, the way from the baseline to it.
+The board, a run with its diff and its log as parts that come after it, the way from the baseline to it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from autoresearch.ask.requests import (
 )
 from autoresearch.ask.runs.answers import RunRow, TopAnswer
 from autoresearch.errors import AutoresearchError, NotFound
-from autoresearch.face.pages.boards import ProgressContent, as_program, no_progress
-from autoresearch.face.pages.chart import Query, chart_data
+from autoresearch.face.pages.boards import as_program
 from autoresearch.face.pages.rendering import asset
 from autoresearch.face.pages.run import (
     MOST_COMPARED,
@@ -50,61 +49,8 @@ from autoresearch.text import MAXIMIZE, QUESTION_CHARACTERS
 from autoresearch.words import SECTION_MARKS
 from autoresearch_daemon.api.events import stream_events
 from autoresearch_daemon.api.port import status_of
-from autoresearch_daemon.pages import effects, node
-from autoresearch_daemon.pages.node import Asking
-
-
-async def progress_page(asking: Asking) -> web.Response:
-    """The page, or the part with its table where htmx asks for that."""
-    query = Query.read(asking.request.query.items())
-    if asking.is_part:
-        # The address that a form makes says what is usual anyway.
-        asking.headers["HX-Push-Url"] = query.address()
-        answer = await asking.ask(questions.runs, query.runs())
-        return await asking.render("progress_rows.html", "progress", query=query, answer=answer)
-    try:
-        values = (await _content(asking, query)).values()
-    except NotFound:
-        if asking.task:
-            raise
-        values = no_progress(query)
-    return await asking.render("progress.html", "progress", **values)
-
-
-async def chart_page(asking: Asking) -> web.Response:
-    """The chart's data, with the filters of the page and for a part of its axis."""
-    query = Query.read(asking.request.query.items())
-    answer = await asking.ask(questions.progress, query.found_progress())
-    body = await asking.in_thread(lambda: msgspec.json.encode(chart_data(answer, query)))
-    response = web.Response(body=body, content_type="application/json")
-    response.enable_compression()
-    return response
-
-
-async def card_page(asking: Asking) -> web.Response:
-    """What the chart shows of a run beside the mark."""
-    run = OneRecord(id=asking.request.match_info["id"], task=asking.task)
-    row = (await asking.ask(questions.run_context, run)).row
-    return await asking.render("card.html", "progress", row=row)
-
-
-async def _content(asking: Asking, query: Query) -> ProgressContent:
-    of_task = OfTask(task=asking.task)
-    best = await asking.ask(questions.best, of_task)
-    program = best.task.best
-    runners = await asking.ask(questions.runners, of_task)
-    return ProgressContent(
-        query=query,
-        runs=await asking.ask(questions.runs, query.runs()),
-        progress=await asking.ask(questions.progress, query.all_progress()),
-        newest=(await asking.ask(questions.runs, query.newest())).runs,
-        best=best,
-        since=await asking.ask(questions.since, SinceOf(task=asking.task)),
-        best_row=(await asking.ask(questions.run_context, OneRecord(id=program.id))).row if program else None,
-        runners=runners.runners,
-        settings=runners.settings,
-    )
-
+from autoresearch_daemon.pages import effects, node, progress
+from autoresearch_daemon.pages.node import HEADERS, Asking
 
 # The value by which the address asks for what the network compares, whatever this machine has.
 COMPARED = "compared"
@@ -320,9 +266,12 @@ Page = Callable[[Asking], Awaitable[web.StreamResponse]]
 # By these names the guard knows what is answered without a token.
 PREFIX = "page."
 PAGES: dict[str, Page] = {
-    "/": progress_page,
-    "/chart.json": chart_page,
-    "/card/{id}": card_page,
+    "/": progress.progress_page,
+    "/chart.json": progress.chart_page,
+    "/chart.svg": progress.picture_page,
+    "/runs.csv": progress.runs_csv,
+    "/runs.json": progress.runs_json,
+    "/card/{id}": progress.card_page,
     "/node": node.node_page,
     "/queue": node.queue_page,
     "/board": board_page,
@@ -345,17 +294,6 @@ PAGES: dict[str, Page] = {
 }
 # Whatever is no page and not of the API: somebody typed an address, or followed a link of another version.
 ELSEWHERE = "/{path:(?!v1/).*}"
-# Only what the pages ship with runs or is loaded; nothing frames them.
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 FOR_EVER = "public, max-age=31536000, immutable"
 log = structlog.get_logger("pages")
 
@@ -386,7 +324,8 @@ def _answering(page: Page) -> Callable[[web.Request], Awaitable[web.StreamRespon
             response = await page(asking)
         except AutoresearchError as error:
             response = await _failed(asking, error)
-        response.headers.update(HEADERS)
+        if not response.prepared:
+            response.headers.update({**HEADERS, **response.headers})
         return response
 
     return handle

@@ -16,6 +16,7 @@ from tests.nasty import NASTY, harms
 
 RUN, OTHER = format_id(bytes(32)), format_id(b"\x01" * 32)
 ASSETS_MOST = 200_000
+CROWDED = [0.1, *(0.28 + 0.006 * step for step in range(20)), *([2.3] * 6)]
 
 
 def task(**fields):
@@ -35,6 +36,23 @@ def progress(**fields):
 def program(run, reported, state, **fields):
     text = {"source_digest": "", "title": "", "author": "", "parent": None}
     return ProgramView(position=0, id=run, reported=reported, score=reported, state=state, time_ms=0, **text, **fields)
+
+
+@pytest.mark.parametrize(
+    ("values", "floor", "usual"),
+    [
+        ([2.0, 2.1, 2.2, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9], 0.0, "value"),
+        (CROWDED, 0.0, "distance"),
+        (CROWDED, None, "value"),
+        ([0.1, 2.3], 0.0, "value"),
+        ([1.0] * 20, 0.0, "value"),
+    ],
+)
+def test_the_usual_axis_tells_the_values_apart(values, floor, usual):
+    count = list(range(len(values)))
+    dots = ProgressDots(number=count, time_ms=count, cost_ms=count, reported=values, id=[RUN] * len(values))
+    answer = progress(task=task(floor=floor, noise=0.001), dots=dots, marks=[])
+    assert chart_data(answer, Query()).usual == usual
 
 
 def test_ids_are_short_and_labels_are_text():

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from contextlib import asynccontextmanager
 from html import unescape
+from xml.etree import ElementTree
 
 import aiohttp
 import pytest
 
-from autoresearch.record.encoding import short_id
+from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.record.kinds import Proposer
 from tests.ask.notebook import Notebook
 from tests.daemon.api.conftest import SmallNode
@@ -21,7 +24,6 @@ from tests.log.standing.village import ANN, STRANGER
 from tests.nasty import NASTY, harms
 
 PART = {"HX-Request": "true"}
-CHART = re.compile(r'<script type="application/json" id="chart-data">(.*?)</script>', re.DOTALL)
 MARKUP = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'></script>"
 
 
@@ -65,8 +67,8 @@ def rows(text):
     return re.findall(r'data-id="(\w+)"', text)
 
 
-def chart_of(text):
-    return json.loads(CHART.search(text).group(1))
+async def chart_of(ask, search=""):
+    return json.loads((await ask(f"/chart.json{search}"))[0])
 
 
 async def test_it_says_how_far_the_task_is_and_what_is_only_reported(get, told_world):
@@ -83,7 +85,7 @@ async def test_it_says_how_far_the_task_is_and_what_is_only_reported(get, told_w
 
 async def test_the_table_has_every_run_that_the_chart_has(get):
     text, _ = await get("/?size=200")
-    chart = chart_of(text)
+    chart = await chart_of(get)
     drawn = [mark["id"] for mark in chart["marks"]] + chart["dots"]["id"] + chart["failures"]["id"]
     assert sorted(rows(text)) == sorted(drawn)
     assert chart["total"] == len(drawn)
@@ -95,9 +97,7 @@ async def test_the_key_is_a_filter_by_marks(get, told_world):
     assert set(rows(text)) == {short_id(told_world.runs[name].id) for name in ("refuted", "fraud")}
     assert 'value="refuted" checked' in text
     assert 'value="confirmed" checked' not in text
-    # The chart of the page has all runs; what the filter finds is asked for.
-    assert len(chart_of(text)["marks"]) > 2
-    found = json.loads((await get("/chart.json?state=refuted,fraud"))[0])
+    found = await chart_of(get, "?state=refuted,fraud")
     assert {mark["mark"] for mark in found["marks"]} == {"refuted", "fraud"}
     assert (found["dots"]["id"], found["failures"]["id"]) == ([], [])
     assert found["found"] == 2
@@ -118,12 +118,61 @@ async def test_filters(get, told_world, query, titles):
 
 
 async def test_a_part_has_the_table_and_the_short_address(get):
-    text, headers = await get("/?sort=value&state=&q=&by=&has=&hardware=&since=0&to=0&x=number&y=value&chart=", **PART)
+    text, headers = await get("/?sort=value&state=&q=&by=&has=&hardware=&since=0&to=0&x=number&y=&chart=", **PART)
     assert headers["HX-Push-Url"] == "/?sort=value"
     assert text.lstrip().startswith('<div id="results"')
     page_of(text)
     shown = re.findall(r'<(?:b|s) class="num[^"]*">([\d.]+)<', text)
     assert shown == sorted(shown)
+
+
+async def test_a_part_of_the_axis_narrows_the_table(get):
+    assert len(rows((await get("/?since=3&to=5"))[0])) == 3
+    text, _ = await get("/?since=4&q=refuted&sort=value")
+    assert len(rows(text)) == 1
+    times = [row["time_ms"] for row in json.loads((await get("/runs.json?sort=time"))[0])]
+    assert len(rows((await get(f"/?x=time&since={times[2]}&to={times[4]}"))[0])) == 3
+    assert "No run matches." in page_of((await get("/?since=100"))[0]).text
+
+
+async def test_without_scripts_the_chart_is_a_picture(get, told_world):
+    text, _ = await get("/?x=time&state=confirmed,refuted,failed")
+    address = re.search('<noscript><img src="([^"]+)"', text).group(1)
+    picture, headers = await get(unescape(address))
+    assert headers["Content-Type"].startswith("image/svg+xml")
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    drawn = [
+        one.get("class") for one in ElementTree.fromstring(picture).iter() if one.get("class", "").startswith("m ")
+    ]
+    assert sorted(drawn) == ["m confirmed", "m confirmed", "m refuted"]
+    every = ElementTree.fromstring((await get("/chart.svg"))[0])
+    assert {"m fraud", "m disputed", "m leading"} <= {one.get("class") for one in every.iter()}
+    for search in ("?y=distance", "?y=full&x=cost", "?q=nobodywrotethis", "?since=3&to=4"):
+        ElementTree.fromstring((await get(f"/chart.svg{search}"))[0])
+
+
+async def test_columns_are_chosen_in_the_address(get):
+    usual, _ = await get("/")
+    text, headers = await get("/?cols=hardware&cols=reported&cols=nonsense", **PART)
+    assert headers["HX-Push-Url"] == "/?cols=reported,hardware"
+    heads = re.findall(r'<th scope="col"[^>]*>(?:<a [^>]*>)?([^<]+)', text)
+    assert heads == ["Run", "Reported", "Hardware"]
+    assert "card of confirmed" in text
+    assert "Hardware" not in re.findall(r"<th scope=.col.[^>]*>([^<]+)", usual)
+
+
+async def test_runs_are_taken_along_as_files_with_absolute_times(get, told_world):
+    text, headers = await get("/runs.csv?state=refuted,crashed,confirmed&sort=value&size=1")
+    assert headers["Content-Disposition"] == 'attachment; filename="grammar-runs.csv"'
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    table = list(csv.DictReader(io.StringIO(text)))
+    names = {run.id: name for name, run in told_world.runs.items()}
+    assert [names[parse_id(row["run"])] for row in table] == ["refuted", "confirmed", "first"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", table[0]["when"])
+    assert (await get("/runs.csv?cols=reported&q=refuted"))[0].splitlines()[0] == "run,reported"
+    found = json.loads((await get("/runs.json?size=1"))[0])
+    assert sorted(short_id(parse_id(row["id"])) for row in found) == sorted(rows((await get("/?size=200"))[0]))
+    assert json.loads((await get("/runs.json?q=nobodywrotethis"))[0]) == []
 
 
 async def test_a_page_of_the_table_keeps_its_runs(get):
@@ -183,11 +232,11 @@ async def test_with_failures_alone_it_says_so(notebook, tmp_path):
     task = notebook.task()
     notebook.run(task, status="crashed", reason="division by zero")
     async with asking(notebook.node, tmp_path) as ask:
-        text, _ = await ask("/")
+        text, chart = (await ask("/"))[0], await chart_of(ask)
     page = whole_page(text)
     assert "No run has a value yet" in page.text
     assert "1 run failed." in page.text
-    assert len(chart_of(text)["failures"]["id"]) == 1
+    assert len(chart["failures"]["id"]) == 1
     assert "best reported" not in page.text
 
 
@@ -196,8 +245,8 @@ async def test_alone_the_best_is_reported_and_nothing_is_confirmed(notebook, tmp
     first = notebook.run(task, 1.0)
     notebook.run(task, 1.5, parent=first, source="DEPTH = 5")
     async with asking(notebook.node, tmp_path) as ask:
-        text, _ = await ask("/?y=distance")
-    page, chart = whole_page(text), chart_of(text)
+        text, chart = (await ask("/?y=distance"))[0], await chart_of(ask)
+    page = whole_page(text)
     assert "Best reported 1.5000 reported val_bpb, higher is better" in page.text
     assert "50.0 %" in page.text
     assert "Nothing is confirmed yet." in page.text
@@ -220,13 +269,15 @@ async def test_what_strangers_write_is_text(tmp_path):
         async with asking(world.node, tmp_path) as ask:
             whole, part = (await ask("/"))[0], (await ask("/", **PART))[0]
             card, data = (await ask(f"/card/{short_id(run.id)}"))[0], (await ask("/chart.json"))[0]
+            picture, _ = await ask("/chart.svg")
     whole_page(whole)
     for text in (part, card):
         page_of(text)
-    for text in (whole, part, card, data):
+    ElementTree.fromstring(picture)
+    for text in (whole, part, card, data, picture):
         assert not harms(text)
     for text in (whole, part, card):
         assert "<script>alert" not in text
-        assert "<img" not in text
-    chart = chart_of(whole)
+        assert set(re.findall("<img[^>]*", text)) <= set(re.findall('<img src="/chart.svg"[^>]*', text))
+    chart = json.loads(data)
     assert all(len(mark.get("label", "")) <= 40 and not harms(mark.get("label", "")) for mark in chart["marks"])

@@ -3,6 +3,7 @@
 import pytest
 
 from autoresearch.record.encoding import short_id
+from tests.face.pages.browser import SHOTS
 from tests.face.pages.conftest import site_of
 from tests.face.pages.every_state import every_state
 
@@ -117,6 +118,36 @@ async def test_a_part_is_chosen_by_dragging_and_left_by_a_double_click(browser, 
     assert seen.complaints == []
     assert seen.answer[0].startswith("?since=")
     assert seen.answer[1]
+
+
+async def test_a_view_is_saved_and_the_chart_is_taken_along_as_a_picture(browser, site):
+    def act(page):
+        drawn(page).locator("[data-view=x] label", has_text="time").click()
+        at(page, "?x=time")
+        page.locator(".take summary", has_text="Columns").click()
+        page.locator("[name=cols][value=because]").check()
+        page.wait_for_url("**cols=*")
+        page.screenshot(path=SHOTS / "columns.png")
+        page.locator("#views summary").click()
+        page.locator("#views input").fill("mine")
+        page.locator("#views button", has_text="Save").click()
+        page.locator("#views li a").wait_for()
+        page.screenshot(path=SHOTS / "views.png")
+        view = page.evaluate(SEARCH)
+        with page.expect_download() as picture:
+            page.locator("#png").click()
+        page.goto(f"{site}/")
+        page.locator("#views summary").click()
+        page.locator("#views li a", has_text="mine").click()
+        at(page, view)
+        kept = page.locator("[name=cols][value=because]").is_checked()
+        page.locator("#views summary").click()
+        page.locator("#views li button").click()
+        return picture.value.path().read_bytes()[:4], kept, page.locator("#views li").count()
+
+    seen = await browser.visit(f"{site}/", act)
+    assert seen.complaints == []
+    assert seen.answer == (b"\x89PNG", True, 0)
 
 
 async def test_runs_that_are_ticked_stand_beside_each_other(browser, site, told_world):

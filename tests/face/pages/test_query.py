@@ -33,10 +33,11 @@ def queries(draw):
         size=draw(st.integers(1, 200)),
         until=draw(whole),
         x=draw(st.sampled_from(["number", "time", "cost"])),
-        y=draw(st.sampled_from(["value", "distance", "full"])),
+        y=draw(st.sampled_from(["", "value", "distance", "full"])),
         since=draw(whole),
         to=draw(whole),
         chart=draw(st.sampled_from(["", "small", "large"])),
+        cols=draw(st.sampled_from([(), ("number",), ("reported", "because")])),
     )
 
 

@@ -10,7 +10,7 @@ const RADIUS = { confirmed: 5, provisional: 4.3, leading: 4, "not replicated": 2
 const ORDER = ["reported", "unavailable", "not replicated", "refuted", "banned", "fraud", "leading", "provisional", "disputed", "confirmed"];
 const HUE = { "not replicated": "grey", unavailable: "grey", disputed: "amber", refuted: "red", fraud: "violet", banned: "violet", reported: "dot" };
 const DISCREDITED = new Set(["refuted", "fraud", "banned"]);
-const FAINT = .15, NARROW = 560, FEW = 200, MANY = 20000, TWO_PI = 2 * Math.PI;
+const FAINT = .15, NARROW = 560, FEW = 200, MANY = 20000, CROWD = 300, CROWDED = 14, TWO_PI = 2 * Math.PI;
 const isNarrow = u => u.width < NARROW;
 
 function readColours() {
@@ -54,7 +54,7 @@ function valueRange(scene, window) {
   }
   const floor = all.floor === null ? null : sign * all.floor;
   if (floor !== null && good - floor < 1.5 * (bad - good) && floor < bad) good = Math.min(good, floor);
-  const pad = .06 * (bad - good || Math.abs(good) || 1);
+  const pad = .06 * (bad - good) || all.noise || 1e-6 * Math.abs(good) || 1;
   return sign > 0 ? [good - pad, bad + pad] : [-bad - pad, -good + pad];
 }
 
@@ -196,14 +196,17 @@ class Painter {
   }
 
   marks(marks, alpha, isKept) {
-    const { g, k, scene } = this, shrunk = isNarrow(this.u) ? .75 : 1;
+    const { g, k, scene } = this, shrunk = isNarrow(this.u) ? .75 : 1, crowd = marks.length > CROWD ? CROWDED * k : 0, taken = new Set();
     g.globalAlpha = alpha;
     for (const kind of ORDER) for (const mark of marks) {
       if (mark.mark !== kind) continue;
       const x = this.atX(mark);
       if (x < this.left - 6 * k || x > this.right + 6 * k) continue;
       const [y] = this.place(valueOf(mark), 6), smaller = kind === "confirmed" && !mark.leads ? 1.6 : 0;
-      drawMark(g, scene.colours, kind, x, y, ((RADIUS[kind] || 2.6) - smaller) * k * shrunk, 1.5 * k);
+      // Many marks side by side are a worm: of those of a kind in a small square one is drawn.
+      const place = `${kind} ${Math.round(x / crowd)} ${Math.round(y / crowd)}`;
+      if (!crowd || !taken.has(place)) drawMark(g, scene.colours, kind, x, y, ((RADIUS[kind] || 2.6) - smaller) * k * shrunk, 1.5 * k);
+      taken.add(place);
       if (isKept) this.keep(x, y, { id: mark.id, mark: kind, value: valueOf(mark), run: mark, at: scene.x(mark) });
     }
     g.globalAlpha = 1;

@@ -1,11 +1,11 @@
-/* The progress chart: axes, pointer, keyboard, zoom, filters. The page has the data of all runs in it; what a filter
-finds, and a part of an axis where runs are counted in cells, is asked for at /chart.json. The address says the whole
+/* The progress chart: axes, pointer, keyboard, zoom, filters. Its data is asked for at /chart.json: all runs, what a
+filter finds, a part of an axis where runs are counted in cells. An exported page has it. The address says the whole
 state, so that Back and a copied link show the same. */
-(() => {
+(async () => {
 "use strict";
 const find = (selector, from = document) => from.querySelector(selector);
 const box = find("#chart"), data = find("#chart-data"), { draw, readColours, valueRange, distanceRange, columnAt, digits, decades } = window.autoresearchChart;
-if (!box || !data) return;
+if (!box) return;
 const card = find("#card"), say = find("#say"), plot = find("#plot"), dark = matchMedia("(prefers-color-scheme: dark)");
 const isExported = "exported" in box.dataset, exported = new Set((box.dataset.exported || "").split(" "));
 const COLUMNS = { number: "number", time: "time_ms", cost: "cost_ms" };
@@ -14,10 +14,14 @@ const FILTERS = ["state", "by", "has", "q", "hardware"];
 const REACH = 22, CELL = 16, NARROW = 560, CARD_DELAY_MS = 50, DOUBLE_CLICK_MS = 300;
 const UNITS = [["s", 1e3], ["min", 6e4], ["h", 3.6e6], ["d", 8.64e7]];
 
-let whole = JSON.parse(data.textContent);
 const inAddress = new URLSearchParams(location.search);
+const given = ["task", "x", "since", "to"].filter(name => inAddress.get(name)).map(name => [name, inAddress.get(name)]);
+let whole = data ? JSON.parse(data.textContent) : await ask(`/chart.json?${new URLSearchParams(given)}`).catch(() => null);
+if (!whole) return;
+USUAL.y = whole.usual;
 const view = { ...USUAL };
 for (const name of ["x", "y", "chart"]) view[name] = find(`[data-view=${name}] :checked`)?.value ?? USUAL[name];
+for (const button of document.querySelectorAll("[data-view=y] input")) button.checked = button.value === view.y;
 view.since = whole.since; view.to = whole.to;
 // Cells are counted for one axis and one part of it: another one is asked for.
 const asksAgain = () => !isExported && (whole.binned || whole.since > 0 || whole.to > 0);
@@ -45,6 +49,7 @@ function tellAddress() {
   history.replaceState(history.state, "", withView(location.href));
   const form = find("#filter");
   for (const name of ["since", "to"]) if (form) form.elements[name].value = view[name];
+  if (form) form.elements.y.value = view.y === USUAL.y ? "" : view.y;
   tellLinks();
 }
 
@@ -70,13 +75,15 @@ async function showFound() {
 }
 
 async function show(changes) {
-  const moves = ["x", "since", "to"].some(name => name in changes);
+  const moves = ["x", "since", "to"].some(name => name in changes), part = () => `${view.since}-${view.to}`, before = part();
   if ("x" in changes) Object.assign(view, { since: 0, to: 0 });
   Object.assign(view, changes);
   plot.classList.toggle("small", view.chart === "small");
   plot.classList.toggle("large", view.chart === "large");
   find("#zoomed").hidden = !(view.since || view.to);
   tellAddress();
+  // The table has the runs of the part that is shown.
+  if (part() !== before) find("#filter")?.requestSubmit();
   if (moves && asksAgain()) {
     all = await ask(address("/chart.json", ["task"])) || all;
     if (found) found = await ask(address("/chart.json", [...FILTERS, "task"])) || found;
@@ -297,6 +304,20 @@ document.addEventListener("htmx:after:history:update", () => {
 });
 document.addEventListener("htmx:after:swap", tellLinks);
 
+/* A picture of the chart as it is drawn, on the colour of the page. */
+document.addEventListener("click", event => {
+  if (event.target.id !== "png" || !u) return;
+  const picture = document.createElement("canvas"), drawn = u.ctx.canvas, g = picture.getContext("2d");
+  picture.width = drawn.width; picture.height = drawn.height;
+  g.fillStyle = colours.surface;
+  g.fillRect(0, 0, picture.width, picture.height);
+  g.drawImage(drawn, 0, 0);
+  const link = document.createElement("a");
+  link.download = "progress.png";
+  link.href = picture.toDataURL("image/png");
+  link.click();
+});
+
 document.addEventListener("mouseover", event => {
   const row = event.target.closest("tr[data-id]");
   if (!hot) circle(row && placed.find(mark => mark.id === row.dataset.id));
@@ -319,11 +340,10 @@ function offer() {
 
 const idsOf = chart => new Set([...chart.marks.map(mark => mark.id), ...chart.dots.id]);
 
-document.addEventListener("page:fresh", async event => {
-  const fresh = find("#chart-data", event.detail);
-  if (!fresh || fresh.textContent === data.textContent) return;
-  data.textContent = fresh.textContent;
-  whole = JSON.parse(fresh.textContent);
+document.addEventListener("page:fresh", async () => {
+  const fresh = isExported ? null : await ask(address("/chart.json", ["task"]));
+  if (!fresh || JSON.stringify(fresh) === JSON.stringify(whole)) return;
+  whole = fresh;
   const before = idsOf(all);
   all = whole;
   if (found) await showFound(); else rebuild();

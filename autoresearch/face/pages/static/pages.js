@@ -19,21 +19,24 @@ root.classList.toggle("has-token", Boolean(token) && !("readOnly" in document.bo
 document.addEventListener("click", async event => {
   const button = event.target.closest(".copy");
   if (!button) return;
+  const before = button.textContent;
   try {
-    await navigator.clipboard.writeText(button.dataset.copy);
+    await navigator.clipboard.writeText(button.dataset.copies === "address" ? location.href : button.dataset.copy);
     button.textContent = "Copied";
   } catch {
     getSelection().selectAllChildren(button.previousElementSibling);
     button.textContent = "Selected";
   }
-  setTimeout(() => { button.textContent = "Copy"; }, 1600);
+  setTimeout(() => { button.textContent = before; }, 1600);
 });
 
 /* --- a select box that says which command does the same; one that submits its form --- */
+let isChoosing = false;
 document.addEventListener("change", event => {
   const box = event.target;
   if ("submits" in box.dataset) box.form.requestSubmit();
   if ("slides" in box.dataset) box.form.requestSubmit();
+  isChoosing = box.name === "cols";
   const told = box.dataset.tells && document.querySelector(box.dataset.tells);
   if (told) {
     const command = box.selectedOptions[0].dataset.cmd;
@@ -160,6 +163,41 @@ document.addEventListener("htmx:after:swap", showPicked);
 tray?.querySelector("button").addEventListener("click", () => { picked = []; sessionStorage.removeItem(PICKED); showPicked(); });
 root.classList.add("scripted");
 showPicked();
+
+/* --- views: the address of the table and its chart under a name, in this browser --- */
+const VIEWS = "autoresearch-views";
+const saved = () => JSON.parse(localStorage.getItem(VIEWS) || "{}");
+
+function showViews() {
+  const list = document.querySelector("#views ul");
+  list?.replaceChildren(...Object.entries(saved()).map(([name, search]) => {
+    const item = document.createElement("li"), link = document.createElement("a"), away = document.createElement("button");
+    link.href = `/${search}`;
+    link.textContent = name;
+    away.type = "button"; away.className = "link"; away.textContent = "Forget";
+    away.setAttribute("aria-label", `Forget ${name}`);
+    away.addEventListener("click", () => keepView(name, undefined));
+    item.append(link, away);
+    return item;
+  }));
+}
+
+function keepView(name, search) {
+  localStorage.setItem(VIEWS, JSON.stringify({ ...saved(), [name]: search }));
+  showViews();
+}
+document.addEventListener("submit", event => {
+  if (!event.target.closest("#views")) return;
+  event.preventDefault();
+  keepView(event.target.elements[0].value.trim(), location.search);
+  event.target.reset();
+});
+document.addEventListener("htmx:after:swap", () => {
+  showViews();
+  const columns = document.querySelector(".take details");
+  if (isChoosing && columns) columns.open = true;
+});
+showViews();
 
 /* --- one search over everything, opened by / on every page --- */
 const finder = document.getElementById("finder");

@@ -1,0 +1,146 @@
+"""Progress: the page, its chart, what the chart shows of a run, and the runs of its table as files to take along."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+import msgspec
+from aiohttp import web
+
+from autoresearch.ask import questions
+from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, SinceOf
+from autoresearch.ask.runs.answers import RunRow
+from autoresearch.errors import NotFound
+from autoresearch.face.columns.column import Face, lines
+from autoresearch.face.columns.runs import chosen_columns
+from autoresearch.face.exports.tables import text_cell
+from autoresearch.face.pages.boards import ProgressContent, no_progress
+from autoresearch.face.pages.chart import Query, chart_data
+from autoresearch.face.pages.chart_picture import chart_picture
+from autoresearch_daemon.pages.node import Asking
+
+# It has styles of its own, and nothing that runs or is loaded.
+PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+
+
+async def progress_page(asking: Asking) -> web.Response:
+    """The page, or the part with its table where htmx asks for that."""
+    query = Query.read(asking.request.query.items())
+    if asking.is_part:
+        # The address that a form makes says what is usual anyway.
+        asking.headers["HX-Push-Url"] = query.address()
+        answer = await asking.ask(questions.runs, query.runs())
+        return await asking.render("progress_rows.html", "progress", query=query, answer=answer)
+    try:
+        values = (await _content(asking, query)).values()
+    except NotFound:
+        if asking.task:
+            raise
+        values = no_progress(query)
+    return await asking.render("progress.html", "progress", **values)
+
+
+async def chart_page(asking: Asking) -> web.Response:
+    """The chart's data, with the filters of the page and for a part of its axis."""
+    query = Query.read(asking.request.query.items())
+    answer = await asking.ask(questions.progress, query.found_progress())
+    body = await asking.in_thread(lambda: msgspec.json.encode(chart_data(answer, query)))
+    response = web.Response(body=body, content_type="application/json")
+    response.enable_compression()
+    return response
+
+
+async def picture_page(asking: Asking) -> web.Response:
+    """The chart as a picture, for a browser without scripts."""
+    query = Query.read(asking.request.query.items())
+    answer = await asking.ask(questions.progress, query.found_progress())
+    text = await asking.in_thread(lambda: chart_picture(answer, query))
+    response = web.Response(
+        text=text, content_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY}
+    )
+    response.enable_compression()
+    return response
+
+
+async def card_page(asking: Asking) -> web.Response:
+    """What the chart shows of a run beside the mark."""
+    run = OneRecord(id=asking.request.match_info["id"], task=asking.task)
+    row = (await asking.ask(questions.run_context, run)).row
+    return await asking.render("card.html", "progress", row=row)
+
+
+async def _content(asking: Asking, query: Query) -> ProgressContent:
+    of_task = OfTask(task=asking.task)
+    best = await asking.ask(questions.best, of_task)
+    program = best.task.best
+    runners = await asking.ask(questions.runners, of_task)
+    return ProgressContent(
+        query=query,
+        runs=await asking.ask(questions.runs, query.runs()),
+        newest=(await asking.ask(questions.runs, query.newest())).runs,
+        best=best,
+        since=await asking.ask(questions.since, SinceOf(task=asking.task)),
+        best_row=(await asking.ask(questions.run_context, OneRecord(id=program.id))).row if program else None,
+        runners=runners.runners,
+        settings=runners.settings,
+    )
+
+
+async def runs_csv(asking: Asking) -> web.StreamResponse:
+    """The runs that the page's filter finds, in its order and with its columns; times are absolute."""
+    query = Query.read(asking.request.query.items())
+    columns = chosen_columns(query.cols, Face.PIPE)
+
+    def line(cells: Iterable[str]) -> str:
+        file = io.StringIO()
+        csv.writer(file, lineterminator="\r\n").writerow(map(text_cell, cells))
+        return file.getvalue()
+
+    def text(rows: Sequence[RunRow]) -> list[str]:
+        return [line(cells) for cells in lines(columns, rows)]
+
+    head = line(column.name for column in columns)
+    return await _download(asking, query, "text/csv", text, head=head)
+
+
+async def runs_json(asking: Asking) -> web.StreamResponse:
+    """The same as a list of what `GET /v1/runs` answers of each."""
+
+    def text(rows: Sequence[RunRow]) -> list[str]:
+        return [msgspec.json.encode(row).decode() for row in rows]
+
+    query = Query.read(asking.request.query.items())
+    return await _download(asking, query, "application/json", text, head="[", between=",\n", end="]\n")
+
+
+async def _download(
+    asking: Asking,
+    query: Query,
+    media: str,
+    text: Callable[[Sequence[RunRow]], list[str]],
+    *,
+    head: str,
+    between: str = "",
+    end: str = "",
+) -> web.StreamResponse:
+    """All pages of the table, one after the other, as a file; ``text`` is that of each row."""
+    asked = msgspec.structs.replace(query.runs(), page=1, size=MAXIMUM_ROWS)
+    answer = await asking.ask(questions.runs, asked)
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", answer.task.name) + "-runs." + media.partition("/")[2]
+    response = web.StreamResponse(headers={"Content-Disposition": f'attachment; filename="{name}"'})
+    response.content_type, response.charset = media, "utf-8"
+    response.enable_compression()
+    await asking.begin(response)
+    for page in range(1, answer.pages + 1):
+        if page > 1:
+            asked = msgspec.structs.replace(asked, page=page, until=answer.until)
+            answer = msgspec.structs.replace(await asking.ask(questions.runs, asked), until=answer.until)
+        written = between.join(await asking.in_thread(partial(text, answer.runs)))
+        await response.write(((between if page > 1 else head) + written).encode())
+    await response.write(end.encode())
+    await response.write_eof()
+    return response
