@@ -161,6 +161,14 @@ State = Annotated[str, Meta(max_length=200, description="only runs with these ma
 By = Annotated[str, Meta(max_length=64, description="only runs of this participant: a beginning of its key, or me")]
 Has = Annotated[str, Meta(max_length=64, description="only runs that change this setting or part")]
 Words = Annotated[str, Meta(max_length=200, description="only runs with this text in id, title or hypothesis")]
+WHERE_CHARACTERS = 400
+Where = Annotated[
+    str,
+    Meta(
+        max_length=WHERE_CHARACTERS,
+        description="only runs whose settings and value are so, such as LR>=0.01,LR<0.1,OPT=adam|sgd,value<1.1",
+    ),
+]
 Hardware = Annotated[str, Meta(max_length=128, description="only runs on this kind of hardware")]
 Axis = Literal["number", "time", "cost"]
 Sort = Annotated[str, Meta(max_length=16, description="number, time, value, change or cost; with -: largest first")]
@@ -175,6 +183,7 @@ class Filtered(OfTask, frozen=True, kw_only=True):
     has: Has = ""
     q: Words = ""
     hardware: Hardware = ""
+    where: Where = ""
     x: Annotated[Axis, Meta(description="the axis: number of the run, time, or cumulated processor time")] = "number"
     since: Annotated[int, Meta(ge=0, le=2**53, description="the beginning of the axis; 0: the first run")] = 0
     to: Annotated[int, Meta(ge=0, le=2**53, description="the end of the axis; 0: the last run")] = 0
@@ -200,15 +209,16 @@ class ProgressOf(Filtered, frozen=True, kw_only=True):
     """Which runs, over what."""
 
 
-# A name that can stand in a path of JSON.
-SettingName = Annotated[str, Meta(max_length=64, pattern=r'^[^"\\]*$')]
+# Names that can stand in JSON as they are.
+SettingName = Annotated[str, Meta(max_length=64, pattern=r'^[^"\\\x00-\x1f]*$')]
 
 
 class ColumnsOf(OfTask, frozen=True, kw_only=True):
     """Which settings of the runs of a task."""
 
     setting: Annotated[
-        list[SettingName], Meta(max_length=32, description="a setting, such as LR or +muon; may be given again")
+        list[Annotated[SettingName, Meta(min_length=1)]],
+        Meta(max_length=32, description="a setting, such as LR or +muon; may be given again"),
     ] = []
 
 

@@ -74,5 +74,5 @@ def test_effects_are_those_of_pairs(cli: Cli, filled: Filled, paths: Paths) -> N
     assert (effect.low, effect.raised_failed, effect.lowered_failed) == (None, 1, 0)
     first, *_ = cli("task", "effects").stdout.splitlines()
     assert first.startswith("X\t4\t0\t")
-    assert first.endswith(f"raised: 1 of {effect.raised} failed")
+    assert first.endswith(f"raised: 1 of {effect.raised} crashed")
     assert cli("task", "effects", "--task", "nothing").exit_code == 4

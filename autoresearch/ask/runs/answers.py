@@ -160,7 +160,7 @@ class ColumnsAnswer(Judged, frozen=True, kw_only=True):
     mark: list[str]
     value: list[float | None]
     parent: list[int]
-    settings: dict[str, list[int | float | str | None]] = {}
+    settings: dict[str, list[bool | int | float | str | None]] = {}
     left_out: int = 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from autoresearch.ask.requests import Filtered
@@ -9,21 +10,23 @@ from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import board_hardware
-from autoresearch.log.tables.listing import Filter, Order, Own
+from autoresearch.log.tables.listing import Condition, Filter, Order, Own
 from autoresearch.log.tables.places import Place, Places
 from autoresearch.record.encoding import COMMON, prefix_range
+from autoresearch.text import one_line
 from autoresearch.words import RunMark
 
 ORDERS: dict[str, Order] = {"number": "time", "time": "time", "value": "value", "change": "change", "cost": "cost"}
 # Fewer characters begin too many ids.
 ID_LEAST = 4
 _FOR_EVER = 1 << 62
+_CONDITION = re.compile(r'\s*([^"\\<>=|]+?)\s*(<=|>=|<|>|=)\s*([^<>=]+?)\s*')
 
 
 def filter_of(log: Log, task: bytes, asked: Filtered, *, me: bytes | None = None, until: int = 0) -> Filter | None:
     """The filter that is asked for; None where no run can match. ``until``: of the records up to that number.
 
-    Raises UsageError where ``by`` is no beginning of a key, or ``state`` no mark.
+    Raises UsageError where ``by`` is no beginning of a key, ``state`` no mark, or ``where`` no condition.
     """
     marks, words = marks_in(asked.state), asked.q.strip()
     match, ids = (log.texts.matching_runs(task, words), _ids_beginning_with(words)) if words else ("", None)
@@ -41,6 +44,7 @@ def filter_of(log: Log, task: bytes, asked: Filtered, *, me: bytes | None = None
         match=match,
         ids=ids,
         setting=asked.has,
+        where=conditions_in(asked.where),
     )
 
 
@@ -56,6 +60,30 @@ def within(found: Filter | None, places: Places, asked: Filtered) -> Filter | No
     if since is None:
         return None
     return replace(found, since=since, to=first(asked.to + 1) if asked.to else None)
+
+
+def conditions_in(where: str) -> tuple[Condition, ...]:
+    """The conditions in a text, with commas between them. Raises UsageError where one has another form."""
+    return tuple(_condition(text) for text in where.split(",") if text.strip())
+
+
+def _condition(text: str) -> Condition:
+    match = _CONDITION.fullmatch(text)
+    setting, sign, wanted = match.groups() if match else ("", "", "")
+    numbers = [_number(word) for word in wanted.split("|")]
+    if not match or (sign != "=" and None in numbers):
+        raise UsageError(
+            f"“{one_line(text, 60)}” is no condition on runs", hint="such as LR>=0.01,OPT=adam|sgd,value<1.1"
+        )
+    words = zip(numbers, wanted.split("|"), strict=True)
+    return Condition(setting, sign, tuple(word if number is None else number for number, word in words))
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
 
 
 def marks_in(state: str) -> frozenset[str]:

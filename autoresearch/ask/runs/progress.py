@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
+import msgspec
+
 from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.requests import ColumnsOf, ProgressOf
 from autoresearch.ask.runs.answers import ColumnsAnswer, ProgressAnswer, ProgressDots, ProgressMark, RunRow
@@ -18,6 +20,7 @@ from autoresearch.ask.runs.filtering import filter_of, within
 from autoresearch.ask.runs.rows import Rows, mark_of, rows_of
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
+from autoresearch.log.pairs import Scalar
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import board_hardware
 from autoresearch.log.tables.listing import Filter, ListedRun
@@ -78,7 +81,7 @@ COLUMNS_MOST = 200_000
 def columns_answer(log: Log, task: FoundTask, asked: ColumnsOf, *, me: bytes | None = None) -> ColumnsAnswer:
     """The runs of a task as columns, with some of their settings."""
     every = Filter(task.digest, board_hardware(log, task.digest) or "")
-    runs = log.listing.columns(every, asked.setting, COLUMNS_MOST)
+    runs = log.listing.columns(every, COLUMNS_MOST)
     led, place = {leader.n for leader in log.listing.leaders(every, 0)}, {run: at for at, run in enumerate(runs.id)}
     leading, reported = RunMark.LEADING.value, RunMark.REPORTED.value
     return ColumnsAnswer(
@@ -87,9 +90,25 @@ def columns_answer(log: Log, task: FoundTask, asked: ColumnsOf, *, me: bytes | N
         mark=[leading if mark == reported and n in led else mark for n, mark in zip(runs.n, runs.mark, strict=True)],
         value=list(runs.value),
         parent=[place.get(above, -1) if above else -1 for above in runs.parent],
-        settings={name: list(column) for name, column in zip(asked.setting, runs.settings, strict=True)},
+        settings=_settings_in(runs.genome, list(dict.fromkeys(asked.setting))),
         left_out=log.listing.places(task.digest).total - len(runs.id),
     )
+
+
+def _settings_in(genomes: Sequence[bytes], names: Sequence[str]) -> dict[str, list[Scalar | None]]:
+    """Some settings of runs as columns. Of a run that has settings, a part that it does not name is off."""
+    if not names:
+        return {}
+    # A struct reads the fields that it has and skips the others.
+    places = [f"setting_{at}" for at in range(len(names))]
+    fields = [
+        (place, Scalar | None, False if name[0] == "+" else None) for place, name in zip(places, names, strict=True)
+    ]
+    kind = msgspec.defstruct("Settings", fields, rename=dict(zip(places, names, strict=True)))
+    read, nothing = msgspec.json.Decoder(kind).decode, (None,) * len(names)
+    rows = [msgspec.structs.astuple(read(genome)) if len(genome) > len("{}") else nothing for genome in genomes]
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {name: list(column) for name, column in zip(names, columns, strict=True)}
 
 
 def _share(visible: Filter, places: Places) -> float:

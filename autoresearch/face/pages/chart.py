@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from autoresearch.ask.requests import MAXIMUM_ROWS, Axis, ProgressOf, RunsOf
+from autoresearch.ask.requests import MAXIMUM_ROWS, WHERE_CHARACTERS, Axis, ProgressOf, RunsOf
 from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark, RunRow
 from autoresearch.face.columns.column import Columns, Face
 from autoresearch.face.columns.runs import RUN_COLUMNS, USUAL_COLUMNS, chosen_columns
@@ -122,7 +122,7 @@ SORTS = ("number", "time", "value", "change", "cost")
 LARGEST = 2**53
 LAST_PAGE = 2**31
 # As long as the operations take.
-LONGEST = {"task": 128, "by": 64, "has": 64, "q": 200, "hardware": 128}
+LONGEST = {"task": 128, "by": 64, "has": 64, "q": 200, "hardware": 128, "where": WHERE_CHARACTERS}
 CHOICES = {
     "x": AXES,
     "y": UPS,
@@ -137,7 +137,7 @@ BOUNDS = {
     "to": (0, LARGEST),
 }
 # What narrows the runs down; the rest says how they are shown.
-FILTERS = ("state", "by", "has", "q", "hardware")
+FILTERS = ("state", "by", "has", "q", "hardware", "where")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +156,7 @@ class Query:
     has: str = ""
     q: str = ""
     hardware: str = ""
+    where: str = ""
     sort: str = "-time"
     page: int = 1
     size: int = 50
@@ -196,7 +197,7 @@ class Query:
 
     def cleared(self) -> Query:
         """Without filters."""
-        return self.with_(state=(), by="", has="", q="", hardware="")
+        return self.with_(state=(), by="", has="", q="", hardware="", where="")
 
     @property
     def is_filtered(self) -> bool:
@@ -252,8 +253,8 @@ class Query:
         return {"x": self.x, "since": self.since, "to": self.to}
 
     def _filter(self) -> dict[str, Any]:
-        task, state = self.task or None, ",".join(self.state)
-        return {"task": task, "state": state, "by": self.by, "has": self.has, "q": self.q, "hardware": self.hardware}
+        words = {name: getattr(self, name) for name in ("by", "has", "q", "hardware", "where")}
+        return {"task": self.task or None, "state": ",".join(self.state), **words}
 
 
 def _read(name: str, text: str) -> str | int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -97,7 +97,7 @@ def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> di
         "columns": (rank, *effect_columns(answer.metric)),
         "names": list(dict.fromkeys([*names, *([shown] if shown else [])])),
         "chosen": shown,
-        "axes": names[:MOST_AXES],
+        "axes": list(dict.fromkeys([*names[:MOST_AXES], shown])),
         "metric": answer.metric,
     }
 
@@ -139,14 +139,14 @@ def packed(answer: ColumnsAnswer) -> bytes:
     for each mark and the eight characters of each short id.
     """
     task, marks = answer.task, [mark.value for mark in RunMark]
-    texts = {name: _texts(column) for name, column in answer.settings.items()}
+    columns = {name: _packed_column(column) for name, column in answer.settings.items()}
     head = msgspec.json.encode(
         ColumnsHead(
             runs=len(answer.id),
             marks=marks,
             settings=[
-                SettingColumn(name=name, texts=[one_line(text, TEXT_CHARACTERS) for text in texts[name]])
-                for name in answer.settings
+                SettingColumn(name=name, texts=[one_line(text, TEXT_CHARACTERS) for text in texts])
+                for name, (_, texts) in columns.items()
             ],
             metric=one_line(task.metric, TEXT_CHARACTERS),
             maximize=task.direction == MAXIMIZE,
@@ -164,7 +164,7 @@ def packed(answer: ColumnsAnswer) -> bytes:
             head,
             _floats(answer.value),
             array("i", answer.parent).tobytes(),
-            *(_floats(_numbers(column, texts[name])) for name, column in answer.settings.items()),
+            *(numbers for numbers, _ in columns.values()),
             bytes(number[mark] for mark in answer.mark),
             "".join(run[len(COMMON) :][:SHORT] for run in answer.id).encode(),
         ]
@@ -175,14 +175,11 @@ def _floats(column: Sequence[float | None]) -> bytes:
     return array("f", [math.nan if one is None else one for one in column]).tobytes()
 
 
-def _texts(column: Sequence[float | str | None]) -> list[str]:
-    """The words of a column, in order; of one that has numbers too, all of its values as words."""
-    words = {one for one in column if isinstance(one, str)}
-    return sorted(words | {str(one) for one in column if one is not None}) if words else []
-
-
-def _numbers(column: Sequence[float | str | None], texts: Sequence[str]) -> list[float | None]:
-    if not texts:
-        return [one for one in column if not isinstance(one, str)]
+def _packed_column(column: Sequence[float | str | None]) -> tuple[bytes, list[str]]:
+    """A setting as numbers; and, where some of its values are words, what the numbers stand for, in order."""
+    if str not in (kinds := set(map(type, column))):
+        numbers = cast("Sequence[float | None]", column)
+        return _floats(numbers) if type(None) in kinds else array("f", cast("Sequence[float]", numbers)).tobytes(), []
+    texts = sorted({str(one) for one in column if one is not None})
     place = {text: float(at) for at, text in enumerate(texts)}
-    return [None if one is None else place[str(one)] for one in column]
+    return _floats([None if one is None else place[str(one)] for one in column]), texts

@@ -15,6 +15,8 @@ from autoresearch.log.listing import Leader
 from autoresearch.log.tables.places import Place, Places
 from autoresearch.words import PLAIN_MARKS, RunMark
 
+# What a condition calls the metric.
+VALUE = "value"
 Order = Literal["time", "value", "change", "cost"]
 # More runs with words cannot be read on any page: the ones that came first are left out.
 WORDS_MOST = 100_000
@@ -46,6 +48,14 @@ class Own(NamedTuple):
     end_ms: int
 
 
+class Condition(NamedTuple):
+    """A setting of a run, or its ``value``, compared (``<``, ``>=``, ``=``) with a number, or equal to one of some."""
+
+    setting: str
+    sign: str
+    wanted: tuple[float | str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
     """Which runs of a task. ``board`` is the hardware whose values are compared; empty where that is no matter.
@@ -64,6 +74,7 @@ class Filter:
     match: str = ""
     ids: tuple[bytes, bytes] | None = None
     setting: str = ""
+    where: tuple[Condition, ...] = ()
     since: Place = (0, b"")
     to: Place | None = None
 
@@ -75,7 +86,7 @@ class Filter:
     @property
     def is_summed(self) -> bool:
         """Whether there are sums of what it finds, but for marks and the newest records."""
-        return not (self.is_set or self.own or self.to or self.since > (0, b""))
+        return not (self.is_set or self.own or self.where or self.to or self.since > (0, b""))
 
 
 class ListedRun(NamedTuple):
@@ -114,17 +125,14 @@ _FLAGS = ListedRun._fields.index("measured")
 
 
 class Columns(NamedTuple):
-    """Runs as columns: ``value`` where that is compared, and a column for each setting asked for."""
+    """Runs as columns: ``value`` where that is compared, ``genome`` the settings as JSON."""
 
     n: Sequence[int]
     id: Sequence[bytes]
     parent: Sequence[bytes | None]
     mark: Sequence[str]
     value: Sequence[float | None]
-    settings: Sequence[Sequence[int | float | str | None]]
-
-
-_COLUMNS = Columns._fields.index("settings")
+    genome: Sequence[bytes]
 
 
 @dataclass(slots=True)
@@ -321,17 +329,15 @@ class Listing:
         """The devices with runs on a task, each with the kinds of hardware that it ran on."""
         return self._reader.read("SELECT DISTINCT author, device FROM tally WHERE task = ?", (task,))
 
-    def columns(self, found: Filter, settings: Sequence[str], most: int) -> Columns:
-        """The newest runs of a task in order of time, each with its values of some settings; None: it has none."""
-        values = "".join(f", {_setting(name)}" for name in settings)
+    def columns(self, found: Filter, most: int) -> Columns:
+        """The newest runs of a task in order of time."""
         text = f"""
-        SELECT l.n, r.id, r.parent, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL){values}
+        SELECT l.n, r.id, r.parent, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL), r.genome
         FROM {_BY_TIME} LEFT JOIN standing AS s ON s.n = r.n
         WHERE r.task = ? ORDER BY r.time DESC, r.id DESC LIMIT ?
         """  # noqa: S608
-        rows = self._reader.read(text, (found.board, *map(_place_of, settings), found.task, most))
-        columns = list(zip(*reversed(rows), strict=True)) or [()] * (_COLUMNS + len(settings))
-        return Columns._make((*columns[:_COLUMNS], columns[_COLUMNS:]))
+        rows = self._reader.read(text, (found.board, found.task, most))
+        return Columns._make(zip(*reversed(rows), strict=True) if rows else [()] * len(Columns._fields))
 
 
 def _conditions(found: Filter, *, with_marks: bool = True, after: int = 0, by_number: bool = False) -> _Query:
@@ -351,6 +357,15 @@ def _conditions(found: Filter, *, with_marks: bool = True, after: int = 0, by_nu
         query.add(either, *found.authors, *(value for own in found.own for value in own))
     if found.hardware:
         query.add("r.device = ?", found.hardware)
+    for setting, sign, wanted in found.where:
+        is_value = setting == VALUE
+        name, place = ("l.value", ()) if is_value else (_setting(setting), (_place_of(setting),))
+        if sign == "=":
+            query.add(f"{name} IN ({', '.join('?' * len(wanted))})", *place, *wanted)
+            continue
+        query.add(f"{name} {sign} ?", *place, *wanted)
+        if sign in (">", ">=") and not is_value:  # any text is larger than a number
+            query.add(f"typeof({name}) <> 'text'", *place)
     if found.since > (0, b""):
         query.add("r.time >= ? AND (r.time, r.id) >= (?, ?)", found.since[0], *found.since)
     if found.to:

@@ -177,6 +177,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     has: Annotated[str, typer.Option("--has", metavar="NAME", help="Only those that change this setting.")] = "",
     find: Annotated[str, typer.Option("--find", metavar="TEXT", help="Only with this in id or title.")] = "",
     hardware: Annotated[str, typer.Option("--hardware", metavar="NAME", help="Only on this hardware.")] = "",
+    where: Annotated[str, typer.Option("--where", metavar="CONDITIONS", help="Only LR>=0.01,value<1.1.")] = "",
     sort: Annotated[
         str, typer.Option("--sort", metavar="KEY", help="number, time, value, change, cost; -KEY: largest first.")
     ] = "-time",
@@ -186,7 +187,16 @@ def runs(  # noqa: PLR0913 - one for each way to choose
 ) -> None:
     """The runs of a task as a table: reported and verified value, gain against the parent, state, what was changed."""
     request = RunsOf(
-        task=task or None, state=state, by=by, has=has, q=find, hardware=hardware, sort=sort, page=page, size=limit
+        task=task or None,
+        state=state,
+        by=by,
+        has=has,
+        q=find,
+        hardware=hardware,
+        where=where,
+        sort=sort,
+        page=page,
+        size=limit,
     )
     answer = here.ask(questions.runs, request)
     if page > answer.pages:

@@ -8,22 +8,29 @@ from __future__ import annotations
 from aiohttp import web
 
 from autoresearch.ask import questions
-from autoresearch.ask.requests import ColumnsOf, OfTask, PathOf, Reference, SettingName
+from autoresearch.ask.requests import ColumnsOf, OfTask, PathOf, Reference, RunsOf, SettingName, Where
+from autoresearch.ask.runs.answers import RunsAnswer
 from autoresearch.errors import NotFound
 from autoresearch.face.pages.effects import effects_content, packed
 from autoresearch.text import MAXIMIZE
 from autoresearch_daemon.pages.node import Asking
 
+RUNS_SHOWN = 20
+
 
 class EffectsOf(OfTask, frozen=True, kw_only=True):
-    """Of which task, and which setting is shown against the value: left out, the most important one."""
+    """Of which task, which setting is shown against the value (left out: the most important one), which runs below."""
 
     setting: SettingName = ""
+    where: Where = ""
 
 
 async def effects_page(asking: Asking) -> web.Response:
-    """What each setting of a task did, and one of them against the value of all runs."""
+    """What each setting of a task did, one of them against the value, and the runs that a choice of settings finds."""
     asked = asking.parameters(EffectsOf)
+    if asking.is_part:
+        runs = await _best_runs(asking, asked.where)
+        return await asking.render("effects_runs.html", "effects", runs=runs, where=asked.where)
     try:
         answer = await asking.ask(questions.effects, OfTask(task=asked.task))
     except NotFound:
@@ -33,7 +40,14 @@ async def effects_page(asking: Asking) -> web.Response:
     task = await asking.task_status()
     maximize = task is not None and task.direction == MAXIMIZE
     values = effects_content(answer, maximize=maximize, chosen=asked.setting)
-    return await asking.render("effects.html", "effects", **values)
+    runs = await _best_runs(asking, asked.where)
+    return await asking.render("effects.html", "effects", runs=runs, where=asked.where, **values)
+
+
+async def _best_runs(asking: Asking, where: str) -> RunsAnswer:
+    task = await asking.task_status()
+    sort = "-value" if task is not None and task.direction == MAXIMIZE else "value"
+    return await asking.ask(questions.runs, RunsOf(task=asking.task, where=where, sort=sort, size=RUNS_SHOWN))
 
 
 # The table below the tree has so many steps of the way that is marked in it.

@@ -70,8 +70,8 @@ async def test_the_page_has_the_settings_and_its_data_each_run_with_its_parent_a
             page = whole_page(await response.text())
         async with session.get(f"{site}/columns.bin?setting=DEPTH") as response:
             head, values, parents, depths, marks, ids = unpacked(await response.read())
-        async with session.get(f"{site}/effects?setting=%22") as response:
-            assert response.status == 400
+        async with session.get(f"{site}/columns.bin?setting=%22&setting=%2Bnone") as response:
+            assert response.status == 400, "no program has such a name"
     assert "Rank Setting" in page.text
     assert "raised: 1 of" in page.text
     assert "crashed" in page.text
@@ -96,3 +96,33 @@ async def test_where_nothing_was_changed_the_page_says_so(tmp_path):
         ):
             page = whole_page(await response.text())
     assert "No run has changed a setting of its parent run yet." in page.text
+
+
+async def test_conditions_on_settings_and_the_value_choose_the_runs_of_the_table(tmp_path):
+    with empty_world(tmp_path) as world:
+        for number, optimizer in enumerate(("adam", "sgd", "lion", 3)):
+            genome = {"LR": 0.01 * (number + 1), "OPT": optimizer} | ({"+muon": True} if number == 1 else {})
+            world.publish(1.5 + number / 10, f"run {number}", genome=genome)
+        world.publish(None, "crashed", status="crashed", genome={"LR": 0.02, "OPT": "adam"})
+        names = {short_id(run.id): title for title, run in world.runs.items()}
+        async with site_of(world.node, tmp_path) as site, aiohttp.ClientSession() as session:
+
+            async def found(where, status=200):
+                asked = session.get(f"{site}/effects", params={"where": where}, headers={"HX-Request": "true"})
+                async with asked as response:
+                    text = await response.text()
+                    assert response.status == status, text
+                    return {title for name, title in names.items() if name in text} if status == 200 else text
+
+            assert await found("LR>=0.02, LR<0.04") == {"run 1", "run 2", "crashed"}
+            assert await found("LR>=0.02,value<=1.7") == {"run 1", "run 2"}
+            assert await found("OPT=adam|lion") == {"run 0", "run 2", "crashed"}
+            assert await found("OPT=3") == await found("OPT>=1") == {"run 3"}, "a word is no number"
+            assert await found("+muon=1") == {"run 1"}
+            assert await found("+muon=0,value<9") == {"run 0", "run 2", "run 3"}
+            assert await found("OTHER>0") == set()
+            for wrong in ("LR", "LR>=much", "LR=>1", '"LR"=1', "<b>>1"):
+                assert "such as LR&gt;=0.01" in await found(wrong, status=400)
+            async with session.get(f"{site}/", params={"where": "LR<0.02"}) as response:
+                progress = whole_page(await response.text())
+            assert "1 run found" in progress.text

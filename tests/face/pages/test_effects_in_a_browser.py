@@ -92,3 +92,35 @@ async def test_without_javascript_the_tree_is_a_sentence_and_the_steps(site, bro
     text, steps = (await browser.visit(f"{site}/tree", act)).answer
     assert "The tree takes JavaScript." in text
     assert steps == 3
+
+
+async def test_dragging_on_an_axis_narrows_the_table_and_stands_in_the_address(browser, site):
+    def found(page, count):
+        page.locator("#results h2", has_text=f"{count} run").wait_for()
+
+    def act(page):
+        page.locator("#parallel-told", has_text="The best tenth").wait_for()
+        field, every = page.locator("#where input[name=where]"), page.locator("#results tbody tr").count()
+        field.fill("DEPTH>=6,DEPTH<=9")
+        field.press("Enter")
+        found(page, 4)
+        box = page.locator("#parallel").bounding_box()
+        page.mouse.move(box["x"] + box["width"] - 48, box["y"] + 40)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] - 48, box["y"] + 120, steps=3)
+        page.mouse.up()
+        page.wait_for_url("**value*")
+        found(page, 1)
+        both = field.input_value()
+        page.reload()
+        found(page, 1)
+        page.locator("#parallel-told", has_text="go through what is marked").wait_for()
+        return every, both, field.input_value()
+
+    seen = await browser.visit(f"{site}/effects", act, shot="parallel")
+    every, both, kept = seen.answer
+    assert seen.complaints == []
+    assert every > 4
+    assert both.startswith("DEPTH>=")
+    assert ",value>=" in both
+    assert kept == both

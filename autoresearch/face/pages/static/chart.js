@@ -10,7 +10,7 @@ const card = find("#card"), say = find("#say"), plot = find("#plot"), dark = mat
 const isExported = "exported" in box.dataset, exported = new Set((box.dataset.exported || "").split(" "));
 const COLUMNS = { number: "number", time: "time_ms", cost: "cost_ms" };
 const USUAL = { x: "number", y: "value", chart: "", since: 0, to: 0 };
-const FILTERS = ["state", "by", "has", "q", "hardware"];
+const FILTERS = ["state", "by", "has", "q", "hardware", "where"];
 const REACH = 22, CELL = 16, NARROW = 560, CARD_DELAY_MS = 50, DOUBLE_CLICK_MS = 300;
 const UNITS = [["s", 1e3], ["min", 6e4], ["h", 3.6e6], ["d", 8.64e7]];
 

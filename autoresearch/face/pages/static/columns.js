@@ -3,9 +3,19 @@ pointer and the keyboard. Each picture says where its runs are; nothing is drawn
 (() => {
 "use strict";
 const CARD_DELAY_MS = 50, REACH = 20, DRAGGED = 8, DISCREDITED = new Set(["refuted", "fraud", "banned"]), ID = 8;
+// What their authors report does not count now.
+const DOUBTED = new Set([...DISCREDITED, "disputed", "unavailable"]);
 
 /* Columns as face/pages/effects.py packs them. */
-async function load(address) {
+const loads = new Map();
+function load(box, names) {
+  const address = new URL(box.dataset.columns, location.href);
+  for (const name of names) address.searchParams.append("setting", name);
+  if (!loads.has(address.href)) loads.set(address.href, read(address));
+  return loads.get(address.href);
+}
+
+async function read(address) {
   const answer = await fetch(address);
   if (!answer.ok) throw new Error(`${address}: ${answer.status}`);
   const body = await answer.arrayBuffer(), size = new Uint32Array(body, 0, 1)[0];
@@ -139,5 +149,5 @@ function showKey(data, runs) {
   for (const entry of document.querySelectorAll(".key [data-mark]")) entry.hidden = !there.has(entry.dataset.mark);
 }
 
-window.autoresearchColumns = { load, valueRange, short, dots, Pointing, showKey };
+window.autoresearchColumns = { DOUBTED, READING: "Reading the runs …", load, valueRange, short, dots, Pointing, showKey };
 })();

@@ -4,16 +4,15 @@
 const box = document.getElementById("slice"), told = document.getElementById("slice-told");
 if (!box || !window.uPlot) return;
 const { readColours, drawMark, axis, digits, decades, ORDER, RADIUS } = window.autoresearchChart;
-const { load, valueRange, short, dots, Pointing, showKey } = window.autoresearchColumns;
+const { DOUBTED, READING, load, valueRange, short, dots, Pointing, showKey } = window.autoresearchColumns;
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const FEW_VALUES = 24, WIDE = 30, WINDOWS = 32, LEAST_WINDOW = 9, SPREAD = 14, NARROW = 560;
+const FEW_VALUES = 24, FEW_RUNS = 3, MANY_MARKS = 300, WIDE = 30, WINDOWS = 32, LEAST_WINDOW = 9, SPREAD = 14, NARROW = 560;
 const PLAIN = ORDER.filter(mark => mark !== "reported");
 const middle = values => { const sorted = Float64Array.from(values).sort(), half = sorted.length >> 1; return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2; };
 
 /* Groups of runs that are beside each other: those with the same value of the setting, or as many at a time. */
 function medians(runs, at, value, isFew) {
   const found = [], window = Math.max(LEAST_WINDOW, Math.ceil(runs.length / WINDOWS));
-  if (runs.length < 2) return [];
   if (isFew) {
     for (let i = 0; i < runs.length;) {
       let end = i;
@@ -41,7 +40,8 @@ function show(data) {
   const distinct = new Set();
   for (const run of all) { distinct.add(at[run]); if (distinct.size > FEW_VALUES) break; }
   const isFew = distinct.size <= FEW_VALUES, isLog = !setting.texts.length && lowest > 0 && highest / lowest >= WIDE;
-  const line = medians(valued, at, data.value, isFew), up = valueRange(data), places = digits(...up);
+  const counted = valued.filter(run => !DOUBTED.has(data.mark(run)));
+  const line = medians(counted, at, data.value, isFew && counted.length >= FEW_RUNS * distinct.size), up = valueRange(data), places = digits(...up);
   const xs = new Float32Array(data.runs).fill(NaN), ys = new Float32Array(data.runs).fill(NaN);
   const say = run => `${setting.name} ${setting.texts[at[run]] ?? short(at[run])}${Number.isFinite(data.value[run]) ? `, ${data.value[run].toFixed(4)}` : ""}, ${data.mark(run)}`;
   const pointing = new Pointing(box, data, { xs, ys, order: all, say });
@@ -76,7 +76,8 @@ function show(data) {
     g.fillStyle = colours.dot;
     dots(g, xs, ys, plain, Math.round((plain.length < 200 ? 4.5 : 3) * k));
     g.globalAlpha = 1;
-    for (const [mark, runs] of kinds) for (const run of runs) drawMark(g, colours, mark, xs[run], ys[run], .8 * (RADIUS[mark] || 2.6) * k, 1.4 * k);
+    const isMany = valued.length - plain.length > MANY_MARKS;
+    if (isMany) marks(g, k);
     g.lineJoin = "round";
     for (const [colour, thick] of [[colours.surface, 5], [colours.blue, 2.4]]) {
       g.strokeStyle = colour; g.lineWidth = thick * k;
@@ -86,7 +87,12 @@ function show(data) {
       g.fillStyle = colour;
       if (isFew) for (const [x, y] of line) { g.beginPath(); g.arc(u.valToPos(x, "x", true), u.valToPos(y, "y", true), (thick + 1) * k, 0, 2 * Math.PI); g.fill(); }
     }
+    if (!isMany) marks(g, k);
     g.restore();
+  }
+
+  function marks(g, k) {
+    for (const [mark, runs] of kinds) for (const run of runs) drawMark(g, colours, mark, xs[run], ys[run], .8 * (RADIUS[mark] || 2.6) * k, 1.4 * k);
   }
 
   function rebuild() {
@@ -117,5 +123,6 @@ function show(data) {
   rebuild();
 }
 
-load(box.dataset.columns).then(show).catch(error => { told.textContent = "The runs could not be read: autoresearch status"; throw error; });
+told.textContent = READING;
+load(box, JSON.parse(document.getElementById("axes").textContent)).then(show).catch(error => { told.textContent = "The runs could not be read: autoresearch status"; throw error; });
 })();

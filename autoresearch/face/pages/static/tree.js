@@ -5,7 +5,7 @@ confirmed is a dead end; folded, the dead ends of a run are one pale line to the
 const box = document.getElementById("tree"), told = document.getElementById("tree-told"), ends = document.getElementById("ends");
 if (!box || !window.uPlot) return;
 const { readColours, drawMark, axis, digits, decades, ORDER, RADIUS } = window.autoresearchChart;
-const { load, valueRange, dots, Pointing, showKey } = window.autoresearchColumns;
+const { DOUBTED, READING, load, valueRange, dots, Pointing, showKey } = window.autoresearchColumns;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const FEW = 400, NARROW = 560, NEAR = .1, ALIVE = ["leading", "provisional", "confirmed"], PLAIN = ORDER.filter(mark => mark !== "reported");
 const grouped = number => number.toLocaleString("en").replaceAll(",", "\u2009");
@@ -45,7 +45,7 @@ function treeOf(data) {
     const above = owner[run];
     dead[above] += 1;
     if (hasFailed(run)) failed[above] += 1;
-    if (Number.isFinite(value[run]) && (best[above] < 0 || sign * value[run] < sign * value[best[above]])) best[above] = run;
+    if (Number.isFinite(value[run]) && !DOUBTED.has(data.mark(run)) && (best[above] < 0 || sign * value[run] < sign * value[best[above]])) best[above] = run;
   }
   return { order, alive, owner, dead, failed, best };
 }
@@ -155,7 +155,7 @@ function show(data) {
     for (const kind of PLAIN) for (const run of plain.concat(bold)) if (data.mark(run) === kind) drawMark(g, colours, kind, xs[run], ys[run], scale * (RADIUS[kind] || 2.6) * k, 1.4 * k);
     g.fillStyle = colours["text-2"];
     for (const run of bold) if (data.mark(run) === "reported") { g.beginPath(); g.arc(xs[run], ys[run], 2.2 * scale * k, 0, 2 * Math.PI); g.fill(); }
-    if (way.length) drawMark(g, colours, "confirmed", xs[way.at(-1)], ys[way.at(-1)], 6 * k, 2 * k);
+    if (way.length) drawMark(g, colours, data.mark(way.at(-1)), xs[way.at(-1)], ys[way.at(-1)], 6 * k, 2 * k);
     g.restore();
     box.dataset.shown = picture.order.length;
   }
@@ -211,5 +211,6 @@ function show(data) {
   rebuild();
 }
 
-load(box.dataset.columns).then(show).catch(error => { told.textContent = "The runs could not be read: autoresearch status"; throw error; });
+told.textContent = READING;
+load(box, []).then(show).catch(error => { told.textContent = "The runs could not be read: autoresearch status"; throw error; });
 })();
