@@ -418,7 +418,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.DISK_LOW: "the disk has too little free space: free some, or lower storage.minimum_free_mib",
     Why.LOG_BEHIND: "the log is older than this device's last signed record: autoresearch node doctor --accept-fork",
     Why.ASKING_PEERS: "asking a peer what this device signed last, before it signs anything new",
-    Why.TESTING_SANDBOX: "the daemon has just started and tests the sandbox before anything runs in it",
+    Why.TESTING_SANDBOX: "it has just started and tests the sandbox before anything runs in it",
     Why.SANDBOX_TOO_LOW: "the sandbox here is below work.minimum_sandbox: autoresearch node doctor",
     Why.TASK_BROKEN: "the task cannot be worked on",
     Why.CANNOT_RUN_HERE: "this machine cannot run the task",

@@ -141,7 +141,8 @@ def _nearest(path: Path) -> Path:
 
 def _is_readable(paths: Paths) -> bool:
     places = [_nearest(folder) for folder in _folders(paths)]
-    return all(place.is_dir() and os.access(place, os.X_OK) for place in places) and os.access(places[1], os.R_OK)
+    is_there = all(place.is_dir() and shutil.disk_usage(place).total for place in places)
+    return is_there and all(os.access(place, os.X_OK) for place in places) and os.access(places[1], os.R_OK)
 
 
 def _home(paths: Paths) -> Check:
@@ -150,6 +151,8 @@ def _home(paths: Paths) -> Check:
         place = _nearest(folder)
         if not place.is_dir():
             raise Refused(f"{place} is no folder, so {folder} can't be one", hint="name another: AUTORESEARCH_HOME")
+        if not shutil.disk_usage(place).total:
+            raise Refused(f"{folder} can't be made: {place} keeps no files", hint="name another: AUTORESEARCH_HOME")
         right = os.X_OK | os.W_OK | (os.R_OK if place == folder else 0)
         if not os.access(place, right):
             verb = "written" if os.access(place, os.X_OK) else "read"

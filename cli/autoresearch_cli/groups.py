@@ -69,8 +69,10 @@ class CommandGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Take the command that a noun alone means."""
+        """Take ``help`` for the option, as git has it, and the command that a noun alone means."""
         group = NOUNS.get(self.noun)
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         if group and group.alone and not args:
             ctx.call_on_close(partial(_name_help, ctx.command_path))
             args = [group.alone]

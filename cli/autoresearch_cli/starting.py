@@ -21,6 +21,7 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut
 from autoresearch.link import death_signal
 from autoresearch.paths import Paths
+from autoresearch.words import WHY_SENTENCES, Why
 from autoresearch_cli import here
 from autoresearch_cli.rendering.output import say
 
@@ -132,6 +133,12 @@ def restart() -> Health | None:
         return None if is_alive(status.pid) else 1
 
     return _wait_until_ready(ended, since_ms=status.started_ms, seconds=READY_SECONDS)
+
+
+def unready(health: Health) -> str:
+    """That a daemon is not ready to work, and why: what every start does first is no failure."""
+    is_starting = health.reason in {WHY_SENTENCES[Why.TESTING_SANDBOX], WHY_SENTENCES[Why.ASKING_PEERS]}
+    return f"the daemon {'works in a moment' if is_starting else 'is not ready to work'}: {health.reason}"
 
 
 def _wait_until_ready(ended: Callable[[], int | None], *, since_ms: int | None, seconds: float) -> Health:

@@ -1,7 +1,6 @@
 """A small network in plain Python learns which of two moons a point lies on. This file may change."""
 
 import math
-import random
 
 import prepare
 
@@ -9,8 +8,9 @@ HIDDEN = 6
 LEARNING_RATE = 0.002
 MOMENTUM = 0.0
 
-dice = random.Random(prepare.SEED + 1)
-rows = [[dice.gauss(0, 0.5) for _ in range(4)] for _ in range(HIDDEN)]  # weights of x, y, 1, and of the output
+# Weights of x, y, 1, and of the output. The units look into all directions, whatever the seed.
+turns = [2 * math.pi * k / HIDDEN for k in range(HIDDEN)]
+rows = [[math.cos(turn), math.sin(turn), 0.5 * (-1) ** k, 0.0] for k, turn in enumerate(turns)]
 speeds = [[0.0] * 4 for _ in range(HIDDEN)]
 bias, bias_speed, recent = 0.0, 0.0, 1.0
 

@@ -98,15 +98,17 @@ def test_status_and_doctor_fail_with_the_same_condition(
     assert condition in json.loads(doctor.stdout)["checks"]
 
 
-def test_a_home_below_a_file_has_one_condition(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_can_be_no_folder_has_one_condition(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "file"
     file.write_text("")
-    for place in (file, file / "below"):
+    for place, words in ((file, "is no folder"), (file / "below", "is no folder"), (Path("/proc/x"), "keeps no files")):
         monkeypatch.setenv("AUTORESEARCH_HOME", str(place))
         status = cli("status", "--json")
         assert status.exit_code == 1
         [condition] = json.loads(status.stdout)["conditions"]
-        assert (condition["name"], "is no folder" in condition["detail"]) == (Part.HOME, True)
+        assert (condition["name"], words in condition["detail"]) == (Part.HOME, True)
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,12 @@ def test_a_wrong_word_gets_the_nearest_right_one(cli: Cli, filled: Filled, words
     assert meant in result.stderr
 
 
+@pytest.mark.parametrize("words", [(), ("status",), ("task",), ("task", "new")])
+def test_help_is_a_word_too(cli: Cli, words: tuple[str, ...]) -> None:
+    assert cli("help", *words).stdout == cli(*words, "--help").stdout
+    assert cli("task", "help", *words[1:]).stdout == cli("task", *words[1:], "--help").stdout
+
+
 def test_a_mistyped_id_gets_the_nearest_one(cli: Cli, filled: Filled) -> None:
     right = filled.best.removeprefix("bafyrei")[:8]
     for wrong in (right[:3] + ("a" if right[3] != "a" else "b") + right[4:], right[:5] + "0" + right[5:]):

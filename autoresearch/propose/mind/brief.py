@@ -121,7 +121,7 @@ def _standing(known: Known, task: Task) -> str:
     if best.value is None:
         return f"Nobody has measured a program yet.{bound}"
     found = f"{best.value:.6g} {best.origin} ({best.id}, {best.state}, {counted(best.seeds, 'run')})"
-    return f"Of {known.runs} runs {baseline}the best program {found}.{bound}"
+    return f"Of {counted(known.runs, 'run')} {baseline}the best program {found}.{bound}"
 
 
 def _budget(task: Task) -> str:

@@ -262,7 +262,7 @@ def follow(found: HomeNetwork) -> list[str]:
     health = starting.restart()
     sentences = ["the daemon has begun again in it; what waits in the other network stays there"]
     if health is not None and health.status != starting.READY:
-        sentences.append(f"the daemon is not ready to work: {health.reason}")
+        sentences.append(starting.unready(health))
     if had:
         sentences.append(f"stopped, and recorded there as cancelled: {', '.join(map(repr, had))}")
     return sentences

@@ -73,7 +73,7 @@ def up(
     try:
         health = starting.wait_until_ready(process)
         if health.status != starting.READY:
-            say(f"the daemon is not ready to work: {health.reason}")
+            say(starting.unready(health))
         if work:
             _work()
     except BaseException:
