@@ -16,7 +16,7 @@ from autoresearch.ask.acts.ideas import Idea, plan_of_idea
 from autoresearch.ask.acts.joining import find_network, join, joined_answer
 from autoresearch.ask.acts.new_tasks import Occasion, make_task
 from autoresearch.ask.acts.notebook import Notebook
-from autoresearch.ask.acts.settings import AT_NEXT_START, change_setting
+from autoresearch.ask.acts.settings import AT_NEXT_START, FROM_NOW_ON, change_setting
 from autoresearch.ask.asking import ask_answer
 from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
 from autoresearch.ask.lookup import find_task, services_answer, task_of, with_participants
@@ -101,6 +101,7 @@ class ApiHandlers:
     def __init__(self, node: Node) -> None:
         self._node = node
         self.pages = ""  # their address, while they are served
+        self._turn = asyncio.Lock()
 
     @property
     def log(self) -> Log:
@@ -186,13 +187,13 @@ class ApiHandlers:
         if request.name == "work.verify_share" and asked.working:
             share = parse_setting(request.name, request.value, float)
             self._check_share(share, asked.order.runs_left)
-        answer = await asyncio.to_thread(change_setting, self._node.paths.settings, os.environ, request)
+        async with self._turn:  # each change reads the file and writes it again
+            answer = await asyncio.to_thread(change_setting, self._node.paths.settings, os.environ, request)
         [changed] = answer.settings
         if changed.live and changed.origin != "environment":
             self._node.go_by(changed)
-        elif not answer.note:
-            answer = msgspec.structs.replace(answer, note=AT_NEXT_START)
-        return answer
+        note = answer.note or (FROM_NOW_ON if changed.live else AT_NEXT_START)
+        return msgspec.structs.replace(answer, note=note)
 
     def pause(self, request: PauseRequest) -> StatusAnswer:
         """Stop the runs in hand and take none until resumed."""

@@ -11,6 +11,8 @@ from autoresearch_cli.rendering.status import print_peers, status_lines
 
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.node import (
+    CardStatus,
+    MachineStatus,
     NetworkStatus,
     PeersAnswer,
     PeerView,
@@ -241,6 +243,25 @@ def test_status_says_what_was_verified_today_and_what_it_took() -> None:
     part = VerifyingStatus(today=3, spent_ms=180_000, share=0.25, runs_today=1)
     status = StatusAnswer(state="idle", why="not_asked", reason="", verifying=part)
     assert ("today", "1 run · 3 verifications, 25% of the time") in status_lines(status, 0)
+
+
+def test_status_says_what_the_machine_is_busy_with() -> None:
+    card = CardStatus(name="H100", busy=0.97, memory_bytes=20 << 30, memory_total_bytes=80 << 30, watts=301.5)
+    machine = MachineStatus(
+        processors=8,
+        busy=0.5,
+        memory_bytes=4 << 30,
+        memory_total_bytes=16 << 30,
+        watts=45.0,
+        joules=7.2e6,
+        cards=[card],
+    )
+    status = StatusAnswer(state="working", why="asked", reason="", machine=machine)
+    told = "processor 50% of 8 cores · memory 4.0 GiB of 16.0 GiB · H100 97% · 20.0 GiB of 80.0 GiB · 302 W"
+    assert dict(status_lines(status, 0))["machine"] == f"{told} · 45 W · 2 kWh since the start"
+    unread = msgspec.structs.replace(machine, watts=None, joules=None, cards=[])
+    lines = status_lines(msgspec.structs.replace(status, machine=unread), 0)
+    assert dict(lines)["machine"] == "processor 50% of 8 cores · memory 4.0 GiB of 16.0 GiB"
 
 
 def test_trust_counts_at_once_without_a_daemon(cli: Cli, village: Village, paths: Paths) -> None:

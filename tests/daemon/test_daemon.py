@@ -160,7 +160,11 @@ def test_a_node_at_work_goes_by_changed_settings_at_once(daemon: Daemon, tmp_pat
     wait_for(lambda: [bool(worker.run) for worker in daemon.status().workers] == [True])
 
     changed = daemon.post("/v1/settings", name="work.workers", value="2").json()
-    assert (changed["settings"][0]["value"], changed["settings"][0]["live"], changed["note"]) == (2, True, "")
+    assert (changed["settings"][0]["value"], changed["settings"][0]["live"], changed["note"]) == (
+        2,
+        True,
+        "the daemon goes by it from now on",
+    )
     wait_for(lambda: [bool(worker.run) for worker in daemon.status().workers] == [True, True])
     command = [sys.executable, "-m", "autoresearch_cli", "node", "config", "set", "work.verify_share", "0.4"]
     subprocess.run(command, env={**os.environ, "AUTORESEARCH_HOME": str(daemon.home)}, check=True)

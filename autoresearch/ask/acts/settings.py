@@ -27,6 +27,7 @@ from autoresearch.settings import (
 from autoresearch.task.loading import load_task
 from autoresearch.trust.manifest import check_listen_address, check_peer_address
 
+FROM_NOW_ON = "the daemon goes by it from now on"
 AT_NEXT_START = "the daemon goes by it from its next start: autoresearch down && autoresearch up"
 
 
