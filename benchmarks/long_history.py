@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from autoresearch.log.standing.trials import BEST, NEWEST, SAMPLE
-from autoresearch.propose.program.patches import patches_of
+from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome
 from autoresearch.propose.search.evidence import PastRun

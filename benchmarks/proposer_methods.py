@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autoresearch.propose.program.patches import patches_of
+from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, Space, space_of
 from autoresearch.propose.search.evidence import PastRun

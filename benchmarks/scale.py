@@ -52,7 +52,7 @@ from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.jobs import next_job
 from autoresearch.log.standing.settle import settle
 from autoresearch.propose.mind.recall import recall
-from autoresearch.propose.program.patches import patches_of
+from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.moves import anywhere

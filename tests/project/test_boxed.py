@@ -17,8 +17,8 @@ from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install, make_project
 from autoresearch.project.components.trusting import Offer, Origin, foreign_components, mark_fetched
 from autoresearch.project.model import Project, load_project
-from autoresearch.project.runs.boxed import Box
 from autoresearch.project.runs.kept import kept_runs
+from autoresearch.project.runs.process import Box
 from autoresearch.project.runs.running import Choices, check_project, do_project_run
 from autoresearch.run.sandbox.job import Level, Limits
 from autoresearch.run.sandbox.probes import probe_sandbox
@@ -304,8 +304,8 @@ def test_a_component_that_tells_a_run_of_its_own_says_nothing_that_can_not_be(tm
 
 SCRIPT = """
 import sys
-from autoresearch.project.runs import boxed
-boxed.GRACE_SECONDS = float(sys.argv[2])
+from autoresearch.project.runs import process
+process.GRACE_SECONDS = float(sys.argv[2])
 from pathlib import Path
 from autoresearch.project.runs.running import Choices, do_project_run
 from autoresearch.project.runs.process import RunStopped

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.guard import names_of
-from autoresearch.propose.program.patches import patches_of
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Space, space_of
 from autoresearch.propose.search.evidence import PastRun

@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from autoresearch.propose.program.patches import patches_of
+from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.proposal import LiveClaim, Problem, Proposal
 from autoresearch.propose.search.search import propose

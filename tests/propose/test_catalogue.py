@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from autoresearch.errors import UsageError
-from autoresearch.propose.program.edits import EditError, set_constants
+from autoresearch.propose.program.edits import NO_PATCHES, EditError, patches_of, read_patches, set_constants
 from autoresearch.propose.program.guard import static_guard
-from autoresearch.propose.program.patches import NO_PATCHES, patches_of, read_patches
 from autoresearch.propose.program.space import space_of
 from autoresearch.task.folders import write_task
 from autoresearch.task.loading import load_task

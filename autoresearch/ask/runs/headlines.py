@@ -18,7 +18,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.pairs import differing
 from autoresearch.log.standing.answers import ProgramView, RunView
 from autoresearch.log.standing.cache import cached
-from autoresearch.propose.program.patches import NO_PATCHES, Patches, read_patches
+from autoresearch.propose.program.edits import NO_PATCHES, Patches, read_patches
 from autoresearch.propose.program.ranges import Range, Value
 from autoresearch.propose.program.space import Space, space_of
 from autoresearch.propose.search.effects import Comparisons, Effect

@@ -1,29 +1,52 @@
-"""Starts a project's own process, hears what it tells, and has it stop."""
+"""Starts a project's own process, hears what it tells, and has it stop.
+
+Also runs of a project in the sandbox, for code that other participants wrote. Its components' folders travel as one
+file, without what is hidden, within bounds.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from autoresearch.errors import AutoresearchError
+import msgspec
+
+from autoresearch.errors import AutoresearchError, CannotRunHere, Refused
 from autoresearch.link import Link, LinkEnded, start_linked
 from autoresearch.project.child.messages import (
     AnyOrder,
     Checked,
     Done,
     Failed,
+    Figures,
     Message,
     Order,
     Stop,
+    encode_line,
+    unmarked,
 )
+from autoresearch.project.child.recording import METRICS
+from autoresearch.project.components.trusting import is_fetched
+from autoresearch.project.learned import BEGIN, LEARNED, pack_learned, unpack_learned
+from autoresearch.project.model import Component, Project
+from autoresearch.run.sandbox.capture import CURVE_POINTS, Progress
+from autoresearch.run.sandbox.execute import execute
+from autoresearch.run.sandbox.job import Job, Level, Limits, Outcome, Talk
 from autoresearch.run.sandbox.layout import Interpreter
+from autoresearch.run.sandbox.probes import detect_level
+from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.text import one_line
+from autoresearch.words import RunStatus
 
 
 class RunStopped(AutoresearchError):
@@ -140,3 +163,262 @@ def ended(log: Path) -> AutoresearchError:
     lines = log.read_text("utf-8", errors="replace").strip().splitlines() if log.exists() else []
     last = f": {one_line(lines[-1], 200)}" if lines else ""
     return AutoresearchError(f"the project's process ended before the run was done{last}", hint=f"see {log}")
+
+
+MOST_FILES = 2000
+MOST_BYTES = 64 << 20
+OWN = "project"
+
+
+def packed_code(project: Project, secrets: Sequence[Path] = (), *, within: bool = False) -> tuple[bytes, Project]:
+    """The code as a stored zip, and the project as it is where that is unpacked: its paths are relative.
+
+    Of an installed component it is the component's folder, of others every file in the project or beside the
+    component's file. Left out are hidden files, environments, links, and ``secrets`` with what is in them. With
+    ``within`` nothing outside of the project's folder is taken.
+
+    Raises:
+        Refused: it is too large, or the project lies in the home folder itself.
+    """
+    hidden = frozenset(path.resolve() for path in secrets)
+    kept = io.BytesIO()
+    places: dict[Path, str] = {}
+    with zipfile.ZipFile(kept, "w", zipfile.ZIP_STORED) as file:
+        used = files = 0
+        for component in project.all():
+            root = _root(project, component)
+            if root in places or not Path(component.file).is_file():
+                continue
+            if within and not Path(component.file).resolve().is_relative_to(project.folder.resolve()):
+                raise Refused(
+                    f"{component.origin}: {component.key} lies outside of the project",
+                    hint="what came from another participant is run only with files in its folder",
+                )
+            places[root] = OWN if root == project.folder else f"c{len(places)}"
+            for path in _files(root, hidden, also=Path(component.file)):
+                used, files = used + path.stat().st_size, files + 1
+                if used > MOST_BYTES or files > MOST_FILES:
+                    raise Refused(
+                        f"{root} has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB to show to the sandbox",
+                        hint="move what is no code elsewhere",
+                    )
+                file.writestr(zipfile.ZipInfo(f"{places[root]}/{path.relative_to(root)}"), path.read_bytes())
+    components = {
+        kind: {name: _moved(project, each, places) for name, each in members.items()}
+        for kind, members in project.components.items()
+    }
+    inside = msgspec.structs.replace(project, folder=Path(OWN), ini=Path(OWN, project.ini.name), components=components)
+    return kept.getvalue(), inside
+
+
+def _root(project: Project, component: Component) -> Path:
+    """The folder that a component's code is in."""
+    file = Path(os.path.normpath(component.file))
+    installed = project.hidden / "components"
+    if file.is_relative_to(installed):
+        return installed.joinpath(*file.relative_to(installed).parts[:2])
+    return project.folder if file.is_relative_to(project.folder) else file.parent
+
+
+def _moved(project: Project, component: Component, places: dict[Path, str]) -> Component:
+    root = _root(project, component)
+    if root not in places:  # there is no such file, which is an error only where the component is used
+        return component
+    inner = Path(os.path.normpath(component.file)).relative_to(root)
+    return msgspec.structs.replace(component, file=f"{places[root]}/{inner}")
+
+
+def _files(root: Path, secrets: frozenset[Path], *, also: Path) -> Iterator[Path]:
+    home = Path(os.path.expanduser("~")).resolve()  # noqa: PTH111 - Path.home raises where there is none
+    if home.is_relative_to(root.resolve()):
+        raise Refused(
+            f"{root} holds the home folder, which no sandbox is shown", hint="give the project its own folder"
+        )
+    for place, folders, names in os.walk(root):
+        folder = Path(place)
+        folders[:] = sorted(name for name in folders if _is_shown(folder / name, secrets))
+        for path in (folder / name for name in sorted(names)):
+            if path.is_file() and (path == also or not path.is_symlink()) and _is_shown(path, secrets):
+                yield path
+
+
+def _is_shown(path: Path, secrets: frozenset[Path]) -> bool:
+    is_ours = not path.name.startswith(".") and path.name != "__pycache__" and not (path / "pyvenv.cfg").exists()
+    return is_ours and path.resolve() not in secrets
+
+
+_COMMAND = ("python", "-m", "autoresearch.project.inside", "order")
+# After the first Ctrl-C a run has so long to end and to leave what it learned.
+GRACE_SECONDS = 10.0
+_LARGEST, _LARGEST_COUNT = 1e300, 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The sandbox of this machine, what a run in it may use, and what it is never shown (``secrets``).
+
+    Below ``least`` nothing is run.
+    """
+
+    level: Level
+    limits: Limits = field(default_factory=Limits)
+    threads: int = 1
+    device: str = "cpu"
+    least: Level = Level.LANDLOCK
+    secrets: tuple[Path, ...] = ()
+
+
+def box_here() -> Box:
+    """The best sandbox that holds on this machine, with the usual limits."""
+    return Box(detect_level()[0])
+
+
+def do_boxed_run(
+    order: Order,
+    box: Box,
+    log: Path,
+    on_figures: Callable[[Figures], None],
+    *,
+    others: Sequence[str],
+    python: Interpreter | None = None,
+) -> Done:
+    """Do a run in the sandbox, with another Python if one is given.
+
+    Ctrl-C asks it to stop and keep what it learned; a second one kills it.
+
+    What it learned is left in the order's ``out``.
+
+    ``others`` are the components that other participants wrote, for the sentence where there is no sandbox.
+
+    Raises:
+        Refused: there is no sandbox here, or the project can't be shown to it.
+        RunStopped: a person stopped it, and it did not end; nothing is kept.
+        DamagedState: what it left is no learned state.
+        AutoresearchError: a component is missing or wrong, raised an error, or went over a limit.
+    """
+    began = time.monotonic()
+
+    def tell(step: Progress) -> None:
+        episodes = round(step.fraction * order.episodes)
+        on_figures(Figures(episodes, step.step, time.monotonic() - began, step.reward))
+
+    with scratch_folder() as scratch:
+        messages, outcome = _executed(order, box, log, scratch.folder, tell, others, python)
+        done = next((each for each in reversed(messages) if isinstance(each, Done)), None)
+        if done is None or outcome.checkpoint is None:
+            raise _ended(outcome, log)
+        left = outcome.checkpoint.replace(scratch.folder / LEARNED)
+        unpack_learned(left, Path(order.out))
+    return _plausible(done, time.monotonic() - began)
+
+
+def check_boxed(
+    order: Order, box: Box, log: Path, *, others: Sequence[str], python: Interpreter | None = None
+) -> list[Checked]:
+    """Load every component of a project in the sandbox. Raises as ``do_boxed_run`` does."""
+    with scratch_folder() as scratch:
+        messages, outcome = _executed(order, box, log, scratch.folder, lambda _: None, others, python)
+    checks = [each for each in messages if isinstance(each, Checked)]
+    if {each.key for each in checks} != {each.key for each in order.project.all()}:
+        raise _ended(outcome, log)
+    return checks
+
+
+def _executed(
+    order: Order,
+    box: Box,
+    log: Path,
+    scratch: Path,
+    on_progress: Callable[[Progress], None],
+    others: Sequence[str],
+    python: Interpreter | None,
+) -> tuple[list[Message], Outcome]:
+    if box.level < max(box.least, Level.LANDLOCK):
+        wrote = "another participant wrote" if len(others) == 1 else "other participants wrote"
+        raise Refused(
+            f"{wrote} {', '.join(others[:3])}, and this machine has no sandbox that holds",
+            hint="install bubblewrap (apt install bubblewrap), or read the code and use --trust",
+        )
+    code, project = packed_code(order.project, box.secrets, within=is_fetched(order.project))
+    files = {
+        "project.zip": code,
+        "order.json": encode_line(msgspec.structs.replace(order, project=project, learned="", out="")),
+    }
+    if order.learned:
+        pack_learned(Path(order.learned), scratch / BEGIN)
+        files[BEGIN] = (scratch / BEGIN).read_bytes()
+    ours, theirs = Talk.pair()
+    job = Job(
+        files=files,
+        command=_COMMAND,
+        linked=tuple(files),
+        artifact=LEARNED,
+        checkpoint_to=scratch,
+        limits=box.limits,
+        threads=box.threads,
+        device=box.device,
+        seed=order.seed,
+        budget=order.episodes,
+        metric_source="stdout",
+        parse=lambda _: {},
+        python=python,
+        library=True,
+        talk=theirs,
+    )
+    asked_at: list[float] = []
+    with stop_asked(lambda: asked_at.append(time.monotonic())):
+
+        def is_over() -> bool:
+            """Ask the run to end, if a person wants that; say whether it was asked too long ago."""
+            if asked_at:
+                ours.close()  # which is the question
+            return bool(asked_at) and time.monotonic() - asked_at[0] > (GRACE_SECONDS if order.episodes else 0)
+
+        try:
+            outcome = execute(job, level=box.level, on_progress=on_progress, cancelled=is_over)
+        finally:
+            ours.close()
+            theirs.close()
+    messages, rest = unmarked(outcome.log)
+    log.write_bytes(rest)
+    if outcome.status is RunStatus.CANCELLED:
+        late = f"the run was stopped: it did not end within {GRACE_SECONDS:g} s, so nothing is kept"
+        raise RunStopped(late if order.episodes else "the check was stopped", hint=f"see {log}")
+    if outcome.status is RunStatus.OK and messages and isinstance(failure := messages[-1], Failed):
+        raise failure_of(failure, log)
+    return [_unless(each, stopped=bool(asked_at)) for each in messages], outcome
+
+
+def _unless(message: Message, *, stopped: bool) -> Message:
+    """A run says that it was stopped only where somebody did."""
+    return (
+        msgspec.structs.replace(message, stopped=message.stopped and stopped) if isinstance(message, Done) else message
+    )
+
+
+def _ended(outcome: Outcome, log: Path) -> AutoresearchError:
+    """Why a run in the sandbox has no result."""
+    kind = _SETTINGS.get(outcome.status)
+    hint = f"autoresearch node config set {kind} allows more" if kind else f"see {log}"
+    if outcome.status is RunStatus.REFUSED:
+        return CannotRunHere(one_line(outcome.reason, 300), hint="autoresearch node doctor")
+    reason = "it ended before the run was done" if outcome.status is RunStatus.OK else outcome.reason
+    return AutoresearchError(f"the run in the sandbox failed: {one_line(reason, 300)}", hint=hint)
+
+
+_SETTINGS = {
+    RunStatus.TIMED_OUT: "work.max_seconds",
+    RunStatus.OUT_OF_MEMORY: "work.max_memory_mib",
+    RunStatus.DISK_LIMIT: "work.max_disk_mib",
+    RunStatus.PROCESS_LIMIT: "work.max_processes",
+}
+
+
+def _plausible(done: Done, seconds: float) -> Done:
+    """What a run told of itself, without what can't be: a component may have told it."""
+    metrics = {name: value for name, value in done.metrics.items() if name in METRICS and abs(value) <= _LARGEST}
+    for name in ("episodes", "steps"):
+        metrics[name] = min(max(int(metrics.get(name, 0)), 0), _LARGEST_COUNT)
+    curve = done.curve[:CURVE_POINTS] if all(abs(each) <= _LARGEST for each in done.curve) else []
+    took = done.seconds if 0 <= done.seconds <= seconds else seconds
+    return msgspec.structs.replace(done, metrics=metrics, curve=curve, seconds=took)

@@ -24,7 +24,7 @@ from autoresearch.errors import AutoresearchError, Refused, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.paths import typed_path
-from autoresearch.project.components.requirements import isolated_packages, required_by
+from autoresearch.project.components.installing import isolated_packages, required_by
 from autoresearch.project.exchange.flat_files import published_ancestors, record_of
 from autoresearch.project.exchange.publishing import (
     ENVIRONMENT_LOCK,

@@ -32,7 +32,6 @@ from autoresearch.project.child.messages import (
 )
 from autoresearch.project.components.trusting import Pythons, foreign_components, refuse_foreign, trusted_components
 from autoresearch.project.model import Project, load_project, parameters_text, require_parts, with_parameters
-from autoresearch.project.runs.boxed import Box, box_here, check_boxed, do_boxed_run
 from autoresearch.project.runs.kept import (
     DATA,
     Run,
@@ -45,7 +44,7 @@ from autoresearch.project.runs.kept import (
     new_run_folder,
     totals_before,
 )
-from autoresearch.project.runs.process import RunStopped, told
+from autoresearch.project.runs.process import Box, RunStopped, box_here, check_boxed, do_boxed_run, told
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.services import Announcement, Service, reserved

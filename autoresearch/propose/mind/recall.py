@@ -12,7 +12,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.context import is_own_run, trust_context, whose
 from autoresearch.log.standing.credit import is_heard
 from autoresearch.log.standing.trials import Trial, trials
-from autoresearch.propose.program.patches import patches_of
+from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.ranges import Value
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.effects import Comparisons

@@ -1,25 +1,92 @@
 """Edits of a program's source. Whatever an edit does not name stays as it is, byte for byte.
 
-Literals are set by their place. Blocks of patches replace what matches byte for byte, once. Those of models, which
-misquote, are whole lines, found also where spaces at their ends or before them differ.
+Literals are set by their place. Those of a C or C++ compiler are its flags: ``-O2``, and switches such as ``-flto``
+that stand there or do not. They are read from ``compile_flags.txt``, which a build names as ``@compile_flags.txt``, and
+from the line of a script that begins with a compiler. A flag that says something else (``-Os``,
+``-march=x86-64-v3``, ``-fno-lto``) stays.
+
+Blocks of patches replace what matches byte for byte, once. Those of models, which misquote, are whole lines, found also
+where spaces at their ends or before them differ.
+
+The patches of a task are known ideas of its field: data, in ``changes.toml`` beside ``task.toml``. A patch is offered
+only where all its search texts occur exactly once, so none is offered for a program that another hand rewrote there.
+Patches are applied in the order of their names; every two of them fit together.
 """
 
 from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from autoresearch.errors import UsageError
-from autoresearch.propose.program.compiler_flags import flag_literals
 from autoresearch.propose.program.known_names import guess
 from autoresearch.propose.program.literals import comments, ini_literals, line_literals, python_literals
-from autoresearch.propose.program.ranges import Constant, Value, is_fixed, read_range
+from autoresearch.propose.program.ranges import Constant, Range, Value, is_fixed, read_range
+from autoresearch.task.folders import FLAGS, side_file
+from autoresearch.task.loading import CHANGES
+from autoresearch.task.model import Task
 from autoresearch.task.program import join_files, split_program
+
+_LEVELS = (1, 2, 3)
+_LEVEL: dict[str, Value] = {"": 0, "-O0": 0, "-O1": 1, "-O2": 2, "-O3": 3}
+# Of each flag: any word that decides it, and what the words mean that the search may change.
+_KNOWN: dict[str, tuple[str, dict[str, Value]]] = {
+    "-O": (r"-O\S*", _LEVEL),
+    "-march=native": (r"-march=\S*", {"": False, "-march=native": True}),
+    "-ffast-math": (r"-f(?:no-)?fast-math", {"": False, "-ffast-math": True}),
+    "-funroll-loops": (r"-f(?:no-)?unroll-loops", {"": False, "-funroll-loops": True}),
+    "-flto": (r"-f(?:no-)?lto(?:=\S*)?", {"": False, "-flto": True}),
+}
+_COMPILER = re.compile(r"\s*(?:\S*/)?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-\d+)?(?=\s)")
+_WORD = re.compile(r"\s*(?<!\S)(\S+)")
+_ENDS_COMMAND = re.compile(r"[#;&|]")
+
+
+class _Word(NamedTuple):
+    """A word with the blanks before it; of a missing flag the empty one where it would stand. Lines count from 0."""
+
+    text: str
+    line: int
+    start: int
+    end: int
+
+
+def flag_literals(name: str, lines: Sequence[bytes]) -> Iterator[Constant]:
+    """The flags of a file with this name, those that it lacks too; none where several of its lines compile."""
+    texts = [line.decode(errors="surrogateescape").rstrip("\r\n") for line in lines]
+    if name == FLAGS and texts:
+        place = _Word("", 0, len(texts[0]), len(texts[0]))
+        words = [word for count, text in enumerate(texts) for word in _words(text, count)]
+    elif name.endswith(".sh"):
+        commands = [(count, match.end()) for count, text in enumerate(texts) if (match := _COMPILER.match(text))]
+        if len(commands) != 1:
+            return
+        count, end = commands[0]
+        place, words = _Word("", count, end, end), list(_words(_ENDS_COMMAND.split(texts[count])[0], count, end))
+    else:
+        return
+    found = []
+    for flag, (pattern, values) in _KNOWN.items():
+        first, *others = [word for word in words if re.fullmatch(pattern, word.text)] or [place]
+        if not others and first.text in values:
+            found.append((first, flag, values[first.text]))
+    for word, flag, value in sorted(found, key=lambda one: one[0][1:]):
+        choices = (False, True) if isinstance(value, bool) else tuple(sorted({*_LEVELS, int(value)}))
+        before, end = (len(texts[word.line][:at].encode(errors="surrogateescape")) for at in (word.start, word.end))
+        yield Constant(flag, value, word.line + 1, before, end, Range("one of", choices=choices), is_flag=True)
+
+
+def _words(text: str, line: int, start: int = 0) -> Iterator[_Word]:
+    return (_Word(match[1], line, match.start(), match.end()) for match in _WORD.finditer(text, start))
+
 
 PYTHON, INI = ".py", ".ini"
 # A record holds no longer name of a setting.
@@ -239,3 +306,86 @@ def _indented(lines: Sequence[str], gave: str, has: str) -> list[str]:
     if gave == has:
         return list(lines)
     return [has + line[len(gave) :] if line.startswith(gave) and line.strip() else line for line in lines]
+
+
+_Words = Annotated[str, Meta(min_length=1, max_length=280)]
+
+
+class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One structural idea: what it is called in a genome (``+muon``) and in titles, why it may help, what it edits."""
+
+    name: Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9-]{0,47}\Z")]
+    label: Annotated[str, Meta(min_length=1, max_length=40)]
+    """Two or three words for the title of a run."""
+    title: _Words
+    rationale: _Words
+    blocks: Annotated[tuple[Block, ...], Meta(min_length=1)] = msgspec.field(name="edit")
+
+
+class Patches(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The patches of a task. ``needs`` is a text without which a program has a text of a patch in it by chance."""
+
+    needs: str = ""
+    patches: Annotated[tuple[Patch, ...], Meta(max_length=64)] = msgspec.field(name="patch", default=())
+
+    def find(self, name: str) -> Patch | None:
+        """The patch of this name."""
+        return next((patch for patch in self.patches if patch.name == name), None)
+
+    def label(self, name: str) -> str:
+        """How a title calls a patch: by its label, or by its name where it is none of these."""
+        patch = self.find(name)
+        return patch.label if patch else name
+
+    def offered(self, source: str) -> list[str]:
+        """The names of the patches that apply to this source and are not in it already, sorted."""
+        if self.needs not in source:
+            return []
+        return sorted(patch.name for patch in self.patches if _applies(source, patch.blocks))
+
+    def apply(self, source: str, names: Collection[str]) -> str:
+        """The source with these patches.
+
+        Raises:
+            EditError: there is no such patch, or one does not apply.
+        """
+        for name in sorted(names):
+            patch = self.find(name)
+            if patch is None:
+                raise EditError(f"there is no patch {name}")
+            source = apply_blocks(source, patch.blocks)
+        return source
+
+
+NO_PATCHES = Patches()
+
+
+def patches_of(task: Task) -> Patches:
+    """The patches of a task, from its folder; none where it has no ``changes.toml``.
+
+    Raises UsageError naming the file and the key where it can't be read.
+    """
+    return read_patches(side_file(CHANGES, task.definition(), task.folder), f"{task.folder / CHANGES}")
+
+
+@lru_cache(maxsize=16)
+def read_patches(content: bytes, path: str = CHANGES) -> Patches:
+    """The patches in a ``changes.toml``; ``path`` names it in errors. Raises UsageError."""
+    try:
+        patches = msgspec.toml.decode(content, type=Patches)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: {error}", hint="correct it there, or move the file away") from error
+    names = [patch.name for patch in patches.patches]
+    if double := next((name for name in names if names.count(name) > 1), ""):
+        raise UsageError(f"{path} has two patches named {double}", hint="rename one of them")
+    return patches
+
+
+def _applies(source: str, blocks: tuple[Block, ...]) -> bool:
+    if all(block.replace in source for block in blocks):
+        return False
+    try:
+        apply_blocks(source, blocks)
+    except EditError:
+        return False
+    return True

@@ -17,9 +17,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from autoresearch.propose.program.edits import EditError, constants, python_files, set_constants
+from autoresearch.propose.program.edits import NO_PATCHES, EditError, Patches, constants, python_files, set_constants
 from autoresearch.propose.program.known_names import divisions
-from autoresearch.propose.program.patches import NO_PATCHES, Patches
 from autoresearch.propose.program.ranges import LARGEST, Constant, Draws, Range, Value
 from autoresearch.task.program import source_digest
 

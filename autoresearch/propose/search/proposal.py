@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autoresearch.errors import AutoresearchError
-from autoresearch.propose.program.patches import NO_PATCHES, Patches
+from autoresearch.propose.program.edits import NO_PATCHES, Patches
 from autoresearch.propose.program.ranges import Value
 from autoresearch.task.program import split_program
 

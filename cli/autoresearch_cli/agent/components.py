@@ -11,11 +11,16 @@ import typer
 from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch.project.components.finding import find_offer, shipped_offers
-from autoresearch.project.components.installing import has_chosen_default, make_project, missing_components
+from autoresearch.project.components.installing import (
+    has_chosen_default,
+    is_unlocked,
+    make_project,
+    missing_components,
+    required,
+)
 from autoresearch.project.components.installing import install as put
 from autoresearch.project.components.installing import uninstall as take
 from autoresearch.project.components.installing import use as choose
-from autoresearch.project.components.requirements import is_unlocked, required
 from autoresearch.project.components.trusting import Offer
 from autoresearch.project.model import Project, load_project
 from autoresearch.project.runs.kept import kept_runs

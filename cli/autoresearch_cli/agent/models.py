@@ -18,12 +18,7 @@ from autoresearch.ask.registry.installing import checked_release
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import Answer
-from autoresearch.project.components.requirements import (
-    isolated_packages,
-    locked_packages,
-    note_locked,
-    required,
-)
+from autoresearch.project.components.installing import isolated_packages, locked_packages, note_locked, required
 from autoresearch.project.components.trusting import Offer, Origin, Pythons
 from autoresearch.project.model import Project
 from autoresearch.record.encoding import format_id

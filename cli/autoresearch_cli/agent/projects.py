@@ -15,9 +15,9 @@ from autoresearch.errors import NotFound
 from autoresearch.paths import typed_path
 from autoresearch.project.child.messages import Checked, Figures, Mode
 from autoresearch.project.model import AGENT, INI, Component, Project, is_project, load_project
-from autoresearch.project.runs.boxed import Box
 from autoresearch.project.runs.fleet import train_with_actors
 from autoresearch.project.runs.kept import Run, head_run
+from autoresearch.project.runs.process import Box
 from autoresearch.project.runs.running import Choices, do_project_run
 from autoresearch.text import counted, duration
 from autoresearch_cli import here

@@ -11,7 +11,7 @@ import msgspec
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.errors import NotFound, Refused
 from autoresearch.face.columns.column import short
-from autoresearch.project.components.requirements import is_unlocked, locked_packages, package_files
+from autoresearch.project.components.installing import is_unlocked, locked_packages, package_files
 from autoresearch.project.components.trusting import foreign_components
 from autoresearch.project.exchange.flat_files import record_of, remember_published
 from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES, flat_program

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.ask.runs.telling import because, changes, headline, is_jump
-from autoresearch.propose.program.patches import patches_of
+from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.ranges import Range
 from autoresearch.propose.search.effects import Effect
 from autoresearch.task.loading import shipped_task
