@@ -31,7 +31,8 @@ def test_the_answers_about_runs_and_participants_do() -> None:
 def test_an_answer_tells_the_number_and_nothing_once_all_is_settled(tmp_path: Path, name: str) -> None:
     village = Village.at(tmp_path)
     question, there = declared(questions)[name], desk(village, tmp_path)
-    given = {"id": "@"} if operation_of(question).in_path else {}
+    named = {"id": "@", "participant": "me"}
+    given = {name: named[name] for name in operation_of(question).in_path}
     request = msgspec.convert(given, operation_of(question).takes)
 
     def unsettled() -> int:

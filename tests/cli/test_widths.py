@@ -59,7 +59,16 @@ SCREEN_LINES = 24
 WRITING = {
     *("demo", "run", "work", "verify", "up", "down", "mcp", "open"),
     *("run checkout", "run propose", "run claim", "run star", "run unstar", "run withdraw", "run export"),
-    *("note add", "node pause", "node resume", "node finish", "node import", "network attestor"),
+    *(
+        "note add",
+        "node pause",
+        "node resume",
+        "node finish",
+        "node import",
+        "node install",
+        "node uninstall",
+        "network attestor",
+    ),
     *("task new", "task get", "task pin", "task lock", "task allow", "task archive", "task restore", "task export"),
     *("network new", "network join", "network invite", "network invites", "network admit", "network dismiss"),
     *("network trust", "network distrust", "network use", "network bring", "network forget"),

@@ -14,6 +14,8 @@ from autoresearch.ask.operation import Text, operation_of
 from autoresearch.ask.requests import Nothing, OneEvidence
 from tests.daemon.api.test_openapi import BODIES
 
+IN_PATH = {"id": "@~1", "participant": "me"}
+
 
 @pytest.mark.parametrize(
     "name", [name for name, one in OPERATIONS.items() if name not in WRITERS and not (one.reads or one.writes)]
@@ -50,7 +52,7 @@ async def test_a_question_has_one_answer_over_http_and_at_the_desk(client, node,
         made = await client.post("/v1/releases", BODIES["/v1/releases"])
         given = {"id": made["release"]["id"]}
     else:
-        given = {"new": "@", "old": "@~1"} if name == "diff" else {"id": "@~1"} if operation.in_path else {}
+        given = {"new": "@", "old": "@~1"} if name == "diff" else {named: IN_PATH[named] for named in operation.in_path}
     request = msgspec.convert(given, operation.takes)
     answered = await client.ask(operation.method, operation.target(request))
     device = node.device()
