@@ -69,6 +69,7 @@ WRITING = {
         "node uninstall",
         "network attestor",
     ),
+    *("node install", "node uninstall"),
     *("task new", "task get", "task pin", "task lock", "task allow", "task archive", "task restore", "task export"),
     *("network new", "network join", "network invite", "network invites", "network admit", "network dismiss"),
     *("network trust", "network distrust", "network use", "network bring", "network forget"),
