@@ -42,7 +42,7 @@ def test_energy_that_nobody_may_read_is_unknown_and_no_nought(tmp_path: Path) ->
 
 
 def test_a_card_says_what_it_can() -> None:
-    whole = card_of("NVIDIA H100, 97, 20480, 81559, 301.55")
+    whole = card_of("NVIDIA H100 80GB HBM3, 97, 20480, 81559, 301.55")
     assert whole
     assert (whole.name, whole.busy, whole.memory_bytes, whole.watts) == (
         "NVIDIA H100 80GB HBM3",
