@@ -83,7 +83,7 @@ def columns_answer(log: Log, task: FoundTask, asked: ColumnsOf, *, me: bytes | N
     every = Filter(task.digest, board_hardware(log, task.digest) or "")
     runs = log.listing.columns(every, COLUMNS_MOST)
     led, place = {leader.n for leader in log.listing.leaders(every, 0)}, {run: at for at, run in enumerate(runs.id)}
-    leading = RunMark.LEADING.value
+    marks = zip(runs.n, runs.mark, strict=True)
     return ColumnsAnswer(
         task=task_status(log, task, author=me),
         id=list(map(format_id, runs.id)),
