@@ -87,10 +87,7 @@ def columns_answer(log: Log, task: FoundTask, asked: ColumnsOf, *, me: bytes | N
     return ColumnsAnswer(
         task=task_status(log, task, author=me),
         id=list(map(format_id, runs.id)),
-        mark=[
-            leading if mark == RunMark.REPORTED and n in led else mark
-            for n, mark in zip(runs.n, runs.mark, strict=True)
-        ],
+        mark=[RunMark.LEADING if mark == RunMark.REPORTED and n in led else mark for n, mark in marks],
         value=list(runs.value),
         parent=[place.get(above, -1) if above else -1 for above in runs.parent],
         settings=_settings_in(runs.genome, list(dict.fromkeys(asked.setting))),
