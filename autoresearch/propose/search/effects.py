@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 from autoresearch.log.log import Log
 from autoresearch.log.rows import PairRow
 from autoresearch.log.standing.bases import is_possible
+from autoresearch.log.standing.cache import cached
 from autoresearch.log.standing.context import trust_context
 
 # How sure the interval of a median is at least.
@@ -140,6 +141,11 @@ class Comparisons:
     def of(self, name: str, before_ms: int | None = None) -> Effect | None:
         """What the newest pairs say of a setting: those whose run is older than a time; None without any."""
         before_ms = _EVER if before_ms is None else before_ms
+        # A board and its rows tell the same runs.
+        place = ("effect", self.task, self.me, name, before_ms)
+        return cached(self.log, place, lambda: self._of(name, before_ms))
+
+    def _of(self, name: str, before_ms: int) -> Effect | None:
         found = self.log.pairs.of_setting(self.task, name, before_ms=before_ms, own=self._own)
         possible = self._is_possible
         tried = [one for one in found if possible(one.parent_value) and (one.value is None or possible(one.value))]

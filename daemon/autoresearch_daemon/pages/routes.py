@@ -15,7 +15,6 @@ from aiohttp import web
 from autoresearch.ask import questions
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import (
-    MAXIMUM_ROWS,
     AskRequest,
     Difference,
     Hardware,
@@ -54,6 +53,7 @@ from autoresearch_daemon.pages.node import HEADERS, Asking
 
 # The value by which the address asks for what the network compares, whatever this machine has.
 COMPARED = "compared"
+BOARD_ROWS = 100
 
 
 class BoardOf(OfTask, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ async def board_page(asking: Asking) -> web.Response:
     """The leaderboard of a task, and who brought it there."""
     asked = asking.parameters(BoardOf)
     try:
-        top = await asking.ask(questions.top, TopOf(task=asked.task, limit=MAXIMUM_ROWS))
+        top = await asking.ask(questions.top, TopOf(task=asked.task, limit=BOARD_ROWS))
     except NotFound:
         if asked.task:
             raise
@@ -109,7 +109,7 @@ async def _on_hardware(asking: Asking, top: TopAnswer, hardware: str) -> tuple[T
 async def _rows(asking: Asking, top: TopAnswer, *, hardware: str = "", state: str = "") -> dict[str, RunRow]:
     """The best runs of a board by id, with what they changed."""
     sort = "-value" if top.task.direction == MAXIMIZE else "value"
-    asked = RunsOf(task=top.task.digest, hardware=hardware, state=state, sort=sort, size=MAXIMUM_ROWS)
+    asked = RunsOf(task=top.task.digest, hardware=hardware, state=state, sort=sort, size=BOARD_ROWS)
     return {row.id: row for row in (await asking.ask(questions.runs, asked)).runs}
 
 
