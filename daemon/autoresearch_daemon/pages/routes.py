@@ -31,7 +31,7 @@ from autoresearch.ask.requests import (
 from autoresearch.ask.runs.answers import RunRow, TopAnswer
 from autoresearch.errors import AutoresearchError, NotFound
 from autoresearch.face.pages.boards import as_program
-from autoresearch.face.pages.rendering import asset
+from autoresearch.face.pages.rendering import asset, compile_templates
 from autoresearch.face.pages.run import (
     MOST_COMPARED,
     Compared,
@@ -47,7 +47,7 @@ from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import MAXIMIZE, QUESTION_CHARACTERS
 from autoresearch.words import SECTION_MARKS
 from autoresearch_daemon.api.events import stream_events
-from autoresearch_daemon.api.port import status_of
+from autoresearch_daemon.api.port import THREADS, status_of
 from autoresearch_daemon.pages import effects, node, progress
 from autoresearch_daemon.pages.node import HEADERS, Asking
 
@@ -305,6 +305,11 @@ def add_pages(app: web.Application) -> None:
     app.router.add_get("/assets/{name}", _asset, name=f"{PREFIX}assets")
     app.router.add_get("/events", stream_events, name=f"{PREFIX}events")
     app.router.add_get(ELSEWHERE, _answering(_nothing), name=f"{PREFIX}nothing")
+    app.on_startup.append(_prepare)
+
+
+async def _prepare(app: web.Application) -> None:
+    app[THREADS].submit(compile_templates)
 
 
 def is_page(request: web.Request) -> bool:
