@@ -1,35 +1,80 @@
 """A researcher as a Python object: read the best run, change its program, have the daemon run it, read what came of it.
 
-It speaks to the daemon of this machine over its local API, as the command line does.
+It speaks to the daemon of this machine over its local API, as the command line does. What it has in hand lies in the
+task's folder: a script that was ended goes on where it was.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import update_wrapper
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
-from autoresearch.ask import questions
+from autoresearch.ask import publishing, questions
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import Event, StatusAnswer
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.people.participants import AttestAnswer
-from autoresearch.ask.requests import OfTask, OneRecord, ProposeRequest
-from autoresearch.errors import AutoresearchError, NotFound, UsageError, not_running
+from autoresearch.ask.people.participants import AttestAnswer, AttestRequest
+from autoresearch.ask.requests import (
+    JoinRequest,
+    NewTaskRequest,
+    NoteRequest,
+    NotesOf,
+    OfTask,
+    OneRecord,
+    ProposeRequest,
+    SettingRequest,
+)
+from autoresearch.errors import (
+    AutoresearchError,
+    DaemonNotRunning,
+    NotFound,
+    Refused,
+    TimedOut,
+    UsageError,
+    not_running,
+)
 from autoresearch.log.standing.answers import RunNumbers, RunView, leading_gain, numbers_of
 from autoresearch.paths import Paths, typed_path
 from autoresearch.propose.program.edits import constants, set_constants
+from autoresearch.propose.program.known_names import named_in
 from autoresearch.propose.program.ranges import Value
-from autoresearch.settings import load_settings
-from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.run.sandbox.cards import card_of, cards, named_devices
+from autoresearch.settings import Work, load_settings
+from autoresearch.task.folders import copy_task, is_taken, write_program
+from autoresearch.task.loading import (
+    MANIFEST,
+    keep_baseline,
+    keep_edit,
+    load_task,
+    remember_edit,
+    remember_start,
+    remembered_edit,
+    shipped_task,
+    started_from,
+)
 from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest, split_program
+from autoresearch.text import value
 
 # Names of learning rates, the first that a program has; what to change where nobody says.
 LEARNING_RATES = ("LR", "LEARNING_RATE", "learning_rate", "lr")
 USUAL_FACTOR = 1.1
+# Where a repository that is no task itself has one: this program's own does.
+TASK_FOLDERS = ("", "experiments")
+RESTART_SECONDS = 60.0
+POLL_SECONDS = 0.05
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Best(RunNumbers, frozen=True, kw_only=True):
@@ -42,6 +87,23 @@ class Best(RunNumbers, frozen=True, kw_only=True):
     state: str
     parameters: dict[str, Value]
     source: str
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of a setting, by its name in the program or in words: ``best["learning_rate"]`` is that of LR."""
+        return self.parameters[self.setting(name)]
+
+    def setting(self, name: str) -> str:
+        """What the program calls a setting. Raises UsageError where it has none of that name, or several."""
+        if name in self.parameters:
+            return name
+        found = named_in(name, self.parameters)
+        if set(found) & set(LEARNING_RATES):
+            found = [one for one in LEARNING_RATES if one in found][:1]
+        if len(found) == 1:
+            return found[0]
+        has = ", ".join((found or list(self.parameters))[:12]) or "no named number"
+        sentence = f"{name!r} can mean several settings" if found else f"the program has no setting {name!r}"
+        raise UsageError(sentence, hint=f"it has {has}")
 
 
 class Hypothesis(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,29 +131,98 @@ class Result(RunNumbers, frozen=True, kw_only=True):
 class ResearchAgent:
     """The loop of a researcher, step by step. Each method raises an AutoresearchError that says what to do.
 
-    ``task`` is a task folder (left out: the configured task, or the one that ships), ``home`` what AUTORESEARCH_HOME
-    would be.
+    ``task`` is a task folder. Left out, it is the configured task or the one that ships, in a folder of the agent's
+    own. ``gpu_id`` has the daemon train on that card too; a machine without cards trains on the processor. ``home`` is
+    what AUTORESEARCH_HOME would be.
     """
 
-    def __init__(self, task: str | Path = "", *, home: str | Path | None = None) -> None:
-        environment = {**os.environ, **({"AUTORESEARCH_HOME": str(home)} if home else {})}
-        self._paths = Paths.from_environment(environment)
-        settings, _ = load_settings(self._paths.settings, environment)
-        folder = str(task) or settings.work.task
-        self._task: Task = load_task(typed_path(folder).absolute()) if folder else shipped_task()
+    def __init__(self, task: str | Path = "", *, gpu_id: int | None = None, home: str | Path | None = None) -> None:
+        self._environment = {**os.environ, **({"AUTORESEARCH_HOME": str(home)} if home else {})}
+        self._paths = Paths.from_environment(self._environment)
+        self._card = f"cuda:{gpu_id}" if gpu_id is not None and cards() else ""
+        if self._card:
+            card_of(self._card)
+        self._folder = typed_path(task).absolute() if str(task) else None
         self._client = Client(self._paths.socket)
-        self._script: tuple[str, Hypothesis] | None = None
+        _ = self._task  # a folder that is no task is told at once
+
+    @property
+    def folder(self) -> Path:
+        """The task's folder. Its program is the one that the next run takes."""
+        return self._task.folder
+
+    @property
+    def _task(self) -> Task:
+        if self._folder is None:
+            configured = self._settings.task
+            task = load_task(typed_path(configured).absolute()) if configured else shipped_task()
+            self._folder = self._paths.state / "research" / f"{task.name}-{task.digest.hex()[:12]}"
+            if not is_taken(self._folder):
+                copy_task(task, self._folder)
+        return load_task(self._folder)
+
+    def clone_repository(self, url: str, folder: str | Path = "") -> Path:
+        """Clone a repository, and research on its task: the folder that holds it.
+
+        A repository without a ``task.toml`` becomes a task: the daemon runs its program in the sandbox to find its
+        metric. ``folder`` is where it goes; left out, a folder of its name here. A clone that is there already stays.
+
+        Raises:
+            Refused: the folder is something else.
+            NotFound: there is no repository at the address.
+        """
+        from autoresearch.ask.registry.git_source import clone, origin_of  # git is needed here alone
+
+        name = url.rstrip("/").rpartition("/")[2].removesuffix(".git")
+        place = typed_path(folder or name).absolute()
+        if not is_taken(place):
+            clone(url, place)
+        elif origin_of(place) != url:
+            raise Refused(f"{place} is there, and no clone of {url}", hint="name another folder for the clone")
+        found = next((place / inner for inner in TASK_FOLDERS if (place / inner / MANIFEST).is_file()), None)
+        if found is None:
+            self.connect()
+            found = Path(self._client.ask(Node.new_task, NewTaskRequest(folder=str(place))).folder)
+        self._folder = found
+        return found
 
     def connect(self) -> StatusAnswer:
         """What the daemon does. Raises DaemonNotRunning when none runs."""
         if not self._paths.socket.exists():
             raise not_running()
-        return self._client.ask(Node.status)
+        status = self._client.ask(Node.status)
+        if self._card and self._card not in (devices := named_devices(self._settings.device)):
+            chosen = ",".join(sorted({*devices, self._card} - {"cpu"}))
+            self._client.ask(Node.set_setting, SettingRequest(name="work.device", value=chosen))
+        return status
+
+    def connect_to_ensue(self, network: str) -> StatusAnswer:
+        """Have the daemon join a network, and wait until it begins again in it; one that it is in already stays.
+
+        ``network`` is an invite, a manifest's file, the address of a node, or the name of one of this home's networks.
+        """
+        before = self.connect()
+        try:
+            is_file = typed_path(network).exists()
+        except UsageError:  # an invite is longer than any path
+            is_file = False
+        where = str(typed_path(network).absolute()) if is_file else network
+        if not self._client.ask(Node.join_network, JoinRequest(where=where)).restarts:
+            return before
+        deadline = time.monotonic() + RESTART_SECONDS
+        while time.monotonic() < deadline:
+            with suppress(DaemonNotRunning, TimedOut):
+                status = self._client.ask(Node.status)
+                if status.started_ms != before.started_ms:
+                    self._paths = Paths.from_environment(self._environment)
+                    return status
+            time.sleep(POLL_SECONDS)
+        raise TimedOut("the daemon does not begin again in the network", hint="autoresearch node doctor")
 
     def read_best_result(self) -> Best:
         """The program to build on: the best confirmed run's, else the best one known."""
-        view = self._leading()
-        source = self._client.ask(questions.source, OneRecord(id=view.id)) if view else self._task.program.decode()
+        view, task = self._leading(), self._task
+        source = self._client.ask(questions.source, OneRecord(id=view.id)) if view else task.baseline.decode()
         return Best(
             run=view.id if view else "",
             state=view.standing.state if view else "baseline",
@@ -109,41 +240,85 @@ class ResearchAgent:
             UsageError: the program has no such number, or no learning rate.
         """
         best = best or self.read_best_result()
-        changes = dict(changes or _larger_rate(best))
+        changes = {best.setting(name): _plain(new) for name, new in changes.items()} if changes else _larger_rate(best)
         said = ", ".join(f"{name} {best.parameters.get(name)} -> {new}" for name, new in changes.items())
         return Hypothesis(best=best, changes=changes, reason=reason or said)
 
-    def modify_train_script(self, hypothesis: Hypothesis, source: str = "") -> str:
-        """The changed program, which :meth:`run_experiment` runs next. ``source`` is another program to take instead.
+    def modify_train_script(self, hypothesis: Hypothesis | Mapping[str, Value], source: str = "") -> str:
+        """Write the changed program into the task's folder, where :meth:`run_experiment` finds it; returns its text.
+
+        ``hypothesis`` may be a mapping of settings of the best program to their new values. ``source`` is another
+        program to take instead. A program there that somebody edited by hand is put aside, in ``.autoresearch/kept``.
 
         Raises:
             UsageError: a number can't be set there.
+            Refused: the task pins no baseline, so that an edit would be another task.
         """
+        hypothesis = hypothesis if isinstance(hypothesis, Hypothesis) else self.propose_hypothesis(changes=hypothesis)
         changed = source or set_constants(hypothesis.best.source, hypothesis.changes)
-        self._script = (changed, hypothesis)
+        task = self._task
+        folder, now = task.folder, task.program.decode()
+        if not task.is_pinned:
+            sentence = "task.toml pins no baseline, so each edit is another task"
+            raise Refused(sentence, hint=f"autoresearch task pin {folder}")
+        keep_baseline(folder, task.baseline)
+        known = {remembered_edit(folder)[0], source_digest(task.baseline.decode()).hex(), source_digest(changed).hex()}
+        if source_digest(now).hex() not in known:
+            stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+            for name, content in split_program(now).items():
+                keep_edit(folder, name, content.encode(), stamp)
+        write_program(folder, changed)
+        remember_start(folder, hypothesis.best.run)
+        remember_edit(folder, changed, hypothesis.reason)
         return changed
 
     def run_experiment(self) -> Result:
-        """Hand the changed program to the daemon and wait until it ran. However the program ends, this returns it.
+        """Hand the program in the task's folder to the daemon and wait until it ran, however it ends.
+
+        The daemon signs and announces the run as soon as it ended.
 
         Raises:
             UsageError: nothing was changed yet.
         """
-        if self._script is None:
+        task = self._task
+        edit, hypothesis = remembered_edit(task.folder)
+        if not edit and task.program == task.baseline:
             raise UsageError("there is no changed program to run", hint="call modify_train_script first")
-        program, hypothesis = self._script
+        self.connect()
         asked = ProposeRequest(
-            task=str(self._task.folder), program=program, parent=hypothesis.best.run, hypothesis=hypothesis.reason
+            task=str(task.folder),
+            program=task.program.decode(),
+            parent=started_from(task.folder),
+            hypothesis=hypothesis,
         )
         return self._result(self._client.run(asked))
 
-    def publish_results(self, result: Result) -> Result:
-        """The run as the log has it now. The daemon signed and announced it when it ended, so this only reads again."""
-        return self._read(result.run)
+    def publish_results(self, results: Result, hypothesis: Hypothesis | Mapping[str, Value] | str = "") -> Result:
+        """The run as the log has it now. With a hypothesis, publish as a note what the run shows of it, once.
 
-    def verify_identity(self) -> AttestAnswer:
-        """How this participant stands with the network's attestors; ``autoresearch node id attest`` asks them."""
+        The run itself is published when it ended.
+        """
+        result = self._read(results.run)
+        if hypothesis:
+            about = OfTask(task=self._task.digest.hex())
+            text = f"{_in_words(hypothesis)}: {_in_words(result)}"
+            notes = self._client.ask(questions.notes, NotesOf(task=about.task, topic="insight", limit=200)).notes
+            if not any(note.text == text and result.run in note.evidence for note in notes):
+                self._client.ask(publishing.note, NoteRequest(text=text, evidence=[result.run]))
+        return result
+
+    def verify_identity(self, address: str = "") -> AttestAnswer:
+        """How this participant stands with the network's attestors; with a mail ``address`` they write to it first.
+
+        Each mail holds a code: ``autoresearch node id confirm CODE``.
+        """
+        if address:
+            return self._client.ask(Node.attest, AttestRequest(address=address))
         return self._client.ask(Node.attestation)
+
+    @property
+    def _settings(self) -> Work:
+        return load_settings(self._paths.settings, self._environment)[0].work
 
     def _leading(self) -> RunView | None:
         try:
@@ -176,41 +351,54 @@ class ResearchAgent:
         return found
 
 
+def _in_thread(
+    method: Callable[Concatenate[ResearchAgent, P], R],
+) -> Callable[Concatenate[AsyncResearchAgent, P], Coroutine[Any, Any, R]]:
+    async def awaited(self: AsyncResearchAgent, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await asyncio.to_thread(method, self.agent, *args, **kwargs)
+
+    update_wrapper(awaited, method)
+    return awaited
+
+
 class AsyncResearchAgent:
-    """The same, for a program with an event loop: each method waits in a thread."""
+    """The same, for a program with an event loop: each method waits in a thread. ``agent`` is the other one.
 
-    def __init__(self, task: str | Path = "", *, home: str | Path | None = None) -> None:
-        self._agent = ResearchAgent(task, home=home)
+    The daemon ends a run also when nobody waits for it any more.
+    """
 
-    async def connect(self) -> StatusAnswer:
-        """See :meth:`ResearchAgent.connect`."""
-        return await asyncio.to_thread(self._agent.connect)
+    def __init__(self, task: str | Path = "", *, gpu_id: int | None = None, home: str | Path | None = None) -> None:
+        self.agent = ResearchAgent(task, gpu_id=gpu_id, home=home)
 
-    async def read_best_result(self) -> Best:
-        """See :meth:`ResearchAgent.read_best_result`."""
-        return await asyncio.to_thread(self._agent.read_best_result)
+    clone_repository = _in_thread(ResearchAgent.clone_repository)
+    connect = _in_thread(ResearchAgent.connect)
+    connect_to_ensue = _in_thread(ResearchAgent.connect_to_ensue)
+    read_best_result = _in_thread(ResearchAgent.read_best_result)
+    propose_hypothesis = _in_thread(ResearchAgent.propose_hypothesis)
+    modify_train_script = _in_thread(ResearchAgent.modify_train_script)
+    run_experiment = _in_thread(ResearchAgent.run_experiment)
+    publish_results = _in_thread(ResearchAgent.publish_results)
+    verify_identity = _in_thread(ResearchAgent.verify_identity)
 
-    async def propose_hypothesis(
-        self, best: Best | None = None, changes: Mapping[str, Value] | None = None, reason: str = ""
-    ) -> Hypothesis:
-        """See :meth:`ResearchAgent.propose_hypothesis`."""
-        return await asyncio.to_thread(self._agent.propose_hypothesis, best, changes, reason)
 
-    async def modify_train_script(self, hypothesis: Hypothesis, source: str = "") -> str:
-        """See :meth:`ResearchAgent.modify_train_script`."""
-        return await asyncio.to_thread(self._agent.modify_train_script, hypothesis, source)
+def _in_words(one: Hypothesis | Result | Mapping[str, Value] | str) -> str:
+    """A hypothesis, or what a run shows of it, as a note says it."""
+    match one:
+        case str():
+            return one
+        case Hypothesis():
+            return one.reason
+        case Result():
+            gain = one.gain if one.gain is not None else one.gain_reported
+            if gain is None:
+                return one.status if one.reported is None else value(one.reported)
+            return f"{'better' if gain > 0 else 'not better'} than its parent, by {value(gain)}"
+    return ", ".join(f"{name} = {new}" for name, new in one.items())
 
-    async def run_experiment(self) -> Result:
-        """See :meth:`ResearchAgent.run_experiment`. The daemon ends the run also when nobody waits any more."""
-        return await asyncio.to_thread(self._agent.run_experiment)
 
-    async def publish_results(self, result: Result) -> Result:
-        """See :meth:`ResearchAgent.publish_results`."""
-        return await asyncio.to_thread(self._agent.publish_results, result)
-
-    async def verify_identity(self) -> AttestAnswer:
-        """See :meth:`ResearchAgent.verify_identity`."""
-        return await asyncio.to_thread(self._agent.verify_identity)
+def _plain(new: Value) -> Value:
+    """A value as a person would write it: 0.9 times 1.1 is 0.99."""
+    return float(f"{new:.12g}") if isinstance(new, float) else new
 
 
 def _larger_rate(best: Best) -> dict[str, Value]:

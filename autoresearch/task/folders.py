@@ -18,9 +18,11 @@ from pathlib import Path
 
 from autoresearch.errors import Refused, UsageError
 from autoresearch.task.loading import (
+    CHANGES,
     MANIFEST,
     MAX_FILE_BYTES,
     MAX_FILES,
+    NAMES,
     check_source,
     keep_baseline,
     load_task,
@@ -383,6 +385,25 @@ def rebuild_task(
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return load_task(folder)
+
+
+def copy_task(task: Task, place: Path) -> None:
+    """Copy a task's files into a new folder; task.toml last, so that a folder with it is whole."""
+    place.mkdir(parents=True, exist_ok=True)
+    for name, content in task.harness.items():
+        (place / name).write_bytes(content)
+    write_program(place, task.baseline.decode())
+    keep_baseline(place, task.baseline)
+    for name in (CHANGES, NAMES):
+        if content := side_file(name, task.definition(), task.folder):
+            (place / name).write_bytes(content)
+    (place / MANIFEST).write_bytes((task.folder / MANIFEST).read_bytes())
+
+
+def write_program(folder: Path, program: str) -> None:
+    """Write the files of a program into a folder."""
+    for name, content in split_program(program).items():
+        (folder / name).write_text(content, encoding="utf-8", newline="")
 
 
 def is_taken(folder: Path) -> bool:

@@ -28,6 +28,7 @@ from autoresearch.text import did_you_mean
 STATE_FOLDER = ".autoresearch"
 _BASELINE, _BASELINE_OF_FILES = "baseline.py", "baseline.txt"
 _PARENT = "parent"
+_EDIT = "edit"
 _KEPT = "kept"
 # So many edits that were put aside in one second.
 _KEPT_AT_ONCE = 1000
@@ -66,6 +67,20 @@ def remember_start(folder: Path, run: str) -> None:
     Raises UsageError when it can't be written.
     """
     _write(folder, _PARENT, f"{run}\n".encode())
+
+
+def remember_edit(folder: Path, program: str, hypothesis: str) -> None:
+    """Remember the program that a script wrote into a folder, and why it should help. Raises UsageError."""
+    _write(folder, _EDIT, f"{source_digest(program).hex()}\n{hypothesis}".encode())
+
+
+def remembered_edit(folder: Path) -> tuple[str, str]:
+    """The digest of the program that a script wrote there last, in hex, and its hypothesis; empty where none did."""
+    try:
+        digest, _, hypothesis = (folder / STATE_FOLDER / _EDIT).read_text("utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError):
+        return "", ""
+    return digest, hypothesis
 
 
 def keep_edit(folder: Path, name: str, program: bytes, stamp: str) -> Path:

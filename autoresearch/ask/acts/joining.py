@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
-from autoresearch.ask.acts.networks import HomeNetwork, home_networks, place_for, use_network
+from autoresearch.ask.acts.networks import HomeNetwork, find_home_network, home_networks, place_for, use_network
 from autoresearch.ask.node import JoinedAnswer
 from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut, UsageError, install_command
 from autoresearch.log.log import Log
@@ -60,7 +60,7 @@ def can_connect() -> bool:
 
 
 def find_network(paths: Paths, text: str) -> Found:
-    """The network that a file, an invite or a node's address stands for.
+    """The network that a file, an invite, a node's address or the name of one of this home's networks stands for.
 
     Raises:
         NotFound: it is none of these.
@@ -76,8 +76,10 @@ def find_network(paths: Paths, text: str) -> Found:
         raise UsageError(str(error), hint=WAYS) from error
     if text.startswith(ADDRESS_BEGINNINGS) and not path.exists():
         return Found(_ask_node(paths, text), by_word=True)
-    try:
+    with suppress(NotFound):
         return Found(read_manifest(path), by_word=False)
+    try:
+        return Found(find_home_network(paths, text).manifest, by_word=False)
     except NotFound as error:
         raise NotFound(f"{text[:200]!r} is not a file, an invite or an address", hint=WAYS) from error
 

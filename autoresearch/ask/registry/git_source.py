@@ -108,19 +108,50 @@ def head_of(folder: Path) -> tuple[list[File], str, str] | None:
     return git.files(commit), commit, url
 
 
+def clone(url: str, folder: Path) -> None:
+    """Clone a repository into a new folder, as ``git clone`` does; its newest commit alone.
+
+    Raises:
+        NotFound: there is none at the address, or git is refused there.
+        CannotRunHere: git or GitPython is not here.
+    """
+    git = _gitpython()
+    try:
+        git.Repo.clone_from(url, folder, depth=1, env={"GIT_TERMINAL_PROMPT": "0"}).close()
+    except git.exc.GitCommandNotFound as error:
+        raise CannotRunHere("git is not on this machine", hint="apt install git") from error
+    except git.exc.GitError as error:
+        said = str(getattr(error, "stderr", "") or error).strip(" \n'").splitlines()[-1]
+        raise NotFound(
+            f"{one_line(url, 80)} can't be cloned: {one_line(said, 200)}", hint="check the address"
+        ) from error
+
+
+def origin_of(folder: Path) -> str:
+    """The address that a folder was cloned from; empty where it is no clone. Raises CannotRunHere."""
+    git = _gitpython()
+    try:
+        with git.Repo(folder) as repository:
+            return str(repository.remote().url)
+    except (git.exc.GitError, ValueError):
+        return ""
+
+
+def _gitpython() -> Any:  # noqa: ANN401 - a module of an extra
+    try:
+        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+        import git
+    except ImportError as error:
+        raise CannotRunHere("GitPython is not here to fetch from git", hint=install_command("components")) from error
+    return git
+
+
 class _Git:
     """Git with fixed arguments and an environment of its own, through GitPython."""
 
     def __init__(self, folder: Path, repository: Path, protocols: Collection[str]) -> None:
-        try:
-            os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-            from git import Git
-            from git.exc import GitCommandNotFound
-        except ImportError as error:
-            raise CannotRunHere(
-                "GitPython is not here to fetch from git", hint=install_command("components")
-            ) from error
-        self._git, self._missing = Git(str(folder)), GitCommandNotFound
+        git = _gitpython()
+        self._git, self._missing = git.Git(str(folder)), git.exc.GitCommandNotFound
         self._environment = _environment(repository, protocols)
 
     def run(

@@ -10,34 +10,13 @@ from autoresearch.ask.requests import OneRecord
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.paths import typed_path
-from autoresearch.task.folders import is_taken, side_file
-from autoresearch.task.loading import (
-    CHANGES,
-    NAMES,
-    keep_baseline,
-    load_task,
-    remember_start,
-    shipped_by_name,
-)
+from autoresearch.task.folders import copy_task, is_taken, write_program
+from autoresearch.task.loading import load_task, remember_start, shipped_by_name
 from autoresearch.task.model import Task
-from autoresearch.task.program import split_program
 from autoresearch_cli import here
 
 if TYPE_CHECKING:
     from autoresearch.ask.desk import Desk
-
-
-def copy_task(task: Task, place: Path) -> None:
-    """Copy a task's files into a new folder; task.toml last, so that a folder with it is whole."""
-    place.mkdir(parents=True, exist_ok=True)
-    for name, content in task.harness.items():
-        (place / name).write_bytes(content)
-    write_program(place, task.baseline.decode())
-    keep_baseline(place, task.baseline)
-    for name in (CHANGES, NAMES):
-        if content := side_file(name, task.definition(), task.folder):
-            (place / name).write_bytes(content)
-    (place / "task.toml").write_bytes((task.folder / "task.toml").read_bytes())
 
 
 def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
@@ -102,12 +81,6 @@ def named_folder(task: str) -> Path:
 def cached_folder(desk: Desk, digest: bytes) -> Path:
     """The folder of the cache with a published task; written when it is missing. Raises NotFound."""
     return _published(desk, digest, here.paths().published_tasks / digest.hex())
-
-
-def write_program(folder: Path, program: str) -> None:
-    """Write the files of a program into a folder."""
-    for name, content in split_program(program).items():
-        (folder / name).write_text(content, encoding="utf-8", newline="")
 
 
 def _shipped(task: Task, place: Path) -> Path:

@@ -20,7 +20,7 @@ from autoresearch.log.local import Choice, choose, chosen
 from autoresearch.paths import typed_path
 from autoresearch.propose.program.edits import constants
 from autoresearch.propose.search.proposal import nothing_to_change
-from autoresearch.task.folders import pin_baseline
+from autoresearch.task.folders import copy_task, pin_baseline
 from autoresearch.task.loading import MANIFEST, load_task, shipped_task
 from autoresearch.task.model import Task
 from autoresearch.text import value
@@ -28,7 +28,7 @@ from autoresearch.words import MEASURED_BY
 from autoresearch_cli import here
 from autoresearch_cli.acts import packages
 from autoresearch_cli.acts.new_tasks import mount_of, occasion
-from autoresearch_cli.acts.task_folders import copy_task, get_task
+from autoresearch_cli.acts.task_folders import get_task
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_archived, complete_task, examples
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
