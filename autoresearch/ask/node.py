@@ -138,13 +138,14 @@ class WorkerStatus(Answer, frozen=True, kw_only=True):
 
 
 class CardStatus(Answer, frozen=True, kw_only=True):
-    """A graphics card: the share of the time that it computes, its memory, its power."""
+    """A graphics card: the share of the time that it computes, its memory, its power, its temperature."""
 
     name: str
     busy: float | None = None
     memory_bytes: int | None = None
     memory_total_bytes: int | None = None
     watts: float | None = None
+    celsius: float | None = None
 
 
 class MachineStatus(Answer, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from autoresearch.ask.node import CardStatus, MachineStatus
 POWERCAP = Path("/sys/class/powercap")
 NVIDIA_SMI = (
     "nvidia-smi",
-    "--query-gpu=name,utilization.gpu,memory.used,memory.total,power.draw",
+    "--query-gpu=name,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu",
     "--format=csv,noheader,nounits",
 )
 NVIDIA_SECONDS = 10.0
@@ -97,15 +97,16 @@ def _cards() -> list[CardStatus]:
 def card_of(line: str) -> CardStatus | None:
     """A card as a line of nvidia-smi tells it, where what a card can't tell is "[N/A]"; None for another line."""
     name, *figures = (part.strip() for part in line.split(","))
-    if len(figures) != 4:
+    if len(figures) != 5:
         return None
-    busy, memory, total, watts = map(_figure, figures)
+    busy, memory, total, watts, celsius = map(_figure, figures)
     return CardStatus(
         name=name,
         busy=None if busy is None else busy / 100,
         memory_bytes=None if memory is None else round(memory * MIB),
         memory_total_bytes=None if total is None else round(total * MIB),
         watts=watts,
+        celsius=celsius,
     )
 
 

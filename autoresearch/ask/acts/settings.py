@@ -13,6 +13,7 @@ import msgspec
 from autoresearch.ask.node import ConfigAnswer, Setting
 from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import AutoresearchError, CannotRunHere
+from autoresearch.hours import parse_hours
 from autoresearch.paths import typed_path
 from autoresearch.run.sandbox.cards import card_of, named_devices
 from autoresearch.settings import (
@@ -93,6 +94,10 @@ def _device(value: str) -> None:
     named_devices(value)
 
 
+def _hours(value: str) -> None:
+    parse_hours(value)
+
+
 def _listen(value: str) -> None:
     for address in filter(None, map(str.strip, value.split(","))):
         check_listen_address(address, "network.listen")
@@ -106,6 +111,7 @@ def _bootstrap(value: str) -> None:
 _CHECKS: dict[str, Callable[[str], None]] = {
     "work.task": _task,
     "work.device": _device,
+    "work.hours": _hours,
     "network.listen": _listen,
     "network.bootstrap": _bootstrap,
 }

@@ -1,0 +1,71 @@
+"""Looks every few seconds whether this machine is its owner's, and has the service hold its work then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from autoresearch.ask.health import warning
+from autoresearch.ask.node import Check, MachineStatus
+from autoresearch.settings import Work
+from autoresearch.words import OWNER_REASONS, Part, Why
+from autoresearch_daemon.events import now_ms
+from autoresearch_daemon.owner.host import Host
+from autoresearch_daemon.owner.rules import Heat, Refusal, refusals
+from autoresearch_daemon.service.effects import ServiceStatus
+from autoresearch_daemon.service.inputs import Blocked
+
+# Work stops within this time and the deadline of an answer.
+LOOK_SECONDS = 5.0
+
+
+class OwnerWatch:
+    """The refusals at the last look. ``take`` gives the service its blocks."""
+
+    def __init__(
+        self,
+        work: Callable[[], Work],
+        service: Callable[[], ServiceStatus],
+        machine: Callable[[], MachineStatus | None],
+        *,
+        take: Callable[[Blocked], None],
+        host: Host | None = None,
+    ) -> None:
+        self._work, self._service, self._machine, self._take = work, service, machine, take
+        self._host = host or Host()
+        self._refused: dict[Why, Refusal] = {}
+        self._has_no_sensor = False
+        self._turn = asyncio.Lock()
+
+    async def keep(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self.look()
+
+    async def look(self) -> None:
+        """Have nothing begun, and what is in hand stopped, as the settings say."""
+        async with self._turn:
+            work, now, machine = self._work(), self._service(), self._machine()
+            cards = machine.cards if machine else []
+            heats = [Heat(card.name, card.celsius) for card in cards if card.celsius is not None]
+            running = any(one.run for one in now.workers)
+            reading = await self._host.read(work, now_ms(), running=running, card_heats=heats)
+            self._has_no_sensor = bool(work.max_temperature) and reading.heat is None
+            # What an executor carries out elsewhere takes nothing of this machine.
+            self._refused = {} if now.asked.order.executor else refusals(work, reading, self._refused)
+            for why in OWNER_REASONS:
+                refusal = self._refused.get(why)
+                self._take(Blocked(why, refusal.sentence, refusal.stops) if refusal else Blocked(why, None))
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether work waits until the machine is cooler."""
+        return Why.TOO_HOT in self._refused
+
+    def conditions(self) -> list[Check]:
+        """A limit that this machine can't hold."""
+        if not self._has_no_sensor:
+            return []
+        text = "no sensor of a processor or a card answers, so work.max_temperature stops nothing"
+        return [warning(Part.LIMITS, f"{text} → autoresearch node config set work.max_temperature 0")]

@@ -1,0 +1,53 @@
+"""Whole daemons give the machine back to its owner, and say why in one sentence everywhere."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from autoresearch_daemon.local import LocalState
+
+from autoresearch.hours import DAYS
+from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.toy import SLOW_TRAIN, write_toy_task
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    made = Daemon(tmp_path / "home")
+    yield made
+    made.stop()
+
+
+def is_running(daemon: Daemon) -> bool:
+    return any(worker.run for worker in daemon.status().workers)
+
+
+def test_outside_its_hours_a_daemon_stops_its_run_and_in_them_it_goes_on(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.start()
+    daemon.post("/v1/work", task=str(write_toy_task(tmp_path / "task", SLOW_TRAIN)))
+    wait_for(lambda: is_running(daemon))
+    daemon.post("/v1/settings", name="work.hours_end", value="stop")
+    other_day = DAYS[(datetime.now(UTC).weekday() + 3) % 7]
+    changed = daemon.post("/v1/settings", name="work.hours", value=other_day)
+    assert changed.json()["note"] == "the daemon goes by it from now on"
+    wait_for(lambda: not is_running(daemon))
+
+    status = daemon.status()
+    assert (status.state, status.why) == ("waiting", "outside_hours")
+    assert status.reason.startswith(f"outside the hours of work.hours ({other_day}); runs go on at 2")
+    assert status.reason in html.unescape(daemon.get("/node").text)
+    with contextlib.closing(LocalState(daemon.paths.local)) as local:
+        assert status.reason in {event.data.get("reason") for event in local.events_since(0) or []}
+    assert f'"reason": "{status.reason}"' in daemon.paths.daemon_log.read_text()
+    assert [run.status for run in daemon.runs()] == ["cancelled"]
+
+    assert daemon.post("/v1/settings", name="work.hours", value="someday").status_code == 400
+    daemon.post("/v1/settings", name="work.hours", value="")
+    wait_for(lambda: is_running(daemon))
