@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import psutil
+from jeepney import DBusErrorResponse
 
 from autoresearch.run.sandbox.cards import BUS, cards
 from autoresearch.settings import Work
-from autoresearch_daemon.owner.rules import Heat, Reading
+from autoresearch_daemon.owner.idle import sessions, terminals
+from autoresearch_daemon.owner.rules import Heat, Reading, Use
 
 A = TypeVar("A")
 
@@ -62,6 +64,8 @@ class Host:
         self._mains = Source(lambda: mains(root / "sys/class/power_supply"))
         self._heat = Source(lambda: heat(root / "sys/class"))
         self._others = Source(others)
+        self._terminals = Source(lambda: (terminals(root / "dev"),))
+        self._answers: dict[str, tuple[int, Use | None]] = {}  # by source of use: when it answered last, and what
         self._others_ms = 0
         self._programs: tuple[str, ...] = ()
 
@@ -72,14 +76,41 @@ class Host:
         heats = [*card_heats, *([processor] if processor else [])]
         if work.only_free_card and (running or now_ms - self._others_ms >= CARDS_MS):
             self._others_ms, self._programs = now_ms, await self._others.answer() or ()
+        use, answered_ms, unanswered = await self._used(now_ms) if work.only_idle else (None, None, "")
         return Reading(
             now_ms=now_ms,
+            use=use,
+            answered_ms=answered_ms,
+            unanswered=unanswered,
             on_mains=is_on_mains,
             free_bytes=self._free() if work.pause_memory_mib else None,
             pressure=pressure(self._root / "proc/pressure/memory") if work.pause_memory_mib else None,
             heat=max(heats, key=lambda one: one.celsius, default=None),
             others=self._programs if work.only_free_card else (),
         )
+
+    async def _used(self, now_ms: int) -> tuple[Use | None, int | None, str]:
+        """The newest use that a source told, when all of them had answered last, and which does not answer now."""
+        silent = []
+        for name, answer in (
+            ("the terminals' folder", await self._terminals.answer()),
+            ("systemd-logind", await self._logind(now_ms)),
+        ):
+            if answer:
+                self._answers[name] = (now_ms, *answer)
+            else:
+                silent.append(name)
+                self._answers.setdefault(name, (0, None))
+        times, uses = zip(*self._answers.values(), strict=True)
+        use = max((use for use in uses if use), key=lambda use: use.last_ms, default=None)
+        return use, min(times), f"{' and '.join(silent)} did not answer" if silent else ""
+
+    async def _logind(self, now_ms: int) -> tuple[Use | None] | None:
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                return (await sessions(now_ms),)
+        except (OSError, EOFError, RuntimeError, ValueError, DBusErrorResponse):
+            return None
 
     def _free(self) -> int:
         for line in _text(self._root / "proc/meminfo").splitlines():

@@ -75,6 +75,18 @@ def refusals(work: Work, reading: Reading, before: Mapping[Why, Refusal]) -> dic
     return dict(_refusals(work, reading, before))
 
 
+def unheld(work: Work, reading: Reading) -> list[str]:
+    """The limits that hold nothing because nothing tells what they are about; what follows an arrow is the remedy."""
+    found = []
+    if work.max_temperature and reading.heat is None:
+        text = "no sensor of a processor or a card answers, so work.max_temperature stops nothing"
+        found.append(f"{text} → autoresearch node config set work.max_temperature 0")
+    if work.only_idle and work.idle_unknown == "work" and not _is_known(reading):
+        text = f"whether somebody uses this machine is unknown: {reading.unanswered}; runs go on (work.idle_unknown)"
+        found.append(f"{text} → autoresearch node config set work.idle_unknown wait")
+    return found
+
+
 def _refusals(work: Work, reading: Reading, before: Mapping[Why, Refusal]) -> Iterator[tuple[Why, Refusal]]:
     if work.hours and (refusal := _hours(work, reading.now_ms)):
         yield Why.OUTSIDE_HOURS, refusal
@@ -107,14 +119,17 @@ def _use(work: Work, reading: Reading) -> Refusal | None:
         when = "now" if reading.now_ms - use.last_ms < 1000 else f"at {clock(use.last_ms, seconds=True)}"
         until = f"runs go on after {duration(wanted_ms)} without use, at {clock(use.last_ms + wanted_ms)} or later"
         return Refusal(f"this machine was used {when} by {use.source} (work.only_idle); {until}")
-    if reading.answered_ms is not None and reading.now_ms - reading.answered_ms <= KNOWN_MS:
-        return None
-    if work.idle_unknown == "work":
+    if _is_known(reading) or work.idle_unknown == "work":
         return None
     fact = f"whether somebody uses this machine is unknown: {reading.unanswered or 'nothing has told it yet'}"
     return Refusal(
         f"{fact} (work.only_idle); to work all the same: autoresearch node config set work.idle_unknown work"
     )
+
+
+def _is_known(reading: Reading) -> bool:
+    """Whether all sources of use have answered lately."""
+    return reading.answered_ms is not None and reading.now_ms - reading.answered_ms <= KNOWN_MS
 
 
 def _memory(work: Work, reading: Reading, before: Refusal | None) -> Refusal | None:

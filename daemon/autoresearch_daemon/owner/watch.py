@@ -11,7 +11,7 @@ from autoresearch.settings import Work
 from autoresearch.words import OWNER_REASONS, Part, Why
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.owner.host import Host
-from autoresearch_daemon.owner.rules import Heat, Refusal, refusals
+from autoresearch_daemon.owner.rules import Heat, Refusal, refusals, unheld
 from autoresearch_daemon.service.effects import ServiceStatus
 from autoresearch_daemon.service.inputs import Blocked
 
@@ -34,7 +34,7 @@ class OwnerWatch:
         self._work, self._service, self._machine, self._take = work, service, machine, take
         self._host = host or Host()
         self._refused: dict[Why, Refusal] = {}
-        self._has_no_sensor = False
+        self._problems: list[str] = []
         self._turn = asyncio.Lock()
 
     async def keep(self) -> None:
@@ -51,7 +51,7 @@ class OwnerWatch:
             heats = [Heat(card.name, card.celsius) for card in cards if card.celsius is not None]
             running = any(one.run for one in now.workers)
             reading = await self._host.read(work, now_ms(), running=running, card_heats=heats)
-            self._has_no_sensor = bool(work.max_temperature) and reading.heat is None
+            self._problems = unheld(work, reading)
             # What an executor carries out elsewhere takes nothing of this machine.
             self._refused = {} if now.asked.order.executor else refusals(work, reading, self._refused)
             for why in OWNER_REASONS:
@@ -64,8 +64,5 @@ class OwnerWatch:
         return Why.TOO_HOT in self._refused
 
     def conditions(self) -> list[Check]:
-        """A limit that this machine can't hold."""
-        if not self._has_no_sensor:
-            return []
-        text = "no sensor of a processor or a card answers, so work.max_temperature stops nothing"
-        return [warning(Part.LIMITS, f"{text} → autoresearch node config set work.max_temperature 0")]
+        """The limits that this machine can't hold."""
+        return [warning(Part.LIMITS, problem) for problem in self._problems]

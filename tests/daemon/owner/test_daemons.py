@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import html
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.owner.host import DEADLINE_SECONDS
+from autoresearch_daemon.owner.watch import LOOK_SECONDS
 
 from autoresearch.hours import DAYS
 from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.owner.fake_host import Session, fake_logind
 from tests.daemon.toy import SLOW_TRAIN, write_toy_task
 
 pytestmark = pytest.mark.slow
@@ -51,3 +55,17 @@ def test_outside_its_hours_a_daemon_stops_its_run_and_in_them_it_goes_on(daemon:
     assert daemon.post("/v1/settings", name="work.hours", value="someday").status_code == 400
     daemon.post("/v1/settings", name="work.hours", value="")
     wait_for(lambda: is_running(daemon))
+
+
+def test_a_daemon_stops_its_run_soon_after_its_owner_comes_back(daemon: Daemon, tmp_path: Path) -> None:
+    """Within a look and its deadline, and a share of what a busy machine takes for that."""
+    with fake_logind(tmp_path) as logind:
+        logind.sessions = {"1": Session(idle_since_ms=1)}
+        daemon.settings = {"DBUS_SYSTEM_BUS_ADDRESS": logind.address, "AUTORESEARCH_WORK_ONLY_IDLE": "1"}
+        daemon.start()
+        daemon.post("/v1/work", task=str(write_toy_task(tmp_path / "task", SLOW_TRAIN)))
+        wait_for(lambda: is_running(daemon))  # a minute after the last use of a terminal of the machine of the test
+        logind.sessions["1"].idle_since_ms, came = 0, time.monotonic()
+        wait_for(lambda: not is_running(daemon))
+        assert time.monotonic() - came < LOOK_SECONDS + DEADLINE_SECONDS + 20
+        assert "by the session of anna on seat0 (work.only_idle); runs go on after 1 min" in daemon.status().reason

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
-from autoresearch_daemon.owner.rules import FREE_MS, KNOWN_MS, Heat, Reading, Refusal, Use, refusals
+from autoresearch_daemon.owner.rules import FREE_MS, KNOWN_MS, Heat, Reading, Refusal, Use, refusals, unheld
 from autoresearch_daemon.owner.watch import LOOK_SECONDS
 from autoresearch_daemon.service.effects import Assign, Cancel
 from autoresearch_daemon.service.inputs import (
@@ -64,9 +64,12 @@ def test_no_answer_is_never_idle_unless_a_setting_says_so() -> None:
     silent = Reading(NOON, answered_ms=NOON - KNOWN_MS - 1, unanswered="systemd-logind does not answer")
     assert "unknown: systemd-logind does not answer" in refused(Work(only_idle=10), silent)
     assert "unknown" in refused(Work(only_idle=10), Reading(NOON))
-    assert not refused(Work(only_idle=10, idle_unknown="work"), silent)
+    trusting = Work(only_idle=10, idle_unknown="work")
+    assert not refused(trusting, silent)
+    assert "unknown: systemd-logind does not answer" in unheld(trusting, silent)[0]
+    assert unheld(trusting, replace(silent, answered_ms=NOON)) == []
     seen = replace(silent, use=Use(NOON - 1000, "terminal pts/3"))
-    assert "pts/3" in refused(Work(only_idle=10, idle_unknown="work"), seen), "what is known counts all the same"
+    assert "pts/3" in refused(trusting, seen), "what is known counts all the same"
 
 
 def test_heat_has_ten_degrees_between_stop_and_start() -> None:
@@ -77,6 +80,7 @@ def test_heat_has_ten_degrees_between_stop_and_start() -> None:
         told.append(Why.TOO_HOT in before)
     assert told == [False, True, True, True, True, False, False]
     hot = refusals(work, Reading(NOON, heat=Heat("coretemp", 90)), {})
+    assert "no sensor" in unheld(work, Reading(NOON))[0]
     assert refusals(work, Reading(NOON), hot) == hot, "a sensor that is silent now has not cooled down"
 
 
