@@ -67,6 +67,9 @@ class Work(Section, frozen=True, kw_only=True):
     max_disk_mib: Annotated[int, Meta(ge=1, description="MiB of files that one run may write")] = 4096
     max_processes: Annotated[int, Meta(ge=1, description="processes of one run")] = 256
     max_output_kib: Annotated[int, Meta(ge=1, description="KiB that one run may print")] = 16_384
+    cores: Annotated[
+        int, Meta(ge=0, le=4096, description="processor cores that all runs together may use; 0: all (Linux)")
+    ] = 0
     hours: Annotated[
         str, Meta(description="when runs go on, in local time: mon-fri 19:00-07:00, sat-sun; empty: always")
     ] = ""
@@ -245,7 +248,7 @@ class Settings(Section, frozen=True, kw_only=True):
 
 # When and under which conditions this machine is the node's to use.
 OWNER_SETTINGS = (
-    *("hours", "hours_end", "only_on_mains", "only_idle", "idle_unknown"),
+    *("cores", "hours", "hours_end", "only_on_mains", "only_idle", "idle_unknown"),
     *("pause_memory_mib", "max_temperature", "only_free_card"),
 )
 # A running node goes by these at once, or from the next change to a program on; by the others from its next start.

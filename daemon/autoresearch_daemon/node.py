@@ -211,7 +211,11 @@ class Node:
         self.trusting = ManifestWatch(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
         self.admitting = Admitting(self.notebook, self.thread, self.events, paths.manifest, changed=self._trust_changed)
         self.owner = OwnerWatch(
-            lambda: self.settings.work, self.service.status, lambda: self.gauges.status, take=self.take
+            lambda: self.settings.work,
+            self.service.status,
+            lambda: self.gauges.status,
+            take=self.take,
+            workers=lambda: self.pool.pids().values(),
         )
         self._others_count = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []

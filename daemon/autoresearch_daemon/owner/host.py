@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -25,6 +26,7 @@ DEADLINE_SECONDS = 2.0
 CARDS_MS = 30_000
 # The drivers of processors' sensors. A disk or a battery is allowed another heat.
 PROCESSOR_SENSORS = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "x86_pkg_temp"})
+CAN_BIND = hasattr(os, "sched_setaffinity")
 COMPUTING = ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
 
 
@@ -117,6 +119,22 @@ class Host:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) << 10
         return psutil.virtual_memory().available
+
+
+def keep_to_cores(workers: Iterable[int], cores: int) -> None:
+    """Bind workers, given as process ids, and all that they started to so many cores; 0: to all of the daemon's.
+
+    A program in the sandbox can undo that for itself, until the next look.
+    """
+    usable = sorted(os.sched_getaffinity(0))
+    wanted = set(usable[-cores:] if cores else usable)
+    for worker in workers:
+        with suppress(psutil.Error):
+            for process in (psutil.Process(worker), *psutil.Process(worker).children(recursive=True)):
+                for thread in process.threads():
+                    with suppress(OSError):  # ended meanwhile
+                        if os.sched_getaffinity(thread.id) != wanted:
+                            os.sched_setaffinity(thread.id, wanted)
 
 
 def mains(supplies: Path) -> bool | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from autoresearch.ask.health import warning
 from autoresearch.ask.node import Check, MachineStatus
 from autoresearch.settings import Work
 from autoresearch.words import OWNER_REASONS, Part, Why
 from autoresearch_daemon.events import now_ms
-from autoresearch_daemon.owner.host import Host
+from autoresearch_daemon.owner.host import CAN_BIND, Host, keep_to_cores
 from autoresearch_daemon.owner.rules import Heat, Refusal, refusals, unheld
 from autoresearch_daemon.service.effects import ServiceStatus
 from autoresearch_daemon.service.inputs import Blocked
@@ -20,7 +20,7 @@ LOOK_SECONDS = 5.0
 
 
 class OwnerWatch:
-    """The refusals at the last look. ``take`` gives the service its blocks."""
+    """The refusals at the last look. ``take`` gives the service its blocks; ``workers`` are process ids."""
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class OwnerWatch:
         machine: Callable[[], MachineStatus | None],
         *,
         take: Callable[[Blocked], None],
+        workers: Callable[[], Iterable[int]],
         host: Host | None = None,
     ) -> None:
         self._work, self._service, self._machine, self._take = work, service, machine, take
@@ -36,6 +37,8 @@ class OwnerWatch:
         self._refused: dict[Why, Refusal] = {}
         self._problems: list[str] = []
         self._turn = asyncio.Lock()
+        self._workers = workers
+        self._is_bound = False
 
     async def keep(self) -> None:
         """Look until cancelled."""
@@ -51,7 +54,13 @@ class OwnerWatch:
             heats = [Heat(card.name, card.celsius) for card in cards if card.celsius is not None]
             running = any(one.run for one in now.workers)
             reading = await self._host.read(work, now_ms(), running=running, card_heats=heats)
+            if CAN_BIND and (work.cores or self._is_bound):
+                self._is_bound = bool(work.cores)
+                await asyncio.to_thread(keep_to_cores, list(self._workers()), work.cores)
             self._problems = unheld(work, reading)
+            if work.cores and not CAN_BIND:
+                text = "this system binds no program to cores, so work.cores limits nothing"
+                self._problems.append(f"{text} → autoresearch node config set work.cores 0")
             # What an executor carries out elsewhere takes nothing of this machine.
             self._refused = {} if now.asked.order.executor else refusals(work, reading, self._refused)
             for why in OWNER_REASONS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -31,6 +32,26 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 def is_running(daemon: Daemon) -> bool:
     return any(worker.run for worker in daemon.status().workers)
+
+
+def cores_of_runs(daemon: Daemon) -> set[frozenset[int]]:
+    """The cores that the threads of workers and sandboxes may use."""
+    [worker] = [one for one in daemon.tree() if "autoresearch_daemon.workers.assignment" in one.cmdline()]
+    processes = [worker, *worker.children(recursive=True)]
+    return {frozenset(os.sched_getaffinity(thread.id)) for process in processes for thread in process.threads()}
+
+
+def test_all_runs_together_use_so_many_cores_from_now_on(daemon: Daemon, tmp_path: Path) -> None:
+    usable = sorted(os.sched_getaffinity(0))
+    daemon.start()
+    daemon.post("/v1/work", task=str(write_toy_task(tmp_path / "task", SLOW_TRAIN)))
+    wait_for(lambda: is_running(daemon))
+    assert cores_of_runs(daemon) == {frozenset(usable)}
+    daemon.post("/v1/settings", name="work.cores", value="1")
+    wait_for(lambda: cores_of_runs(daemon) == {frozenset(usable[-1:])})
+    assert is_running(daemon)
+    daemon.post("/v1/settings", name="work.cores", value="0")
+    wait_for(lambda: cores_of_runs(daemon) == {frozenset(usable)})
 
 
 def test_outside_its_hours_a_daemon_stops_its_run_and_in_them_it_goes_on(daemon: Daemon, tmp_path: Path) -> None:
