@@ -224,6 +224,28 @@ class Api(Section, frozen=True, kw_only=True):
     read_only: Annotated[bool, Meta(description="serve only pages there, without controls")] = False
 
 
+_TOLD = "(best|verdict|confirmed|demoted|stopped|condition)"
+
+
+class Notify(Section, frozen=True, kw_only=True):
+    """Whom this node tells what happened."""
+
+    webhook: Annotated[
+        str,
+        Meta(
+            pattern=r"^(https?://\S+)?$",
+            description="where JSON is posted, such as a chat's incoming webhook; empty: off",
+        ),
+    ] = ""
+    events: Annotated[
+        str,
+        Meta(
+            pattern=f"^{_TOLD}(, *{_TOLD})*$",
+            description="of what, with commas: best, verdict, confirmed, demoted, stopped, condition",
+        ),
+    ] = "best, verdict, stopped"
+
+
 class Logging(Section, frozen=True, kw_only=True):
     """The daemon's log file."""
 
@@ -243,6 +265,7 @@ class Settings(Section, frozen=True, kw_only=True):
     network: NetworkSection = NetworkSection()
     attestor: Attestor = Attestor()
     api: Api = Api()
+    notify: Notify = Notify()
     logging: Logging = Logging()
 
 
@@ -255,6 +278,7 @@ OWNER_SETTINGS = (
 LIVE_SETTINGS = frozenset(
     {"work.workers", "work.verify_share", "work.proposer"}
     | {f"work.{name}" for name in OWNER_SETTINGS}
+    | {f"notify.{name}" for name in Notify.__struct_fields__}
     | {f"llm.{name}" for name in LanguageModel.__struct_fields__}
     | {f"agent.{name}" for name in AgentCommand.__struct_fields__}
 )

@@ -480,6 +480,7 @@ class Part(StrEnum):
     INVITE = "invite"
     ATTESTOR = "attestor"
     MAILBOX = "mailbox"
+    WEBHOOK = "webhook"
 
 
 # A condition that keeps the daemon from beginning runs, and the reason that it then gives.

@@ -462,7 +462,7 @@ class Event(Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
     ``id`` grows by one; ``kind`` is one of run_started, check_started, progress, run_finished, run_failed, best,
-    committed, verified, confirmed, demoted, evidence, trust, state, condition, worker, record. Progress
+    committed, verified, confirmed, demoted, verdict, evidence, trust, state, condition, worker, record. Progress
     events have id 0, come at most once a second for each worker, and are not replayed. ``stale`` says that the listener
     missed something.
 
