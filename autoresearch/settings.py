@@ -224,7 +224,8 @@ class Api(Section, frozen=True, kw_only=True):
     read_only: Annotated[bool, Meta(description="serve only pages there, without controls")] = False
 
 
-_TOLD = "(best|verdict|confirmed|demoted|stopped|condition)"
+NOTIFY_EVENTS = ("best", "verdict", "confirmed", "demoted", "stopped", "condition")
+_TOLD = f"({'|'.join(NOTIFY_EVENTS)})"
 
 
 class Notify(Section, frozen=True, kw_only=True):
@@ -241,7 +242,7 @@ class Notify(Section, frozen=True, kw_only=True):
         str,
         Meta(
             pattern=f"^{_TOLD}(, *{_TOLD})*$",
-            description="of what, with commas: best, verdict, confirmed, demoted, stopped, condition",
+            description=f"of what, with commas: {', '.join(NOTIFY_EVENTS)}",
         ),
     ] = "best, verdict, stopped"
 

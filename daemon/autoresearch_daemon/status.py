@@ -95,7 +95,7 @@ def _worker(one: WorkerNow, trace: Trace) -> WorkerStatus:
 
 
 def limits_of(work: Work, storage: Storage) -> list[LimitView]:
-    """What this node lends at most."""
+    """What this node lends at most, and when: of the conditions of the owner those that are set."""
     memory = size(work.max_memory_mib << 20) if work.max_memory_mib else "7/8 of this machine's"
     return [
         LimitView(name="runs at a time", value=str(work.workers), setting="work.workers", number=work.workers),
@@ -111,7 +111,26 @@ def limits_of(work: Work, storage: Storage) -> list[LimitView]:
         LimitView(
             name="free disk, at least", value=size(storage.minimum_free_mib << 20), setting="storage.minimum_free_mib"
         ),
+        *_owner_limits(work),
     ]
+
+
+def _owner_limits(work: Work) -> list[LimitView]:
+    degrees = f"{work.max_temperature} °C"
+    rows = (
+        ("hours", f"{work.hours}, then {work.hours_end}" if work.hours else "always", "hours"),
+        ("cores of all runs", str(work.cores) if work.cores else "", "cores"),
+        ("power", "only on mains" if work.only_on_mains else "", "only_on_mains"),
+        ("without use for", duration(60_000 * work.only_idle) if work.only_idle else "", "only_idle"),
+        (
+            "free memory, at least",
+            size(work.pause_memory_mib << 20) if work.pause_memory_mib else "",
+            "pause_memory_mib",
+        ),
+        ("temperature, at most", degrees if work.max_temperature else "", "max_temperature"),
+        ("cards", "only those that nobody else uses" if work.only_free_card else "", "only_free_card"),
+    )
+    return [LimitView(name=name, value=value, setting=f"work.{setting}") for name, value, setting in rows if value]
 
 
 def verifying_part(

@@ -67,7 +67,10 @@ def test_outside_its_hours_a_daemon_stops_its_run_and_in_them_it_goes_on(daemon:
     status = daemon.status()
     assert (status.state, status.why) == ("waiting", "outside_hours")
     assert status.reason.startswith(f"outside the hours of work.hours ({other_day}); runs go on at 2")
-    assert status.reason in html.unescape(daemon.get("/node").text)
+    page = html.unescape(daemon.get("/node").text)
+    assert status.reason in page
+    assert f"{other_day}, then stop" in page
+    assert "autoresearch node config set work.hours" in page
     with contextlib.closing(LocalState(daemon.paths.local)) as local:
         assert status.reason in {event.data.get("reason") for event in local.events_since(0) or []}
     assert f'"reason": "{status.reason}"' in daemon.paths.daemon_log.read_text()
