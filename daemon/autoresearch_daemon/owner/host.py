@@ -52,7 +52,7 @@ class Source(Generic[A]):
 
     def _answer(self, loop: asyncio.AbstractEventLoop, asked: asyncio.Future[A | None]) -> None:
         answer = None
-        with suppress(OSError, ValueError, subprocess.SubprocessError):
+        with suppress(OSError, ValueError, IndexError, subprocess.SubprocessError, psutil.Error):
             answer = self._ask()
         with suppress(RuntimeError):  # the daemon has ended meanwhile
             loop.call_soon_threadsafe(asked.set_result, answer)
@@ -62,9 +62,10 @@ class Host:
     """This machine; ``root`` is where its files are."""
 
     def __init__(self, root: Path = Path("/")) -> None:
-        self._root = root
         self._mains = Source(lambda: mains(root / "sys/class/power_supply"))
         self._heat = Source(lambda: heat(root / "sys/class"))
+        self._free = Source(lambda: free_memory(root / "proc/meminfo"))
+        self._pressure = Source(lambda: pressure(root / "proc/pressure/memory"))
         self._others = Source(others)
         self._terminals = Source(lambda: (terminals(root / "dev"),))
         self._answers: dict[str, tuple[int, Use | None]] = {}  # by source of use: when it answered last, and what
@@ -85,8 +86,8 @@ class Host:
             answered_ms=answered_ms,
             unanswered=unanswered,
             on_mains=is_on_mains,
-            free_bytes=self._free() if work.pause_memory_mib else None,
-            pressure=pressure(self._root / "proc/pressure/memory") if work.pause_memory_mib else None,
+            free_bytes=await self._free.answer() if work.pause_memory_mib else None,
+            pressure=await self._pressure.answer() if work.pause_memory_mib else None,
             heat=max(heats, key=lambda one: one.celsius, default=None),
             others=self._programs if work.only_free_card else (),
         )
@@ -113,12 +114,6 @@ class Host:
                 return (await sessions(now_ms),)
         except (OSError, EOFError, RuntimeError, ValueError, DBusErrorResponse):
             return None
-
-    def _free(self) -> int:
-        for line in _text(self._root / "proc/meminfo").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) << 10
-        return psutil.virtual_memory().available
 
 
 def keep_to_cores(workers: Iterable[int], cores: int) -> None:
@@ -176,6 +171,14 @@ def heat(folder: Path) -> Heat | None:
         if name in PROCESSOR_SENSORS and degrees.isdecimal()
     ]
     return max(heats, key=lambda one: one.celsius, default=None)
+
+
+def free_memory(file: Path) -> int:
+    """Bytes of memory that programs can have without swapping."""
+    for line in _text(file).splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) << 10
+    return psutil.virtual_memory().available
 
 
 def pressure(file: Path) -> float | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
+import structlog
+
 from autoresearch.ask.health import warning
 from autoresearch.ask.node import Check, MachineStatus
 from autoresearch.settings import Work
@@ -14,6 +16,8 @@ from autoresearch_daemon.owner.host import CAN_BIND, Host, keep_to_cores
 from autoresearch_daemon.owner.rules import Heat, Refusal, refusals, unheld
 from autoresearch_daemon.service.effects import ServiceStatus
 from autoresearch_daemon.service.inputs import Blocked
+
+logger = structlog.get_logger()
 
 # Work stops within this time and the deadline of an answer.
 LOOK_SECONDS = 5.0
@@ -44,7 +48,10 @@ class OwnerWatch:
         """Look until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            await self.look()
+            try:
+                await self.look()
+            except Exception:  # a look that fails must not be the last
+                logger.exception("it could not be looked whether this machine is its owner's")
 
     async def look(self) -> None:
         """Have nothing begun, and what is in hand stopped, as the settings say."""
