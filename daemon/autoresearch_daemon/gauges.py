@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 
 from autoresearch.ask.node import CardStatus, MachineStatus
+from autoresearch.run.sandbox.cards import are_awake
 
 # Source: https://www.kernel.org/doc/html/latest/power/powercap/powercap.html. Often only root may read the counters.
 POWERCAP = Path("/sys/class/powercap")
@@ -84,8 +85,8 @@ def _number(path: Path) -> int | None:
 
 
 def _cards() -> list[CardStatus]:
-    """NVIDIA's cards; none where there is no driver, or it does not answer."""
-    if not Path("/proc/driver/nvidia/gpus").exists():
+    """NVIDIA's cards; none where there is no driver, it does not answer, or all of them sleep."""
+    if not are_awake():
         return []
     try:
         said = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=NVIDIA_SECONDS, check=False).stdout

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import psutil
 from jeepney import DBusErrorResponse
 
-from autoresearch.run.sandbox.cards import BUS, cards
+from autoresearch.run.sandbox.cards import are_awake
 from autoresearch.settings import Work
 from autoresearch_daemon.owner.idle import sessions, terminals
 from autoresearch_daemon.owner.rules import Heat, Reading, Use
@@ -193,8 +193,7 @@ def pressure(file: Path) -> float | None:
 
 def others() -> tuple[str, ...]:
     """The programs that compute on the cards and are not this node's: "python (1234)". A card that sleeps has none."""
-    awake = [card for card in cards() if _text(BUS / card.bus / "power/runtime_status") != "suspended"]
-    if not awake:
+    if not are_awake():
         return ()
     lines = subprocess.run(COMPUTING, capture_output=True, text=True, timeout=10, check=False).stdout.splitlines()
     me = psutil.Process()
