@@ -119,6 +119,7 @@ NOUNS: dict[str, Noun] = {
             "uninstall": Entry("commands.node", "Take that service away again."),
             "backup": Entry("commands.backup", "Write all that this node keeps into one file."),
             "restore": Entry("commands.backup", "Put such a file back, on a machine without any."),
+            "compact": Entry("commands.backup", "Make the databases as small as what is in them."),
             "paths": Entry("commands.node", "Where the files are on this machine."),
             "id": Entry("commands.identity", "This participant's keys, devices and mailbox."),
             "import": Entry("commands.export", "Import a bundle of another node, or a results.tsv as notes."),

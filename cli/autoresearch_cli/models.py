@@ -157,6 +157,21 @@ class HomeBackupAnswer(Answer, frozen=True, kw_only=True):
     bytes: int
 
 
+class CompactedFile(Answer, frozen=True, kw_only=True):
+    """A database, and its bytes before and after."""
+
+    file: str
+    before: int
+    after: int
+
+
+class CompactAnswer(Answer, frozen=True, kw_only=True):
+    """The databases of this home, made as small as what is in them."""
+
+    schema: str = "autoresearch.compact/1"
+    files: list[CompactedFile]
+
+
 class InvitationRow(Answer, frozen=True, kw_only=True):
     """An invite that admits ``uses`` participants until a time. ``admitted`` are the root keys that came with it.
 

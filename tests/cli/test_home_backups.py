@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sqlite3
 import tarfile
 from pathlib import Path
 
+import msgspec
 import pytest
+from autoresearch_cli.models import CompactAnswer
 
 from autoresearch.paths import Paths
 from tests.cli.conftest import Cli
@@ -108,3 +111,21 @@ def test_beside_a_running_daemon_a_backup_is_made_and_none_is_put_back(cli: Cli,
     with tarfile.open(file) as tar:
         assert {"data/log.sqlite", "data/keys/device.key", "state/local.sqlite"} <= set(tar.getnames())
     assert not restored.home.exists()
+
+
+def test_compacting_gives_space_back_and_loses_nothing(cli: Cli, filled: Filled, paths: Paths) -> None:
+    with contextlib.closing(sqlite3.connect(paths.log)) as log:
+        log.executescript("CREATE TABLE gone(x); INSERT INTO gone VALUES(zeroblob(1000000)); DROP TABLE gone;")
+    before = cli("run", "list", "--json").stdout
+    answer = msgspec.json.decode(cli("node", "compact", "--json").stdout, type=CompactAnswer)
+    [log_file] = [one for one in answer.files if one.file == str(paths.log)]
+    assert log_file.before - log_file.after > 900_000
+    assert paths.log.stat().st_size == log_file.after
+    assert cli("run", "list", "--json").stdout == before
+
+    with sqlite3.connect(paths.log) as writing:
+        writing.execute("INSERT INTO meta VALUES('half', 'written')")
+        refused = cli("node", "compact")
+        writing.rollback()
+    assert refused.exit_code != 0
+    assert f"{paths.log} can't be compacted: database is locked" in refused.stderr

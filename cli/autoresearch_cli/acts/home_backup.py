@@ -96,6 +96,27 @@ def put_back(paths: Paths, file: Path) -> int:
     return count
 
 
+def compact(paths: Paths) -> list[tuple[Path, int, int]]:
+    """Give back to the disk what the databases of this home do not use: each with its bytes before and after.
+
+    Raises:
+        Refused: one of them is in use or damaged, or there is too little space for its copy meanwhile.
+    """
+    found = []
+    for database in (path for _, path in _files(paths) if path.suffix == ".sqlite"):
+        log = database.with_name(f"{database.name}-wal")
+        before = database.stat().st_size + (log.stat().st_size if log.exists() else 0)
+        try:
+            with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            hint = "stop what uses it, or free some space; autoresearch node doctor log checks it"
+            raise Refused(f"{database} can't be compacted: {error}.", hint=hint) from error
+        found.append((database, before, database.stat().st_size))
+    return found
+
+
 def _checked(file: Path, roots: dict[str, Path]) -> int:
     """Read a backup to its end; returns the bytes that its files take."""
     total, seen = 0, False
