@@ -185,7 +185,7 @@ class NetworkSection(Section, frozen=True, kw_only=True):
     ] = 60
     use_relay: Annotated[bool, Meta(description="use a relay while nobody can call this node directly")] = True
     serve_relay: Annotated[bool, Meta(description="be a relay for other nodes, within limits")] = True
-    day_mib: Annotated[int, Meta(ge=0, description="MiB a day after which no blobs are served; 0: no limit")] = 0
+    day_mib: Annotated[int, Meta(ge=0, description="MiB a day, in and out, after which no blobs move; 0: no limit")] = 0
 
 
 class Attestor(Section, frozen=True, kw_only=True):
