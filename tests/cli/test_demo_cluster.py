@@ -171,7 +171,6 @@ def test_runs_that_repeat_others_are_counted_and_stopped_ones_are_not() -> None:
 def test_without_libp2p_one_line_says_what_to_install_and_one_daemon_goes_on(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from autoresearch_cli.acts import joining
     from autoresearch_cli.commands import demo
 
     class Reached(Exception):
@@ -180,7 +179,7 @@ def test_without_libp2p_one_line_says_what_to_install_and_one_daemon_goes_on(
     def single(_: object) -> None:
         raise Reached
 
-    monkeypatch.setattr(joining, "can_connect", lambda: False)
+    monkeypatch.setattr(demo, "can_connect", lambda: False)
     monkeypatch.setattr(demo, "demo_daemon", single)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:

@@ -126,7 +126,8 @@ def test_what_is_in_hand_and_what_waits_stays_in_its_network(process: Process, a
     assert "recorded there as cancelled" in joined.stderr
     assert status(process).queue == []
     assert daemon.is_running()
-    assert not [child for child in before if child.is_running()]
+    # What the tests put beside a daemon, to start its children, is a zombie after the change.
+    assert {one.status() for one in before if one.is_running()} <= {psutil.STATUS_ZOMBIE}
     assert process("network", "use", "commons").returncode == 0
     assert len(runs(process)) == 5
     assert len(Client(Paths.from_environment(os.environ).socket).ask(Node.proposals).queue) <= 1

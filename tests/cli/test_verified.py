@@ -200,7 +200,7 @@ def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:
         format_id(steady.id)
     ] == "confirmed"
     shown = cli("--color", "always", "node", "records", "--kind", "run").stdout
-    assert re.search(r" confirmed +\w+ +steady: 1\.22\n", shown)
+    assert re.search(r"mconfirmed\x1b\[0m +\w+ +steady: 1\.22\n", shown)
     steps = rows(cli("run", "lineage", "@").stdout)
     assert [row[9] for row in steps] == ["reported", "confirmed"]
     assert (*steps[1][2:5], *steps[1][11:13]) == ("1.225", "0.0256749", "0.78", "4", "3")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch_daemon.service.effects import Assign
-from autoresearch_daemon.service.inputs import Failed, Order, WorkAsked, WorkerReady
+from autoresearch_daemon.service.inputs import Failed, JobReady, Order, WorkAsked, WorkerReady
 from autoresearch_daemon.service.machine import Service
 from autoresearch_daemon.workers import protocol
 
@@ -33,7 +33,8 @@ def test_the_node_waits_with_that_sentence_until_it_is_asked_again() -> None:
 
     assert (node.status().state, node.status().reason) == (WorkState.WAITING, SENTENCE)
     assert not any(isinstance(effect, Assign) for effect in effects)
-    again = node.handle(WorkAsked(Order()), 2)
+    node.handle(WorkAsked(Order()), 2)
+    again = node.handle(JobReady(None), 3)
     assert any(isinstance(effect, Assign) for effect in again)
 
 

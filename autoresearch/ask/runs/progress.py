@@ -83,11 +83,11 @@ def columns_answer(log: Log, task: FoundTask, asked: ColumnsOf, *, me: bytes | N
     every = Filter(task.digest, board_hardware(log, task.digest) or "")
     runs = log.listing.columns(every, COLUMNS_MOST)
     led, place = {leader.n for leader in log.listing.leaders(every, 0)}, {run: at for at, run in enumerate(runs.id)}
-    leading, reported = RunMark.LEADING.value, RunMark.REPORTED.value
+    marks = zip(runs.n, runs.mark, strict=True)
     return ColumnsAnswer(
         task=task_status(log, task, author=me),
         id=list(map(format_id, runs.id)),
-        mark=[leading if mark == reported and n in led else mark for n, mark in zip(runs.n, runs.mark, strict=True)],
+        mark=[RunMark.LEADING if mark == RunMark.REPORTED and n in led else mark for n, mark in marks],
         value=list(runs.value),
         parent=[place.get(above, -1) if above else -1 for above in runs.parent],
         settings=_settings_in(runs.genome, list(dict.fromkeys(asked.setting))),

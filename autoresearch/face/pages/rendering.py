@@ -85,17 +85,17 @@ class Destination(NamedTuple):
     name: str
     title: str
     exported: bool = False
+    live: bool = True
 
 
 NAVIGATION = (
     Destination("progress", "Progress", exported=True),
     Destination("board", "Board", exported=True),
-    Destination("lineage", "Lineage", exported=True),
+    Destination("lineage", "Lineage", exported=True, live=False),  # the tree leads to it, which no export has
     Destination("tree", "Tree"),
     Destination("effects", "Effects"),
     Destination("notes", "Notes"),
     Destination("verifications", "Verifications"),
-    Destination("queue", "Queue"),
     Destination("participants", "Participants"),
     Destination("peers", "Peers"),
     Destination("tasks", "Tasks"),

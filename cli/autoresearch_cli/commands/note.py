@@ -24,6 +24,7 @@ from autoresearch.face.columns.people import NOTE_COLUMNS
 from autoresearch.project.components.finding import shipped_offers
 from autoresearch.record.encoding import format_id
 from autoresearch.task.release import TYPES
+from autoresearch.text import one_line
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, Task, command_app, complete_reference, examples
 from autoresearch_cli.reading import open_desk
@@ -194,7 +195,7 @@ def search(
     with paged():
         for number, one in enumerate(lists):
             if is_rich():
-                print_text(("\n" if number else "") + one.title, style="bold cyan")
+                print_text(("\n" if number else "") + one_line(one.title), style="bold cyan")
             print_list(one.columns, one.rows, now_ms=here.now_ms())
     ships = [one for one in shipped_offers() if of_type in ("", one.type) and query.lower() in f"{one.type} {one.name}"]
     if ships and kind in (None, "component"):

@@ -195,13 +195,12 @@ class Service:
                 self.finishing = False
                 self.failures.clear()
                 self._try_again()
-                self._look_first(now_ms)
-                return [Save(), self._verify()]
+                return [Save(), *self._look_first(now_ms)]
             case ShareChanged(workers, share):
                 self.workers_wanted = workers
                 share = self.asked.order.verify_share if share is None else share
                 self.asked = replace(self.asked, order=replace(self.asked.order, verify_share=share))
-                return [Save(), self._verify()]
+                return [Save(), *([] if self.job else [self._verify()])]
             case PauseAsked(until_ms):
                 self.asked = replace(self.asked, paused=True, paused_until_ms=until_ms)
                 return [Save(), *self._cancel_all()]
@@ -235,7 +234,7 @@ class Service:
         self.stops.discard(event.why)
         if event.sentence is None:
             if self.blocks.pop(event.why, None) and event.why is Why.ASKING_PEERS:
-                self._look_first(now_ms)
+                return self._look_first(now_ms)
             return []
         self.blocks[event.why] = event.sentence
         if event.why is Why.CANNOT_RECORD:
@@ -328,8 +327,7 @@ class Service:
         self._worker(event.worker).yielded &= not event.counted
         assignment = self._worker(event.worker).assignment
         if assignment and assignment.job:  # there may be more of them
-            self._look_first(now_ms)
-            effects.append(self._verify())
+            effects += self._look_first(now_ms)
         searched = self._free(event.worker, now_ms)
         if event.counted and searched and self.asked.order.runs_left is not None:
             left = max(0, self.asked.order.runs_left - 1)
@@ -359,9 +357,13 @@ class Service:
         wanted = self.asked.working and self.asked.order.verify_share > 0 and self.job is None
         return Verify(self.asked.order.task if wanted else None, self.job.job if self.job else None)
 
-    def _look_first(self, now_ms: int) -> None:
-        """Let the next search wait until it is known whether there is something to verify."""
+    def _look_first(self, now_ms: int) -> list[Effect]:
+        """Let the next search wait until it is known whether there is something to verify.
+
+        A verification at hand may be given out at once: whether it is still the next one is then no question.
+        """
         self.look_until_ms = now_ms + LOOK_MS
+        return [] if self.job else [self._verify()]
 
     def _try_again(self) -> None:
         """A person asks: what kept the task from being worked on may be mended."""

@@ -113,6 +113,7 @@ def test_an_agent_is_published_with_its_packages_and_another_participant_install
     assert cli("node", "import", str(bundle)).exit_code == 0
     waits = cli("work", "corridor")
     assert "nobody allowed here 1 list of packages that agents of corridor bring" in waits.stderr, waits.output
+    assert cli("down").exit_code == 0
     got = cli("get", record, str(there))
     assert got.exit_code == 0, got.output
     assert (there / "requirements.in").read_text() == "tiny_a>=1  # policy.needy\n"

@@ -49,7 +49,8 @@ function show(data) {
   for (const run of valued) (kinds.get(data.mark(run)) || plain).push(run);
   let colours = readColours(), chart = null;
   const edge = isLog ? [lowest / 1.15, highest * 1.15] : [lowest - .03 * (highest - lowest || 1), highest + .03 * (highest - lowest || 1)];
-  const wide = setting.texts.length || isFew && !isLog ? [lowest - .5 * step(), highest + .5 * step()] : edge;
+  const pad = Math.max(.5 * step(), .02 * (highest - lowest));
+  const wide = setting.texts.length || isFew && !isLog ? [lowest - pad, highest + pad] : edge;
 
   function step() {
     const sorted = [...distinct].sort((a, b) => a - b);
@@ -116,7 +117,7 @@ function show(data) {
 
   const best = line.reduce((a, b) => (data.maximize ? b[1] > a[1] : b[1] < a[1]) ? b : a, line[0]);
   const rest = known.length < data.runs ? ` ${(data.runs - known.length).toLocaleString("en")} others state none.` : "";
-  told.textContent = `${known.length.toLocaleString("en")} runs state ${setting.name}; ${failed.length.toLocaleString("en")} of them failed, the ticks below.${best ? ` The running median is best, ${best[1].toFixed(4)}, at ${setting.texts[best[0]] ?? short(best[0])}.` : ""}${rest}${data.left_out ? ` ${data.left_out.toLocaleString("en")} older runs are left out.` : ""}`;
+  told.textContent = `${known.length.toLocaleString("en")} runs state ${setting.name}${failed.length ? `; ${failed.length.toLocaleString("en")} of them failed, the ticks below` : ""}.${best ? ` The running median is best, ${best[1].toFixed(4)}, at ${setting.texts[best[0]] ?? short(best[0])}.` : ""}${rest}${data.left_out ? ` ${data.left_out.toLocaleString("en")} older runs are left out.` : ""}`;
   showKey(data, all);
   new ResizeObserver(() => { if (chart?.width !== box.clientWidth || chart?.height !== box.clientHeight) rebuild(); }).observe(box);
   dark.addEventListener("change", rebuild);
