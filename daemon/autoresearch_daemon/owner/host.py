@@ -16,7 +16,7 @@ from jeepney import DBusErrorResponse
 
 from autoresearch.run.sandbox.cards import are_awake
 from autoresearch.settings import Work
-from autoresearch_daemon.owner.idle import sessions, terminals
+from autoresearch_daemon.owner.idle import Sessions, terminals
 from autoresearch_daemon.owner.rules import Heat, Reading, Use
 
 A = TypeVar("A")
@@ -68,6 +68,7 @@ class Host:
         self._pressure = Source(lambda: pressure(root / "proc/pressure/memory"))
         self._others = Source(others)
         self._terminals = Source(lambda: (terminals(root / "dev"),))
+        self._sessions = Sessions()
         self._answers: dict[str, tuple[int, Use | None]] = {}  # by source of use: when it answered last, and what
         self._others_ms = 0
         self._programs: tuple[str, ...] = ()
@@ -111,7 +112,7 @@ class Host:
     async def _logind(self, now_ms: int) -> tuple[Use | None] | None:
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
-                return (await sessions(now_ms),)
+                return (await self._sessions.used(now_ms),)
         except (OSError, EOFError, RuntimeError, ValueError, DBusErrorResponse):
             return None
 

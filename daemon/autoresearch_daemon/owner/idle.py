@@ -31,30 +31,44 @@ def terminals(devices: Path) -> Use | None:
     return max(uses, key=lambda use: use.last_ms, default=None)
 
 
-async def sessions(now_ms: int) -> Use | None:
-    """When somebody used a desktop or a console last, by logind. None: nobody is logged in at a seat.
+class Sessions:
+    """The desktops and consoles of people who are logged in at a seat, by logind.
 
-    A session counts as used while it is not idle: also one whose desktop never tells. So does a program that keeps the
-    screen on, such as a film. See https://www.freedesktop.org/software/systemd/man/latest/org.freedesktop.login1.html.
-
-    Raises OSError, EOFError or DBusErrorResponse where it does not answer.
+    See https://www.freedesktop.org/software/systemd/man/latest/org.freedesktop.login1.html.
     """
-    async with open_dbus_router("SYSTEM") as router:
-        uses = []
-        for _, _, user, seat, path in (await _ask(router, "ListSessions"))[0]:
-            if not seat:  # by SSH: its terminal tells
-                continue
-            with suppress(DBusErrorResponse):  # ended meanwhile
-                address = DBusAddress(path, bus_name=NAME, interface=f"{NAME}.Session")
-                [found] = unwrap_msg(await router.send_and_get_reply(Properties(address).get_all()))
-                facts = {name: value for name, (_, value) in found.items()}
-                if str(facts.get("Class", "")).startswith("user") and facts.get("State") != "closing":
+
+    def __init__(self) -> None:
+        self._locked_ms: dict[str, int] = {}  # since when a session is seen with its screen locked
+
+    async def used(self, now_ms: int) -> Use | None:
+        """When somebody used one last. None: nobody is logged in at a seat.
+
+        A session counts as used while it is neither idle nor locked: also one whose desktop never tells. So does a
+        program that keeps the screen on, such as a film.
+
+        Raises OSError, EOFError or DBusErrorResponse where logind does not answer.
+        """
+        async with open_dbus_router("SYSTEM") as router:
+            uses, locked = [], set()
+            for session, _, user, seat, path in (await _ask(router, "ListSessions"))[0]:
+                if not seat:  # by SSH: its terminal tells
+                    continue
+                with suppress(DBusErrorResponse):  # ended meanwhile
+                    address = DBusAddress(path, bus_name=NAME, interface=f"{NAME}.Session")
+                    [found] = unwrap_msg(await router.send_and_get_reply(Properties(address).get_all()))
+                    facts = {name: value for name, (_, value) in found.items()}
+                    if not str(facts.get("Class", "")).startswith("user") or facts.get("State") == "closing":
+                        continue
                     last_ms = facts.get("IdleSinceHint", 0) // 1000 if facts.get("IdleHint") else now_ms
+                    if facts.get("LockedHint"):
+                        locked.add(session)
+                        last_ms = min(last_ms, self._locked_ms.setdefault(session, now_ms))
                     uses.append(Use(last_ms, f"the session of {user} on {seat}"))
-        for what, program, reason, mode, *_ in (await _ask(router, "ListInhibitors"))[0]:
-            if "idle" in what.split(":") and mode == "block":
-                uses.append(Use(now_ms, f"{program}, which keeps the screen on ({reason})"))
-        return max(uses, key=lambda use: use.last_ms, default=None)
+            self._locked_ms = {session: at_ms for session, at_ms in self._locked_ms.items() if session in locked}
+            for what, program, reason, mode, *_ in (await _ask(router, "ListInhibitors"))[0]:
+                if "idle" in what.split(":") and mode == "block":
+                    uses.append(Use(now_ms, f"{program}, which keeps the screen on ({reason})"))
+            return max(uses, key=lambda use: use.last_ms, default=None)
 
 
 async def _ask(router: DBusRouter, method: str) -> tuple[list[tuple[str, ...]], ...]:

@@ -109,8 +109,10 @@ def _hours(work: Work, now_ms: int) -> Refusal | None:
     if hours.has(now_ms):
         return None
     begin_ms = hours.change_ms(now_ms)
-    sentence = f"outside the hours of work.hours ({work.hours}); runs go on at {clock(begin_ms or now_ms)}"
-    return Refusal(sentence, stops=work.hours_end == "stop")
+    stops = work.hours_end == "stop"
+    rest = "" if stops else "a run in hand is finished, "
+    sentence = f"outside the hours of work.hours ({work.hours}); {rest}runs go on at {clock(begin_ms or now_ms)}"
+    return Refusal(sentence, stops)
 
 
 def _use(work: Work, reading: Reading) -> Refusal | None:

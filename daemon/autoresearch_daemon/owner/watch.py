@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 
 import structlog
@@ -56,6 +57,7 @@ class OwnerWatch:
     async def look(self) -> None:
         """Have nothing begun, and what is in hand stopped, as the settings say."""
         async with self._turn:
+            time.tzset()  # a machine that travels has another local time
             work, now, machine = self._work(), self._service(), self._machine()
             cards = machine.cards if machine else []
             heats = [Heat(card.name, card.celsius) for card in cards if card.celsius is not None]

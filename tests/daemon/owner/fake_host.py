@@ -32,6 +32,7 @@ class Session:
     kind: str = "user"
     state: str = "active"
     idle_since_ms: int = 0
+    locked: bool = False
 
 
 @dataclass
@@ -64,6 +65,7 @@ class FakeLogind:
                 facts = {
                     "Class": ("s", session.kind),
                     "State": ("s", session.state),
+                    "LockedHint": ("b", session.locked),
                     "IdleHint": ("b", bool(session.idle_since_ms)),
                     "IdleSinceHint": ("t", session.idle_since_ms * 1000),
                 }

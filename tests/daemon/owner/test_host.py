@@ -92,6 +92,20 @@ async def test_sessions_of_people_at_a_seat_count_until_they_are_idle(logind: Fa
     assert "mpv, which keeps the screen on (playing a film)" in await sentence(host)
 
 
+async def test_a_locked_screen_is_the_last_use_of_a_desktop_that_never_says_that_it_is_idle(
+    logind: FakeLogind, tmp_path: Path
+) -> None:
+    host, minute = Host(tmp_path), 60_000
+    logind.sessions = {"1": Session(locked=True)}
+    assert "by the session of anna" in await sentence(host)
+    assert "by the session of anna" in await sentence(host, NOW + 9 * minute)
+    assert await sentence(host, NOW + 10 * minute) == ""
+    logind.sessions["1"].locked = False
+    assert "by the session of anna" in await sentence(host, NOW + 11 * minute)
+    logind.sessions["1"].locked = True
+    assert "by the session of anna" in await sentence(host, NOW + 12 * minute), "it was used in between"
+
+
 async def test_a_terminal_shows_who_works_by_ssh(logind: FakeLogind, tmp_path: Path) -> None:
     typed(tmp_path, "pts/3", NOW - 30_000)
     typed(tmp_path, "tty", NOW)  # no terminal: the one of the process that opens it

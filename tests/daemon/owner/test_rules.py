@@ -44,6 +44,7 @@ def test_outside_its_hours_the_node_says_when_it_goes_on_and_how_runs_end() -> N
         [refusal] = refusals(Work(hours="wed 19:00-07:00", hours_end=end), Reading(NOON), {}).values()
         assert refusal.stops is (end == "stop")
         assert refusal.sentence.endswith("19:00")
+        assert ("a run in hand is finished" in refusal.sentence) is (end == "finish")
     assert not refused(Work(hours="wed"), Reading(NOON))
 
 
