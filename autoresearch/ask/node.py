@@ -148,6 +148,19 @@ class CardStatus(Answer, frozen=True, kw_only=True):
     celsius: float | None = None
 
 
+class OwnerStatus(Answer, frozen=True, kw_only=True):
+    """What the machine showed of its owner at the last look, as far as a setting asks for it.
+
+    ``used_by`` is what showed the last use, at ``used_ms``. ``unknown`` says which source of use does not answer.
+    """
+
+    on_mains: bool | None = None
+    celsius: float | None = None
+    used_ms: int | None = None
+    used_by: str = ""
+    unknown: str = ""
+
+
 class MachineStatus(Answer, frozen=True, kw_only=True):
     """What the whole machine is busy with, by the kernel's counters over the last seconds: all programs on it.
 
@@ -162,6 +175,7 @@ class MachineStatus(Answer, frozen=True, kw_only=True):
     watts: float | None = None
     joules: float | None = None
     cards: list[CardStatus] = []
+    owner: OwnerStatus = OwnerStatus()
 
 
 class NetworkStatus(Answer, frozen=True, kw_only=True):

@@ -6,15 +6,16 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 
+import msgspec
 import structlog
 
 from autoresearch.ask.health import warning
-from autoresearch.ask.node import Check, MachineStatus
+from autoresearch.ask.node import Check, MachineStatus, OwnerStatus
 from autoresearch.settings import Work
 from autoresearch.words import OWNER_REASONS, Part, Why
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.owner.host import CAN_BIND, Host, keep_to_cores
-from autoresearch_daemon.owner.rules import Heat, Refusal, refusals, unheld
+from autoresearch_daemon.owner.rules import Heat, Reading, Refusal, refusals, unheld
 from autoresearch_daemon.service.effects import ServiceStatus
 from autoresearch_daemon.service.inputs import Blocked
 
@@ -41,6 +42,7 @@ class OwnerWatch:
         self._host = host or Host()
         self._refused: dict[Why, Refusal] = {}
         self._problems: list[str] = []
+        self._reading: Reading | None = None
         self._turn = asyncio.Lock()
         self._workers = workers
         self._is_bound = False
@@ -62,7 +64,7 @@ class OwnerWatch:
             cards = machine.cards if machine else []
             heats = [Heat(card.name, card.celsius) for card in cards if card.celsius is not None]
             running = any(one.run for one in now.workers)
-            reading = await self._host.read(work, now_ms(), running=running, card_heats=heats)
+            reading = self._reading = await self._host.read(work, now_ms(), running=running, card_heats=heats)
             if CAN_BIND and (work.cores or self._is_bound):
                 self._is_bound = bool(work.cores)
                 await asyncio.to_thread(keep_to_cores, list(self._workers()), work.cores)
@@ -75,6 +77,20 @@ class OwnerWatch:
             for why in OWNER_REASONS:
                 refusal = self._refused.get(why)
                 self._take(Blocked(why, refusal.sentence, refusal.stops) if refusal else Blocked(why, None))
+
+    def seen(self, machine: MachineStatus | None) -> MachineStatus | None:
+        """The machine's status, with what it showed of its owner."""
+        if machine is None or self._reading is None:
+            return machine
+        reading = self._reading
+        owner = OwnerStatus(
+            on_mains=reading.on_mains,
+            celsius=reading.heat.celsius if reading.heat and self._work().max_temperature else None,
+            used_ms=reading.use.last_ms if reading.use else None,
+            used_by=reading.use.source if reading.use else "",
+            unknown=reading.unanswered,
+        )
+        return msgspec.structs.replace(machine, owner=owner)
 
     @property
     def is_hot(self) -> bool:

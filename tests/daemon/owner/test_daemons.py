@@ -92,4 +92,9 @@ def test_a_daemon_stops_its_run_soon_after_its_owner_comes_back(daemon: Daemon, 
         logind.sessions["1"].idle_since_ms, came = 0, time.monotonic()
         wait_for(lambda: not is_running(daemon))
         assert time.monotonic() - came < LOOK_SECONDS + DEADLINE_SECONDS + 20
-        assert "by the session of anna on seat0 (work.only_idle); runs go on after 1 min" in daemon.status().reason
+        status = daemon.status()
+        assert "by the session of anna on seat0 (work.only_idle); runs go on after 1 min" in status.reason
+        assert (status.machine.owner.used_by, status.machine.owner.unknown) == ("the session of anna on seat0", "")
+        assert abs(status.machine.owner.used_ms - 1000 * time.time()) < 60_000
+        logind.silent = True
+        wait_for(lambda: "use unknown: systemd-logind did not answer" in html.unescape(daemon.get("/node").text))
