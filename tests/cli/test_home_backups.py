@@ -113,6 +113,7 @@ def test_beside_a_running_daemon_a_backup_is_made_and_none_is_put_back(cli: Cli,
     assert not restored.home.exists()
 
 
+@pytest.mark.slow
 def test_compacting_gives_space_back_and_loses_nothing(cli: Cli, filled: Filled, paths: Paths) -> None:
     with contextlib.closing(sqlite3.connect(paths.log)) as log:
         log.executescript("CREATE TABLE gone(x); INSERT INTO gone VALUES(zeroblob(1000000)); DROP TABLE gone;")

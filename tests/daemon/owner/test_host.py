@@ -115,6 +115,7 @@ async def test_a_terminal_shows_who_works_by_ssh(logind: FakeLogind, tmp_path: P
     assert await sentence(Host(tmp_path)) == ""
 
 
+@pytest.mark.slow
 async def test_no_answer_for_a_minute_is_unknown_and_never_idle(logind: FakeLogind, tmp_path: Path) -> None:
     host, began = Host(tmp_path), time.monotonic()
     assert await sentence(host) == ""
