@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from autoresearch.errors import UsageError
+from autoresearch.hours import parse_hours
 from autoresearch.text import did_you_mean
 
 ENVIRONMENT_PREFIX = "AUTORESEARCH_"
@@ -66,6 +67,30 @@ class Work(Section, frozen=True, kw_only=True):
     max_disk_mib: Annotated[int, Meta(ge=1, description="MiB of files that one run may write")] = 4096
     max_processes: Annotated[int, Meta(ge=1, description="processes of one run")] = 256
     max_output_kib: Annotated[int, Meta(ge=1, description="KiB that one run may print")] = 16_384
+    cores: Annotated[
+        int, Meta(ge=0, le=4096, description="processor cores that all runs together may use; 0: all (Linux)")
+    ] = 0
+    hours: Annotated[
+        str, Meta(description="when runs go on, in local time: mon-fri 19:00-07:00, sat-sun; empty: always")
+    ] = ""
+    hours_end: Annotated[
+        str,
+        Meta(pattern="^(finish|stop)$", description="at the end of these hours: finish the runs in hand, or stop them"),
+    ] = "finish"
+    only_on_mains: Annotated[bool, Meta(description="no runs on battery")] = False
+    only_idle: Annotated[
+        int, Meta(ge=0, le=1440, description="minutes without use of this machine before runs begin; 0: also in use")
+    ] = 0
+    idle_unknown: Annotated[
+        str, Meta(pattern="^(wait|work)$", description="what only_idle does where nothing tells of use: wait or work")
+    ] = "wait"
+    pause_memory_mib: Annotated[
+        int, Meta(ge=0, description="MiB of free memory below which runs are stopped; 0: never")
+    ] = 0
+    max_temperature: Annotated[
+        int, Meta(ge=0, le=120, description="°C at which runs are stopped; they go on 10 °C below; 0: never")
+    ] = 0
+    only_free_card: Annotated[bool, Meta(description="no runs while another program computes on a card")] = False
 
 
 class ExecutorSection(Section, frozen=True, kw_only=True):
@@ -160,7 +185,7 @@ class NetworkSection(Section, frozen=True, kw_only=True):
     ] = 60
     use_relay: Annotated[bool, Meta(description="use a relay while nobody can call this node directly")] = True
     serve_relay: Annotated[bool, Meta(description="be a relay for other nodes, within limits")] = True
-    day_mib: Annotated[int, Meta(ge=0, description="MiB a day after which no blobs are served; 0: no limit")] = 0
+    day_mib: Annotated[int, Meta(ge=0, description="MiB a day, in and out, after which no blobs move; 0: no limit")] = 0
 
 
 class Attestor(Section, frozen=True, kw_only=True):
@@ -199,6 +224,29 @@ class Api(Section, frozen=True, kw_only=True):
     read_only: Annotated[bool, Meta(description="serve only pages there, without controls")] = False
 
 
+NOTIFY_EVENTS = ("best", "verdict", "confirmed", "demoted", "stopped", "condition")
+_TOLD = f"({'|'.join(NOTIFY_EVENTS)})"
+
+
+class Notify(Section, frozen=True, kw_only=True):
+    """Whom this node tells what happened."""
+
+    webhook: Annotated[
+        str,
+        Meta(
+            pattern=r"^(https?://\S+)?$",
+            description="where JSON is posted, such as a chat's incoming webhook; empty: off",
+        ),
+    ] = ""
+    events: Annotated[
+        str,
+        Meta(
+            pattern=f"^{_TOLD}(, *{_TOLD})*$",
+            description=f"of what, with commas: {', '.join(NOTIFY_EVENTS)}",
+        ),
+    ] = "best, verdict, stopped"
+
+
 class Logging(Section, frozen=True, kw_only=True):
     """The daemon's log file."""
 
@@ -218,12 +266,20 @@ class Settings(Section, frozen=True, kw_only=True):
     network: NetworkSection = NetworkSection()
     attestor: Attestor = Attestor()
     api: Api = Api()
+    notify: Notify = Notify()
     logging: Logging = Logging()
 
 
+# When and under which conditions this machine is the node's to use.
+OWNER_SETTINGS = (
+    *("cores", "hours", "hours_end", "only_on_mains", "only_idle", "idle_unknown"),
+    *("pause_memory_mib", "max_temperature", "only_free_card"),
+)
 # A running node goes by these at once, or from the next change to a program on; by the others from its next start.
 LIVE_SETTINGS = frozenset(
     {"work.workers", "work.verify_share", "work.proposer"}
+    | {f"work.{name}" for name in OWNER_SETTINGS}
+    | {f"notify.{name}" for name in Notify.__struct_fields__}
     | {f"llm.{name}" for name in LanguageModel.__struct_fields__}
     | {f"agent.{name}" for name in AgentCommand.__struct_fields__}
 )
@@ -274,9 +330,14 @@ def load_settings(path: Path, environment: Mapping[str, str]) -> tuple[Settings,
             document.setdefault(section, {})[key] = parse_setting(name, environment[variable], kind)
             origins[name] = "environment"
     try:
-        return msgspec.convert(document, Settings), origins
+        settings = msgspec.convert(document, Settings)
     except msgspec.ValidationError as error:
         raise UsageError(f"a setting in {path} is wrong: {error}", hint="autoresearch node config show") from error
+    try:
+        parse_hours(settings.work.hours)
+    except UsageError as error:
+        raise UsageError(f"work.hours is wrong: {error}", hint=error.hint) from error
+    return settings, origins
 
 
 def environment_variable(name: str) -> str:

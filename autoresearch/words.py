@@ -391,6 +391,12 @@ class Why(StrEnum):
     FAILING = "failing"
     WORKER_LOST = "worker_lost"
     NO_WORKERS = "no_workers"
+    OUTSIDE_HOURS = "outside_hours"
+    ON_BATTERY = "on_battery"
+    IN_USE = "in_use"
+    MEMORY_LOW = "memory_low"
+    TOO_HOT = "too_hot"
+    CARD_IN_USE = "card_in_use"
     STOPPING = "stopping"
 
 
@@ -426,11 +432,22 @@ WHY_SENTENCES: dict[Why, str] = {
     "autoresearch node records, autoresearch node resume",
     Why.WORKER_LOST: "the worker process ended and is being started again",
     Why.NO_WORKERS: "work.workers is 0: this node only watches",
+    Why.OUTSIDE_HOURS: "outside the hours of work.hours",
+    Why.ON_BATTERY: "this machine is not on mains (work.only_on_mains)",
+    Why.IN_USE: "this machine is in use (work.only_idle)",
+    Why.MEMORY_LOW: "this machine has little free memory (work.pause_memory_mib)",
+    Why.TOO_HOT: "this machine is too hot (work.max_temperature)",
+    Why.CARD_IN_USE: "another program computes on a card (work.only_free_card)",
     Why.STOPPING: "the daemon is stopping",
 }
 
 # They keep this node from working on its task, and not from verifying runs on others.
 TASK_REASONS = frozenset({Why.TASK_BROKEN, Why.CANNOT_RUN_HERE})
+# The machine is its owner's now: nothing is begun on it. Runs that an executor carries out elsewhere go on.
+OWNER_REASONS = (
+    *(Why.OUTSIDE_HOURS, Why.ON_BATTERY, Why.IN_USE),
+    *(Why.MEMORY_LOW, Why.TOO_HOT, Why.CARD_IN_USE),
+)
 # Each time that work is given out these are found anew.
 PASSING_REASONS = frozenset({Why.FAILING, Why.LOOKING, Why.QUEUE_FULL})
 
@@ -450,6 +467,7 @@ class Part(StrEnum):
     SETTINGS = "settings"
     DEVICE = "device"
     DISK = "disk"
+    LIMITS = "limits"
     BLOBS = "blobs"
     KEYS = "keys"
     NETWORK = "network"
@@ -462,6 +480,7 @@ class Part(StrEnum):
     INVITE = "invite"
     ATTESTOR = "attestor"
     MAILBOX = "mailbox"
+    WEBHOOK = "webhook"
 
 
 # A condition that keeps the daemon from beginning runs, and the reason that it then gives.

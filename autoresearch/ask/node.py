@@ -138,13 +138,27 @@ class WorkerStatus(Answer, frozen=True, kw_only=True):
 
 
 class CardStatus(Answer, frozen=True, kw_only=True):
-    """A graphics card: the share of the time that it computes, its memory, its power."""
+    """A graphics card: the share of the time that it computes, its memory, its power, its temperature."""
 
     name: str
     busy: float | None = None
     memory_bytes: int | None = None
     memory_total_bytes: int | None = None
     watts: float | None = None
+    celsius: float | None = None
+
+
+class OwnerStatus(Answer, frozen=True, kw_only=True):
+    """What the machine showed of its owner at the last look, as far as a setting asks for it.
+
+    ``used_by`` is what showed the last use, at ``used_ms``. ``unknown`` says which source of use does not answer.
+    """
+
+    on_mains: bool | None = None
+    celsius: float | None = None
+    used_ms: int | None = None
+    used_by: str = ""
+    unknown: str = ""
 
 
 class MachineStatus(Answer, frozen=True, kw_only=True):
@@ -161,6 +175,7 @@ class MachineStatus(Answer, frozen=True, kw_only=True):
     watts: float | None = None
     joules: float | None = None
     cards: list[CardStatus] = []
+    owner: OwnerStatus = OwnerStatus()
 
 
 class NetworkStatus(Answer, frozen=True, kw_only=True):
@@ -461,7 +476,7 @@ class Event(Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
     ``id`` grows by one; ``kind`` is one of run_started, check_started, progress, run_finished, run_failed, best,
-    committed, verified, confirmed, demoted, evidence, trust, state, condition, worker, record. Progress
+    committed, verified, confirmed, demoted, verdict, evidence, trust, state, condition, worker, record. Progress
     events have id 0, come at most once a second for each worker, and are not replayed. ``stale`` says that the listener
     missed something.
 

@@ -148,6 +148,30 @@ class BackupAnswer(Answer, frozen=True, kw_only=True):
     file: str
 
 
+class HomeBackupAnswer(Answer, frozen=True, kw_only=True):
+    """A backup of the whole home that was written, or put back: how many files are in it, and its bytes."""
+
+    schema: str = "autoresearch.home_backup/1"
+    file: str
+    files: int
+    bytes: int
+
+
+class CompactedFile(Answer, frozen=True, kw_only=True):
+    """A database, and its bytes before and after."""
+
+    file: str
+    before: int
+    after: int
+
+
+class CompactAnswer(Answer, frozen=True, kw_only=True):
+    """The databases of this home, made as small as what is in them."""
+
+    schema: str = "autoresearch.compact/1"
+    files: list[CompactedFile]
+
+
 class InvitationRow(Answer, frozen=True, kw_only=True):
     """An invite that admits ``uses`` participants until a time. ``admitted`` are the root keys that came with it.
 

@@ -48,7 +48,8 @@ class Events:
 
     def tell(self, kind: str, text: str, time_ms: int, /, **data: object) -> Event:
         """Something happened: keep it and tell everybody."""
-        logger.info(kind, text=text)
+        reason = {"reason": data["reason"]} if data.get("reason") else {}
+        logger.info(kind, text=text, **reason)
         event = self._local.add_event(kind, time_ms, text, data)
         self._send(event)
         return event

@@ -9,12 +9,13 @@ from pathlib import Path
 import psutil
 
 from autoresearch.ask.node import CardStatus, MachineStatus
+from autoresearch.run.sandbox.cards import are_awake
 
 # Source: https://www.kernel.org/doc/html/latest/power/powercap/powercap.html. Often only root may read the counters.
 POWERCAP = Path("/sys/class/powercap")
 NVIDIA_SMI = (
     "nvidia-smi",
-    "--query-gpu=name,utilization.gpu,memory.used,memory.total,power.draw",
+    "--query-gpu=name,utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu",
     "--format=csv,noheader,nounits",
 )
 NVIDIA_SECONDS = 10.0
@@ -84,8 +85,8 @@ def _number(path: Path) -> int | None:
 
 
 def _cards() -> list[CardStatus]:
-    """NVIDIA's cards; none where there is no driver, or it does not answer."""
-    if not Path("/proc/driver/nvidia/gpus").exists():
+    """NVIDIA's cards; none where there is no driver, it does not answer, or all of them sleep."""
+    if not are_awake():
         return []
     try:
         said = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=NVIDIA_SECONDS, check=False).stdout
@@ -97,15 +98,16 @@ def _cards() -> list[CardStatus]:
 def card_of(line: str) -> CardStatus | None:
     """A card as a line of nvidia-smi tells it, where what a card can't tell is "[N/A]"; None for another line."""
     name, *figures = (part.strip() for part in line.split(","))
-    if len(figures) != 4:
+    if len(figures) != 5:
         return None
-    busy, memory, total, watts = map(_figure, figures)
+    busy, memory, total, watts, celsius = map(_figure, figures)
     return CardStatus(
         name=name,
         busy=None if busy is None else busy / 100,
         memory_bytes=None if memory is None else round(memory * MIB),
         memory_total_bytes=None if total is None else round(total * MIB),
         watts=watts,
+        celsius=celsius,
     )
 
 

@@ -464,7 +464,7 @@ class ApiHandlers:
             status,
             verifying=part,
             storage=self._node.keeper.status(),
-            machine=self._node.gauges.status,
+            machine=self._node.owner.seen(self._node.gauges.status),
             queue=self._node.queued(),
             proposers=proposers,
             pages=self.pages,

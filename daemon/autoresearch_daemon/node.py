@@ -21,6 +21,7 @@ from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
 from autoresearch.log.local import Choice, chosen
+from autoresearch.log.standing.context import participant_with_key
 from autoresearch.log.standing.settle import settle
 from autoresearch.paths import Paths, typed_path
 from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verification
@@ -56,6 +57,7 @@ from autoresearch_daemon.gauges import Gauges
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.local import InHand, LocalState
 from autoresearch_daemon.mail.service import AttestationService
+from autoresearch_daemon.owner.watch import OwnerWatch
 from autoresearch_daemon.runs import Proposals, Runs, highest, is_proposal, run_in_hand
 from autoresearch_daemon.service.effects import (
     Announce,
@@ -103,6 +105,7 @@ from autoresearch_daemon.status import LeaderWatch
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.watches import Admitting, ManifestWatch
+from autoresearch_daemon.webhook import Webhook
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.pool import Pool
 
@@ -206,9 +209,21 @@ class Node:
             take=self.take,
             load=lambda folder: self.load(folder or settings.work.task),
         )
-        self.leading = LeaderWatch(self.thread, self.events)
+        self.leading = LeaderWatch(self.thread, self.events, self.notebook.author)
         self.trusting = ManifestWatch(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
         self.admitting = Admitting(self.notebook, self.thread, self.events, paths.manifest, changed=self._trust_changed)
+        self.owner = OwnerWatch(
+            lambda: self.settings.work,
+            self.service.status,
+            lambda: self.gauges.status,
+            take=self.take,
+            workers=lambda: self.pool.pids().values(),
+        )
+        self.webhook = Webhook(
+            lambda: self.settings.notify,
+            self.events,
+            lambda: participant_with_key(self.notebook.log, self.notebook.identity.root.public),
+        )
         self._others_count = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -245,7 +260,16 @@ class Node:
         self.take(Blocked(Why.TESTING_SANDBOX, None))
         for assignment in self.proposals.left_over():
             self.take(RunAsked(assignment))
-        keepers = (self._tick(), self._settle(), self.keeper.keep(), self.verifying.keep(), self.elsewhere.keep())
+        await self.owner.look()
+        keepers = (
+            self._tick(),
+            self.owner.keep(),
+            self.webhook.keep(),
+            self._settle(),
+            self.keeper.keep(),
+            self.verifying.keep(),
+            self.elsewhere.keep(),
+        )
         self._keepers = [asyncio.create_task(keeper) for keeper in keepers]
 
     async def wait(self) -> None:
@@ -298,7 +322,8 @@ class Node:
                 except AutoresearchError as error:
                     self._block(error)
             self.take(Tick())
-            await asyncio.to_thread(self.gauges.look, cards=any(one.run for one in self.service.status().workers))
+            looks_at_cards = self.owner.is_hot or any(one.run for one in self.service.status().workers)
+            await asyncio.to_thread(self.gauges.look, cards=looks_at_cards)
             await asyncio.sleep(TICK_SECONDS)
 
     async def _settle(self) -> None:
@@ -342,6 +367,7 @@ class Node:
         found += [warning(Part.SANDBOX, f"it leaks: {probe.name}") for probe in self.probes if not probe.blocked]
         told = {Part.IDENTITY: self._standing, Part.NETWORK: self.trusting.problem, Part.INVITE: self.admitting.problem}
         found += [warning(part, sentence) for part, sentence in told.items() if sentence] + self.attesting.conditions()
+        found += self.owner.conditions() + self.webhook.conditions()
         if self.exchange:
             found += of_peers(self.exchange.peers().peers) + self.exchange.conditions()
         return conditions(found)
@@ -353,6 +379,9 @@ class Node:
         self.settings = msgspec.structs.replace(self.settings, **{section: changed})
         work = self.settings.work
         self.take(ShareChanged(work.workers, work.verify_share if key == "verify_share" else None))
+        if setting.name == "notify.webhook":
+            self.webhook.greet()
+        self._spawn(self.owner.look())
 
     def look_at_health(self) -> None:
         """Begin no runs while a condition forbids it, and tell which conditions came and which went."""

@@ -36,7 +36,7 @@ from autoresearch.record.kinds import Run
 from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import Storage, Work
 from autoresearch.text import duration, percent, sanitised, size
-from autoresearch.words import WHY_SENTENCES, RunState
+from autoresearch.words import RUN_STATE_SENTENCES, WHY_SENTENCES, RunState
 from autoresearch_daemon.events import Events, Trace, now_ms, with_time_left
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.service.effects import ServiceStatus, WorkerNow
@@ -95,7 +95,7 @@ def _worker(one: WorkerNow, trace: Trace) -> WorkerStatus:
 
 
 def limits_of(work: Work, storage: Storage) -> list[LimitView]:
-    """What this node lends at most."""
+    """What this node lends at most, and when: of the conditions of the owner those that are set."""
     memory = size(work.max_memory_mib << 20) if work.max_memory_mib else "7/8 of this machine's"
     return [
         LimitView(name="runs at a time", value=str(work.workers), setting="work.workers", number=work.workers),
@@ -111,7 +111,26 @@ def limits_of(work: Work, storage: Storage) -> list[LimitView]:
         LimitView(
             name="free disk, at least", value=size(storage.minimum_free_mib << 20), setting="storage.minimum_free_mib"
         ),
+        *_owner_limits(work),
     ]
+
+
+def _owner_limits(work: Work) -> list[LimitView]:
+    degrees = f"{work.max_temperature} °C"
+    rows = (
+        ("hours", f"{work.hours}, then {work.hours_end}" if work.hours else "always", "hours"),
+        ("cores of all runs", str(work.cores) if work.cores else "", "cores"),
+        ("power", "only on mains" if work.only_on_mains else "", "only_on_mains"),
+        ("without use for", duration(60_000 * work.only_idle) if work.only_idle else "", "only_idle"),
+        (
+            "free memory, at least",
+            size(work.pause_memory_mib << 20) if work.pause_memory_mib else "",
+            "pause_memory_mib",
+        ),
+        ("temperature, at most", degrees if work.max_temperature else "", "max_temperature"),
+        ("cards", "only those that nobody else uses" if work.only_free_card else "", "only_free_card"),
+    )
+    return [LimitView(name=name, value=value, setting=f"work.{setting}") for name, value, setting in rows if value]
 
 
 def verifying_part(
@@ -143,10 +162,11 @@ def followed_task(notebook: Notebook, digest: bytes | None, archived: frozenset[
 
 
 class _Seen(NamedTuple):
-    """How many verifications there were, and the best confirmed run of each task."""
+    """How many verifications there were, the best confirmed run of each task, and the states of own runs."""
 
     verifications: int
     best: dict[bytes, bytes]
+    own: dict[bytes, RunState]
 
 
 class _Change(NamedTuple):
@@ -158,9 +178,13 @@ class _Change(NamedTuple):
 
 
 class LeaderWatch:
-    """The best confirmed run of each task at the last look. It looks in the thread of the log; the first is no news."""
+    """The best confirmed run of each task, and what verifiers decided on runs of the device ``me``, at the last look.
 
-    def __init__(self, thread: LogThread, events: Events) -> None:
+    It looks in the thread of the log; the first is no news.
+    """
+
+    def __init__(self, thread: LogThread, events: Events, me: bytes = b"") -> None:
+        self._me = me
         self._thread = thread
         self._events = events
         self._turn = asyncio.Lock()
@@ -169,21 +193,25 @@ class LeaderWatch:
     async def look(self, now_ms: int, *, again: bool = False) -> None:
         """Tell what changed since the last look; quick when no verification came, unless ``again``."""
         async with self._turn:
-            self._seen, changes = await self._thread.run(partial(_look, before=self._seen, again=again))
+            self._seen, changes = await self._thread.run(partial(_look, me=self._me, before=self._seen, again=again))
         for change in changes:
             self._events.tell(change.kind, change.text, now_ms, **change.data)
 
 
-def _look(log: Log, *, before: _Seen | None, again: bool) -> tuple[_Seen, list[_Change]]:
+def _look(log: Log, *, me: bytes, before: _Seen | None, again: bool) -> tuple[_Seen, list[_Change]]:
     with log.reader.snapshot():
         count = log.records.count("verification")
         if before and count == before.verifications and not again:
             return before, []
-        seen = _Seen(count, _confirmed(log) if count else {})
+        seen = _Seen(count, _confirmed(log) if count else {}, log.standings.decided(me) if count else {})
         if before is None:
             return seen, []
         pairs = [(before.best.get(task), seen.best.get(task)) for task in before.best.keys() | seen.best.keys()]
-        return seen, [_change(log, old, new) for old, new in pairs if old != new]
+        decided = [(run, state) for run, state in seen.own.items() if before.own.get(run) != state]
+        return seen, [
+            *(_verdict(log, run, state) for run, state in decided),
+            *(_change(log, old, new) for old, new in pairs if old != new),
+        ]
 
 
 def _confirmed(log: Log) -> dict[bytes, bytes]:
@@ -204,6 +232,11 @@ def _change(log: Log, old: bytes | None, new: bytes | None) -> _Change:
     assert new is not None
     text = f"{short_id(new)}{_title(log, new)} is the best confirmed run now"
     return _Change("confirmed", text, {"id": format_id(new), "state": RunState.CONFIRMED.value})
+
+
+def _verdict(log: Log, run: bytes, state: RunState) -> _Change:
+    text = f"your run {short_id(run)}{_title(log, run)} is {state.value}: {RUN_STATE_SENTENCES[state]}"
+    return _Change("verdict", text, {"id": format_id(run), "state": state.value})
 
 
 def _title(log: Log, run: bytes) -> str:

@@ -66,6 +66,8 @@ milliseconds, durations milliseconds, sizes bytes.
 | `demo` | an `Event` a line (with `--peers` the daemon is `data.peer`), then `autoresearch.demo/1` |
 | `up`, `down` | `autoresearch.up/1`, `autoresearch.down/1` |
 | `node doctor` | `autoresearch.doctor/1` |
+| `node backup`, `node restore` | `autoresearch.home_backup/1` |
+| `node compact` | `autoresearch.compact/1` |
 | `node logs` | the daemon's own log lines, without a schema |
 | `node config show`, `get`, `set`, `path` | `autoresearch.config/1` |
 | `node paths` | `autoresearch.paths/1` |

@@ -42,15 +42,16 @@ def test_energy_that_nobody_may_read_is_unknown_and_no_nought(tmp_path: Path) ->
 
 
 def test_a_card_says_what_it_can() -> None:
-    whole = card_of("NVIDIA H100 80GB HBM3, 97, 20480, 81559, 301.55")
+    whole = card_of("NVIDIA H100 80GB HBM3, 97, 20480, 81559, 301.55, 64")
     assert whole
-    assert (whole.name, whole.busy, whole.memory_bytes, whole.watts) == (
+    assert (whole.name, whole.busy, whole.memory_bytes, whole.watts, whole.celsius) == (
         "NVIDIA H100 80GB HBM3",
         0.97,
         20 << 30,
         301.55,
+        64,
     )
-    quiet = card_of("GeForce GT 710, [N/A], 100, 2048, [Not Supported]")
+    quiet = card_of("GeForce GT 710, [N/A], 100, 2048, [Not Supported], [N/A]")
     assert quiet
     assert (quiet.busy, quiet.watts) == (None, None)
     assert card_of("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.") is None

@@ -63,3 +63,17 @@ async def test_what_was_so_at_the_first_look_is_no_news(village, local, thread):
     village.evaluate(village.run(1.4, "other"), 1.4, ANN)
     await leading.look(1)
     assert events.since(0) == []
+
+
+async def test_what_verifiers_decide_on_own_runs_is_told_once(village, local, thread):
+    own, other = village.run(1.5, "mine", by=ANN), village.run(1.4, "another's", by=BEN)
+    events = Events(local)
+    leading = LeaderWatch(thread, events, own.author)
+    await leading.look(0)
+    for run in (own, other):
+        village.evaluate(run, 1.9, EVE)
+    await leading.look(1)
+    await leading.look(2)
+    [told] = [event for event in events.since(0) if event.kind == "verdict"]
+    assert (told.time_ms, told.data["id"], told.data["state"]) == (1, format_id(own.id), "disputed")
+    assert "“mine” is disputed: a verifier measured another value" in told.text

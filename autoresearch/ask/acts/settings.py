@@ -12,11 +12,13 @@ import msgspec
 
 from autoresearch.ask.node import ConfigAnswer, Setting
 from autoresearch.ask.requests import SettingRequest
-from autoresearch.errors import AutoresearchError, CannotRunHere
+from autoresearch.errors import AutoresearchError, CannotRunHere, UsageError
+from autoresearch.hours import parse_hours
 from autoresearch.paths import typed_path
 from autoresearch.run.sandbox.cards import card_of, named_devices
 from autoresearch.settings import (
     LIVE_SETTINGS,
+    NOTIFY_EVENTS,
     Settings,
     environment_variable,
     load_settings,
@@ -25,6 +27,7 @@ from autoresearch.settings import (
     write_setting,
 )
 from autoresearch.task.loading import load_task
+from autoresearch.text import did_you_mean
 from autoresearch.trust.manifest import check_listen_address, check_peer_address
 
 FROM_NOW_ON = "the daemon goes by it from now on"
@@ -93,6 +96,17 @@ def _device(value: str) -> None:
     named_devices(value)
 
 
+def _hours(value: str) -> None:
+    parse_hours(value)
+
+
+def _events(value: str) -> None:
+    for name in map(str.strip, value.split(",")):
+        if name not in NOTIFY_EVENTS:
+            hint = did_you_mean(name, NOTIFY_EVENTS) or f"there are: {', '.join(NOTIFY_EVENTS)}"
+            raise UsageError(f"notify.events: there is no event {name!r} to tell of", hint=hint)
+
+
 def _listen(value: str) -> None:
     for address in filter(None, map(str.strip, value.split(","))):
         check_listen_address(address, "network.listen")
@@ -106,6 +120,8 @@ def _bootstrap(value: str) -> None:
 _CHECKS: dict[str, Callable[[str], None]] = {
     "work.task": _task,
     "work.device": _device,
+    "work.hours": _hours,
+    "notify.events": _events,
     "network.listen": _listen,
     "network.bootstrap": _bootstrap,
 }

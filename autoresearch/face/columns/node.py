@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from autoresearch.ask.node import CardStatus, MachineStatus, QueuedRun
+from autoresearch.ask.node import CardStatus, MachineStatus, OwnerStatus, QueuedRun
 from autoresearch.ask.records import CommandView, SearchAnswer
 from autoresearch.ask.registry.components import ComponentView
 from autoresearch.face.columns.column import (
@@ -24,7 +24,7 @@ from autoresearch.face.columns.people import NOTE_COLUMNS
 from autoresearch.face.columns.runs import RUN_COLUMNS
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.services import Service
-from autoresearch.text import percent, size
+from autoresearch.text import age, percent, size
 
 JOULES_OF_KWH = 3.6e6
 SERVICE_COLUMNS: Columns[Service] = (
@@ -56,6 +56,17 @@ def card_words(card: CardStatus) -> str:
         "" if card.watts is None else f"{card.watts:.0f} W",
     )
     return " · ".join(filter(None, words)) or "it tells nothing"
+
+
+def owner_words(owner: OwnerStatus, now_ms: int) -> str:
+    """What shows whether the machine is its owner's: ``on mains · 71 °C · used 12 s ago by terminal pts/3``."""
+    words = (
+        "" if owner.on_mains is None else "on mains" if owner.on_mains else "on battery",
+        "" if owner.celsius is None else f"{owner.celsius:.0f} °C",
+        "" if owner.used_ms is None else f"used {age(owner.used_ms, now_ms)} by {owner.used_by}",
+        f"use unknown: {owner.unknown}" if owner.unknown else "",
+    )
+    return " · ".join(filter(None, words))
 
 
 def energy_words(machine: MachineStatus) -> str:

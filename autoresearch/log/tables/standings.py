@@ -37,6 +37,10 @@ SELECT run FROM verification WHERE run IN ({0}) UNION SELECT lineage.parent FROM
 CROSS JOIN record AS child ON child.n = lineage.n CROSS JOIN verification ON verification.run = child.id
 WHERE lineage.parent IN ({0})
 """
+_DECIDED = """
+SELECT id, state FROM run CROSS JOIN standing ON standing.n = run.n
+WHERE author = ? AND state != 'reported' ORDER BY seq DESC LIMIT ?
+"""
 _UNSETTLED = """
 SELECT record.id FROM unsettled CROSS JOIN record ON record.n = unsettled.n ORDER BY unsettled.n DESC LIMIT ?
 """
@@ -126,6 +130,10 @@ class Standings:
     def unsettled(self, limit: int) -> list[bytes]:
         """Runs that are to be judged again, the newest first."""
         return [run for (run,) in self._reader.read(_UNSETTLED, (limit,))]
+
+    def decided(self, author: bytes, limit: int = 1000) -> dict[bytes, RunState]:
+        """The states of a device's newest runs on which verifiers decided something."""
+        return {run: RunState(state) for run, state in self._reader.read(_DECIDED, (author, limit))}
 
     def count_unsettled(self) -> int:
         """How many runs are to be judged again, programs of devices ranked again, and originals found again."""

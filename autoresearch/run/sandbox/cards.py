@@ -63,6 +63,14 @@ def cards() -> list[Card]:
     return usable if len(usable) == len([number for number in numbers if number]) else given
 
 
+def are_awake() -> bool:
+    """Whether the driver may be asked: there is a card, and not all of them sleep. A question wakes a card.
+
+    See https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-devices-power.
+    """
+    return any(_text(card.place / "power/runtime_status").strip() != "suspended" for card in cards())
+
+
 def card_of(device: str) -> Card | None:
     """The card that a device names; None for the processor. Raises CannotRunHere where there is none."""
     if device == PROCESSOR:

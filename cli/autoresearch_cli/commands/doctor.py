@@ -11,9 +11,10 @@ import typer
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.health import conditions, guarded, is_usable
 from autoresearch.ask.node import Check
+from autoresearch.paths import typed_path
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.text import counted
-from autoresearch_cli import here
+from autoresearch_cli import here, starting
 from autoresearch_cli.acts.checks import all_checks, check_cards, check_sandbox, log_checks
 from autoresearch_cli.acts.network_checks import network_checks
 from autoresearch_cli.catalogue import Folder, Json, command_app, examples
@@ -24,6 +25,10 @@ from autoresearch_cli.rendering.output import is_rich, print_json, print_list, p
 AcceptFork = Annotated[
     bool, typer.Option("--accept-fork", help="Let this device's history fork where an older copy of the log ends.")
 ]
+Bundle = Annotated[
+    str,
+    typer.Option("--bundle", metavar="FILE", help="Write a zip file for somebody who helps, without what is private."),
+]
 app = command_app(no_args_is_help=False)
 
 
@@ -31,15 +36,15 @@ app = command_app(no_args_is_help=False)
     invoke_without_command=True,
     epilog=examples(
         ("autoresearch node doctor", "everything, with how to mend what is wrong"),
-        ("autoresearch node doctor network", "why no peer is reachable, and what to do"),
+        ("autoresearch node doctor --bundle help.zip", "a file for somebody who helps, without what is private"),
         ("autoresearch node doctor --accept-fork", "go on after an older copy of the log was put back"),
         see="status, node config, node paths, network peers",
     ),
 )
-def doctor(context: typer.Context, *, accept_fork: AcceptFork = False, json: Json = False) -> None:
+def doctor(context: typer.Context, *, accept_fork: AcceptFork = False, bundle: Bundle = "", json: Json = False) -> None:
     """Check Python, sandbox, disk, keys, log, task and daemon. Exits with 1 when something failed."""
     if context.invoked_subcommand is None:
-        _check_all(accept_fork=accept_fork, json=json)
+        _check_all(accept_fork=accept_fork, bundle=bundle, json=json)
 
 
 @app.command(
@@ -109,7 +114,7 @@ def executor(
     _report(list(executor_checks(host)), json=json)
 
 
-def _check_all(*, accept_fork: bool, json: bool) -> None:
+def _check_all(*, accept_fork: bool, bundle: str, json: bool) -> None:
     if accept_fork:
         with Notebook(here.paths()) as notebook:
             notebook.accept_fork(here.now_ms())
@@ -119,6 +124,13 @@ def _check_all(*, accept_fork: bool, json: bool) -> None:
     checks.append(guarded("sandbox", partial(check_sandbox, level, attacks)))
     checks += check_cards(level)
     probes = [Probe(name=probe.name, blocked=probe.blocked) for probe in attacks]
+    answer = DoctorAnswer(healthy=is_usable(checks), checks=checks, probes=probes)
+    if bundle:
+        from autoresearch_cli.acts.support import write_bundle
+
+        file = typed_path(bundle)
+        parts = write_bundle(file, answer, starting.daemon_status(), here.paths(), here.environment())
+        say(f"{file} has {', '.join(parts)}: look through it before you send it")
     _report(checks, probes, json=json)
 
 

@@ -19,7 +19,7 @@ from autoresearch.ask.node import (
     WorkerStatus,
 )
 from autoresearch.face.columns.column import person, short
-from autoresearch.face.columns.node import card_words, energy_words
+from autoresearch.face.columns.node import card_words, energy_words, owner_words
 from autoresearch.face.columns.people import peer_columns
 from autoresearch.face.columns.runs import leading_words
 from autoresearch.record.record import DEFAULT_NETWORK
@@ -73,7 +73,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
     lines += [("queue", queued_line(each)) for each in status.queue]
     lines += [("proposer", proposer_line(each)) for each in status.proposers]
-    lines += [("machine", machine_line(machine)) for machine in [status.machine] if machine]
+    lines += [("machine", machine_line(machine, now_ms)) for machine in [status.machine] if machine]
     if status.task:
         lines += task_lines(status.task)
     if status.verifying:
@@ -106,14 +106,14 @@ def proposer_line(one: ProposerStatus) -> str:
     return " · ".join(filter(None, (name, brought if one.runs else "", cost, state)))
 
 
-def machine_line(machine: MachineStatus) -> str:
+def machine_line(machine: MachineStatus, now_ms: int) -> str:
     """What the whole machine is busy with."""
     parts = [
         f"processor {percent(machine.busy)} of {counted(machine.processors, 'core')}",
         f"memory {size(machine.memory_bytes)} of {size(machine.memory_total_bytes)}",
         *(f"{card.name} {card_words(card)}" for card in machine.cards),
     ]
-    return " · ".join(filter(None, (*parts, energy_words(machine))))
+    return " · ".join(filter(None, (*parts, energy_words(machine), owner_words(machine.owner, now_ms))))
 
 
 def works_alone(status: StatusAnswer) -> bool:

@@ -236,10 +236,14 @@ class WorkerLost:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Something outside forbids work (``sentence`` says what), or no longer does (``None``)."""
+    """Something outside forbids work (``sentence`` says what), or no longer does (``None``).
+
+    ``stops``: the runs in hand on this machine are stopped too.
+    """
 
     why: Why
     sentence: str | None
+    stops: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from autoresearch.ask.node import RunInHand
-from autoresearch.words import PASSING_REASONS, WHY_SENTENCES, Why, WorkState
+from autoresearch.words import OWNER_REASONS, PASSING_REASONS, WHY_SENTENCES, Why, WorkState
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
@@ -103,6 +103,7 @@ class Service:
     workers: dict[str, Worker] = field(default_factory=dict)
     queue: deque[Assignment] = field(default_factory=deque)
     blocks: dict[Why, str] = field(default_factory=dict)
+    stops: set[Why] = field(default_factory=set)
     retry_ms: int = 0
     try_ms: int = 0
     wait_ms: int = 0
@@ -162,6 +163,11 @@ class Service:
     @property
     def _in_hand(self) -> list[Worker]:
         return [w for w in self.workers.values() if w.assignment]
+
+    @property
+    def _is_refused(self) -> bool:
+        """Whether the machine is its owner's now: nothing new is agreed to."""
+        return any(why in self.blocks for why in OWNER_REASONS)
 
     @property
     def _at_once(self) -> int:
@@ -224,6 +230,8 @@ class Service:
                 return self._worker_event(event, now_ms)
 
     def _block(self, event: Blocked, now_ms: int) -> list[Effect]:
+        was_stopped = bool(self.stops)
+        self.stops.discard(event.why)
         if event.sentence is None:
             if self.blocks.pop(event.why, None) and event.why is Why.ASKING_PEERS:
                 return self._look_first(now_ms)
@@ -231,6 +239,9 @@ class Service:
         self.blocks[event.why] = event.sentence
         if event.why is Why.CANNOT_RECORD:
             self.retry_ms = now_ms + RETRY_MS
+        if event.stops:
+            self.stops.add(event.why)
+            return [] if was_stopped else self._cancel_all(here_only=True)
         return []
 
     def _queue(self, event: RunAsked | RunDropped) -> list[Effect]:
@@ -259,8 +270,8 @@ class Service:
                     worker.run = _changed(worker.run, fraction=fraction, step=step, loss=loss)
             case Dropped(name):
                 worker = self._worker(name)
-                # What a person proposed waits for the end of a pause.
-                if worker.assignment and worker.assignment.given and self.asked.paused:
+                # What a person proposed waits until work goes on.
+                if worker.assignment and worker.assignment.given and (self.asked.paused or self._is_refused):
                     self.queue.appendleft(worker.assignment)
                 claimed = worker.assignment.name if worker.assignment and worker.key else None
                 self._free(name, now_ms)
@@ -386,7 +397,7 @@ class Service:
 
     def _proposed(self, event: Proposed, worker: Worker, now_ms: int) -> list[Effect]:
         name, assignment = event.worker, event.assignment
-        if self.stopping or self.asked.paused or worker.assignment is None:
+        if self.stopping or self.asked.paused or self._is_refused or worker.assignment is None:
             return [Cancel(name, assignment)]
         # What a person asks for by name is run whether others do it or not.
         elsewhere = event.taken and worker.assignment.is_search
@@ -405,7 +416,7 @@ class Service:
     def _settled(self, name: str, key: tuple[bytes, bytes, int], now_ms: int) -> list[Effect]:
         worker = self.workers.get(name)
         # What was stopped meanwhile is given back by the worker.
-        if worker is None or worker.key != key or self.stopping or self.asked.paused:
+        if worker is None or worker.key != key or self.stopping or self.asked.paused or self.stops:
             return []
         if worker.announced is None or worker.assignment is None:
             return []

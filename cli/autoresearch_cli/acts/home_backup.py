@@ -1,0 +1,187 @@
+"""The whole home as one tar file, also while the daemon runs, and back: settings, keys, log, blobs, the node's notes.
+
+What is made again by itself is left out: caches, runs in hand, sockets, the daemon's log, the API's token.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sqlite3
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from autoresearch.errors import Refused, UsageError
+from autoresearch.paths import Paths
+from autoresearch.text import size
+
+# The first file of a backup: what it is, in which format.
+MARK, FORMAT = "autoresearch-backup", b"1\n"
+LEFT_OUT = frozenset({"spool", "tmp", "partial", "services", "api-token"})
+ENDINGS = ("-wal", "-shm", ".lock", ".new")
+
+
+def back_up(paths: Paths, file: Path) -> tuple[int, int]:
+    """Write a backup, for this user alone; returns the number of files in it and its bytes.
+
+    Raises:
+        Refused: there is such a file, nothing is to be kept, or it can't be written.
+    """
+    if not paths.data.exists():
+        raise Refused(f"there is nothing to keep at {paths.data}.", hint="autoresearch up makes log and keys")
+    unfinished = file.with_name(f"{file.name}.new")
+    if file.exists():
+        raise Refused(f"{file} exists already.", hint="name another file")
+    count = 0
+    try:
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with (
+            os.fdopen(descriptor, "wb") as out,
+            tarfile.open(fileobj=out, mode="w") as tar,
+            TemporaryDirectory(dir=file.parent, prefix=".autoresearch-") as scratch,
+        ):
+            mark = tarfile.TarInfo(MARK)
+            mark.size = len(FORMAT)
+            tar.addfile(mark, io.BytesIO(FORMAT))
+            for name, source in _files(paths):
+                with suppress(FileNotFoundError):  # a blob of others that was removed meanwhile
+                    is_database = source.suffix == ".sqlite"
+                    tar.add(_snapshot(source, Path(scratch) / "copy.sqlite") if is_database else source, name)
+                    count += 1
+        unfinished.replace(file)
+    except (OSError, sqlite3.Error) as error:
+        reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        raise Refused(f"{file} can't be written: {reason}.", hint="free some space, or name another place") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return count, file.stat().st_size
+
+
+def put_back(paths: Paths, file: Path) -> int:
+    """Make this empty home what it was at a backup; returns the number of files.
+
+    Raises:
+        Refused: something is here already, or it can't be written.
+        UsageError: the file is no backup, or not whole.
+    """
+    for place in (paths.data, paths.settings, paths.home_local):
+        if place.exists() and (place.is_file() or any(place.iterdir())):
+            hint = "move it away, or restore elsewhere: AUTORESEARCH_HOME=FOLDER autoresearch node restore FILE"
+            raise Refused(f"{place} exists: a backup is restored into an empty home only.", hint=hint)
+    roots, count = _roots(paths), 0
+    try:
+        needed = _checked(file, roots)
+        free = shutil.disk_usage(_existing(paths.data)).free
+        if free < needed:
+            raise Refused(f"the backup takes {size(needed)}, and {size(free)} are free.", hint="free some space")
+        paths.create()
+        with tarfile.open(file) as tar:
+            for member in tar:
+                if member.name == MARK:
+                    continue
+                root, _, rest = member.name.partition("/")
+                target, content = roots[root] / rest, tar.extractfile(member)
+                assert content is not None, "only files were let through"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, member.mode & 0o755)
+                with content, os.fdopen(descriptor, "wb") as out:
+                    shutil.copyfileobj(content, out)
+                count += 1
+    except OSError as error:
+        raise Refused(f"{error.filename or file}: {error.strerror or error}", hint="look at that place") from error
+    return count
+
+
+def compact(paths: Paths) -> list[tuple[Path, int, int]]:
+    """Give back to the disk what the databases of this home do not use: each with its bytes before and after.
+
+    Raises:
+        Refused: one of them is in use or damaged, or there is too little space for its copy meanwhile.
+    """
+    found = []
+    for database in (path for _, path in _files(paths) if path.suffix == ".sqlite"):
+        log = database.with_name(f"{database.name}-wal")
+        before = database.stat().st_size + (log.stat().st_size if log.exists() else 0)
+        try:
+            with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            hint = "stop what uses it, or free some space; autoresearch node doctor log checks it"
+            raise Refused(f"{database} can't be compacted: {error}.", hint=hint) from error
+        found.append((database, before, database.stat().st_size))
+    return found
+
+
+def _checked(file: Path, roots: dict[str, Path]) -> int:
+    """Read a backup to its end; returns the bytes that its files take."""
+    total, seen = 0, False
+    try:
+        with tarfile.open(file) as tar:
+            for member in tar:
+                parts = PurePosixPath(member.name).parts
+                if not seen and not (member.name == MARK and _content(tar, member) == FORMAT):
+                    break
+                seen = True
+                if member.name != MARK and (not member.isfile() or parts[0] not in roots or ".." in parts):
+                    raise UsageError(f"{file} has {member.name!r}, which no backup has", hint="take another backup")
+                total += member.size
+            # An end that was cut off between two files is no error to the reader: the last blocks are missing.
+            if seen and file.stat().st_size < tar.offset + tarfile.BLOCKSIZE:
+                raise tarfile.ReadError("it ends too early")
+    except tarfile.TarError as error:
+        raise UsageError(f"{file} is no whole backup: {error}", hint="take another backup") from error
+    if not seen:
+        raise UsageError(f"{file} is no backup of a home", hint="autoresearch node backup FILE writes one")
+    return total
+
+
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    content = tar.extractfile(member)
+    return content.read() if content else b""
+
+
+def _roots(paths: Paths) -> dict[str, Path]:
+    return {"config": paths.config, "data": paths.data, "state": paths.state}
+
+
+def _files(paths: Paths) -> Iterator[tuple[str, Path]]:
+    """What is kept, by its name in the backup. Heads come before the log: one that is behind it is mended at a start.
+
+    Blobs come last: what records name was there before them.
+    """
+    found = [(f"config/{paths.settings.name}", paths.settings)] if paths.settings.is_file() else []
+    for root, folder in (("data", paths.data), ("state", paths.state)):
+        for path in sorted(folder.rglob("*")):
+            parts = path.relative_to(folder).parts
+            left_out = (
+                not LEFT_OUT.isdisjoint(parts) or path.name.endswith(ENDINGS) or path.name.startswith("daemon.log")
+            )
+            if path.is_file() and not path.is_symlink() and not left_out:
+                found.append(("/".join((root, *parts)), path))
+    once = {path: name for name, path in reversed(found)}  # on macOS the three folders are one
+    yield from sorted(
+        ((name, path) for path, name in once.items()), key=lambda one: ("heads/" not in one[0], "/blobs/" in one[0])
+    )
+
+
+def _snapshot(database: Path, copy: Path) -> Path:
+    """A copy of a database as it is at one moment, whoever writes to it meanwhile."""
+    copy.unlink(missing_ok=True)
+    with (
+        closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as source,
+        closing(sqlite3.connect(copy)) as to,
+    ):
+        source.backup(to)
+    copy.chmod(database.stat().st_mode & 0o777)
+    return copy
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path

@@ -1,0 +1,91 @@
+"""``node backup`` and ``node restore``: the whole home as one file, and back. ``node compact`` makes it smaller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autoresearch.errors import Refused
+from autoresearch.paths import typed_path
+from autoresearch.text import counted, size
+from autoresearch_cli import here, starting
+from autoresearch_cli.acts import home_backup
+from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.models import CompactAnswer, CompactedFile, HomeBackupAnswer
+from autoresearch_cli.rendering.output import print_json, say
+
+app = command_app()
+
+
+@app.command(
+    "node backup",
+    epilog=examples(
+        ("autoresearch node backup ~/autoresearch.tar", "settings, keys, log and files, also while the daemon runs"),
+        ("autoresearch node restore ~/autoresearch.tar", "put it back, on a machine without any"),
+        ("autoresearch node backup /mnt/$(date +%F).tar", "one for each day"),
+        see="node restore, node id backup, run export",
+    ),
+)
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; nothing is overwritten.")],
+    *,
+    json: Json = False,
+) -> None:
+    """Write all that this node keeps into one file. Your keys are in it: guard it like them."""
+    file = typed_path(file)
+    files, count = home_backup.back_up(here.paths(), file)
+    if json:
+        print_json(HomeBackupAnswer(file=str(file), files=files, bytes=count))
+        return
+    say(f"{file} has {counted(files, 'file')}, {size(count)}. Your keys are in it, unencrypted unless they are here")
+    say("→ to put it back on a machine without any: autoresearch node restore FILE")
+
+
+@app.command(
+    "node restore",
+    epilog=examples(
+        ("autoresearch node restore ~/autoresearch.tar", "the same node on this machine"),
+        ("AUTORESEARCH_HOME=/srv/node autoresearch node restore node.tar", "into another home"),
+        ("autoresearch node restore node.tar && autoresearch node doctor log", "then check all hashes and signatures"),
+        see="node backup, node doctor, node id restore",
+    ),
+)
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `node backup` wrote.")], *, json: Json = False
+) -> None:
+    """Make this empty home what it was at a backup. One node only may go on from it: two would fork its history."""
+    if starting.daemon_status() is not None:
+        raise Refused("The daemon runs.", hint="autoresearch down, then again")
+    file = typed_path(file)
+    files = home_backup.put_back(here.paths(), file)
+    if json:
+        print_json(HomeBackupAnswer(file=str(file), files=files, bytes=file.stat().st_size))
+        return
+    say(f"restored {counted(files, 'file')}. The machine that it came from must not go on as well")
+    say("→ autoresearch up; it asks its peers first what this device signed since")
+
+
+@app.command(
+    "node compact",
+    epilog=examples(
+        ("autoresearch down && autoresearch node compact", "while no daemon runs"),
+        ("autoresearch node compact --json", "the same for a program"),
+        ("autoresearch node doctor log && autoresearch node compact", "check it first"),
+        see="node doctor, node backup, node paths",
+    ),
+)
+def compact(*, json: Json = False) -> None:
+    """Give back to the disk what the databases of this node do not use any more. No record is lost."""
+    if starting.daemon_status() is not None:
+        raise Refused("The daemon runs, and uses the databases.", hint="autoresearch down, then again")
+    done = home_backup.compact(here.paths())
+    answer = CompactAnswer(files=[CompactedFile(file=str(file), before=old, after=new) for file, old, new in done])
+    if json:
+        print_json(answer)
+        return
+    for one in answer.files:
+        say(f"{one.file}: {size(one.before)} → {size(one.after)}")
+    if not answer.files:
+        say("there are no databases here yet")

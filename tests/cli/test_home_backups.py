@@ -1,0 +1,132 @@
+"""The whole home as one file: what was there is there again, and nothing is ever overwritten."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sqlite3
+import tarfile
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_cli.models import CompactAnswer
+
+from autoresearch.paths import Paths
+from tests.cli.conftest import Cli
+from tests.cli.filling import Filled
+from tests.daemon.daemons import Daemon
+
+
+def files(root: Path) -> dict[str, int]:
+    """The files of a home that matter, with the rights on them."""
+    kept = (path for path in root.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm", ".lock")))
+    return {str(path.relative_to(root)): path.stat().st_mode & 0o777 for path in kept}
+
+
+def test_a_restored_home_is_what_it_was_while_others_wrote_to_it(
+    cli: Cli, filled: Filled, paths: Paths, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("node", "config", "set", "work.hours", "sat-sun")
+    paths.make_api_token()
+    paths.daemon_log.write_text("a line")
+    file = tmp_path / "node.tar"
+    with sqlite3.connect(paths.log) as writing:
+        writing.execute("INSERT INTO meta VALUES('half', 'written')")  # and not committed
+        done = cli("node", "backup", str(file))
+        writing.rollback()
+    assert done.exit_code == 0, done.stderr
+    assert "Your keys are in it" in done.stderr
+    assert file.stat().st_mode & 0o077 == 0
+    questions = (("run", "list", "--json"), ("node", "id", "devices", "--json"), ("show", filled.best, "--code"))
+    before = [cli(*words).stdout for words in questions]
+
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "other"))
+    done = cli("node", "restore", str(file))
+    assert done.exit_code == 0, done.stderr
+    assert [cli(*words).stdout for words in questions] == before
+    assert cli("node", "config", "get", "work.hours").stdout.strip() == "sat-sun"
+    expected = {name: mode for name, mode in files(home).items() if not name.endswith(("api-token", "daemon.log"))}
+    assert files(tmp_path / "other") == expected
+    assert (tmp_path / "other/data/keys").stat().st_mode & 0o077 == 0
+
+    again = cli("node", "restore", str(file))
+    assert again.exit_code != 0
+    assert "into an empty home only" in again.stderr
+    assert "exists already" in cli("node", "backup", str(file)).stderr
+
+
+@pytest.mark.parametrize("cut", [0.5, 0.99, "between"])
+def test_a_backup_that_is_not_whole_restores_nothing(
+    cli: Cli, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: float | str
+) -> None:
+    file = tmp_path / "node.tar"
+    cli("node", "backup", str(file))
+    with tarfile.open(file) as tar:
+        last = tar.getmembers()[-1].offset
+    content = file.read_bytes()
+    file.write_bytes(content[: last if isinstance(cut, str) else int(cut * last)])
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(tmp_path / "other"))
+    refused = cli("node", "restore", str(file))
+    assert refused.exit_code != 0
+    assert "no whole backup" in refused.stderr
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("name", ["data/../../evil", "/etc/evil", "other/evil", "data/link"])
+def test_a_backup_writes_nowhere_else(cli: Cli, tmp_path: Path, name: str) -> None:
+    file = tmp_path / "evil.tar"
+    with tarfile.open(file, "w") as tar:
+        mark = tarfile.TarInfo("autoresearch-backup")
+        mark.size = 2
+        tar.addfile(mark, io.BytesIO(b"1\n"))
+        member = tarfile.TarInfo(name)
+        member.type = tarfile.SYMTYPE if name.endswith("link") else tarfile.REGTYPE
+        tar.addfile(member)
+    refused = cli("node", "restore", str(file))
+    assert refused.exit_code != 0
+    assert "which no backup has" in refused.stderr
+
+
+def test_what_is_no_backup_is_refused_with_a_sentence(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no tar")
+    tarfile.open(tmp_path / "empty.tar", "w").close()
+    for name in ("text", "empty.tar", "missing"):
+        refused = cli("node", "restore", str(tmp_path / name))
+        assert refused.exit_code not in {0, 70}
+        assert name in refused.stderr
+    assert "nothing to keep" in cli("node", "backup", str(tmp_path / "new.tar")).stderr
+
+
+@pytest.mark.slow
+def test_beside_a_running_daemon_a_backup_is_made_and_none_is_put_back(cli: Cli, home: Path, tmp_path: Path) -> None:
+    daemon, file = Daemon(home).start(), tmp_path / "node.tar"
+    try:
+        assert cli("node", "backup", str(file)).exit_code == 0
+        assert "The daemon runs." in cli("node", "restore", str(file)).stderr
+    finally:
+        daemon.stop()
+    restored = Daemon(tmp_path / "other")
+    assert cli("node", "restore", str(file)).exit_code != 0
+    with tarfile.open(file) as tar:
+        assert {"data/log.sqlite", "data/keys/device.key", "state/local.sqlite"} <= set(tar.getnames())
+    assert not restored.home.exists()
+
+
+@pytest.mark.slow
+def test_compacting_gives_space_back_and_loses_nothing(cli: Cli, filled: Filled, paths: Paths) -> None:
+    with contextlib.closing(sqlite3.connect(paths.log)) as log:
+        log.executescript("CREATE TABLE gone(x); INSERT INTO gone VALUES(zeroblob(1000000)); DROP TABLE gone;")
+    before = cli("run", "list", "--json").stdout
+    answer = msgspec.json.decode(cli("node", "compact", "--json").stdout, type=CompactAnswer)
+    [log_file] = [one for one in answer.files if one.file == str(paths.log)]
+    assert log_file.before - log_file.after > 900_000
+    assert paths.log.stat().st_size == log_file.after
+    assert cli("run", "list", "--json").stdout == before
+
+    with sqlite3.connect(paths.log) as writing:
+        writing.execute("INSERT INTO meta VALUES('half', 'written')")
+        refused = cli("node", "compact")
+        writing.rollback()
+    assert refused.exit_code != 0
+    assert f"{paths.log} can't be compacted: database is locked" in refused.stderr

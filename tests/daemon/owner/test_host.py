@@ -1,0 +1,152 @@
+"""What a machine shows: files as the kernel has them, a login manager on a real bus, and sources that hang."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from autoresearch_daemon.owner import host as host_module
+from autoresearch_daemon.owner.host import Host, Source, heat, mains
+from autoresearch_daemon.owner.rules import Heat, Reading, refusals
+
+from autoresearch.settings import Work
+from tests.daemon.owner.fake_host import FakeLogind, Session, fake_logind, typed, write_files
+
+NOW = 1_800_000_000_000
+IDLE = Work(only_idle=10)
+
+
+@pytest.fixture
+def logind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLogind]:
+    (tmp_path / "dev").mkdir()
+    with fake_logind(tmp_path) as manager:
+        monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", manager.address)
+        yield manager
+
+
+async def sentence(host: Host, now_ms: int = NOW, work: Work = IDLE) -> str:
+    reading = await host.read(work, now_ms, running=False)
+    return next((refusal.sentence for refusal in refusals(work, reading, {}).values()), "")
+
+
+BATTERY = {"bat/type": "Battery", "bat/status": "Discharging"}
+
+
+@pytest.mark.parametrize(
+    ("files", "is_on_mains"),
+    [
+        ({}, True),  # a machine without a battery
+        ({"mouse/type": "Battery", "mouse/scope": "Device", "mouse/status": "Discharging"}, True),
+        ({**BATTERY, "ac/type": "Mains", "ac/online": "0"}, False),
+        ({**BATTERY, "ac/type": "Mains", "ac/online": "1"}, False),  # the plug is too weak
+        (
+            {**BATTERY, "bat/status": "Full", "ac/type": "Mains", "ac/online": "0", "c/type": "USB", "c/online": "1"},
+            True,
+        ),
+        ({"bat/type": "Battery", "bat/status": "Not charging", "ac/type": "Mains", "ac/online": "0"}, False),
+        ({"bat/type": "Battery", "bat/status": "Charging"}, True),
+        ({"bat/type": "Battery", "bat/status": "Unknown"}, None),
+    ],
+)
+def test_mains(tmp_path: Path, files: dict[str, object], is_on_mains: bool | None) -> None:
+    tmp_path.joinpath("supplies").mkdir()
+    write_files(tmp_path / "supplies", files)
+    assert mains(tmp_path / "supplies") is is_on_mains
+
+
+def test_the_hottest_sensor_of_the_processor_and_not_that_of_a_disk(tmp_path: Path) -> None:
+    chip, disk = "hwmon/hwmon1", "hwmon/hwmon2"
+    write_files(tmp_path, {f"{disk}/name": "nvme", f"{disk}/temp1_input": "99000"})
+    assert heat(tmp_path) is None
+    write_files(tmp_path, {f"{chip}/name": "coretemp", f"{chip}/temp1_input": "71000", f"{chip}/temp2_input": "83500"})
+    write_files(tmp_path, {f"{chip}/temp2_label": "Core 0", "thermal/thermal_zone0/type": "acpitz"})
+    assert heat(tmp_path) == Heat("coretemp Core 0", 83.5)
+
+
+async def test_memory_and_what_waits_for_it(tmp_path: Path) -> None:
+    waits = "some avg10=31.40 avg60=2.00 avg300=0.10 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0"
+    write_files(tmp_path, {"proc/meminfo": "MemTotal: 9 kB\nMemAvailable:  2048 kB", "proc/pressure/memory": waits})
+    reading = await Host(tmp_path).read(Work(pause_memory_mib=1), NOW, running=False)
+    assert (reading.free_bytes, reading.pressure) == (2 << 20, 31.4)
+
+
+async def test_only_what_the_settings_name_is_asked(tmp_path: Path) -> None:
+    assert await Host(tmp_path).read(Work(), NOW, running=True) == Reading(NOW)
+
+
+async def test_sessions_of_people_at_a_seat_count_until_they_are_idle(logind: FakeLogind, tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    assert await sentence(host) == "", "nobody is logged in"
+    logind.sessions = {"1": Session(), "c1": Session(user="gdm", kind="greeter"), "2": Session(seat="")}
+    assert "by the session of anna on seat0" in await sentence(host)
+    logind.sessions["1"].idle_since_ms = NOW - 599_000
+    assert "10 min without use" in await sentence(host)
+    logind.sessions["1"].idle_since_ms = NOW - 600_000
+    assert await sentence(host) == ""
+    logind.inhibitors = [("sleep", "UPower", "Pause", "delay", 0, 1)]
+    assert await sentence(host) == ""
+    logind.inhibitors.append(("idle:sleep", "mpv", "playing a film", "block", 1000, 7))
+    assert "mpv, which keeps the screen on (playing a film)" in await sentence(host)
+
+
+async def test_a_locked_screen_is_the_last_use_of_a_desktop_that_never_says_that_it_is_idle(
+    logind: FakeLogind, tmp_path: Path
+) -> None:
+    host, minute = Host(tmp_path), 60_000
+    logind.sessions = {"1": Session(locked=True)}
+    assert "by the session of anna" in await sentence(host)
+    assert "by the session of anna" in await sentence(host, NOW + 9 * minute)
+    assert await sentence(host, NOW + 10 * minute) == ""
+    logind.sessions["1"].locked = False
+    assert "by the session of anna" in await sentence(host, NOW + 11 * minute)
+    logind.sessions["1"].locked = True
+    assert "by the session of anna" in await sentence(host, NOW + 12 * minute), "it was used in between"
+
+
+async def test_a_terminal_shows_who_works_by_ssh(logind: FakeLogind, tmp_path: Path) -> None:
+    typed(tmp_path, "pts/3", NOW - 30_000)
+    typed(tmp_path, "tty", NOW)  # no terminal: the one of the process that opens it
+    typed(tmp_path, "null", NOW)
+    assert "by terminal pts/3 " in await sentence(Host(tmp_path))
+    typed(tmp_path, "pts/3", NOW - 600_000)
+    assert await sentence(Host(tmp_path)) == ""
+
+
+@pytest.mark.slow
+async def test_no_answer_for_a_minute_is_unknown_and_never_idle(logind: FakeLogind, tmp_path: Path) -> None:
+    host, began = Host(tmp_path), time.monotonic()
+    assert await sentence(host) == ""
+    logind.silent = True
+    assert await sentence(host, NOW + 60_000) == "", "the answer of a minute ago"
+    told = await sentence(host, NOW + 61_000)
+    assert "unknown: systemd-logind did not answer" in told
+    assert time.monotonic() - began < 2 * host_module.DEADLINE_SECONDS + 3
+    logind.silent = False
+    assert await sentence(host, NOW + 62_000) == ""
+
+
+async def test_without_a_bus_use_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path}/nothing")
+    told = await sentence(Host(tmp_path))
+    assert "unknown: the terminals' folder and systemd-logind did not answer" in told
+    assert "node config set work.idle_unknown work" in told
+
+
+async def test_a_source_that_hangs_is_asked_once_and_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_module, "DEADLINE_SECONDS", 0.05)
+    asked, may_answer = list[int](), threading.Event()
+
+    def ask() -> int:
+        asked.append(1)
+        may_answer.wait()
+        return 7
+
+    source = Source(ask)
+    assert [await source.answer() for _ in range(3)] == [None] * 3
+    may_answer.set()
+    monkeypatch.setattr(host_module, "DEADLINE_SECONDS", 10)
+    assert await source.answer() == 7
+    assert asked == [1]
