@@ -203,7 +203,7 @@ class ResearchAgent:
         """
         before = self.connect()
         try:
-            is_file = typed_path(network).exists()
+            is_file = typed_path(network).is_file()
         except UsageError:  # an invite is longer than any path
             is_file = False
         where = str(typed_path(network).absolute()) if is_file else network

@@ -76,8 +76,9 @@ def find_network(paths: Paths, text: str) -> Found:
         raise UsageError(str(error), hint=WAYS) from error
     if text.startswith(ADDRESS_BEGINNINGS) and not path.exists():
         return Found(_ask_node(paths, text), by_word=True)
-    with suppress(NotFound):
-        return Found(read_manifest(path), by_word=False)
+    if not path.is_dir():  # a folder may have the name of a network
+        with suppress(NotFound):
+            return Found(read_manifest(path), by_word=False)
     try:
         return Found(find_home_network(paths, text).manifest, by_word=False)
     except NotFound as error:
