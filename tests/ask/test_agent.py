@@ -136,8 +136,8 @@ def test_a_script_begins_with_a_repository_and_a_network(daemon: Daemon, toy: Pa
         agent.clone_repository(str(tmp_path / "nowhere"), tmp_path / "new")
     with pytest.raises(NotFound, match="is not a file, an invite or an address"):
         agent.connect_to_ensue("https://example.org")
-    agent.connect_to_ensue("autoresearch")
-    assert daemon.status().network == "autoresearch"
+    agent.connect_to_ensue("commons")
+    assert daemon.status().network == "commons"
 
 
 def test_an_edit_by_hand_is_put_aside(tmp_path: Path, toy: Path) -> None:
