@@ -5,6 +5,16 @@ from __future__ import annotations
 from enum import StrEnum
 
 
+class Verdict(StrEnum):
+    """What somebody who had a run made learns of it: whether its program is the one to edit next."""
+
+    KEEP = "keep"
+    DISCARD = "discard"
+    FAILED = "failed"
+    BASELINE = "baseline"
+    UNKNOWN = "unknown"
+
+
 class RunStatus(StrEnum):
     """How one execution ended."""
 

@@ -8,6 +8,7 @@ from autoresearch.ask.ideas import NoteView
 from autoresearch.ask.registry.components import ComponentView, ReleaseView
 from autoresearch.ask.runs.answers import ChangeView, RunRow
 from autoresearch.log.standing.answers import NOBODY, Answer, Judged, MarkView, ParticipantView, ProgramView, RunView
+from autoresearch.words import Verdict
 
 
 class RecordView(Answer, frozen=True, kw_only=True):
@@ -138,6 +139,28 @@ class UsedComponent(msgspec.Struct, frozen=True, kw_only=True):
     release: str = ""
 
 
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a run of one's own, beside the run that its program was edited from.
+
+    ``value`` and ``parent_value`` are means over ``seeds`` and ``parent_seeds`` runs of the two programs. ``gain`` is
+    positive where the run's is better; it is ``within_noise`` where it is smaller than ``margin``, two standard errors.
+    ``next`` is the command that one would type now.
+    """
+
+    verdict: Verdict
+    sentence: str
+    next: str
+    run: str
+    value: float | None = None
+    seeds: int = 0
+    parent: str = ""
+    parent_value: float | None = None
+    parent_seeds: int = 0
+    gain: float | None = None
+    margin: float = 0.0
+    within_noise: bool = False
+
+
 class ShowAnswer(Judged, frozen=True, kw_only=True):
     """One record, whole. ``run`` and ``verification`` are there when it is a run, else ``body``.
 
@@ -145,7 +168,8 @@ class ShowAnswer(Judged, frozen=True, kw_only=True):
     numbers of a run's task: ``referee``, ``evaluator``, ``harness`` or ``stdout``; ``budget_unit`` that of its budget:
     ``work``, ``seconds`` or ``episodes``. Both are empty where the task is not here.
     ``notes`` are the newest of which a run is the evidence. ``changes`` are those of a run from its parent, the most
-    important first, and ``because`` says why it was tried. ``release`` is there when it is a release of a component;
+    important first, and ``because`` says why it was tried; ``outcome`` is there for who had it run here.
+    ``release`` is there when it is a release of a component;
     ``used_by`` are then the best runs of agents that use it, and ``components`` what the agent of a run uses, where
     they were looked up (show does).
     """
@@ -164,6 +188,7 @@ class ShowAnswer(Judged, frozen=True, kw_only=True):
     withdrawn_reason: str = ""
     notes: list[NoteView] = []
     because: str = ""
+    outcome: Outcome | None = None
     changes: list[ChangeView] = []
     release: ReleaseView | None = None
     used_by: list[ProgramView] = []

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from autoresearch.ask import questions
 from autoresearch.ask.acts.ideas import Idea
 from autoresearch.ask.desk import Desk
-from autoresearch.ask.records import ShowAnswer
+from autoresearch.ask.records import Outcome, ShowAnswer
 from autoresearch.ask.requests import OneRecord, ProposeRequest
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
@@ -23,11 +23,12 @@ from autoresearch.log.standing.verdicts import learnt_noise, noise_doubt
 from autoresearch.paths import typed_path
 from autoresearch.propose.mind.recall import run_before
 from autoresearch.record.encoding import short_id
+from autoresearch.record.kinds import Run
 from autoresearch.task.loading import check_source, load_task, remember_start, started_from
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone, join_files, source_digest
 from autoresearch.text import one_line, sign_of, value
-from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus
+from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus, Verdict
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import PARENT_HELP
 from autoresearch_cli.reading import open_desk
@@ -83,14 +84,20 @@ def _files(task: Task, folder: Path | None = None) -> str:
     return " and ".join(str(folder / name) if folder else name for name in task.recipe.edit)
 
 
-def refuse_repetition(idea: Idea) -> None:
-    """Raise Refused where the same program was run with the same seed: it would give the same value."""
+def repetition(idea: Idea) -> tuple[bytes, Run, int] | None:
+    """The run of the same program with the same seed, which another one would repeat; and a seed that is free."""
     with open_desk() as desk:
         program = source_digest(idea.program)
         run = run_before(desk.log, idea.task, program, replicate=idea.replicate, me=desk.me)
-        if run is None:
-            return
-        body, seed = run_body(desk.log, run), _free_seed(desk, idea.task, program)
+        return None if run is None else (run, run_body(desk.log, run), _free_seed(desk, idea.task, program))
+
+
+def refuse_repetition(idea: Idea) -> None:
+    """Raise Refused where the same program was run with the same seed: it would give the same value."""
+    found = repetition(idea)
+    if found is None:
+        return
+    run, body, seed = found
     came = RUN_STATUS_SENTENCES[RunStatus(body.status)] if body.value is None else value(body.value)
     raise Refused(
         f"this program was run with this seed before: {short_id(run)} “{one_line(body.title, 60)}”: {came}",
@@ -99,45 +106,54 @@ def refuse_repetition(idea: Idea) -> None:
     )
 
 
-def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> list[str]:
-    """Keep or discard, by how much beside its noise, and the next step.
+def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[str]]:
+    """What came of a run: keep or discard, by how much beside its noise, and the next step; and what else to say.
 
     What is kept is where the folder's next edit starts.
     """
     assert shown.run is not None
-    run = shown.run.run
-    folder = shlex.quote(str(task.folder))
-    back = f"→ back to the best program, for another change: autoresearch run checkout {folder}"
+    run, folder = shown.run.run, shlex.quote(str(task.folder))
+    back = f"autoresearch run checkout {folder}"
+
+    def found(verdict: Verdict, sentence: str, following: str, **numbers: Any) -> Outcome:  # noqa: ANN401
+        return Outcome(verdict=verdict, sentence=sentence, next=following, run=short(shown.record.id), **numbers)
+
     if run.value is None:
-        return [f"discard: {RUN_STATUS_SENTENCES[RunStatus(run.status)]}", back]
-    if run.parent is None:
-        return ["the baseline: other runs are compared with it", f"→ edit {_files(task, task.folder)} and run again"]
-    parent = questions.record(desk, OneRecord(id=run.parent)).run
+        return found(Verdict.FAILED, f"discard: {RUN_STATUS_SENTENCES[RunStatus(run.status)]}", back), []
+    after, seeds = _mean(desk, run)
+    mean = {"value": after, "seeds": seeds}
+    if bytes.fromhex(run.source_digest) == source_digest(task.baseline.decode()):
+        edit = f"edit {_files(task, task.folder)}, then autoresearch run {folder}"
+        return found(Verdict.BASELINE, "the baseline: other runs are compared with it", edit, **mean), []
+    above = run.parent or ""
+    parent = questions.record(desk, OneRecord(id=above)).run if above else None
     if parent is None or parent.run.value is None:
-        return [f"its parent {short(run.parent)} has no value to compare with", "→ autoresearch top"]
-    (after, seeds), (before, others) = _mean(desk, run), _mean(desk, parent.run)
+        sentence = f"its parent {short(above)} has no value" if above else "the task's baseline was not run here"
+        first = f"autoresearch work {folder} --runs 1"
+        return found(Verdict.UNKNOWN, f"{sentence}, so there is nothing to compare with", first, **mean), []
+    before, others = _mean(desk, parent.run)
     gain = (before - after) * sign_of(task.metric.direction)
     doubt, learnt = noise_doubt(desk.log, task.digest), learnt_noise(desk.log, task.digest)
     deviations = WIDE * (task.metric.noise or 0)
     if learnt and (doubt or task.metric.noise is None):
         deviations = student(learnt.freedom) * learnt.deviation
     margin = deviations * math.sqrt(1 / seeds + 1 / others)
-    noise = [f"{doubt}: the interval goes by these runs"] if doubt else []
-    compared = f"{value(after)}{_of(seeds)}, its parent {short(run.parent)} {value(before)}{_of(others)}"
+    is_unsure = abs(gain) < margin
+    compared = f"{value(after)}{_of(seeds)}, its parent {short(above)} {value(before)}{_of(others)}"
     change = f"{after - before:+.4g}" + (f" ± {margin:.2g}" if margin else "")
-    unsure = ", within the noise" if abs(gain) < margin else ""
-    if gain <= 0:
-        return [f"discard: not better than its parent{unsure}: {compared}: {change}", *noise, back]
-    program = bytes.fromhex(run.source_digest)
-    seed = f"--replicate {_free_seed(desk, task, program)}"
-    again = f"measure it again with another seed: autoresearch run {folder} {seed}"
-    kept = f"keep: better than its parent{unsure}: {compared}: {change}"
-    return [
-        kept,
-        *noise,
-        *_remember(task, shown.record.id),
-        f"→ {again if unsure else f'edit {_files(task)} and run again'}",
-    ]
+    numbers = mean | {
+        "parent": short(above), "parent_value": before, "parent_seeds": others,
+        "gain": gain, "margin": margin, "within_noise": is_unsure,
+    }  # fmt: skip
+    verdict, word = (Verdict.KEEP, "better") if gain > 0 else (Verdict.DISCARD, "not better")
+    sentence = f"{verdict}: {word} than its parent{', within the noise' if is_unsure else ''}: {compared}: {change}"
+    more = [f"{doubt}: the interval goes by these runs"] if doubt else []
+    if verdict == Verdict.DISCARD:
+        return found(verdict, sentence, back, **numbers), more
+    seed = _free_seed(desk, task, bytes.fromhex(run.source_digest))
+    again = f"autoresearch run {folder}" + (f" --replicate {seed}" if is_unsure else "")
+    following = again if is_unsure else f"edit {_files(task, task.folder)}, then {again}"
+    return found(verdict, sentence, following, **numbers), [*more, *_remember(task, shown.record.id)]
 
 
 def _mean(desk: Desk, run: RunFields) -> tuple[float, int]:

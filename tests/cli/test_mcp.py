@@ -95,11 +95,13 @@ def test_without_a_daemon_every_tool_says_what_to_do(toy: Path) -> None:
             "diff",
             "lineage",
             "run",
+            "result",
             "notes",
             "note",
             "claim",
         } <= names
-        assert len(names) <= 10
+        assert len(names) <= 12
+        assert all(tool.input_schema["additionalProperties"] is False for tool in listed.tools)
         assert all(tool.description for tool in listed.tools)
         assert "the daemon is not running → autoresearch up" in await refusal(client, "status")
 
@@ -116,10 +118,18 @@ def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
         assert (first["status"], first.get("parent")) == ("ok", None)
         assert "occurs 0 times" in await refusal(client, "run", hypothesis="?", edits=[edit | {"search": "Z = 1"}])
         assert "either edits or" in await refusal(client, "run", hypothesis="nothing")
+        nothing = {"search": "X = 0.9", "replace": "X  = 0.9  # as it was"}
+        assert "nothing but comments" in await refusal(client, "run", hypothesis="faster", edits=[nothing])
+        assert "no argument 'runs' → it has: text, evidence" in await refusal(client, "note", text="so", runs=["@"])
         second = await answer(client, "run", hypothesis=ORDER, edits=[edit])
         assert second["parent"] == first["id"]
         assert second["gain_reported"] == pytest.approx(0.36 - 0.04)
         assert second[OTHERS]["hypothesis"] == ORDER
+        assert (first["outcome"]["verdict"], second["outcome"]["verdict"]) == ("baseline", "keep")
+        assert second["outcome"]["gain"] == pytest.approx(0.36 - 0.04)
+        again = await refusal(client, "run", hypothesis="once more", edits=[edit], parent=first["id"])
+        assert "with this seed before" in again
+        assert ORDER not in again
         assert ORDER not in str({name: value for name, value in second.items() if name != OTHERS})
 
         best = await answer(client, "best")

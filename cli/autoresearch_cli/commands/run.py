@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
+import msgspec
 import typer
 
 from autoresearch.ask import publishing, questions
@@ -101,14 +102,15 @@ def run(  # noqa: PLR0913 - each is an option of the command
             record = _here(idea, display)
     with open_desk() as desk:
         shown = questions.record(desk, OneRecord(id=record))
-        lines = [*refreshed(desk, idea.task), *outcome(desk, shown, idea.task)]
+        said = refreshed(desk, idea.task)
+        found, more = outcome(desk, shown, idea.task)
     if json:
-        print_json(shown)
+        print_json(msgspec.structs.replace(shown, outcome=found))
     else:
         try:
             print_record(shown, now_ms=here.now_ms())
         finally:  # also where the reader of the record has gone: autoresearch run | head -1
-            for line in lines:
+            for line in (*said, found.sentence, *more, f"→ {found.next}"):
                 say(line)
     if shown.run is None or shown.run.run.status != OK:
         raise typer.Exit(1)

@@ -15,6 +15,7 @@ import msgspec
 from typing_extensions import TypedDict
 
 from autoresearch.ask import publishing, questions
+from autoresearch.ask.acts.ideas import Idea
 from autoresearch.ask.client import Client
 from autoresearch.ask.ideas import NoteView, OpenClaim
 from autoresearch.ask.node import Event, QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
@@ -32,12 +33,17 @@ from autoresearch.ask.requests import (
     TopOf,
 )
 from autoresearch.ask.runs.answers import DiffAnswer
-from autoresearch.errors import AutoresearchError, NotFound, UsageError
+from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.log.standing.answers import ProgramView, RunNumbers, RunView, numbers_of
 from autoresearch.propose.program.edits import Block, apply_blocks
+from autoresearch.record.encoding import short_id
 from autoresearch.task.loading import load_task
+from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest
 from autoresearch.text import MAXIMIZE, MINIMIZE, sanitised
 from autoresearch.words import RunStatus
+from autoresearch_cli.ideas import outcome, repetition
+from autoresearch_cli.reading import open_desk
 
 # Where text of other participants stands in an answer. The server's instructions say what that means.
 OTHERS = "written_by_participants"
@@ -214,6 +220,7 @@ class Tools:
     def __init__(self, client: Callable[[], Client], folder: Callable[[], Path]) -> None:
         self._client = client
         self._folder = folder
+        self._waiting: dict[str, _Waiting] = {}
 
     def status(self) -> Facts:
         """What this node does now, what waits for a worker, and how far the network is with the task."""
@@ -282,25 +289,46 @@ class Tools:
         program: str = "",
         parent: str = "@",
         seeds: int = 1,
+        replicate: int = 0,
         wait_seconds: float = WAIT_SECONDS,
     ) -> Facts:
         """Run a changed program here: claimed, trained in the sandbox, measured, compared with its parent, published.
 
         Give `edits` of the parent's program (each search text must stand there exactly once), or the whole `program`.
-        `hypothesis` says why it should help; everybody reads it. If the run takes longer than `wait_seconds`, this
-        answers with its name in the queue, and later `show_run` with `@mine` or `search_runs` has the result.
+        `hypothesis` says why it should help; everybody reads it. `replicate` is the number of the first seed: another
+        one than 0 measures a program again. `outcome` in the answer says keep or discard. If the run takes longer than
+        `wait_seconds`, this answers with its `name`, for `result`.
         """
         client, folder = self._client(), self._folder()
         parent, program = self._program(client, folder, edits, program, parent)
-        asked = ProposeRequest(task=str(folder), program=program, parent=parent, hypothesis=hypothesis, seeds=seeds)
-        waiting = _Waiting(client, asked)
+        if found := repetition(Idea(load_task(folder), program, parent, hypothesis, replicate)):
+            raise Refused(
+                f"this program was run with this seed before: {short_id(found[0])}",
+                hint=f"show_run has it; replicate {found[2]} measures it with another seed",
+            )
+        asked = ProposeRequest(
+            task=str(folder), program=program, parent=parent, hypothesis=hypothesis, seeds=seeds, replicate=replicate
+        )
+        waiting = _Waiting(client, asked, load_task(folder))
+        self._waiting[waiting.name] = waiting
+        return self.result(waiting.name, wait_seconds)
+
+    def result(self, name: str, wait_seconds: float = WAIT_SECONDS) -> Facts:
+        """What came of a `run` that took longer than its `wait_seconds`, by the name that it answered with."""
+        waiting = self._waiting.get(name)
+        if waiting is None:
+            raise UsageError(
+                f"no run of this session is called {name!r}", hint="search_runs with order newest shows what was run"
+            )
         ended = waiting.wait(max(0.0, min(wait_seconds, WAIT_SECONDS_MAX)))
         if ended is None:
-            return {"state": "queued", "name": waiting.name, "next": "ask status, then show_run with @mine"}
+            return {"state": "queued", "name": name, "next": "result with this name; status says what it waits for"}
         record = ended.data.get("id")
         if not isinstance(record, str) or not record:
             raise AutoresearchError(f"the run did not take place: {ended.data.get('reason') or ended.text}")
-        return self.show_run(record)
+        with open_desk() as desk:
+            found, _ = outcome(desk, questions.record(desk, OneRecord(id=record)), waiting.task)
+        return {"outcome": msgspec.to_builtins(found), **self.show_run(record)}
 
     def notes(self, query: str = "", limit: int = 20, task: str = "") -> Facts:
         """What participants found out or suppose about a task: the newest, or the best fit to the words of `query`.
@@ -350,6 +378,8 @@ class Tools:
         parent, source = self._source(client, folder, parent)
         if edits:
             program = apply_blocks(source, [Block(edit["search"], edit["replace"]) for edit in edits])
+            if source_digest(program) == source_digest(source):
+                raise UsageError("the edits change nothing but comments or spacing")
         return parent, program
 
     def _source(self, client: Client, folder: Path, parent: str) -> tuple[str, str]:
@@ -365,10 +395,10 @@ class Tools:
 
 
 class _Waiting:
-    """A program that was proposed. It runs also when nobody waits any more."""
+    """A program that was proposed for a task. It runs also when nobody waits any more."""
 
-    def __init__(self, client: Client, asked: ProposeRequest) -> None:
-        self.name = ""
+    def __init__(self, client: Client, asked: ProposeRequest, task: Task) -> None:
+        self.name, self.task = "", task
         self._ended: Event | None = None
         self._error: AutoresearchError | None = None
         self._known = threading.Event()
