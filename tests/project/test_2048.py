@@ -45,4 +45,4 @@ def test_training_ends_clearly_above_random_actions(tmp_path: Path, policy: str,
         project = install(project, find_offer(kind, wanted, tmp_path), default=True)
     train(tmp_path, episodes)
     metrics = bench(tmp_path, 50).data.metrics
-    assert metrics["mean_reward"] >= 1.4 * metrics["random_reward"]
+    assert metrics["mean_reward"] >= 1.3 * metrics["random_reward"]

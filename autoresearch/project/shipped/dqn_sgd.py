@@ -28,9 +28,9 @@ class DqnSgd(Trainer):
     """One episode a call, then a gradient step on ``batch_size`` remembered steps for every ``every`` steps of it.
 
     It trains networks of its own, as such training unlearns now and then. The policy gets the one that plays whenever
-    the last episodes brought the highest mean reward so far. ``epsilon`` is the share of random actions; it falls from
-    1 to that over ``explore_steps`` steps. ``target_rate`` is how far the slow copy moves each time. Rewards are
-    divided by the mean of their sizes, ``unit``.
+    the last episodes brought the highest mean reward so far, or less by chance alone. ``epsilon`` is the share of
+    random actions; it falls from 1 to that over ``explore_steps`` steps. ``target_rate`` is how far the slow copy moves
+    each time. Rewards are divided by the mean of their sizes, ``unit``.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class DqnSgd(Trainer):
         self.steps = self.remembered = self.updates = 0
         self.unit = 1.0
         self.recent: list[float] = []
-        self.best = float("-inf")
+        self.best, self.slack = float("-inf"), 0.0
         self.network, self.target = (copy.deepcopy(self.policy.network) for _ in range(2))
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate, fused=True)
         self.seen, self.following = np.zeros((2, CAPACITY, self.policy.width), np.float32)
@@ -77,11 +77,12 @@ class DqnSgd(Trainer):
                 self.learn()
 
     def keep_best(self, policy: Any, total: float) -> None:
-        """Give the policy the network that plays, if it plays better than any before."""
+        """Give the policy the network that plays, if it plays as well as the best before, or by ``slack`` less."""
         self.recent = [*self.recent, total][-EPISODES:]
         mean = sum(self.recent) / len(self.recent)
-        if len(self.recent) == EPISODES and mean >= self.best:
-            self.best = mean
+        if len(self.recent) == EPISODES and mean >= self.best - self.slack:
+            if mean >= self.best:
+                self.best, self.slack = mean, float(np.std(self.recent)) / EPISODES**0.5
             policy.network.load_state_dict(self.target.state_dict())
 
     def is_solved(self) -> bool:
@@ -118,11 +119,17 @@ class DqnSgd(Trainer):
     def state_dict(self) -> Mapping[str, object]:
         """How far it is, its networks and the optimizer's moments; remembered steps are not kept."""
         networks = {"network": self.network.state_dict(), "target": self.target.state_dict()}
-        return {"steps": self.steps, "best": self.best, **networks, "optimizer": self.optimizer.state_dict()}
+        return {
+            "steps": self.steps,
+            "best": self.best,
+            "slack": self.slack,
+            **networks,
+            "optimizer": self.optimizer.state_dict(),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from there with an empty memory."""
-        self.steps, self.best = state["steps"], state["best"]
+        self.steps, self.best, self.slack = state["steps"], state["best"], state.get("slack", 0.0)
         self.network.load_state_dict(state["network"])
         self.target.load_state_dict(state["target"])
         self.optimizer.load_state_dict(state["optimizer"])
