@@ -16,7 +16,6 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import statistics
 import sys
 import tempfile
 import threading
@@ -45,7 +44,7 @@ from autoresearch.project.child.messages import (
     decode_order,
     marked,
 )
-from autoresearch.project.child.recording import Recorder, Tally
+from autoresearch.project.child.recording import Recorder, Tally, compared_rewards
 from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI
 from autoresearch.project.learned import BEGIN, LEARNED, pack_learned, unpack_learned
 from autoresearch.project.model import INI, Project, load_ini, load_project, project_of, require_parts, with_parameters
@@ -313,33 +312,9 @@ def examine() -> None:
             talk.send([observation, float(reward), bool(terminated), bool(truncated), _plain(info)])
     metrics = tally.metrics()
     metrics["standard_error"] = metrics["std_reward"] / math.sqrt(episodes)
-    metrics |= _lines(inner, seed)
+    metrics |= compared_rewards(inner, seed)
     for metric, value in metrics.items():
         sys.stdout.write(f"{metric}: {value!r}\n" if math.isfinite(value) else f"{metric}: none\n")
-
-
-# What acting at random is worth is played so often, and no longer than so many steps.
-_RANDOM_EPISODES, _RANDOM_STEPS = 20, 20_000
-
-
-def _lines(environment: Any, seed: int) -> dict[str, float]:  # noqa: ANN401 - a stranger's class
-    """What a reward is compared with: what random actions earn, and ``solved_reward`` where the environment has one."""
-    tally = Tally()
-    space: Any = getattr(environment, "action_space", None)
-    recorder = Recorder(environment, tally, map(partial(episode_seed, seed), itertools.count()))
-    numbers = np.random.default_rng(seed)
-    if hasattr(space, "seed"):
-        space.seed(seed % 2**32)
-    while space is not None and len(tally.rewards) < _RANDOM_EPISODES and tally.steps < _RANDOM_STEPS:
-        recorder.reset()
-        ended = False
-        while not ended and tally.steps < _RANDOM_STEPS:
-            action = int(numbers.integers(space.n)) if hasattr(space, "n") else space.sample()
-            _, _, terminated, truncated, _ = recorder.step(action)
-            ended = bool(terminated or truncated)
-    lines = {"random_reward": statistics.fmean(tally.rewards)} if tally.rewards else {}
-    solved = getattr(environment, "solved_reward", None)
-    return lines | {"solved_reward": float(solved)} if isinstance(solved, int | float) else lines
 
 
 def _episodes(folder: Path) -> int:

@@ -83,12 +83,14 @@ class Agent(_Component):
 class Environment(_Component):
     """What the agent acts in: Gymnasium's interface. ``action_space`` and ``observation_space`` are Gymnasium's too.
 
-    ``solved_reward`` is the mean reward at which it counts as solved, where one is known: leaderboards show it.
+    ``solved_reward`` is the mean reward at which it counts as solved, where one is known. Runs and boards show it.
+    A benchmark run plays ``random_episodes`` more with random actions, to compare with; 0 where a step moves a machine.
     """
 
     action_space: Any = None
     observation_space: Any = None
     solved_reward: float | None = None
+    random_episodes: int = 20
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode. Returns observation and info."""

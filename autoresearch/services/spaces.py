@@ -30,6 +30,9 @@ def space_description(space: Any, name: str = "space") -> dict[str, Any]:  # noq
         return _box(space.low, space.high)
     if "Discrete" in kinds or (not kinds and hasattr(space, "n") and space.shape == ()):
         return {"kind": "discrete", "n": int(space.n), "start": int(getattr(space, "start", 0))}
+    if isinstance(space, Discrete):
+        every = np.full(space.shape, space.n)
+        return {"kind": "multi_discrete", "nvec": every, "start": np.zeros_like(every), "dtype": every.dtype.name}
     if "MultiDiscrete" in kinds:
         return {"kind": "multi_discrete", "nvec": space.nvec, "start": space.start, "dtype": space.dtype.name}
     if "MultiBinary" in kinds:
@@ -162,24 +165,21 @@ _NUMBERS = "numbers"
 
 
 class Discrete(msgspec.Struct, frozen=True):
-    """The whole numbers from 0 to ``n`` - 1."""
+    """The whole numbers from 0 to ``n`` - 1: one, or an array of them where there is a ``shape``, as a board has."""
 
     n: int
+    shape: tuple[int, ...] = ()
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """One number has no dimensions."""
-        return ()
-
-    def contains(self, value: int) -> bool:
-        """Whether a number is one of them."""
-        return 0 <= int(value) < self.n
+    def contains(self, value: Any) -> bool:  # noqa: ANN401 - a number or an array
+        """Whether a number, or every one of an array, is one of them."""
+        numbers = np.asarray(value).astype(int)
+        return numbers.shape == self.shape and bool(((numbers >= 0) & (numbers < self.n)).all())
 
 
 def description_of(value: object) -> dict[str, Any] | None:
     """A space as plain values and arrays; None for what is none, and for kinds that can't be described."""
     if isinstance(value, Discrete):
-        return {"kind": _NUMBERS, "n": value.n}
+        return {"kind": _NUMBERS, "n": value.n, "shape": list(value.shape)}
     if type(value).__module__.partition(".")[0] != "gymnasium":
         return None
     try:
@@ -193,5 +193,5 @@ def space_of(description: object) -> Any:  # noqa: ANN401 - Gymnasium's, or ours
     if description is None:
         return None
     if isinstance(description, Mapping) and description.get("kind") == _NUMBERS:
-        return Discrete(int(description["n"]))
+        return Discrete(int(description["n"]), tuple(map(int, description["shape"])))
     return space_from(description)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import NotFound
-from autoresearch.project.components.finding import find_offer
+from autoresearch.project.components import finding
+from autoresearch.project.components.finding import find_offer, needed_packages
 from autoresearch.run.package_locks import has_packages
 
 
@@ -53,3 +54,17 @@ def test_an_environment_asks_for_the_packages_of_its_group_where_they_are_not_he
     elif not has_packages([package]):
         assert package in names
     assert not any(has_packages([line]) for line in offer.requirements)
+
+
+@pytest.mark.parametrize(
+    ("gym_id", "has_more"), [("CartPole-v1", False), ("LunarLander-v3", True), ("Ant-v5", True), ("ALE/Pong-v5", True)]
+)
+def test_it_asks_for_the_same_packages_where_gymnasium_is_not_here(
+    gym_id: str, has_more: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_extra = {line for line in needed_packages(gym_id) if not line.startswith("packaging")}
+    monkeypatch.setattr(finding, "find_spec", lambda _name: None)
+    lines = needed_packages(gym_id)
+    assert lines[0].startswith("gymnasium")
+    assert set(lines[1:]) == of_extra
+    assert bool(of_extra) == has_more

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from autoresearch.errors import AmbiguousName, NotFound, Refused, UsageError
@@ -81,7 +82,9 @@ def choose(found: Iterable[Release], spec: Spec, *, pinned: bytes | None = None)
         raise NotFound(
             f"there is no component {spec.name} here{_by(spec)}", hint="autoresearch search --kind component"
         )
-    mine = _of_one_publisher(every, spec)
+    # What is yanked blocks no name: publishers who yanked all of theirs are asked after only where no other is left.
+    kept = {one.publisher for one in every if one.yanked is None or spec.version}
+    mine = _of_one_publisher([one for one in every if one.publisher in kept] or every, spec)
     wanted = [one for one in mine if not spec.version or one.row.version == spec.version]
     if not wanted:
         versions = ", ".join(dict.fromkeys(one.row.version for one in reversed(mine)))
@@ -139,7 +142,8 @@ def _of_one_publisher(every: Sequence[Release], spec: Spec) -> Sequence[Release]
             break
     count = len(publishers)
     why = "only unattested participants publish it" if count == 1 or not trusted else f"{count} participants publish it"
-    raise _ambiguous(f"the name {spec.name} alone says not which release: {why}", every)
+    offered = [one for one in every if one.yanked is None] or every
+    raise _ambiguous(f"the name {spec.name} alone says not which release: {why}", offered)
 
 
 def _newest(wanted: Sequence[Release], spec: Spec) -> Choice:
@@ -195,9 +199,10 @@ class FoundComponent(NamedTuple):
 
 @in_snapshot
 def resolve(log: Log, kind: str, text: str, *, pinned: bytes | None = None, me: bytes | None = None) -> Choice:
-    """The release that ``NAME``, ``NAME==VERSION`` or ``PUBLISHER/NAME`` means among components of a type.
+    """The release that ``NAME``, ``NAME==VERSION``, ``PUBLISHER/NAME`` or an id means among components of a type.
 
-    ``pinned`` is the id that a project pins; ``me`` is this machine's device key. See :func:`choose`.
+    An id is a release's, or the beginning of it; a component of that name comes first. ``pinned`` is the id that a
+    project pins; ``me`` is this machine's device key. See :func:`choose`.
 
     Raises:
         UsageError: the name can't be one.
@@ -209,7 +214,14 @@ def resolve(log: Log, kind: str, text: str, *, pinned: bytes | None = None, me: 
             f"“{kind[:40]}” is no type of component", hint="environment, policy, trainer, dataset, agent …"
         )
     spec = Spec.parse(text)
-    return choose(_releases(log, log.releases.named(kind, spec.name), me), spec, pinned=pinned)
+    rows = log.releases.named(kind, spec.name)
+    if not rows and pinned is None and spec == Spec(spec.name):
+        with suppress(NotFound, UsageError):
+            row = log.releases.find(log.records.resolve(spec.name))
+            if row is not None and row.type == kind:
+                [one] = _releases(log, [row], me)
+                return Choice(one, _warnings(one))
+    return choose(_releases(log, rows, me), spec, pinned=pinned)
 
 
 def component(log: Log, release: bytes) -> Component:

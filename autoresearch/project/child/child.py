@@ -36,7 +36,7 @@ from autoresearch.project.child.messages import (
     ServeOrder,
     Stop,
 )
-from autoresearch.project.child.recording import FIGURE_SECONDS, Recorder, Stopped, Tally, figures_of
+from autoresearch.project.child.recording import FIGURE_SECONDS, Recorder, Stopped, Tally, compared_rewards, figures_of
 from autoresearch.project.components.finding import missing_methods
 from autoresearch.project.interfaces import Agent
 from autoresearch.project.learned import load_state, packed_text, save_state
@@ -84,10 +84,14 @@ class Session:
             stopped = True
         seconds = time.monotonic() - self._began
         changed = order.mode == "bench" and before != self._state_of_policy()
+        metrics = self._tally.metrics()
+        if order.mode == "bench" and not stopped and "environment" in order.project.components:
+            inner = self.members.default("environment").inner
+            metrics |= guarded("environment", partial(compared_rewards, inner, order.seed))
         if order.mode == "train" or order.project.learns_on_run:
             keep_learned(self.members, Path(order.out))
         return Done(
-            self._tally.metrics(),
+            metrics,
             self._tally.curve(),
             seconds,
             sorted(".".join(key) if key[0] != AGENT else AGENT for key in self.members.built),

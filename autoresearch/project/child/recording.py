@@ -6,13 +6,16 @@ Whatever order an environment returns its values in, callers see Gymnasium's fiv
 from __future__ import annotations
 
 import inspect
+import itertools
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from autoresearch.project.child.messages import Figures
 from autoresearch.run.sandbox.capture import curve_of
+from autoresearch.task.model import episode_seed
 
 # An episode is cut after so many steps: a policy may never find the end.
 MOST_EPISODE_STEPS = 100_000
@@ -160,6 +163,33 @@ class Recorder:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(self.inner, name)
+
+
+# What acting at random is worth is played so often where an environment says nothing, and for so many steps at most.
+RANDOM_EPISODES, _RANDOM_STEPS = 20, 20_000
+
+
+def compared_rewards(environment: Any, seed: int) -> dict[str, float]:  # noqa: ANN401 - a stranger's class
+    """What a reward is compared with: what random actions earn, and ``solved_reward`` where the environment has one."""
+    import numpy as np  # the daemon starts without it
+
+    tally = Tally()
+    wanted = int(getattr(environment, "random_episodes", RANDOM_EPISODES))
+    space: Any = getattr(environment, "action_space", None)
+    recorder = Recorder(environment, tally, map(partial(episode_seed, seed), itertools.count()))
+    numbers = np.random.default_rng(seed)
+    if hasattr(space, "seed"):
+        space.seed(seed % 2**32)
+    while space is not None and len(tally.rewards) < wanted and tally.steps < _RANDOM_STEPS:
+        recorder.reset()
+        ended = False
+        while not ended and tally.steps < _RANDOM_STEPS:
+            action = int(numbers.integers(space.n)) if hasattr(space, "n") else space.sample()
+            _, _, terminated, truncated, _ = recorder.step(action)
+            ended = bool(terminated or truncated)
+    lines = {"random_reward": statistics.fmean(tally.rewards)} if tally.rewards else {}
+    solved = getattr(environment, "solved_reward", None)
+    return lines | {"solved_reward": float(solved)} if isinstance(solved, int | float) else lines
 
 
 class AgentEnvironment:

@@ -94,6 +94,15 @@ _GYMNASIUM = "gymnasium>=1.0"
 GYM = "gym:"
 # The packages of a group are an extra, by the module that has its environments.
 _EXTRAS = {"gymnasium.envs.box2d": "box2d", "gymnasium.envs.mujoco": "mujoco"}
+# Where Gymnasium is not here, its environments with packages of their own are known by the beginning of their id.
+_BEGINNINGS = {
+    ("LunarLander", "BipedalWalker", "CarRacing"): ["box2d==2.3.10", "pygame-ce>=2.1.3"],
+    ("Ant-", "HalfCheetah", "Hopper", "Humanoid", "Inverted", "Pusher", "Reacher", "Swimmer", "Walker2d"): [
+        "mujoco>=2.1.5",
+        "imageio>=2.14.1",
+    ],
+    (_ATARI,): ["ale_py>=0.9"],
+}
 
 
 def needed_packages(gym_id: str) -> list[str]:
@@ -106,7 +115,8 @@ def needed_packages(gym_id: str) -> list[str]:
         NotFound: Gymnasium has no such environment.
     """
     if find_spec("gymnasium") is None:
-        return [_GYMNASIUM]
+        more = (lines for beginnings, lines in _BEGINNINGS.items() if gym_id.startswith(beginnings))
+        return [_GYMNASIUM, *next(more, [])]
     module, colon, _ = full_id(gym_id).partition(":")
     if colon:
         extra = "atari" if module == ATARI_MODULE else ""

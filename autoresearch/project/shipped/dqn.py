@@ -12,16 +12,37 @@ from torch import Tensor, nn
 from autoresearch.project.interfaces import Policy
 
 
+class Boards(nn.Module):
+    """A board for each action, all in a row, as units that are 0 or 1: one for each place and number."""
+
+    def __init__(self, actions: int, numbers: int) -> None:
+        super().__init__()
+        self.actions, self.numbers = actions, numbers
+
+    def forward(self, row: Tensor) -> Tensor:
+        """The units of each action's board."""
+        boards = row.long().reshape(*row.shape[:-1], self.actions, -1)
+        return nn.functional.one_hot(boards, self.numbers).flatten(-2).float()
+
+
 class DQN(Policy):
-    """Takes the action of the highest value. Two layers of ``hidden`` units."""
+    """Takes the action of the highest value. Two layers of ``hidden`` units.
+
+    Where an observation is a board for each action, one network values each action by its board.
+    """
 
     def __init__(self, hidden: int = 128) -> None:
         space = self.environment.observation_space
-        self.places = int(space.n) if hasattr(space, "n") else 0
-        inputs = self.places or int(np.prod(space.shape))
         self.actions = int(self.environment.action_space.n)
+        numbers, size = int(getattr(space, "n", 0)), int(np.prod(space.shape))
+        is_boards = bool(numbers) and len(space.shape) > 1 and space.shape[0] == self.actions
+        self.places = numbers if not space.shape else 0
+        self.width = self.places or size
+        inputs = size // self.actions * numbers if is_boards else self.width
         layers = (nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU())
-        self.network = nn.Sequential(*layers, nn.Linear(hidden, self.actions))
+        first = (Boards(self.actions, numbers),) if is_boards else ()
+        last = (nn.Linear(hidden, 1), nn.Flatten(-2)) if is_boards else (nn.Linear(hidden, self.actions),)
+        self.network = nn.Sequential(*first, *layers, *last)
 
     def encode(self, observation: Any) -> Any:
         """An observation as numbers for the network, float32: one of ``places``, or all of it in a row."""

@@ -28,8 +28,9 @@ class DqnSgd(Trainer):
     """One episode a call, then a gradient step on ``batch_size`` remembered steps for every ``every`` steps of it.
 
     It trains networks of its own, as such training unlearns now and then. The policy gets the one that plays whenever
-    the last episodes brought the highest mean reward so far. ``epsilon`` is the share of random actions; it falls from
-    1 to that over ``explore_steps`` steps. ``target_rate`` is how far the slow copy moves each time.
+    the last episodes brought the highest mean reward so far, or less by chance alone. ``epsilon`` is the share of
+    random actions; it falls from 1 to that over ``explore_steps`` steps. ``target_rate`` is how far the slow copy moves
+    each time. Rewards are divided by the mean of their sizes, ``unit``.
     """
 
     def __init__(
@@ -45,12 +46,12 @@ class DqnSgd(Trainer):
         self.discount, self.epsilon, self.explore_steps = discount, epsilon, explore_steps
         self.batch_size, self.every, self.target_rate = batch_size, every, target_rate
         self.steps = self.remembered = self.updates = 0
+        self.unit = 1.0
         self.recent: list[float] = []
-        self.best = float("-inf")
+        self.best, self.slack = float("-inf"), 0.0
         self.network, self.target = (copy.deepcopy(self.policy.network) for _ in range(2))
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=learning_rate, fused=True)
-        width = self.network[0].in_features
-        self.seen, self.following = np.zeros((2, CAPACITY, width), np.float32)
+        self.seen, self.following = np.zeros((2, CAPACITY, self.policy.width), np.float32)
         self.actions = np.zeros((CAPACITY, 1), np.int64)
         self.rewards, self.ended = np.zeros((2, CAPACITY), np.float32)
 
@@ -70,17 +71,24 @@ class DqnSgd(Trainer):
             self.steps += 1
             self.remembered += 1
         self.keep_best(policy, total)
-        if self.remembered >= 4 * self.batch_size:
+        self.unit = float(np.abs(self.rewards[: self.remembered]).mean()) or 1.0
+        if self.remembered >= 4 * self.batch_size and not self.is_solved():
             for _ in range((self.remembered - began + self.every - 1) // self.every):
                 self.learn()
 
     def keep_best(self, policy: Any, total: float) -> None:
-        """Give the policy the network that plays, if it plays better than any before."""
+        """Give the policy the network that plays, if it plays as well as the best before, or by ``slack`` less."""
         self.recent = [*self.recent, total][-EPISODES:]
         mean = sum(self.recent) / len(self.recent)
-        if len(self.recent) == EPISODES and mean >= self.best:
-            self.best = mean
+        if len(self.recent) == EPISODES and mean >= self.best - self.slack:
+            if mean >= self.best:
+                self.best, self.slack = mean, float(np.std(self.recent)) / EPISODES**0.5
             policy.network.load_state_dict(self.target.state_dict())
+
+    def is_solved(self) -> bool:
+        """Whether the last episodes reached what the environment calls solved: then it does not learn, nor unlearn."""
+        wanted = getattr(self.environment, "solved_reward", None)
+        return wanted is not None and len(self.recent) == EPISODES and sum(self.recent) / EPISODES >= wanted
 
     @torch.inference_mode()
     def choose(self, observation: Any) -> int:
@@ -93,6 +101,7 @@ class DqnSgd(Trainer):
         following, rewards, ended = (
             torch.from_numpy(each[rows]) for each in (self.following, self.rewards, self.ended)
         )
+        rewards /= self.unit
         with torch.no_grad():
             chosen = self.network(following).argmax(1, keepdim=True)
             wanted = rewards + self.discount * self.target(following).gather(1, chosen)[:, 0] * (1 - ended)
@@ -110,11 +119,17 @@ class DqnSgd(Trainer):
     def state_dict(self) -> Mapping[str, object]:
         """How far it is, its networks and the optimizer's moments; remembered steps are not kept."""
         networks = {"network": self.network.state_dict(), "target": self.target.state_dict()}
-        return {"steps": self.steps, "best": self.best, **networks, "optimizer": self.optimizer.state_dict()}
+        return {
+            "steps": self.steps,
+            "best": self.best,
+            "slack": self.slack,
+            **networks,
+            "optimizer": self.optimizer.state_dict(),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from there with an empty memory."""
-        self.steps, self.best = state["steps"], state["best"]
+        self.steps, self.best, self.slack = state["steps"], state["best"], state.get("slack", 0.0)
         self.network.load_state_dict(state["network"])
         self.target.load_state_dict(state["target"])
         self.optimizer.load_state_dict(state["optimizer"])

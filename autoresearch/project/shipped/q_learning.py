@@ -38,5 +38,6 @@ class QLearning(Trainer):
         columns = (batch[name].tolist() for name in ("observation", "action", "reward", "following", "done"))
         for seen, action, reward, following, done in zip(*columns, strict=True):
             future = 0.0 if done else max(policy.values(following))
-            values = policy.values(seen)
-            values[action] += self.learning_rate * (reward + self.discount * future - values[action])
+            policy.add(
+                seen, action, self.learning_rate * (reward + self.discount * future - policy.values(seen)[action])
+            )

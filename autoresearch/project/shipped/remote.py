@@ -13,8 +13,10 @@ class Remote(Environment):
     """What ``autoresearch agent serve env`` serves: a ``service`` here by its name, or ``host`` and ``port``.
 
     A service on another machine has a key, which ``serve`` prints there: ``server_key``. ``patience`` is how many
-    seconds a step is waited for.
+    seconds a step is waited for. No random actions are taken to compare with: a step may move a machine.
     """
+
+    random_episodes = 0
 
     def __init__(
         self, service: str = "", host: str = "localhost", port: int = 0, server_key: str = "", patience: float = 30.0

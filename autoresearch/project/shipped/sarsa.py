@@ -29,6 +29,6 @@ class Sarsa(Trainer):
             following, reward, terminated, truncated, _ = environment.step(action)
             next_action = self.choose(policy, following)
             future = 0.0 if terminated else policy.values(following)[next_action]
-            values = policy.values(observation)
-            values[action] += rate * (reward + discount * future - values[action])
+            change = rate * (reward + discount * future - policy.values(observation)[action])
+            policy.add(observation, action, change)
             observation, action, done = following, next_action, terminated or truncated

@@ -174,9 +174,12 @@ def metric_lines(metrics: Mapping[str, int | float]) -> list[tuple[str, str]]:
     reward = [
         f"{name} {metrics[f'{name}_reward']:.4g}" for name in ("mean", "median", "max", "min") if _has(metrics, name)
     ]
+    words = {"random": "random actions earn", "solved": "solved is"}
+    beside = [f"{text} {metrics[f'{name}_reward']:.4g}" for name, text in words.items() if _has(metrics, name)]
     return [
         ("done", f"{counted(int(metrics['episodes']), 'episode')}, {counted(int(metrics['steps']), 'step')}"),
         ("reward", "  ".join(reward) or "no episode ended"),
+        *([("compare", ", ".join(beside))] if beside else []),
     ]
 
 

@@ -233,6 +233,9 @@ def _import(path: Path, *, json: bool) -> None:
         print_json(answer)
     done = sum(bool(row.id) for row in rows)
     say(f"{done} of {len(rows)} releases of {path.name} are published")
+    if done < len(rows):
+        say(f"→ correct the others in {path.name}, then publish it again")
+        raise typer.Exit(1)
     say("→ autoresearch search --kind component")
 
 

@@ -13,7 +13,7 @@ from autoresearch.ask.registry.releases import component_view, release_answer
 from autoresearch.errors import AmbiguousName, NotFound, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.record.encoding import format_id
+from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Identity, Release, Withdrawal, Yank
 from autoresearch.task.release import File
 from autoresearch.trust.roster import Trust
@@ -146,6 +146,19 @@ def test_versions_are_one_row_and_yanked_ones_are_hidden(log: Log, blobs: BlobSt
     taken = resolve(log, "environment", "corridor", pinned=new.id)
     assert (taken.release.row.id, len(taken.warnings)) == (new.id, 1)
     assert [one.row.version for one in releases_like(log, old.id)] == ["2.0.0-rc1", "1.10.0", "1.0.0"]
+
+
+def test_an_id_names_a_release_and_what_is_yanked_blocks_no_name(log: Log, blobs: BlobStore) -> None:
+    ours = publish(log, blobs, "table", kind="policy")
+    theirs = publish(log, blobs, "table", kind="policy", by=key(2), description="table", time_ms=NOW_MS + 1)
+    with pytest.raises(AmbiguousName, match="2 participants publish it"):
+        resolve(log, "policy", "table")
+    for text in (format_id(theirs.id), short_id(theirs.id)):
+        assert resolve(log, "policy", text).release.row.id == theirs.id
+    with pytest.raises(NotFound):
+        resolve(log, "trainer", short_id(theirs.id))
+    log.writer.append(key(1), "yank", Yank(release=ours.id), now_ms=NOW_MS + 2)
+    assert resolve(log, "policy", "table").release.row.id == theirs.id
 
 
 def test_two_contents_of_one_version_are_both_shown(log: Log, blobs: BlobStore) -> None:
