@@ -364,6 +364,8 @@ class WorkState(StrEnum):
 
 # The daemon begins runs, or will as soon as it can.
 AT_WORK = frozenset({WorkState.WORKING, WorkState.WAITING})
+# No run goes on, and nobody paused them.
+RESTING = frozenset({WorkState.WAITING, WorkState.IDLE})
 # The daemon begins nothing now.
 HELD = frozenset({WorkState.PAUSED, WorkState.WAITING, WorkState.STOPPING})
 
@@ -460,6 +462,13 @@ OWNER_REASONS = (
 )
 # Each time that work is given out these are found anew.
 PASSING_REASONS = frozenset({Why.FAILING, Why.LOOKING, Why.QUEUE_FULL})
+# Work has ended, or needs a person. Of a machine that its owner uses nobody is told.
+CALLING_REASONS = frozenset(
+    {
+        *(Why.RUNS_DONE, Why.TIME_OVER, Why.CANNOT_RECORD, Why.DISK_LOW, Why.LOG_BEHIND, Why.SANDBOX_TOO_LOW),
+        *(Why.TASK_BROKEN, Why.CANNOT_RUN_HERE, Why.FAILING),
+    }
+)
 
 
 class Result(StrEnum):

@@ -14,7 +14,7 @@ from autoresearch.ask.node import Check, Event
 from autoresearch.link import backoff
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.settings import Notify
-from autoresearch.words import Part, Why, WorkState
+from autoresearch.words import CALLING_REASONS, RESTING, Part
 from autoresearch_daemon.events import Events, now_ms
 
 SECONDS = 10.0
@@ -23,14 +23,6 @@ AGAIN_SECONDS, AGAIN_SECONDS_MAX = 5.0, 600.0
 WAITING = 100
 # A node that stops for one reason again and again says so once an hour.
 REPEAT_MS = 3_600_000
-# Work has ended, or needs a person. Of a machine that its owner uses nobody is told.
-STOPPED = frozenset(
-    {
-        *(Why.RUNS_DONE, Why.TIME_OVER, Why.CANNOT_RECORD, Why.DISK_LOW, Why.LOG_BEHIND, Why.SANDBOX_TOO_LOW),
-        *(Why.TASK_BROKEN, Why.CANNOT_RUN_HERE, Why.FAILING),
-    }
-)
-
 logger = structlog.get_logger()
 
 
@@ -76,7 +68,7 @@ class Webhook:
         if event.kind != "state":
             return event.kind
         why = str(event.data.get("why"))
-        if event.data.get("state") not in {WorkState.WAITING, WorkState.IDLE} or why not in STOPPED:
+        if event.data.get("state") not in RESTING or why not in CALLING_REASONS:
             return ""
         if event.time_ms - self._told.get(why, -REPEAT_MS) < REPEAT_MS:
             return ""

@@ -115,4 +115,4 @@ def test_a_registry_file_says_what_became_of_each_release(cli: Cli, tmp_path: Pa
     [row] = strictly(done.stdout, RegistryAnswer).releases
     assert (row.name, row.id) == ("corridor", "")
     assert "git fetches from https addresses alone" in row.reason
-    assert (done.returncode, "0 of 1 releases of registry.yaml are published" in done.stderr) == (1, True)
+    assert (done.exit_code, "0 of 1 releases of registry.yaml are published" in done.stderr) == (1, True)
