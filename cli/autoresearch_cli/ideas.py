@@ -152,7 +152,7 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
         return found(verdict, sentence, back, **numbers), more
     seed = _free_seed(desk, task, bytes.fromhex(run.source_digest))
     again = f"autoresearch run {folder}" + (f" --replicate {seed}" if is_unsure else "")
-    following = again if is_unsure else f"edit {_files(task, task.folder)}, then {again}"
+    following = again if is_unsure else f"edit {_files(task)}, then {again}"
     return found(verdict, sentence, following, **numbers), [*more, *_remember(task, shown.record.id)]
 
 
