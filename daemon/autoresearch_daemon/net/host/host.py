@@ -183,8 +183,11 @@ class Host:
     # --- what is asked of it ---
 
     def addresses(self) -> list[str]:
-        """The multiaddrs to reach this host, with its peer id."""
-        return [str(address) for address in self._host.get_addrs()]
+        """The multiaddrs to reach this host, with its peer id; none once its listeners are closed."""
+        try:
+            return [str(address) for address in self._host.get_addrs()]
+        except OSError:  # libp2p asks the closed socket
+            return []
 
     def peers(self) -> list[PeerInfo]:
         """Connected peers first, then those of the book."""
