@@ -132,7 +132,8 @@ def test_what_is_in_hand_and_what_waits_stays_in_its_network(process: Process, a
     assert len(runs(process)) == 5
     assert len(Client(Paths.from_environment(os.environ).socket).ask(Node.proposals).queue) <= 1
     now = status(process)
-    assert len([worker.run for worker in now.workers if worker.run] + now.queue) == 1, "the second proposal was not lost"
+    waiting = [worker.run for worker in now.workers if worker.run] + now.queue
+    assert len(waiting) == 1, "the second proposal was not lost"
 
 
 def test_past_work_is_imported_while_the_daemon_works(process: Process, alone: Path, tmp_path: Path) -> None:
