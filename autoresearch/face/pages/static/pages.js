@@ -311,7 +311,12 @@ document.addEventListener("htmx:error", event => {
 });
 live?.addEventListener("htmx:sse:after:connection", () => {
   if (!root.classList.contains("gone") && !restarting) return refreshSoon(); // what happened before it listened
-  if (missed) missed.submit(); else location.reload();
+  if (missed) missed.submit(); else reload();
 });
+/* A daemon that ends just now would leave the browser with an error's page, which asks for nothing any more. */
+async function reload() {
+  const answer = await fetch(location.href).catch(() => null);
+  if (answer?.ok) location.reload(); else setTimeout(reload, 500);
+}
 document.querySelector(".top [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
 })();
