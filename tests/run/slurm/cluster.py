@@ -56,19 +56,19 @@ def missing() -> str:
     return "no namespaces can be made here" if tried.returncode else ""
 
 
-def run_in_cluster(folder: Path, module: str, *words: str, seconds: float) -> str:
+def run_in_cluster(folder: Path, module: str, *given: str, seconds: float) -> str:
     """What a module prints that is run with a cluster around it; the cluster's files are in ``folder``."""
-    done = subprocess.run(
-        [*APART, sys.executable, "-m", __name__, str(folder), module, *words],
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-        env={**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", "SLURM_CONF": str(folder / "slurm.conf")},
-    )
-    logs = "".join(path.read_text()[-1000:] for path in folder.rglob("*.log")) if done.returncode else ""
-    assert done.returncode == 0, "\n".join([logs, done.stdout, done.stderr])
-    return done.stdout
+    around = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin", "SLURM_CONF": str(folder / "slurm.conf")}
+    words = [*APART, sys.executable, "-m", __name__, str(folder), module, *given]
+    printed = folder / "printed"
+    with printed.open("w") as out:
+        try:
+            status = subprocess.run(words, stdout=out, stderr=out, timeout=seconds, check=False, env=around).returncode
+        except subprocess.TimeoutExpired:
+            status = -1
+    logs = "".join(path.read_text()[-3000:] for path in folder.rglob("*.log")) if status else ""
+    assert status == 0, "\n".join([logs, printed.read_text()])
+    return printed.read_text()
 
 
 def start(program: str) -> None:

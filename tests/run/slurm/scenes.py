@@ -1,12 +1,18 @@
-"""What happens on the cluster around this process: ``python -m tests.run.slurm.scenes SCENE FOLDER``."""
+"""What happens on the cluster around this process: ``python -m tests.run.slurm.scenes SCENE FOLDER SECONDS``.
+
+After so many seconds a scene prints where it stands.
+"""
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -107,6 +113,16 @@ def requeued(folder: Path) -> None:
     assert (place / "events.jsonl").read_bytes() == events, "nothing was run again"
 
 
+@contextmanager
+def tended() -> Iterator[None]:
+    """An operator is there: at any time a controller that gives a lost job's number again drains the node."""
+    resume = "while sleep 1; do scontrol update nodename=lab1 state=resume; done"
+    operator = subprocess.Popen(["sh", "-c", resume], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    yield
+    operator.kill()
+    operator.wait()
+
+
 def chaos(folder: Path) -> None:
     """The node's daemon and the controller are killed too; each run has one record, and nothing of any is left."""
     played = Chaos(folder, {}, executor="slurm")
@@ -118,13 +134,14 @@ def chaos(folder: Path) -> None:
 
     played.kills |= {program: partial(kill, program) for program in ("slurmd", "slurmctld")}
     played.play()
-    subprocess.run(["scontrol", "update", "nodename=lab1", "state=resume"], check=False, capture_output=True)
-    played.end()
-    wait_for(lambda: not listed(), 60)
+    with tended():
+        played.end()
+        wait_for(lambda: not listed(), 60)
 
 
 if __name__ == "__main__":
     scene, place = sys.argv[1], Path(sys.argv[2])
+    faulthandler.dump_traceback_later(float(sys.argv[3]))
     place.mkdir()
     os.environ["AUTORESEARCH_HOME"] = str(place / "home")
     globals()[scene](place)

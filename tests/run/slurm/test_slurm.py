@@ -28,4 +28,6 @@ def folder() -> Iterator[Path]:
 
 @pytest.mark.parametrize("scene", ["one_run", "doctor", "no_controller", "requeued", "chaos"])
 def test_on_a_cluster(folder: Path, scene: str) -> None:
-    print(run_in_cluster(folder, "tests.run.slurm.scenes", scene, str(folder / "place"), seconds=CHAOS_SECONDS + 500))
+    seconds = CHAOS_SECONDS + 500
+    words = (scene, str(folder / "place"), str(seconds - 20))
+    print(run_in_cluster(folder, "tests.run.slurm.scenes", *words, seconds=seconds))
