@@ -17,9 +17,8 @@ import zmq
 
 from autoresearch.errors import NoAnswer, ServiceError
 from autoresearch.services import ActionClient, ActionConfig, ActionServer
-from autoresearch.services.stores import QueuedDataStore
-from autoresearch.services.trainer_client import TrainerClient
-from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
+from autoresearch.services.data.data_store import QueuedDataStore
+from autoresearch.services.trainer import TrainerClient, TrainerConfig, TrainerServer
 
 TIMEOUT_MS = 800.0
 PATIENCE_S = 30.0

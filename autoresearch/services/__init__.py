@@ -1,7 +1,8 @@
 """Environments, policies and trainers on other machines, over ZeroMQ. Knows no log, and runs no code that comes.
 
 ``messages`` says what can be sent, ``links`` how it travels. The names here are loaded when they are asked for: a small
-machine that only sends numbers needs neither numpy nor torch.
+machine that only sends numbers needs neither numpy nor torch. Modules have the names of agentlace's: a program that was
+written for it changes its imports.
 """
 
 from importlib import import_module
@@ -9,21 +10,24 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from autoresearch.services.action import ActionClient, ActionConfig, ActionServer
-    from autoresearch.services.buffers.episodes import (
-        Episode,
-        EpisodeWriter,
+    from autoresearch.services.data.data_store import DataStoreBase, QueuedDataStore, SamplesPerInsert
+    from autoresearch.services.data.jaxrl_data_store import (
         ReplayBufferDataStore,
         TrajectoryBufferDataStore,
-        make_datastore,
         make_default_trajectory_buffer,
+    )
+    from autoresearch.services.data.replay_buffer import ReplayBuffer
+    from autoresearch.services.data.rows import DataShape
+    from autoresearch.services.data.sampler import FutureSampler, LatestSampler, Sampler, SequenceSampler
+    from autoresearch.services.data.tfds import (
+        Episode,
+        EpisodeWriter,
+        make_datastore,
         populate_datastore,
         read_episodes,
     )
-    from autoresearch.services.buffers.replay import ReplayBuffer
-    from autoresearch.services.buffers.rows import DataShape
-    from autoresearch.services.buffers.samplers import FutureSampler, LatestSampler, Sampler, SequenceSampler
-    from autoresearch.services.buffers.trajectories import TrajectoryBuffer
-    from autoresearch.services.environments import (
+    from autoresearch.services.data.trajectory_buffer import TrajectoryBuffer
+    from autoresearch.services.gym_env import (
         GymEnvClient,
         GymEnvClientWrapper,
         GymEnvServer,
@@ -40,9 +44,7 @@ if TYPE_CHECKING:
         reserved,
         running_services,
     )
-    from autoresearch.services.stores import DataStoreBase, QueuedDataStore, SamplesPerInsert
-    from autoresearch.services.trainer_client import TrainerClient, TrainerSMInterface
-    from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
+    from autoresearch.services.trainer import TrainerClient, TrainerConfig, TrainerServer, TrainerSMInterface
 
 __all__ = [
     "ActionClient",
@@ -93,26 +95,28 @@ _CHAPTERS = {
         "ActionConfig",
         "ActionServer",
     ),
-    "buffers.episodes": (
-        "Episode",
-        "EpisodeWriter",
+    "data.jaxrl_data_store": (
         "ReplayBufferDataStore",
         "TrajectoryBufferDataStore",
-        "make_datastore",
         "make_default_trajectory_buffer",
+    ),
+    "data.tfds": (
+        "Episode",
+        "EpisodeWriter",
+        "make_datastore",
         "populate_datastore",
         "read_episodes",
     ),
-    "buffers.replay": ("ReplayBuffer",),
-    "buffers.rows": ("DataShape",),
-    "buffers.samplers": (
+    "data.replay_buffer": ("ReplayBuffer",),
+    "data.rows": ("DataShape",),
+    "data.sampler": (
         "FutureSampler",
         "LatestSampler",
         "Sampler",
         "SequenceSampler",
     ),
-    "buffers.trajectories": ("TrajectoryBuffer",),
-    "environments": (
+    "data.trajectory_buffer": ("TrajectoryBuffer",),
+    "gym_env": (
         "GymEnvClient",
         "GymEnvClientWrapper",
         "GymEnvServer",
@@ -136,26 +140,26 @@ _CHAPTERS = {
         "reserved",
         "running_services",
     ),
-    "stores": (
+    "data.data_store": (
         "DataStoreBase",
         "QueuedDataStore",
         "SamplesPerInsert",
     ),
-    "trainer_client": (
+    "trainer": (
         "TrainerClient",
-        "TrainerSMInterface",
-    ),
-    "trainer_server": (
         "TrainerConfig",
+        "TrainerSMInterface",
         "TrainerServer",
     ),
 }
 
 
 def __getattr__(name: str) -> object:
-    """Load a name when it is asked for."""
+    """Load a name, or a module, when it is asked for."""
     for chapter, names in _CHAPTERS.items():
         if name in names:
             value: object = getattr(import_module(f"{__name__}.{chapter}"), name)
             return value
+    if name in {"action", "data", "gym_env", "inference", "trainer"}:
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

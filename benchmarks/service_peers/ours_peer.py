@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from autoresearch.services import ActionClient, ActionConfig, ActionServer
+from autoresearch.services.data.data_store import QueuedDataStore
 from autoresearch.services.links.newest import Subscriber
-from autoresearch.services.stores import QueuedDataStore
-from autoresearch.services.trainer_client import TrainerClient
-from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
+from autoresearch.services.trainer import TrainerClient, TrainerConfig, TrainerServer
 from benchmarks.service_peers import KEYS, random_array
 
 TIMEOUT_MS = 60_000

@@ -30,10 +30,9 @@ from autoresearch.services import (
     find_service,
     running_services,
 )
-from autoresearch.services.buffers.replay import ReplayBuffer
+from autoresearch.services.data.replay_buffer import ReplayBuffer
 from autoresearch.services.links.sockets import ClientKeys, KeyPair
-from autoresearch.services.trainer_client import TrainerClient
-from autoresearch.services.trainer_server import TrainerConfig
+from autoresearch.services.trainer import TrainerClient, TrainerConfig
 from tests.cli.conftest import Cli
 from tests.services.serving import waited
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from autoresearch.services import LatestSampler
-from autoresearch.services.buffers.replay import ReplayBuffer
-from autoresearch.services.buffers.trajectories import TrajectoryBuffer
-from autoresearch.services.stores import DataStoreBase
-from autoresearch.services.trainer_client import TrainerClient
-from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
+from autoresearch.services.data.data_store import DataStoreBase
+from autoresearch.services.data.replay_buffer import ReplayBuffer
+from autoresearch.services.data.trajectory_buffer import TrajectoryBuffer
+from autoresearch.services.trainer import TrainerClient, TrainerConfig, TrainerServer
 from tests.services.serving import waited
 
 

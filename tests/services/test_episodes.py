@@ -8,16 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.services.buffers.episodes import (
-    EpisodeWriter,
-    ReplayBufferDataStore,
-    TrajectoryBufferDataStore,
-    make_datastore,
-    populate_datastore,
-    read_episodes,
-)
-from autoresearch.services.buffers.replay import ReplayBuffer
-from autoresearch.services.buffers.trajectories import TrajectoryBuffer
+from autoresearch.services.data.jaxrl_data_store import ReplayBufferDataStore, TrajectoryBufferDataStore
+from autoresearch.services.data.replay_buffer import ReplayBuffer
+from autoresearch.services.data.tfds import EpisodeWriter, make_datastore, populate_datastore, read_episodes
+from autoresearch.services.data.trajectory_buffer import TrajectoryBuffer
 
 
 def rows(first: int, length: int, *, terminal: bool) -> list[dict[str, object]]:

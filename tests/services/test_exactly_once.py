@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.services.stores import QueuedDataStore
-from autoresearch.services.trainer_client import TrainerClient
-from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
+from autoresearch.services.data.data_store import QueuedDataStore
+from autoresearch.services.trainer import TrainerClient, TrainerConfig, TrainerServer
 from tests.services.serving import CuttingProxy, waited
 
 ACTORS = 2

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from autoresearch.services import ActionClient, ActionConfig, ActionServer
+from autoresearch.services.data.data_store import QueuedDataStore
+from autoresearch.services.data.transfer import to_columns
 from autoresearch.services.links.client import RequestClient
 from autoresearch.services.links.newest import Subscriber
 from autoresearch.services.links.server import RequestServer
-from autoresearch.services.stores import QueuedDataStore, to_columns
-from autoresearch.services.trainer_client import TrainerClient
-from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
+from autoresearch.services.trainer import TrainerClient, TrainerConfig, TrainerServer
 from tests.services.serving import bombard, publishing, waited
 
 MESSAGES = 10_000

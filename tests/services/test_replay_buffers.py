@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.services.buffers.episodes import ReplayBufferDataStore
-from autoresearch.services.buffers.replay import ReplayBuffer
-from autoresearch.services.buffers.rows import DataShape
-from autoresearch.services.buffers.trajectories import TrajectoryBuffer
+from autoresearch.services.data.jaxrl_data_store import ReplayBufferDataStore
+from autoresearch.services.data.replay_buffer import ReplayBuffer
+from autoresearch.services.data.rows import DataShape
+from autoresearch.services.data.trajectory_buffer import TrajectoryBuffer
 
 
 def transition(number: int) -> dict[str, object]:

@@ -13,18 +13,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from autoresearch.errors import BadMessage, ServiceRefused, UsageError
-from autoresearch.services.messages import decode, encode
-from autoresearch.services.stores import (
+from autoresearch.services.data.data_store import (
     DataStoreBase,
     Ledger,
     QueuedDataStore,
     SamplesPerInsert,
-    from_columns,
     ledger_of,
     newer_than,
     source_of,
-    to_columns,
 )
+from autoresearch.services.data.transfer import from_columns, to_columns
+from autoresearch.services.messages import decode, encode
 from tests.services.test_messages import VALUES, same
 
 ROW = st.fixed_dictionaries(

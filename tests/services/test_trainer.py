@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 from autoresearch.errors import NoAnswer, Refused, ServiceFailed, ServiceRefused
-from autoresearch.services.buffers.replay import ReplayBuffer
-from autoresearch.services.buffers.rows import DataShape
-from autoresearch.services.buffers.trajectories import TrajectoryBuffer
-from autoresearch.services.stores import QueuedDataStore, SamplesPerInsert
-from autoresearch.services.trainer_client import TrainerClient, TrainerSMInterface
-from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
+from autoresearch.services.data.data_store import QueuedDataStore, SamplesPerInsert
+from autoresearch.services.data.replay_buffer import ReplayBuffer
+from autoresearch.services.data.rows import DataShape
+from autoresearch.services.data.trajectory_buffer import TrajectoryBuffer
+from autoresearch.services.trainer import TrainerClient, TrainerConfig, TrainerServer, TrainerSMInterface
 from tests.services.serving import dead_port, waited
 
 

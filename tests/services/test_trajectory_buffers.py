@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.errors import UsageError
-from autoresearch.services.buffers.episodes import TrajectoryBufferDataStore, make_default_trajectory_buffer
-from autoresearch.services.buffers.replay import ReplayBuffer
-from autoresearch.services.buffers.rows import DataShape
-from autoresearch.services.buffers.samplers import FutureSampler, LatestSampler, SequenceSampler
-from autoresearch.services.buffers.trajectories import TrajectoryBuffer
+from autoresearch.services.data.jaxrl_data_store import TrajectoryBufferDataStore, make_default_trajectory_buffer
+from autoresearch.services.data.replay_buffer import ReplayBuffer
+from autoresearch.services.data.rows import DataShape
+from autoresearch.services.data.sampler import FutureSampler, LatestSampler, SequenceSampler
+from autoresearch.services.data.trajectory_buffer import TrajectoryBuffer
 
 
 def make(shortest: int = 2, capacity: int = 100) -> TrajectoryBufferDataStore:

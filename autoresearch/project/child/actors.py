@@ -21,10 +21,9 @@ from autoresearch.project.child.members import Members, use
 from autoresearch.project.child.messages import ActOrder, Done, Message, Played
 from autoresearch.project.child.recording import Recorder, Tally
 from autoresearch.services import ActionConfig, ActionServer
+from autoresearch.services.data.data_store import DataStoreBase, QueuedDataStore
 from autoresearch.services.links.sockets import ClientKeys, KeyPair, ServerKeys
-from autoresearch.services.stores import DataStoreBase, QueuedDataStore
-from autoresearch.services.trainer_client import TrainerClient
-from autoresearch.services.trainer_server import TrainerConfig, TrainerServer
+from autoresearch.services.trainer import TrainerClient, TrainerConfig, TrainerServer
 
 ACTIONS = ["reset", "step"]
 OBSERVATIONS = ["observation", "reward", "terminated", "truncated"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autoresearch.project.interfaces import Dataset
-from autoresearch.services.buffers.replay import ReplayBuffer
+from autoresearch.services.data.replay_buffer import ReplayBuffer
 
 
 class Replay(Dataset):

@@ -14,7 +14,8 @@ import msgspec
 import numpy as np
 
 from autoresearch.errors import UsageError
-from autoresearch.services.buffers.replay import (
+from autoresearch.services.data.data_store import DataStoreBase, Ledger, ledger_of
+from autoresearch.services.data.replay_buffer import (
     generator_of,
     pack_columns,
     read_arrays,
@@ -22,9 +23,8 @@ from autoresearch.services.buffers.replay import (
     unpack_header,
     write_arrays,
 )
-from autoresearch.services.buffers.rows import Array, DataShape, Fitted, Key, Ring, layout_of_shapes, nested, shown
-from autoresearch.services.buffers.samplers import Sampler
-from autoresearch.services.stores import DataStoreBase, Ledger, ledger_of
+from autoresearch.services.data.rows import Array, DataShape, Fitted, Key, Ring, layout_of_shapes, nested, shown
+from autoresearch.services.data.sampler import Sampler
 
 _OPEN = -1
 

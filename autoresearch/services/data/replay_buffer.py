@@ -17,7 +17,8 @@ import msgspec
 import numpy as np
 
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.services.buffers.rows import (
+from autoresearch.services.data.data_store import DataStoreBase, Ledger, ledger_of
+from autoresearch.services.data.rows import (
     Array,
     Column,
     DataShape,
@@ -28,7 +29,6 @@ from autoresearch.services.buffers.rows import (
     nested,
     shown,
 )
-from autoresearch.services.stores import DataStoreBase, Ledger, ledger_of
 from autoresearch.text import one_line
 
 HEADER = "header"
@@ -37,7 +37,7 @@ _H = TypeVar("_H", bound=msgspec.Struct)
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    key: tuple[str, ...]
+    key: Key
     column: Column
 
 
@@ -97,6 +97,9 @@ def generator_of(state: Mapping[str, Any], path: str) -> np.random.Generator:
 
 def pack_columns(header: msgspec.Struct, ring: Ring, first: int, end: int) -> dict[str, Array]:
     """A header and the rows from ``first`` to before ``end``."""
+    for key, column in ring.layout.items():
+        if column.dtype == "object":
+            raise UsageError(f"{shown(key)} of the rows holds no numbers, and a file keeps nothing else")
     entries = [_Entry(key, column) for key, column in ring.layout.items()]
     arrays = {
         HEADER: pack_header(header),
@@ -108,7 +111,7 @@ def pack_columns(header: msgspec.Struct, ring: Ring, first: int, end: int) -> di
 
 def _name(key: Key) -> str:
     """The name of a column in a file, with ``/`` and ``~`` in a key's names escaped as in JSON pointers."""
-    return "/".join(("data", *(part.replace("~", "~0").replace("/", "~1") for part in key)))
+    return "/".join(("data", *(str(part).replace("~", "~0").replace("/", "~1") for part in key)))
 
 
 def unpack_columns(arrays: Mapping[str, Array], capacity: int, first: int, end: int, path: str) -> Ring:
@@ -137,7 +140,9 @@ class _Header(msgspec.Struct, frozen=True, tag="replay"):
 
 
 class ReplayBuffer(DataStoreBase):
-    """Rows are arrays, or mappings of names to arrays and further mappings; the first row decides names and shapes.
+    """Rows are arrays, mappings of names to arrays and further mappings, or tuples; the first decides names and shapes.
+
+    The parts of a tuple that are no numbers, as the ``info`` of an environment's step, come back as they were.
 
     Every row has an id, from 0 on. A full buffer forgets its oldest row for each new one.
     """
@@ -196,7 +201,9 @@ class ReplayBuffer(DataStoreBase):
             oldest = self._count - len(self)
             if indx is None:
                 if not self._count:
-                    raise UsageError("the buffer is empty", hint="insert rows before sample()")
+                    raise UsageError(
+                        "the buffer is empty", hint="insert rows, or wait for those of actors: len(buffer)"
+                    )
                 indices: Array = self._random.integers(oldest, self._count, batch_size)
             else:
                 indices = np.asarray(indx, np.int64)
@@ -210,7 +217,8 @@ class ReplayBuffer(DataStoreBase):
         names = list(keys)
         fields = {key[0] for key in self._ring.layout if key}
         if missing := [name for name in names if name not in fields]:
-            raise UsageError(f"the buffer has no {', '.join(missing)}", hint=f"it has {', '.join(sorted(fields))}")
+            has = ", ".join(sorted(map(str, fields)))
+            raise UsageError(f"the buffer has no {', '.join(missing)}", hint=f"it has {has}")
         return [key for key in self._ring.layout if key[0] in names]
 
     def save(self, path: str | Path) -> None:

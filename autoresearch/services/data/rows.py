@@ -1,7 +1,8 @@
 """Rows of experience as arrays: columns of a fixed number of rows, where a new row takes the place of the oldest.
 
 Pure. Not safe for several threads. A row is one value, or a mapping of values and further mappings. Each value has a
-key: the names that lead to it. A row that is one value has the empty key.
+key: the names that lead to it. A row that is one value has the empty key. The parts of a row that is a tuple, as an
+environment's ``step`` returns, have their places as keys; a part that is no number is kept as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from autoresearch.errors import UsageError
 
 Array = npt.NDArray[Any]
-Key = tuple[str, ...]
+Key = tuple[str | int, ...]
 
 _NUMBERS = "biufc"
 
@@ -44,7 +45,7 @@ Layout = dict[Key, Column]
 
 def shown(key: Key) -> str:
     """A key as people read it: ``observations/image``."""
-    return "/".join(key) or "value"
+    return "/".join(map(str, key)) or "value"
 
 
 def flat(row: object) -> dict[Key, Array]:
@@ -70,6 +71,20 @@ def _walk(value: object, key: Key, values: dict[Key, Array]) -> None:
         _walk(each, (*key, name), values)
 
 
+def parts_of(row: tuple[Any, ...]) -> dict[Key, Array]:
+    """The parts of a tuple by their places. Raises UsageError where there are none."""
+    if not row:
+        raise UsageError("a row holds no value", hint="insert a mapping of names to arrays, or an array")
+    found: dict[Key, Array] = {}
+    for place, part in enumerate(row):
+        try:
+            found[(place,)] = as_array(part, str(place))
+        except UsageError:
+            found[(place,)] = np.empty((), object)
+            found[(place,)][()] = part
+    return found
+
+
 def as_array(value: object, name: str) -> Array:
     """Numbers, nested lists of them, an array or a torch tensor as an array. Raises UsageError for anything else."""
     if hasattr(value, "detach"):  # a tensor that has a gradient or is on a card
@@ -84,10 +99,12 @@ def as_array(value: object, name: str) -> Array:
 
 
 def nested(columns: Mapping[Key, Any]) -> Any:  # noqa: ANN401
-    """The opposite of ``flat``."""
+    """The opposite of ``flat`` and of ``parts_of``."""
     if list(columns) == [()]:
         return columns[()]
-    found: dict[str, Any] = {}
+    if all(len(key) == 1 and isinstance(key[0], int) for key in columns):
+        return tuple(columns.values())
+    found: dict[str | int, Any] = {}
     for key, column in columns.items():
         place = found
         for name in key[:-1]:
@@ -136,6 +153,8 @@ def _fitted(value: Array, column: Column, key: Key) -> Array:
     if value.shape != column.shape:
         raise UsageError(f"{shown(key)} has the shape {value.shape}, the buffer {column.shape}")
     dtype = np.dtype(column.dtype)
+    if value.dtype.kind == "O" != dtype.kind:
+        raise UsageError(f"{shown(key)} is no number, the buffer keeps {dtype} there")
     if value.dtype == dtype or np.can_cast(value.dtype, dtype, "same_kind"):
         return value.astype(dtype, copy=False)
     with np.errstate(invalid="ignore"):
@@ -171,7 +190,7 @@ class Ring:
 
     def fit(self, row: object) -> Fitted:
         """A row as ``put`` takes it. Raises UsageError where its names, shapes or types are not those of the others."""
-        arrays = flat(row)
+        arrays = parts_of(row) if isinstance(row, tuple) else flat(row)
         if not self.layout:
             self._allocate(layout_of(arrays))
         return fitted(arrays, self.layout)
@@ -180,14 +199,19 @@ class Ring:
         """Write a row."""
         place = index % self.capacity
         for key, value in row.items():
-            self.columns[key][place] = value
+            column = self.columns[key]
+            column[place] = value.item() if column.dtype.kind == "O" else value
 
     def put_many(self, index: int, rows: Sequence[Fitted]) -> None:
         """Write rows from ``index`` on, no more than the capacity."""
         if rows:
             places = np.arange(index, index + len(rows)) % self.capacity
             for key, column in self.columns.items():
-                column[places] = [each[key] for each in rows]
+                if column.dtype.kind == "O":
+                    for place, each in zip(places, rows, strict=True):
+                        column[place] = each[key].item()
+                else:
+                    column[places] = [each[key] for each in rows]
 
     def take(self, indices: Array, keys: Sequence[Key] | None = None) -> dict[Key, Array]:
         """Copies of rows, as columns."""

@@ -6,10 +6,10 @@ A server works without Gymnasium, for environments of another kind. Clients impo
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from autoresearch.services.environments.serving import GymEnvServer
+from autoresearch.services.gym_env.serving import GymEnvServer
 
 if TYPE_CHECKING:
-    from autoresearch.services.environments.clients import GymEnvClient, GymVectorEnvClient
+    from autoresearch.services.gym_env.clients import GymEnvClient, GymVectorEnvClient
 
 GymEnvServerWrapper = GymEnvServer  # agentlace's name
 

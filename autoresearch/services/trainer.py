@@ -1,4 +1,4 @@
-"""An actor's side: its stores are copied to the learner, each row once, in order, and the newest weights come back.
+"""A learner and its actors: actors' rows arrive in its stores, and published weights come back.
 
 Learner and actors in one process have the same calls, without sockets and without copies.
 """
@@ -8,130 +8,196 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
-from autoresearch.errors import NoAnswer, ServiceError, ServiceRefused
+from autoresearch.errors import BadMessage, ServiceError, ServiceRefused
+from autoresearch.services.data.data_store import DataStoreBase, SamplesPerInsert, ledger_of
+from autoresearch.services.data.transfer import RowsSent, RowsTaken, Sending, as_message, from_columns, rows_sent
 from autoresearch.services.links.client import Caller, Errors, RequestClient, check_same
-from autoresearch.services.links.newest import Subscriber
-from autoresearch.services.links.sockets import ClientKeys
-from autoresearch.services.stores import NONE_YET, DataStoreBase, newer_than, source_of, to_columns
-from autoresearch.services.trainer_server import RowsSent, TrainerConfig, as_message, rows_taken
-
-# So many rows and bytes are one message at most, more are several. After a time-out the next one is half as large,
-# down to the least: a slow network takes less within the same time.
-ROWS_AT_ONCE = 20_000
-BYTES_AT_ONCE, LEAST_BYTES, MOST_BYTES = 8 << 20, 1 << 16, 64 << 20
-# A server that lost its store again and again while rows came.
-_ATTEMPTS = 5
+from autoresearch.services.links.newest import Publisher, Subscriber
+from autoresearch.services.links.server import Counts, RequestServer
+from autoresearch.services.links.sockets import ClientKeys, ServerKeys
+from autoresearch.text import one_line
 
 
-class Sending:
-    """Sends one store. ``offset`` is the last row that the server said it has; unknown at first and after a failure.
+@dataclass
+class TrainerConfig:
+    """What both sides must agree on. Ports may differ; 0 is a free one that the system chooses at the server.
 
-    A server may take rows whose answer is lost: so after a failure it is asked what it has before anything is sent.
+    ``broadcast_port`` is where weights are published; 0 at a client is where the server says. ``request_types`` are the
+    names of the program's own requests. ``rate_limit`` is how many requests and updates a client sends in a second.
+    ``experimental_pipeline_port`` is taken for programs written for agentlace and opens nothing: every update is fast
+    and arrives once.
     """
 
-    def __init__(self, link: RequestClient, name: str, store: DataStoreBase) -> None:
-        self.name, self.lost = name, 0
-        self._link, self._store = link, store
-        self._offset: int | None = None
-        self._bytes = BYTES_AT_ONCE
-        self._dealt_with = NONE_YET  # rows up to this number arrived at some time, or are counted as lost
-        self._lock = threading.Lock()
+    port_number: int = 5555
+    broadcast_port: int = 5556
+    request_types: list[str] = field(default_factory=list)
+    rate_limit: float | None = None
+    version: str = "0.0.2"
+    experimental_pipeline_port: int | str | None = None
 
-    @property
-    def question(self) -> dict[str, object]:
-        """What asks the server for the last row that it has."""
-        return {"type": "get_last_update_id", "store": self.name, "source": source_of(self._store)}
-
-    def send(self, from_id: int | None = None) -> None:
-        """Bring everything that the store has to the server; with ``from_id`` what is newer than that row.
-
-        Raises:
-            ServiceError: some of it did not arrive.
-        """
-        with self._lock:
-            offset, self._offset = self._offset, None
-            self._offset = self._send(offset, NONE_YET if from_id is None else from_id)
-
-    def _ask(self) -> int:
-        answer = self._link.ask(self.question)
-        if not isinstance(answer, int):
-            raise NoAnswer(f"the server did not say what it has of {self.name}")
-        return answer
-
-    def _send(self, offset: int | None, from_id: int) -> int:
-        """Send from this offset on, and return the one that was reached."""
-        for _ in range(_ATTEMPTS):
-            number = self._ask() if offset is None else offset
-            begin = max(number, from_id)
-            rows, last = newer_than(self._store, begin)
-            self._count_lost(begin, last - len(rows))
-            # Where nothing is new, only asking shows that the server is there and still has the rest.
-            reached = self._send_all(rows, number, last) if rows or offset is None else self._ask()
-            if reached >= number:
-                return reached
-            offset = reached
-        raise ServiceRefused(f"the server's store {self.name} loses its rows again and again")
-
-    def _send_all(self, rows: Sequence[Any], number: int, last: int) -> int:
-        """Send rows up to number ``last``, and return how far the server is: less than before if it lost its store."""
-        while rows:
-            part = rows[: self._fitting(rows)]
-            rows = rows[len(part) :]
-            reached = self._send_part(part, number, last - len(rows))
-            if reached < number:
-                return reached
-            number = reached
-        return number
-
-    def _count_lost(self, number: int, forgotten: int) -> None:
-        """Count the rows up to ``forgotten`` that the store no longer has, and no server ever had."""
-        number = max(number, self._dealt_with)
-        self.lost += max(0, forgotten - number)
-        self._dealt_with = max(number, forgotten)
-
-    def _send_part(self, part: Sequence[Any], offset: int, last: int) -> int:
-        """Send rows up to number ``last`` in one message, and return how far the server is then."""
-        sent = RowsSent(
-            store=self.name,
-            source=source_of(self._store),
-            after=offset,
-            last=last,
-            count=len(part),
-            columns=to_columns(part),
-        )
-        try:
-            taken = rows_taken(self._link.ask({"type": "datastore", "rows": as_message(sent)}))
-        except NoAnswer:
-            self._bytes = max(LEAST_BYTES, self._bytes // 2)
-            raise
-        self._bytes = min(MOST_BYTES, self._bytes * 2)
-        self._dealt_with = max(self._dealt_with, taken.offset)
-        return taken.offset
-
-    def _fitting(self, rows: Sequence[Any]) -> int:
-        """How many of these rows are one message: one at least, however large."""
-        size = 0
-        for count, row in enumerate(rows[:ROWS_AT_ONCE]):
-            size += _size(row)
-            if size > self._bytes and count:
-                return count
-        return min(len(rows), ROWS_AT_ONCE)
-
-
-def _size(value: Any) -> int:  # noqa: ANN401 - a row is whatever the program makes it
-    """About how many bytes a row is in a message."""
-    if isinstance(value, dict):
-        return 1 + sum(map(_size, value.values()))
-    if isinstance(value, list | tuple):
-        return 1 + sum(map(_size, value))
-    return int(getattr(value, "nbytes", 0)) + (len(value) if isinstance(value, str | bytes) else 8)
+    def agreed(self) -> dict[str, object]:
+        """What is compared between client and server."""
+        return {"request_types": sorted(self.request_types), "version": self.version}
 
 
 _logger = logging.getLogger(__name__)
+DataCallback = Callable[[str, dict[str, Any]], object]
+RequestCallback = Callable[[str, Any], Any]
+
+
+class TrainerServer:
+    """Takes actors' rows into its stores, each row once, and publishes weights with a version.
+
+    ``data_callback(store_name, {"data": rows, "last_id": number})`` is called after rows arrived, and
+    ``request_callback(type, payload)`` answers requests of the config's types; both in the server's one thread.
+
+    Raises:
+        Refused: the address is open to other machines, and there are no keys; or a port is taken.
+    """
+
+    def __init__(
+        self,
+        config: TrainerConfig,
+        data_callback: DataCallback | None = None,
+        request_callback: RequestCallback | None = None,
+        log_level: int = logging.INFO,
+        *,
+        address: str = "127.0.0.1",
+        keys: ServerKeys | None = None,
+    ) -> None:
+        _logger.setLevel(log_level)
+        self.config = config
+        self._data_callback, self._request_callback = data_callback, request_callback
+        self._stores: dict[str, DataStoreBase] = {}
+        self._limits: dict[str, SamplesPerInsert] = {}
+        self._server = RequestServer(self._answer, config.port_number, address, keys)
+        try:
+            self._publisher = Publisher(config.broadcast_port, address, keys)
+        except BaseException:
+            self._server.stop()
+            raise
+
+    @property
+    def port(self) -> int:
+        """Where it takes rows and requests."""
+        return self._server.port
+
+    @property
+    def broadcast_port(self) -> int:
+        """Where weights are published."""
+        return self._publisher.port
+
+    @property
+    def network_version(self) -> int:
+        """The version of the newest weights; 0 before the first."""
+        return self._publisher.version
+
+    def register_data_store(self, name: str, data_store: DataStoreBase, limit: SamplesPerInsert | None = None) -> None:
+        """Take rows into this store under a name; ``limit`` refuses them while the learner is too far behind.
+
+        What the store has of each actor is known as long as the store lives, also to another server.
+        """
+        self._stores[name] = data_store
+        if limit is not None:
+            self._limits[name] = limit
+
+    def data_store(self, name: str) -> DataStoreBase | None:
+        """The store of a name; none where there is none."""
+        return self._stores.get(name)
+
+    def store_names(self) -> set[str]:
+        """The names of all stores."""
+        return set(self._stores)
+
+    def publish_network(self, payload: Any) -> int:  # noqa: ANN401 - weights may be anything that can be sent
+        """Make these the newest weights, and return their version. They may change afterwards.
+
+        Raises:
+            BadMessage: a part of them cannot be sent.
+        """
+        return self._publisher.publish(payload)
+
+    @property
+    def counts(self) -> Counts:
+        """What it did so far."""
+        return self._server.counts
+
+    def start(self, threaded: bool = False) -> None:  # noqa: FBT001, FBT002 - the call that agentlace's programs make
+        """Take rows and requests until ``stop``: in this thread, or with ``threaded`` in one of its own."""
+        self._publisher.start(threaded=True)
+        self._server.start(threaded)
+
+    def stop(self) -> None:
+        """End it, from any thread, any number of times."""
+        self._publisher.stop()
+        self._server.stop()
+
+    def _answer(self, question: object) -> object:
+        match question:
+            case {"type": "datastore", "rows": rows}:
+                return as_message(self._take(rows_sent(rows)))
+            case {"type": "get_last_update_id", "store": str() as name, "source": str() as source}:
+                return ledger_of(self._store(name)).offset(source)
+            case {"type": "request", "name": str() as name, "payload": payload}:
+                if name not in self.config.request_types:
+                    raise ServiceRefused(f"no such request: {one_line(name, 60)}", hint="add it to request_types")
+                return self._request_callback(name, payload) if self._request_callback is not None else {}
+            case {"type": "network_version"}:
+                return self.network_version
+            case {"type": "config"}:
+                return {"agreed": self.config.agreed(), "broadcast_port": self.broadcast_port}
+        raise BadMessage("a trainer does not know this question", hint="is it another server's port?")
+
+    def _store(self, name: str) -> DataStoreBase:
+        if name not in self._stores:
+            raise ServiceRefused(
+                f"no data store {one_line(name, 60)} at the server", hint="register_data_store(name, store)"
+            )
+        return self._stores[name]
+
+    def _take(self, sent: RowsSent) -> RowsTaken:
+        """Store what is new of these rows."""
+        store = self._store(sent.store)
+        ledger = ledger_of(store)
+        offset = ledger.offset(sent.source)
+        new = ledger.new_rows(sent.source, sent.last, sent.count)
+        # Behind what it said before, this is another store: the actor sends again what it still has.
+        if new == 0 or offset < sent.after:
+            return RowsTaken(0, offset)
+        limit = self._limits.get(sent.store)
+        if limit is not None and not limit.has_room():
+            raise ServiceRefused(
+                f"{one_line(sent.store, 60)} takes no rows now: the learner is behind", hint="call update() later"
+            )
+        rows = from_columns(sent.columns, sent.count)[sent.count - new :]
+        before = store.latest_data_id()
+        try:
+            store.batch_insert(rows)
+        except Exception:
+            # What it took before the row that it does not like is there, and shall not come again.
+            came = max(0, min(new, store.latest_data_id() - before))
+            if came:
+                ledger.arrived(sent.source, sent.last - new + came)
+            raise
+        ledger.arrived(sent.source, sent.last)
+        if limit is not None:
+            limit.inserted(new)
+        self._tell(sent, rows)
+        return RowsTaken(new, sent.last)
+
+    def _tell(self, sent: RowsSent, rows: list[Any]) -> None:
+        """Call the program's callback. The rows are in the store whatever it raises, so the actor is told so."""
+        if self._data_callback is None:
+            return
+        try:
+            self._data_callback(sent.store, {"data": rows, "last_id": sent.last})
+        except Exception:
+            _logger.exception("the data callback raised an error; the rows are stored")
 
 
 class TrainerClient:

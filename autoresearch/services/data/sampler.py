@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from autoresearch.errors import UsageError
-from autoresearch.services.buffers.rows import Array
+from autoresearch.services.data.rows import Array
 
 
 class Sampler:

@@ -1,1 +1,0 @@
-"""Buffers of experience: rows in, batches of arrays out, saved without pickle. Pure apart from the files."""

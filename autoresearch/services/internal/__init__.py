@@ -1,0 +1,1 @@
+"""What programs written for agentlace import from here."""

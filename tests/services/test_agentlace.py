@@ -1,0 +1,131 @@
+"""Programs written for agentlace: with ``autoresearch.services`` put in its place, and nothing else changed."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import autoresearch.services as agentlace
+from autoresearch.errors import BadMessage, UsageError
+from autoresearch.services.data.replay_buffer import ReplayBuffer
+from autoresearch.services.data.trajectory_buffer import TrajectoryBuffer
+from autoresearch.services.internal.utils import jpeg_to_mat, mat_to_jpeg
+from autoresearch.services.trainer import TrainerClient, TrainerConfig, TrainerServer
+from tests.daemon.daemons import wait_for
+
+# Its public names, by the modules from which its README, its examples and its tests import them.
+NAMES = {
+    "action": "ActionClient ActionConfig ActionServer",
+    "inference": "InferenceClient InferenceServer",
+    "trainer": "TrainerClient TrainerConfig TrainerSMInterface TrainerServer",
+    "gym_env": "GymEnvClient GymEnvServerWrapper",
+    "data.data_store": "DataStoreBase QueuedDataStore",
+    "data.jaxrl_data_store": "ReplayBufferDataStore TrajectoryBufferDataStore make_default_trajectory_buffer",
+    "data.sampler": "FutureSampler LatestSampler Sampler SequenceSampler",
+    "data.tfds": "make_datastore populate_datastore",
+    "data.trajectory_buffer": "DataShape TrajectoryBuffer",
+    "internal.utils": "jpeg_to_mat mat_to_jpeg",
+}
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_a_module_has_its_names(module: str) -> None:
+    found = import_module(f"autoresearch.services.{module}")
+    assert not [name for name in NAMES[module].split() if not hasattr(found, name)]
+
+
+def test_data_is_there_without_an_import_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("autoresearch.services")]:
+        monkeypatch.delitem(sys.modules, name)
+    fresh: Any = import_module("autoresearch.services")
+    assert fresh.data.ReplayBuffer(capacity=2).capacity == 2
+    with pytest.raises(AttributeError):
+        fresh.data.Nothing  # noqa: B018
+
+
+def test_steps_of_an_environment_reach_a_learner() -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    env = gymnasium.make("CartPole-v1")
+    config = TrainerConfig(port_number=0, broadcast_port=0)
+    server = TrainerServer(config)
+    learned = ReplayBuffer(capacity=2)
+    with pytest.raises(UsageError, match="the buffer is empty"):
+        learned.sample(1)
+    server.register_data_store("agent1", learned)
+    server.start(threaded=True)
+    weights: list[Any] = []
+    acted = agentlace.ReplayBuffer(capacity=2)
+    ports = TrainerConfig(port_number=server.port, broadcast_port=server.broadcast_port)
+    client = TrainerClient("agent1", "localhost", ports, acted)
+    try:
+        client.recv_network_callback(weights.append)
+        env.reset(seed=1)
+        for _ in range(3):
+            acted.insert(env.step(0))
+        assert client.update()
+        observations, rewards, ended, cut, infos = learned.sample(5)
+        assert (observations.shape, rewards.tolist(), ended.any(), cut.any()) == ((5, 4), [1.0] * 5, False, False)
+        assert list(infos) == [{}] * 5
+        server.publish_network({"w": observations[0]})
+        wait_for(lambda: bool(weights))
+    finally:
+        client.stop()
+        server.stop()
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-5, 5), st.dictionaries(st.text(), st.integers()) | st.none()), min_size=1, max_size=100
+    )
+)
+def test_rows_that_are_tuples_come_back(rows: list[tuple[int, Any]]) -> None:
+    buffer = ReplayBuffer(capacity=100)
+    buffer.insert(rows[0])
+    buffer.batch_insert(rows[1:])
+    assert buffer.get_latest_data(-1) == rows
+    assert [type(other) for _, other in buffer.get_latest_data(-1)] == [type(other) for _, other in rows]
+    numbers, others = buffer.sample(len(rows), indx=range(len(rows)))
+    assert list(zip(numbers.tolist(), others, strict=True)) == rows
+
+
+def test_a_row_of_another_form_is_refused(tmp_path: Path) -> None:
+    buffer = ReplayBuffer(capacity=4)
+    buffer.insert((1.0, {"lives": 3}))
+    with pytest.raises(UsageError, match="0 is no number"):
+        buffer.insert((None, {}))
+    with pytest.raises(UsageError, match="names are not those of the buffer"):
+        buffer.insert((1.0, {}, 2))
+    with pytest.raises(UsageError, match="a row holds no value"):
+        ReplayBuffer(capacity=1).insert(())
+    with pytest.raises(UsageError, match="1 of the rows holds no numbers"):
+        buffer.save(tmp_path / "buffer.npz")
+    assert not list(tmp_path.iterdir())
+    pairs = ReplayBuffer(capacity=4)
+    pairs.insert((1.0, 2))
+    pairs.save(tmp_path / "pairs.npz")
+    assert ReplayBuffer.load(tmp_path / "pairs.npz").get_latest_data(-1) == [(1.0, 2)]
+    with pytest.raises(UsageError):
+        TrajectoryBuffer(capacity=4).sample("none", 1)
+
+
+def test_images_travel_as_jpeg() -> None:
+    rows, columns = np.mgrid[0:64, 0:48]
+    image = np.stack([rows * 3, columns * 4, rows + columns], axis=-1).astype(np.uint8)
+    data = mat_to_jpeg(image)
+    assert len(data) < image.nbytes / 3
+    found = jpeg_to_mat(data)
+    assert found.shape == image.shape
+    assert np.abs(found.astype(int) - image).mean() < 3, "blue, green and red are where they were"
+    assert jpeg_to_mat(mat_to_jpeg(image[..., 0])).shape == image.shape
+    with pytest.raises(UsageError, match="is no image"):
+        mat_to_jpeg(image.astype(float))
+    for broken in (b"", b"no image", data[: len(data) // 2], b"\x89PNG\r\n\x1a\n"):
+        with pytest.raises(BadMessage):
+            jpeg_to_mat(broken)
