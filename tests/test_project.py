@@ -103,7 +103,7 @@ def test_only_packages_that_programs_import_list_names() -> None:
         if re.search(r"^__all__", path.read_text(), re.MULTILINE)
     }
     services = "autoresearch/services"
-    assert lists == {"autoresearch/__init__.py", f"{services}/__init__.py", f"{services}/environments/__init__.py"}
+    assert lists == {"autoresearch/__init__.py", f"{services}/__init__.py", f"{services}/gym_env/__init__.py"}
 
 
 def test_the_architecture_names_only_files_that_exist() -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
+import sqlite3
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -25,7 +29,8 @@ def test_every_run_is_there_with_its_numbers_below_its_parent(cli: Cli, tmp_path
     place = tmp_path / "mlruns"
     written = cli("run", "export", "--format", "mlflow", "-o", str(place))
     assert written.exit_code == 0, written.output
-    assert "mlflow ui --backend-store-uri" in written.stderr
+    assert "mlflow migrate-filestore --source" in written.stderr
+    assert f"mlflow ui --backend-store-uri sqlite:///{place}/mlflow.db" in written.stderr
     records = [json.loads(line) for line in cli("run", "export", "--json").stdout.splitlines()]
     found = runs(place)
     assert found.keys() == {each["run"]["id"] for each in records}
@@ -80,3 +85,25 @@ def test_names_that_others_chose_are_plain_names_of_files(cli: Cli) -> None:
         yaml.safe_load(next(content for name, content in files.items() if name.endswith("meta.yaml")))["run_name"]
         == "a\nb"
     )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("mlflow") is None, reason="there is no mlflow on the PATH")
+def test_mlflow_makes_its_database_of_the_folder(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "mlruns"
+    written = cli("run", "export", "--format", "mlflow", "-o", str(place))
+    migration = next(line for line in written.stderr.splitlines() if "migrate-filestore" in line)
+    done = subprocess.run(shlex.split(migration.removeprefix("→ ")), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(place / "mlflow.db") as database:
+        tagged = database.execute("SELECT run_uuid, value FROM tags WHERE key = 'autoresearch.record'").fetchall()
+    assert dict(tagged) == {folder.name: record for record, folder in runs(place).items()}
+    values = "SELECT value FROM latest_metrics WHERE run_uuid = ? AND key = 'curve'"
+    with sqlite3.connect(place / "mlflow.db") as database:
+        for name, record in tagged:
+            curve = next(
+                json.loads(line)["run"]["run"]["curve"]
+                for line in cli("run", "export", "--json").stdout.splitlines()
+                if json.loads(line)["run"]["id"] == record
+            )
+            assert [float(value) for (value,) in database.execute(values, (name,))] == curve[-1:]

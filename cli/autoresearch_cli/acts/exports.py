@@ -1,6 +1,6 @@
 """A task's runs for other programs: a git repository, once or as records come.
 
-Also a folder that MLflow opens (``mlflow ui --backend-store-uri DIR``); pages that a browser opens without a server.
+Also a folder that MLflow makes its database of; pages that a browser opens without a server.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from autoresearch.face.pages.run import board_content, lineage_content, run_cont
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Run
+from autoresearch.run.folder import CHECKPOINT
 from autoresearch.task.folders import is_taken
 from autoresearch.task.program import split_program
 from autoresearch.text import MAXIMIZE, counted
@@ -155,7 +156,9 @@ def export_mlflow(name: str, task: str, *, json: bool) -> None:
         print_json(ExportAnswer(file=name, format="mlflow", runs=count))
         return
     say(f"{counted(count, 'run')} of {counted(len(tasks), 'task')} written to {folder}")
-    say(f"→ MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {quote(str(folder))}")
+    database = f"sqlite:///{folder / 'mlflow.db'}"
+    say(f"→ mlflow migrate-filestore --source {quote(str(folder))} --target {quote(database)}")
+    say(f"→ mlflow ui --backend-store-uri {quote(database)}")
 
 
 def _write_task(desk: Desk, task: FoundTask, folder: Path, place: str) -> int:
@@ -166,20 +169,24 @@ def _write_task(desk: Desk, task: FoundTask, folder: Path, place: str) -> int:
     for row in rows:
         found = show_answer(desk.log, row.id, marks=False).run
         assert found is not None, "these are runs"
-        _write_runs(folder, run_files(found, task.metric, place, _program(desk, row.id)))
+        _write_runs(folder, run_files(found, task.metric, place, _artifacts(desk, row.id)))
     return len(rows)
 
 
-def _program(desk: Desk, run: bytes) -> dict[str, bytes]:
-    """The files of a run's program, where it is on this machine."""
+def _artifacts(desk: Desk, run: bytes) -> dict[str, bytes]:
+    """The files of a run's program and its checkpoint, as far as they are on this machine."""
     body = desk.log.records.get(run).body
-    if not isinstance(body, Run) or not desk.blobs.has(body.source.sha256):
+    if not isinstance(body, Run):
         return {}
+    kept = body.checkpoint
+    found = {CHECKPOINT: desk.blobs.get(kept.sha256)} if kept is not None and desk.blobs.has(kept.sha256) else {}
+    if not desk.blobs.has(body.source.sha256):
+        return found
     try:
         files = split_program(desk.blobs.get(body.source.sha256).decode())
     except (AutoresearchError, UnicodeDecodeError):
-        return {}
-    return {f"{PROGRAM}/{name}": text.encode() for name, text in files.items()}
+        return found
+    return found | {f"{PROGRAM}/{name}": text.encode() for name, text in files.items()}
 
 
 def _write_runs(folder: Path, files: dict[str, bytes]) -> None:

@@ -46,7 +46,7 @@ app = command_app()
     epilog=examples(
         ("autoresearch run export > results.tsv", "as tab-separated lines, the columns of results.tsv first"),
         ("autoresearch run export --bundle log.car", "the log itself, which `node import` reads on another machine"),
-        ("autoresearch run export --format mlflow -o mlruns", "as MLflow keeps runs: mlflow ui opens the folder"),
+        ("autoresearch run export --format mlflow -o mlruns", "as MLflow keeps runs, to be opened by it"),
         see="task export, node import, run list",
     ),
 )
