@@ -18,10 +18,11 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.ask.notes import note_on
 from autoresearch.ask.requests import MAXIMUM_ROWS, AskRequest, NoteRequest, NotesOf, SearchKind, SearchOf
 from autoresearch.errors import DaemonNotRunning, UsageError
-from autoresearch.face.columns.column import short
-from autoresearch.face.columns.node import search_lists
+from autoresearch.face.columns.column import WORDS, Column, Columns, Face, short
+from autoresearch.face.columns.node import Found, search_lists
 from autoresearch.face.columns.people import NOTE_COLUMNS
 from autoresearch.project.components.finding import shipped_offers
+from autoresearch.project.components.trusting import Offer
 from autoresearch.record.encoding import format_id
 from autoresearch.task.release import TYPES
 from autoresearch.text import one_line
@@ -160,6 +161,14 @@ def _in_sentences(plain: AskAnswer, task: bytes) -> AskAnswer:
     return msgspec.structs.replace(plain, reason="the daemon, which asks the model, is not running: autoresearch up")
 
 
+SHIPPED_COLUMNS: Columns[Offer] = (
+    Column("kind", lambda _: "shipped", faces=Face.PIPE),
+    Column("type", lambda one: one.type),
+    Column("name", lambda one: one.name),
+    Column("what", lambda one: one.description, WORDS),
+)
+
+
 @app.command(
     "search",
     epilog=examples(
@@ -191,15 +200,22 @@ def search(
     if json:
         print_json(answer)
         return
+    ships = [
+        one
+        for one in shipped_offers()
+        if kind in (None, "component")
+        and of_type in ("", one.type)
+        and all(word in f"{one.type} {one.name} {one.description}".lower() for word in query.lower().split())
+    ]
     lists = [one for one in search_lists(answer) if one.rows]
+    if ships:
+        place = next((number for number, one in enumerate(lists) if one.kind in ("note", "run")), len(lists))
+        lists.insert(place, Found("shipped", "Components that come with this program", SHIPPED_COLUMNS, ships))
     with paged():
         for number, one in enumerate(lists):
             if is_rich():
                 print_text(("\n" if number else "") + one_line(one.title), style="bold cyan")
             print_list(one.columns, one.rows, now_ms=here.now_ms())
-    ships = [one for one in shipped_offers() if of_type in ("", one.type) and query.lower() in f"{one.type} {one.name}"]
-    if ships and kind in (None, "component"):
-        say(f"with this program come: {', '.join(f'{each.type} {each.name}' for each in ships)}")
     if not lists:
         say(f"nothing has the words “{query}”" if query else "nothing is here yet")
         say("→ autoresearch --help, autoresearch install TYPE NAME, autoresearch publish component DIR")
