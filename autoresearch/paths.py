@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autoresearch.errors import UsageError
+from autoresearch.errors import Refused, UsageError
 from autoresearch.text import one_line
 
 APP = "autoresearch"
@@ -150,6 +150,11 @@ class Paths:
         return self.data / "keys"
 
     @property
+    def restoring(self) -> Path:
+        """Is there while a backup is put back: the backup's path."""
+        return self.data / "restoring"
+
+    @property
     def local(self) -> Path:
         """What the node keeps of this network: orders, runs in hand, events, acts as an attestor. Never synced."""
         return self._in_network(self.state) / LOCAL
@@ -247,11 +252,17 @@ class Paths:
         digest = sha256(str(self.runtime).encode()).hexdigest()[:16]
         return Path(gettempdir()) / f"{APP}-{digest}" / name
 
-    def create(self) -> None:
+    def create(self, *, restores: bool = False) -> None:
         """Make the folders; those that hold keys, sockets or local state are for this user alone.
 
-        A folder for sockets elsewhere is made by whoever listens there.
+        A folder for sockets elsewhere is made by whoever listens there. ``restores``: for putting a backup back.
+
+        Raises:
+            Refused: a backup was put back here, and not to its end.
         """
+        if self.restoring.exists() and not restores:
+            hint = f"autoresearch node restore {self.restoring.read_text()}"
+            raise Refused(f"{self.data} is half restored: that was interrupted.", hint=hint)
         for folder in (self.config, self.data, self.cache, self.log.parent):
             folder.mkdir(parents=True, exist_ok=True)
         for folder in (self.state, self.runtime, self.keys, self.spool, self.network):

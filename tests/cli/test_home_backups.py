@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import sqlite3
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from autoresearch_cli.models import CompactAnswer
 from autoresearch.paths import Paths
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
-from tests.daemon.daemons import Daemon
+from tests.daemon.daemons import Daemon, wait_for
 
 
 def files(root: Path) -> dict[str, int]:
@@ -71,6 +73,36 @@ def test_a_backup_that_is_not_whole_restores_nothing(
     assert refused.exit_code != 0
     assert "no whole backup" in refused.stderr
     assert not (tmp_path / "other").exists()
+
+
+def test_a_restore_that_is_killed_is_done_again_and_nothing_begins_before(
+    cli: Cli, filled: Filled, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, other = tmp_path / "node.tar", tmp_path / "other"
+    cli("node", "backup", str(file))
+    before = cli("run", "list", "--json").stdout
+    expected = files(home)
+    monkeypatch.setenv("AUTORESEARCH_HOME", str(other))
+    process = subprocess.Popen([sys.executable, "-m", "autoresearch_cli", "node", "restore", str(file)])
+    wait_for(lambda: (other / "data/restoring").exists() or process.poll() is not None)
+    process.kill()
+    process.wait()
+    if not (other / "data/restoring").exists():  # it was faster
+        (other / "data/restoring").write_text(str(file))
+    for words in (
+        ("node", "backup", str(tmp_path / "half.tar")),
+        ("up",),
+        ("node", "restore", str(tmp_path / "else.tar")),
+    ):
+        refused = cli(*words)
+        assert refused.exit_code not in {0, 70}, words
+    assert "half restored" in cli("up").stderr
+    done = cli("node", "restore", str(file))
+    assert done.exit_code == 0, done.stderr
+    assert files(other) == {
+        name: mode for name, mode in expected.items() if not name.endswith(("api-token", "daemon.log"))
+    }
+    assert cli("run", "list", "--json").stdout == before
 
 
 @pytest.mark.parametrize("name", ["data/../../evil", "/etc/evil", "other/evil", "data/link"])

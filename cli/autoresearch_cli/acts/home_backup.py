@@ -33,6 +33,10 @@ def back_up(paths: Paths, file: Path) -> tuple[int, int]:
     """
     if not paths.data.exists():
         raise Refused(f"there is nothing to keep at {paths.data}.", hint="autoresearch up makes log and keys")
+    if paths.restoring.exists():
+        raise Refused(
+            f"{paths.data} is half restored.", hint=f"autoresearch node restore {paths.restoring.read_text()}"
+        )
     unfinished = file.with_name(f"{file.name}.new")
     if file.exists():
         raise Refused(f"{file} exists already.", hint="name another file")
@@ -62,14 +66,16 @@ def back_up(paths: Paths, file: Path) -> tuple[int, int]:
 
 
 def put_back(paths: Paths, file: Path) -> int:
-    """Make this empty home what it was at a backup; returns the number of files.
+    """Make this empty home what it was at a backup; returns the number of files. Interrupted, it can be done again.
 
     Raises:
         Refused: something is here already, or it can't be written.
         UsageError: the file is no backup, or not whole.
     """
+    begun, here = paths.restoring, str(file.absolute())
+    goes_on = begun.exists() and begun.read_text() == here
     for place in (paths.data, paths.settings, paths.home_local):
-        if place.exists() and (place.is_file() or any(place.iterdir())):
+        if not goes_on and place.exists() and (place.is_file() or any(place.iterdir())):
             hint = "move it away, or restore elsewhere: AUTORESEARCH_HOME=FOLDER autoresearch node restore FILE"
             raise Refused(f"{place} exists: a backup is restored into an empty home only.", hint=hint)
     roots, count = _roots(paths), 0
@@ -78,7 +84,8 @@ def put_back(paths: Paths, file: Path) -> int:
         free = shutil.disk_usage(_existing(paths.data)).free
         if free < needed:
             raise Refused(f"the backup takes {size(needed)}, and {size(free)} are free.", hint="free some space")
-        paths.create()
+        paths.create(restores=True)
+        begun.write_text(here)
         with tarfile.open(file) as tar:
             for member in tar:
                 if member.name == MARK:
@@ -87,10 +94,12 @@ def put_back(paths: Paths, file: Path) -> int:
                 target, content = roots[root] / rest, tar.extractfile(member)
                 assert content is not None, "only files were let through"
                 target.parent.mkdir(parents=True, exist_ok=True)
+                target.unlink(missing_ok=True)
                 descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, member.mode & 0o755)
                 with content, os.fdopen(descriptor, "wb") as out:
                     shutil.copyfileobj(content, out)
                 count += 1
+        begun.unlink()
     except OSError as error:
         raise Refused(f"{error.filename or file}: {error.strerror or error}", hint="look at that place") from error
     return count
