@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from autoresearch.errors import Refused, UsageError
 from autoresearch.text import one_line
@@ -261,7 +262,7 @@ class Paths:
             Refused: a backup was put back here, and not to its end.
         """
         if self.restoring.exists() and not restores:
-            hint = f"autoresearch node restore {self.restoring.read_text()}"
+            hint = f"autoresearch node restore {quote(self.restoring.read_text())}"
             raise Refused(f"{self.data} is half restored: that was interrupted.", hint=hint)
         for folder in (self.config, self.data, self.cache, self.log.parent):
             folder.mkdir(parents=True, exist_ok=True)

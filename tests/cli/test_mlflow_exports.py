@@ -13,9 +13,15 @@ import msgspec
 import pytest
 import yaml
 
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.face.exports.tables import run_files
 from autoresearch.log.standing.answers import RunView
+from autoresearch.paths import Paths
+from autoresearch.record.encoding import format_id
+from autoresearch.record.kinds import Run
+from autoresearch.run.experiment import plan_as_it_stands
 from tests.cli.conftest import Cli
+from tests.cli.filling import START_MS, TRAIN, Filled, measured
 
 pytestmark = pytest.mark.usefixtures("filled")
 
@@ -59,6 +65,27 @@ def test_every_run_is_there_with_its_numbers_below_its_parent(cli: Cli, tmp_path
         if run["parent"] in found:
             assert (folder / "tags/mlflow.parentRunId").read_text() == found[run["parent"]].name
     assert any((folder / "artifacts/program/train.py").is_file() for folder in found.values())
+
+
+def test_a_checkpoint_is_there_as_long_as_it_is_whole(cli: Cli, filled: Filled, paths: Paths, tmp_path: Path) -> None:
+    learned = tmp_path / "learned"
+    learned.write_bytes(b"weights")
+    with Notebook(paths) as notebook:
+        plan = plan_as_it_stands(filled.task, TRAIN.format(x=1.1), title="learns", genome={"X": 1.1})
+        kept = notebook.publish_run(plan, measured(1.1), START_MS + 900_000, log=b"", checkpoint=learned)
+        assert isinstance(kept.record.body, Run)
+        assert kept.record.body.checkpoint is not None
+        blob = kept.record.body.checkpoint.sha256.hex()
+    for content in (b"weights", None):
+        place = tmp_path / f"mlruns-{content!r}"
+        assert cli("run", "export", "--format", "mlflow", "-o", str(place)).exit_code == 0
+        artifacts = runs(place)[format_id(kept.record.id)] / "artifacts"
+        found = artifacts / "checkpoint.safetensors"
+        assert (found.read_bytes() if found.exists() else None) == content
+        assert (artifacts / "program/train.py").is_file()
+        [path] = [path for path in paths.blobs.rglob("*") if path.is_file() and blob[4:] in path.name]
+        path.chmod(0o600)
+        path.write_bytes(b"changed")
 
 
 def test_a_folder_that_is_there_is_left_alone(cli: Cli, tmp_path: Path) -> None:

@@ -179,13 +179,13 @@ class ReplayBuffer(DataStoreBase):
     def insert(self, data: Any) -> None:  # noqa: ANN401 - a row is whatever fits
         """Add a row. Raises UsageError where its names, shapes or types are not those of the others."""
         with self._lock:
-            self._ring.put(self._count, self._ring.fit(data))
+            self._ring.put(self._count, self._ring.fit(data, in_parts=True))
             self._count += 1
 
     def batch_insert(self, batch_data: Sequence[object]) -> None:
         """Add rows, all or none of them. Raises UsageError as ``insert``."""
         with self._lock:
-            kept = [self._ring.fit(row) for row in batch_data][-self.capacity :]
+            kept = [self._ring.fit(row, in_parts=True) for row in batch_data][-self.capacity :]
             self._ring.put_many(self._count + len(batch_data) - len(kept), kept)
             self._count += len(batch_data)
 
@@ -201,9 +201,7 @@ class ReplayBuffer(DataStoreBase):
             oldest = self._count - len(self)
             if indx is None:
                 if not self._count:
-                    raise UsageError(
-                        "the buffer is empty", hint="insert rows, or wait for those of actors: len(buffer)"
-                    )
+                    raise UsageError("the buffer is empty", hint="wait until len(buffer) is above 0")
                 indices: Array = self._random.integers(oldest, self._count, batch_size)
             else:
                 indices = np.asarray(indx, np.int64)

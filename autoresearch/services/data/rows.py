@@ -2,7 +2,7 @@
 
 Pure. Not safe for several threads. A row is one value, or a mapping of values and further mappings. Each value has a
 key: the names that lead to it. A row that is one value has the empty key. The parts of a row that is a tuple, as an
-environment's ``step`` returns, have their places as keys; a part that is no number is kept as it is.
+environment's ``step`` returns, can have their places as keys; a part that is no number is kept as it is.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def nested(columns: Mapping[Key, Any]) -> Any:  # noqa: ANN401
     """The opposite of ``flat`` and of ``parts_of``."""
     if list(columns) == [()]:
         return columns[()]
-    if all(len(key) == 1 and isinstance(key[0], int) for key in columns):
+    if columns and all(len(key) == 1 and isinstance(key[0], int) for key in columns):
         return tuple(columns.values())
     found: dict[str | int, Any] = {}
     for key, column in columns.items():
@@ -188,9 +188,13 @@ class Ring:
         self.layout = layout
         self.columns = {key: np.zeros((self.capacity, *each.shape), each.dtype) for key, each in layout.items()}
 
-    def fit(self, row: object) -> Fitted:
-        """A row as ``put`` takes it. Raises UsageError where its names, shapes or types are not those of the others."""
-        arrays = parts_of(row) if isinstance(row, tuple) else flat(row)
+    def fit(self, row: object, *, in_parts: bool = False) -> Fitted:
+        """A row as ``put`` takes it; ``in_parts``: a tuple is its parts, not an array.
+
+        Raises:
+            UsageError: its names, shapes or types are not those of the others.
+        """
+        arrays = parts_of(row) if in_parts and isinstance(row, tuple) else flat(row)
         if not self.layout:
             self._allocate(layout_of(arrays))
         return fitted(arrays, self.layout)

@@ -44,5 +44,5 @@ def jpeg_to_mat(buf: bytes) -> npt.NDArray[np.uint8]:
             if image.width * image.height > MAX_PIXELS:
                 raise BadMessage(f"an image of {image.width} x {image.height} pixels came, which is too large")
             return np.asarray(image.convert("RGB"))[..., ::-1].copy()
-    except (OSError, ValueError, SyntaxError) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise BadMessage(f"what came is no JPEG image: {error}") from None

@@ -31,7 +31,7 @@ from autoresearch.ask.show import show_answer
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.face.exports.git import Exported, export_task
 from autoresearch.face.exports.git_repository import exported_task, open_repository
-from autoresearch.face.exports.tables import experiment_files, run_files
+from autoresearch.face.exports.tables import experiment_files, experiment_id, run_files, run_name
 from autoresearch.face.pages.boards import ProgressContent
 from autoresearch.face.pages.chart import Query
 from autoresearch.face.pages.rendering import Links, View, asset, asset_names, render
@@ -168,25 +168,30 @@ def _write_task(desk: Desk, task: FoundTask, folder: Path, place: str) -> int:
     _write_runs(folder, experiment_files(task.digest, task.name, place, (min(times), max(times))))
     for row in rows:
         found = show_answer(desk.log, row.id, marks=False).run
+        body = desk.log.records.get(row.id).body
         assert found is not None, "these are runs"
-        _write_runs(folder, run_files(found, task.metric, place, _artifacts(desk, row.id)))
+        assert isinstance(body, Run), "these are runs"
+        _write_runs(folder, run_files(found, task.metric, place, _program(desk, body)))
+        if body.checkpoint is None:
+            continue
+        artifacts = folder / experiment_id(task.digest) / run_name(row.id) / "artifacts"
+        # One that is not here, or damaged, is left out as a program is.
+        with suppress(AutoresearchError), desk.blobs.open(body.checkpoint.sha256) as kept:
+            artifacts.mkdir(exist_ok=True)
+            with (artifacts / CHECKPOINT).open("wb") as out:
+                shutil.copyfileobj(kept, out)
     return len(rows)
 
 
-def _artifacts(desk: Desk, run: bytes) -> dict[str, bytes]:
-    """The files of a run's program and its checkpoint, as far as they are on this machine."""
-    body = desk.log.records.get(run).body
-    if not isinstance(body, Run):
-        return {}
-    kept = body.checkpoint
-    found = {CHECKPOINT: desk.blobs.get(kept.sha256)} if kept is not None and desk.blobs.has(kept.sha256) else {}
+def _program(desk: Desk, body: Run) -> dict[str, bytes]:
+    """The files of a run's program, where it is on this machine."""
     if not desk.blobs.has(body.source.sha256):
-        return found
+        return {}
     try:
         files = split_program(desk.blobs.get(body.source.sha256).decode())
     except (AutoresearchError, UnicodeDecodeError):
-        return found
-    return found | {f"{PROGRAM}/{name}": text.encode() for name, text in files.items()}
+        return {}
+    return {f"{PROGRAM}/{name}": text.encode() for name, text in files.items()}
 
 
 def _write_runs(folder: Path, files: dict[str, bytes]) -> None:
