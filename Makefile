@@ -21,7 +21,7 @@ SLOW_JOBS ?= 4
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 
-.PHONY: demo test test-slow hunt lint benchmarks benchmarks-quick size clean
+.PHONY: demo test test-slow hunt lint benchmarks benchmarks-quick dist size clean
 
 demo: $(VENV)/installed $(VENV)/installed-network
 	@$(BIN)/autoresearch demo --peers $(N)
@@ -50,6 +50,12 @@ benchmarks: $(VENV)/installed-benchmarks
 # Every benchmark in small, for not dying and for figures that are possible, never for speed.
 benchmarks-quick: $(VENV)/installed-benchmarks
 	@env -u AUTORESEARCH_HOME $(BIN)/python -m benchmarks --all --quick
+
+# What a release is: the sources as one archive, and a wheel that is built from it.
+dist: $(VENV)/installed-lint
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist . >$(VENV)/build.log 2>&1 || { tail -n 15 $(VENV)/build.log; exit 1; }
+	@ls dist/*
 
 # Files, lines of code and the share of imports in the three packages.
 size:

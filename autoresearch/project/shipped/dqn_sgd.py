@@ -40,7 +40,7 @@ class DqnSgd(Trainer):
         epsilon: float = 0.02,
         explore_steps: int = 3_000,
         batch_size: int = 64,
-        every: int = 2,
+        every: int = 1,
         target_rate: float = 0.08,
     ) -> None:
         self.discount, self.epsilon, self.explore_steps = discount, epsilon, explore_steps
