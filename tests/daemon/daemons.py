@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -129,6 +130,12 @@ def stop_all(daemons: Iterable[Daemon]) -> None:
         daemon.process.send_signal(signal.SIGTERM)
     for daemon in running:
         assert daemon.process.wait(timeout=250) == 0
+
+
+def kill(process: psutil.Process) -> None:
+    """SIGKILL what may have ended since it was listed."""
+    with suppress(psutil.NoSuchProcess):
+        process.kill()
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = READY_SECONDS) -> None:

@@ -13,7 +13,7 @@ import psutil
 
 from autoresearch.log.log import Log
 from autoresearch.record.record import DEFAULT_NETWORK
-from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.daemons import Daemon, kill, wait_for
 from tests.daemon.toy import TRAIN, write_toy_task
 
 CHAOS_SECONDS = float(os.environ.get("AUTORESEARCH_CHAOS_SECONDS", "45"))
@@ -42,7 +42,7 @@ class Chaos:
 
     def kill_run(self) -> None:
         if going := runners(self.place):
-            self.random.choice(going).kill()
+            kill(self.random.choice(going))
 
     def kill_daemon(self) -> None:
         self.daemon.kill()

@@ -9,7 +9,9 @@ from tests.face.pages.every_state import empty_world
 from tests.log.standing.village import ANN, BEN, STRANGER
 from tests.nasty import NASTY
 
-MARKUP = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><b>&lt;{{ 7 * 7 }}</b>"
+# What no page says of its own: not a count, a year or an age in days.
+PRODUCT = str(7411 * 6883)
+MARKUP = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><b>&lt;{{ 7411 * 6883 }}</b>"
 EVIL = f"{MARKUP} {NASTY}"
 
 

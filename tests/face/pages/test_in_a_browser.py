@@ -12,7 +12,7 @@ from autoresearch.record.encoding import short_id
 from tests.face.pages.browser import NARROW, SHOTS
 from tests.face.pages.conftest import TOKEN, site_of
 from tests.face.pages.every_state import every_state
-from tests.face.pages.hostile import hostile_world
+from tests.face.pages.hostile import PRODUCT, hostile_world
 from tests.log.standing.village import ANN, STRANGER
 from tests.nasty import harms
 
@@ -119,7 +119,7 @@ async def test_what_strangers_wrote_runs_nothing_and_widens_nothing(browser, evi
     too_wide, text, images = seen.answer
     assert (seen.complaints, dialogs, images, too_wide) == ([], [], 0, False)
     assert not harms(text)
-    assert "49" not in text.split()  # no template was filled
+    assert PRODUCT not in text  # no template was filled
 
 
 async def test_controls_appear_with_the_token_and_work(browser, site, node):

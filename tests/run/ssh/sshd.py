@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
-import signal
 import socket
 import subprocess
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.daemon.daemons import wait_for
+from tests.daemon.daemons import kill, wait_for
 
 SERVER = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 MISSING = "" if SERVER and shutil.which("ssh-keygen") else "apt install openssh-server"
@@ -76,5 +75,5 @@ class Sshd:
         """End the server and all its connections, as a machine does that goes off."""
         assert self.process
         for process in (*self.connections(), psutil.Process(self.process.pid)):
-            process.send_signal(signal.SIGKILL)
+            kill(process)
         self.process.wait()

@@ -25,7 +25,7 @@ from autoresearch.run.folder import (
 )
 from autoresearch.run.ssh import Ssh, parse_processes
 from autoresearch.settings import ExecutorSection
-from tests.daemon.daemons import Daemon, wait_for
+from tests.daemon.daemons import Daemon, kill, wait_for
 from tests.daemon.toy import SLOW_TRAIN, TRAIN
 from tests.run.chaos import CHAOS_SECONDS, Chaos
 from tests.run.ssh.sshd import Sshd
@@ -186,7 +186,7 @@ def test_a_run_stops_with_its_leash_and_leaves_its_outcome(sshd: Sshd, lab: Ssh,
         lab.cancel(folder)
     else:
         for connection in sshd.connections():
-            connection.kill()
+            kill(connection)
     wait_for(lambda: lab.look([folder])[folder].state == "ended")
     assert status_of(folder) == "cancelled"
     lab.start(folder)
@@ -235,7 +235,7 @@ def test_whatever_is_killed_each_run_has_one_record(sshd: Sshd, tmp_path: Path) 
 
     def kill_connection() -> None:
         if connections := sshd.connections():
-            chaos.random.choice(connections).kill()
+            kill(chaos.random.choice(connections))
 
     def kill_machine() -> None:
         sshd.kill()
