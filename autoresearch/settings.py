@@ -186,22 +186,32 @@ class NetworkSection(Section, frozen=True, kw_only=True):
     use_relay: Annotated[bool, Meta(description="use a relay while nobody can call this node directly")] = True
     serve_relay: Annotated[bool, Meta(description="be a relay for other nodes, within limits")] = True
     day_mib: Annotated[int, Meta(ge=0, description="MiB a day, in and out, after which no blobs move; 0: no limit")] = 0
+    hours: Annotated[str, Meta(description="when this node talks to others, in local time; empty: always")] = ""
+    blobs_on_metered: Annotated[
+        bool, Meta(description="move programs and checkpoints also where the link is paid by volume")
+    ] = False
 
 
-class Attestor(Section, frozen=True, kw_only=True):
-    """A mail account with which this node attests mailboxes. Its password is in a file or a variable, never here."""
+class Mail(Section, frozen=True, kw_only=True):
+    """The account that this node's mails are sent with. Its password is in a file or a variable, never here."""
 
-    host: Annotated[str, Meta(description="SMTP server; with one, this node attests others' mailboxes")] = ""
+    host: Annotated[str, Meta(description="SMTP server; empty: this node sends no mail")] = ""
     port: Annotated[int, Meta(ge=1, le=65535, description="its port: 587 for starttls, 465 for tls")] = 587
     security: Annotated[str, Meta(pattern="^(starttls|tls|none)$", description="starttls, tls or none")] = "starttls"
     user: Annotated[str, Meta(description="account name; empty: no login")] = ""
     password_file: Annotated[
-        str, Meta(description="file with the password, for you alone; or set AUTORESEARCH_ATTESTOR_PASSWORD")
+        str, Meta(description="file with the password, for you alone; or set AUTORESEARCH_MAIL_PASSWORD")
     ] = ""
     ca_file: Annotated[
         str, Meta(description="certificates to trust besides the system's, for a server of your own")
     ] = ""
     from_address: Annotated[str, Meta(description="the mails' sender; returned mail goes there")] = ""
+
+
+class Attestor(Section, frozen=True, kw_only=True):
+    """Whether this node attests others' mailboxes, and how many mails it sends for that."""
+
+    enabled: Annotated[bool, Meta(description="attest others' mailboxes, with the account of `mail`")] = False
     mails_per_address: Annotated[int, Meta(ge=1, description="mails a day to one mailbox")] = 3
     mails_per_domain: Annotated[int, Meta(ge=1, description="mails a day to one domain, large providers aside")] = 20
     mails_per_peer: Annotated[int, Meta(ge=1, description="mails a day for one node or participant")] = 10
@@ -238,6 +248,14 @@ class Notify(Section, frozen=True, kw_only=True):
             description="where JSON is posted, such as a chat's incoming webhook; empty: off",
         ),
     ] = ""
+    mail: Annotated[
+        str,
+        Meta(
+            pattern=r"^([^@\s]+@[^@\s]+)?$",
+            description="address that is written to, once an hour at most; empty: off",
+        ),
+    ] = ""
+    desktop: Annotated[bool, Meta(description="show it on the desktop of whoever started this node")] = False
     events: Annotated[
         str,
         Meta(
@@ -264,6 +282,7 @@ class Settings(Section, frozen=True, kw_only=True):
     storage: Storage = Storage()
     executor: ExecutorSection = ExecutorSection()
     network: NetworkSection = NetworkSection()
+    mail: Mail = Mail()
     attestor: Attestor = Attestor()
     api: Api = Api()
     notify: Notify = Notify()
@@ -279,6 +298,7 @@ OWNER_SETTINGS = (
 LIVE_SETTINGS = frozenset(
     {"work.workers", "work.verify_share", "work.proposer"}
     | {f"work.{name}" for name in OWNER_SETTINGS}
+    | {"network.hours", "network.blobs_on_metered"}
     | {f"notify.{name}" for name in Notify.__struct_fields__}
     | {f"llm.{name}" for name in LanguageModel.__struct_fields__}
     | {f"agent.{name}" for name in AgentCommand.__struct_fields__}
@@ -333,10 +353,11 @@ def load_settings(path: Path, environment: Mapping[str, str]) -> tuple[Settings,
         settings = msgspec.convert(document, Settings)
     except msgspec.ValidationError as error:
         raise UsageError(f"a setting in {path} is wrong: {error}", hint="autoresearch node config show") from error
-    try:
-        parse_hours(settings.work.hours)
-    except UsageError as error:
-        raise UsageError(f"work.hours is wrong: {error}", hint=error.hint) from error
+    for name, hours in (("work", settings.work.hours), ("network", settings.network.hours)):
+        try:
+            parse_hours(hours)
+        except UsageError as error:
+            raise UsageError(f"{name}.hours is wrong: {error}", hint=error.hint) from error
     return settings, origins
 
 

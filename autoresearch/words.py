@@ -409,6 +409,7 @@ class Why(StrEnum):
     MEMORY_LOW = "memory_low"
     TOO_HOT = "too_hot"
     CARD_IN_USE = "card_in_use"
+    GOING_TO_SLEEP = "going_to_sleep"
     STOPPING = "stopping"
 
 
@@ -450,6 +451,7 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.MEMORY_LOW: "this machine has little free memory (work.pause_memory_mib)",
     Why.TOO_HOT: "this machine is too hot (work.max_temperature)",
     Why.CARD_IN_USE: "another program computes on a card (work.only_free_card)",
+    Why.GOING_TO_SLEEP: "this machine goes to sleep: runs on its graphics cards go on when it is awake",
     Why.STOPPING: "the daemon is stopping",
 }
 
@@ -458,7 +460,7 @@ TASK_REASONS = frozenset({Why.TASK_BROKEN, Why.CANNOT_RUN_HERE})
 # The machine is its owner's now: nothing is begun on it. Runs that an executor carries out elsewhere go on.
 OWNER_REASONS = (
     *(Why.OUTSIDE_HOURS, Why.ON_BATTERY, Why.IN_USE),
-    *(Why.MEMORY_LOW, Why.TOO_HOT, Why.CARD_IN_USE),
+    *(Why.MEMORY_LOW, Why.TOO_HOT, Why.CARD_IN_USE, Why.GOING_TO_SLEEP),
 )
 # Each time that work is given out these are found anew.
 PASSING_REASONS = frozenset({Why.FAILING, Why.LOOKING, Why.QUEUE_FULL})
@@ -499,7 +501,7 @@ class Part(StrEnum):
     INVITE = "invite"
     ATTESTOR = "attestor"
     MAILBOX = "mailbox"
-    WEBHOOK = "webhook"
+    NOTICES = "notices"
 
 
 # A condition that keeps the daemon from beginning runs, and the reason that it then gives.
@@ -579,6 +581,7 @@ class NetworkState(StrEnum):
     STARTING = "starting"
     RUNNING = "running"
     RESTARTING = "restarting"
+    RESTING = "resting"
     STOPPED = "stopped"
 
 
@@ -587,12 +590,13 @@ NETWORK_STATE_SENTENCES: dict[NetworkState, str] = {
     NetworkState.STARTING: "the network process is starting",
     NetworkState.RUNNING: "the network process runs",
     NetworkState.RESTARTING: "the network process {what}; it is started again",
+    NetworkState.RESTING: "{what}",
     NetworkState.STOPPED: "the network is stopped",
 }
 
 
 def network_reason(state: NetworkState, what: str = "ended") -> str:
-    """Why the network is in its state; ``what`` the process did, when it is started again."""
+    """Why the network is in its state; ``what`` the process did that is started again, or why it rests."""
     return NETWORK_STATE_SENTENCES[state].format(what=what)
 
 

@@ -81,7 +81,9 @@ class ChildProcess(Generic[Heard]):
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start it; does not wait for it."""
+        """Start it, also again after it was stopped; does not wait for it."""
+        self._leaving.clear()
+        self._farewell = None
         self._task = asyncio.create_task(self._keep())
 
     def send(self, message: object) -> None:
@@ -102,7 +104,8 @@ class ChildProcess(Generic[Heard]):
 
     async def stop(self) -> None:
         """End what was told to quit: wait a little, kill. Afterwards it is gone."""
-        assert self._task
+        if self._task is None:
+            return
         await asyncio.wait([self._task], timeout=self._limits.grace_seconds)
         self.kill()
         if self._process:

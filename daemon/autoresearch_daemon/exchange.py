@@ -31,7 +31,7 @@ from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import NetworkSection, Settings
 from autoresearch.trust.manifest import Manifest, check_listen_address, check_peer_address
 from autoresearch.trust.manifest_file import encode_manifest
-from autoresearch.words import Part
+from autoresearch.words import NetworkState, Part
 from autoresearch_daemon.blobs import Prefetch
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.fetching import Fetcher, Room, serve_part
@@ -48,6 +48,7 @@ from autoresearch_daemon.ingesting import (
 from autoresearch_daemon.net.model import HostOptions, PeerInfo, device_statement, load_book
 from autoresearch_daemon.net.network import Handlers as NetworkHandlers
 from autoresearch_daemon.net.network import NetworkClient
+from autoresearch_daemon.owner.rules import NetworkRest
 from autoresearch_daemon.sessions import Sessions, check_dialled, named_peer
 
 logger = structlog.get_logger()
@@ -98,6 +99,7 @@ class Exchange:
         self._first = asyncio.Event()
         self._knows_peers = bool(options.bootstrap or load_book(options.book_file).contacts)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._rest = NetworkRest()
         self._sessions = Sessions(
             self._log,
             lambda: self._index,
@@ -125,6 +127,7 @@ class Exchange:
     async def start(self) -> None:
         """Start the network, announce what is appended here from now on, and begin the rounds."""
         self._notebook.announce = self._announce
+        await self.network.rest(self._rest.offline)
         self.network.start()
         self._spawn(self._ingester.keep())
         self._spawn(self._rounds())
@@ -136,6 +139,16 @@ class Exchange:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.network.stop()
+
+    def rest(self, rest: NetworkRest) -> None:
+        """Have the network, and the blobs, rest or go on."""
+        if rest == self._rest:
+            return
+        before, self._rest = self._rest, rest
+        logger.info("network", offline=rest.offline, blobs=rest.blobs)
+        self.network.move_blobs(rest.blobs)
+        if rest.offline != before.offline:
+            self._spawn(self.network.rest(rest.offline))
 
     async def synchronise(self, peer: str) -> None:
         """Give a connected peer what it lacks and take what is missing here. Raises AutoresearchError."""
@@ -158,8 +171,8 @@ class Exchange:
         await self._ingester.store(pairs, peer)
 
     async def first(self, seconds: float) -> None:
-        """Wait for the first exchange of records that comes to its end; without known peers, or then, no longer."""
-        if self._knows_peers:
+        """Wait for the first exchange of records that comes to its end; without peers to ask, or then, no longer."""
+        if self._knows_peers and not self._rest.offline:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._first.wait()
@@ -169,7 +182,7 @@ class Exchange:
         info = self.network.info()
         return NetworkStatus(
             state=info.state.value,
-            reason=info.reason,
+            reason=self._rest.blobs if self._rest.blobs and info.state == NetworkState.RUNNING else info.reason,
             connected=info.connected,
             bytes_today=info.bytes_today,
             exchanged_ms=max((exchanged.time_ms for exchanged in self._exchanged.values()), default=0),
@@ -378,7 +391,7 @@ def host_options(folder: Path, settings: Settings, manifest: Manifest) -> HostOp
         lan=network.lan,
         use_relay=network.use_relay,
         serve_relay=network.serve_relay,
-        attest=bool(settings.attestor.host),
+        attest=settings.attestor.enabled,
         day_bytes=network.day_mib << 20,
         agent=f"autoresearch/{__version__}",
         devices=tuple(device_name(device) for device in named_devices(settings.work.device)[: settings.work.workers])[

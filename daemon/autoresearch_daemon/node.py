@@ -31,6 +31,7 @@ from autoresearch.run.executors import executor_of
 from autoresearch.run.experiment import Plan
 from autoresearch.run.folder import Ended, Fault, fault_of, new_run, read_outcome, read_request
 from autoresearch.run.runner import outcome_of
+from autoresearch.run.sandbox.cards import PROCESSOR
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
 from autoresearch.run.sandbox.scratch import remove_tree, sweep
@@ -56,7 +57,9 @@ from autoresearch_daemon.exchange import Exchange, host_options
 from autoresearch_daemon.gauges import Gauges
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.local import InHand, LocalState
+from autoresearch_daemon.mail.mailer import mail_server
 from autoresearch_daemon.mail.service import AttestationService
+from autoresearch_daemon.notices import Notices
 from autoresearch_daemon.owner.watch import OwnerWatch
 from autoresearch_daemon.runs import Proposals, Runs, highest, is_proposal, run_in_hand
 from autoresearch_daemon.service.effects import (
@@ -105,7 +108,6 @@ from autoresearch_daemon.status import LeaderWatch
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.watches import Admitting, ManifestWatch
-from autoresearch_daemon.webhook import Webhook
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.pool import Pool
 
@@ -181,7 +183,8 @@ class Node:
             quota_bytes=settings.storage.blobs_mib << 20,
             minimum_free_bytes=settings.storage.minimum_free_mib << 20,
         )
-        self.attesting = AttestationService(self.notebook, self.local, paths, settings.attestor, now_ms=now_ms)
+        server = mail_server(settings.mail, os.environ)
+        self.attesting = AttestationService(self.notebook, self.local, paths, settings.attestor, server, now_ms=now_ms)
         self.exchange: Exchange | None = None
         if settings.network.enabled:
             self.exchange = Exchange(
@@ -213,16 +216,19 @@ class Node:
         self.trusting = ManifestWatch(self.notebook, self.events, paths.manifest, changed=self._trust_changed)
         self.admitting = Admitting(self.notebook, self.thread, self.events, paths.manifest, changed=self._trust_changed)
         self.owner = OwnerWatch(
-            lambda: self.settings.work,
+            lambda: self.settings,
             self.service.status,
             lambda: self.gauges.status,
             take=self.take,
             workers=lambda: self.pool.pids().values(),
+            rest=lambda rest: self.exchange.rest(rest) if self.exchange else None,
+            woke=self.pool.renew if any(device != PROCESSOR for device in devices) else None,
         )
-        self.webhook = Webhook(
+        self.notices = Notices(
             lambda: self.settings.notify,
             self.events,
             lambda: participant_with_key(self.notebook.log, self.notebook.identity.root.public),
+            server,
         )
         self._others_count = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
@@ -241,6 +247,7 @@ class Node:
         self.look_at_leaders()
         if self.exchange:
             self.take(Blocked(Why.ASKING_PEERS, WHY_SENTENCES[Why.ASKING_PEERS]))
+            await self.owner.look_at_network()
             await self.exchange.start()
         level, self.probes = await asyncio.to_thread(detect_level, self._secrets())
         logger.info("sandbox", level=level.label, leaks=[p.name for p in self.probes if not p.blocked])
@@ -264,7 +271,7 @@ class Node:
         keepers = (
             self._tick(),
             self.owner.keep(),
-            self.webhook.keep(),
+            self.notices.keep(),
             self._settle(),
             self.keeper.keep(),
             self.verifying.keep(),
@@ -304,7 +311,7 @@ class Node:
 
     def _secrets(self) -> list[Path]:
         """What no run may read."""
-        password = self.settings.attestor.password_file
+        password = self.settings.mail.password_file
         return [*self.paths.secrets(), *([Path(password).expanduser()] if password else [])]
 
     async def _tick(self) -> None:
@@ -367,7 +374,7 @@ class Node:
         found += [warning(Part.SANDBOX, f"it leaks: {probe.name}") for probe in self.probes if not probe.blocked]
         told = {Part.IDENTITY: self._standing, Part.NETWORK: self.trusting.problem, Part.INVITE: self.admitting.problem}
         found += [warning(part, sentence) for part, sentence in told.items() if sentence] + self.attesting.conditions()
-        found += self.owner.conditions() + self.webhook.conditions()
+        found += self.owner.conditions() + self.notices.conditions()
         if self.exchange:
             found += of_peers(self.exchange.peers().peers) + self.exchange.conditions()
         return conditions(found)
@@ -379,8 +386,8 @@ class Node:
         self.settings = msgspec.structs.replace(self.settings, **{section: changed})
         work = self.settings.work
         self.take(ShareChanged(work.workers, work.verify_share if key == "verify_share" else None))
-        if setting.name == "notify.webhook":
-            self.webhook.greet()
+        if section == "notify":
+            self.notices.greet(key)
         self._spawn(self.owner.look())
 
     def look_at_health(self) -> None:

@@ -121,6 +121,7 @@ _CHECKS: dict[str, Callable[[str], None]] = {
     "work.task": _task,
     "work.device": _device,
     "work.hours": _hours,
+    "network.hours": _hours,
     "notify.events": _events,
     "network.listen": _listen,
     "network.bootstrap": _bootstrap,

@@ -63,6 +63,8 @@ def process(answer: PeersAnswer) -> Check:
     if state.state == NetworkState.OFF:
         detail = "the network was switched on after the daemon's start"
         return Check(name="process", result=Result.FAILED, detail=detail, fix="autoresearch down && autoresearch up")
+    if state.state == NetworkState.RESTING:
+        return warning("process", f"{state.reason} → autoresearch node config set network.hours …")
     if state.state != NetworkState.RUNNING:
         return Check(name="process", result=Result.FAILED, detail=state.reason, fix="autoresearch node logs")
     return passed("process", state.reason)

@@ -206,7 +206,7 @@ app = command_app("What this node does as an attestor of mailboxes.")
 @app.callback(
     epilog=examples(
         ("autoresearch network attestor log", "what it mailed, attested and refused"),
-        ("autoresearch node config set attestor.host mail.example.org", "a mail account makes a node an attestor"),
+        ("autoresearch node config set attestor.enabled true", "with a mail account (mail.host) a node can attest"),
         ("autoresearch network trust KEY", "trust an attestor"),
         see="node id attest, network trust, node config",
     )

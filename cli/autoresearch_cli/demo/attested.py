@@ -241,13 +241,13 @@ class PostOffice:
 
     def attestors(self) -> list[Place]:
         """The attestors: daemons with an account at this server, which run nothing."""
-        chosen = {
-            "HOST": LOOPBACK,
-            "PORT": str(self._port),
-            "SECURITY": "none",
-            "FROM_ADDRESS": "attestor@demo.example",
+        settings = {
+            "AUTORESEARCH_ATTESTOR_ENABLED": "true",
+            "AUTORESEARCH_MAIL_HOST": LOOPBACK,
+            "AUTORESEARCH_MAIL_PORT": str(self._port),
+            "AUTORESEARCH_MAIL_SECURITY": "none",
+            "AUTORESEARCH_MAIL_FROM_ADDRESS": "attestor@demo.example",
         }
-        settings = {f"AUTORESEARCH_ATTESTOR_{name}": value for name, value in chosen.items()}
         return [Place(f"attestor-{number}", 0, settings) for number in range(1, ATTESTORS + 1)]
 
     def found_network(self, folder: Path) -> Manifest:

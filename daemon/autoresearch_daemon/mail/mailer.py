@@ -1,4 +1,4 @@
-"""Hands mails to the attestor's mail server (RFC 6409), and says what became of them without a word of the server's.
+"""Hands mails to this node's mail server (RFC 6409), and says what became of them without a word of the server's.
 
 A server's own words often hold the address: they are neither kept nor passed on, only the reply code.
 """
@@ -17,12 +17,12 @@ from pathlib import Path
 import structlog
 
 from autoresearch.errors import NotFound, Refused, UsageError, install_command
-from autoresearch.settings import Attestor as Settings
+from autoresearch.settings import Attestor, Mail
 from autoresearch.trust.keys import read_secret
 from autoresearch.trust.mailbox import mailbox
 
-PASSWORD_VARIABLE = "AUTORESEARCH_ATTESTOR_PASSWORD"  # noqa: S105 - its name, not the password
-PASSWORD_HINT = f"autoresearch node config set attestor.password_file FILE, or set {PASSWORD_VARIABLE}"
+PASSWORD_VARIABLE = "AUTORESEARCH_MAIL_PASSWORD"  # noqa: S105 - its name, not the password
+PASSWORD_HINT = f"autoresearch node config set mail.password_file FILE, or set {PASSWORD_VARIABLE}"
 SEND_SECONDS = 40.0
 # For one step, so that a server that is not there differs from one that falls silent with the mail in its hands.
 STEP_SECONDS = 30.0
@@ -95,8 +95,8 @@ class MailServer:
         return context
 
 
-def mail_server(settings: Settings, environment: Mapping[str, str]) -> MailServer | None:
-    """The account in the settings; None when this node is no attestor.
+def mail_server(settings: Mail, environment: Mapping[str, str]) -> MailServer | None:
+    """The account in the settings; None when there is none.
 
     Raises:
         UsageError: a setting is missing or wrong.
@@ -108,29 +108,28 @@ def mail_server(settings: Settings, environment: Mapping[str, str]) -> MailServe
     try:
         mailbox(settings.from_address, disposable=frozenset())
     except UsageError as error:
-        raise UsageError("attestor.from_address is no mail address", hint="autoresearch node config set …") from error
+        hint = "autoresearch node config set mail.from_address ADDRESS"
+        raise UsageError("mail.from_address is no mail address", hint=hint) from error
     password = environment.get(PASSWORD_VARIABLE, "")
     if not password and settings.password_file:
         try:
             password = read_secret(Path(settings.password_file).expanduser())
         except NotFound as error:
-            raise NotFound(
-                f"attestor.password_file: there is no {settings.password_file}", hint=PASSWORD_HINT
-            ) from error
+            raise NotFound(f"mail.password_file: there is no {settings.password_file}", hint=PASSWORD_HINT) from error
     if settings.user and not password:
         raise UsageError(
-            "the attestor's mail account has no password",
+            "the mail account has no password",
             hint=PASSWORD_HINT,
         )
     if settings.security == "none" and settings.host not in LOOPBACK:
         raise Refused(
-            "the attestor's mails and password would travel in the clear",
-            hint="autoresearch node config set attestor.security tls",
+            "mails and their password would travel in the clear",
+            hint="autoresearch node config set mail.security tls",
         )
     if find_spec("aiosmtplib") is None:
-        raise Refused("An attestor sends mail, and a package for that is missing.", hint=install_command("attest"))
+        raise Refused("A package that sends mail is missing.", hint=install_command("attest"))
     if settings.ca_file and not os.access(Path(settings.ca_file).expanduser(), os.R_OK):
-        raise UsageError(f"attestor.ca_file: {settings.ca_file} can't be read")
+        raise UsageError(f"mail.ca_file: {settings.ca_file} can't be read")
     return MailServer(
         host=settings.host,
         port=settings.port,
@@ -142,7 +141,7 @@ def mail_server(settings: Settings, environment: Mapping[str, str]) -> MailServe
     )
 
 
-def disposable_domains(settings: Settings) -> frozenset[str]:
+def disposable_domains(settings: Attestor) -> frozenset[str]:
     """The domains that the attestor's owner calls throw-away. Raises UsageError when the file can't be read."""
     named = settings.disposable.split(",")
     if settings.disposable_file:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
 from collections.abc import Callable
 
 from autoresearch.ask.acts.notebook import Notebook
@@ -31,7 +30,7 @@ from autoresearch.trust.dkim import KeyLookup, resolve_key
 from autoresearch.words import Part
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.mail.attestor import Attestor
-from autoresearch_daemon.mail.mailer import disposable_domains, mail_server
+from autoresearch_daemon.mail.mailer import MailServer, disposable_domains
 from autoresearch_daemon.mail.participant import Line, Participant, sentence_of
 
 ACTS = 200
@@ -40,7 +39,7 @@ ACTS = 200
 class AttestationService:
     """What this node does about mailboxes. ``connect`` gives it the network, without which nothing can be asked.
 
-    Raises UsageError, Refused or NotFound when the settings of an attestor are wrong.
+    ``server`` is this node's mail account. Raises UsageError when the settings of an attestor are wrong.
     """
 
     def __init__(
@@ -49,6 +48,7 @@ class AttestationService:
         local: LocalState,
         paths: Paths,
         settings: Settings,
+        server: MailServer | None,
         *,
         now_ms: Callable[[], int],
         lookup: KeyLookup = resolve_key,
@@ -57,7 +57,12 @@ class AttestationService:
         self._local = local
         self._now_ms = now_ms
         self._lookup = lookup
-        self._server = mail_server(settings, os.environ)
+        if settings.enabled and server is None:
+            raise UsageError(
+                "attestor.enabled is true, and there is no mail account",
+                hint="autoresearch node config set mail.host SERVER",
+            )
+        self._server = server if settings.enabled else None
         self._ledger = MailLedger(paths.local) if self._server else None
         self._disposable = disposable_domains(settings)
         self._caps = Caps(
@@ -191,7 +196,7 @@ class AttestationService:
 
     def _own_ledger(self) -> MailLedger:
         if self._ledger is None:
-            raise Refused("this node is no attestor", hint="autoresearch node config set attestor.host SERVER")
+            raise Refused("this node is no attestor", hint="autoresearch node config set attestor.enabled true")
         return self._ledger
 
     def _there(self) -> Participant:

@@ -132,6 +132,12 @@ class Introduce(Message, frozen=True, kw_only=True):
     proof: bytes
 
 
+class MoveBlobs(Message, frozen=True, kw_only=True):
+    """Daemon: from now on blobs are fetched and served; or not, and why."""
+
+    why_not: str = ""
+
+
 class Offer(Message, frozen=True, kw_only=True):
     """Daemon: the manifest that peers get who ask for the network, from now on."""
 
@@ -209,6 +215,6 @@ class AttestAsked(Message, frozen=True, kw_only=True):
 
 FromDaemon = (
     Publish | Dial | Block | ShutOut | OpenSync | FetchBlob | AskAttestor | Cancel
-    | Frame | Took | Close | BlobPart | AttestReply | Introduce | Offer | Quit
+    | Frame | Took | Close | BlobPart | AttestReply | Introduce | Offer | MoveBlobs | Quit
 )  # fmt: skip
 FromChild = Ready | Beat | Done | Failed | Heard | Opened | Frame | Took | Close | BlobAsked | AttestAsked

@@ -190,26 +190,50 @@ class NetworkClient:
         self._up = asyncio.Event()
         self._ready = link.Ready(peer="", addresses=())
         self._offer: link.Offer | None = None
+        self._blobs = link.MoveBlobs()
+        self._turn = asyncio.Lock()
         self._beat = link.Beat(peers=(), figures=Figures())
         self._tasks: set[asyncio.Task[None]] = set()
 
     # --- life ---
 
     def start(self) -> None:
-        """Start the network process; does not wait until it is up."""
-        self._enter(NetworkState.STARTING)
+        """Start the network process, unless it rests; does not wait until it is up."""
         self._spawn(self._take_records())
-        self._child.start()
+        if self._state != NetworkState.RESTING:
+            self._enter(NetworkState.STARTING)
+            self._child.start()
+
+    async def rest(self, reason: str) -> None:
+        """Have no network for as long as there is a reason; empty: start it again."""
+        async with self._turn:
+            if reason and self._state != NetworkState.RESTING:
+                await self._end(NetworkState.RESTING, reason)
+            elif reason:
+                self._enter(NetworkState.RESTING, reason)
+            elif self._state == NetworkState.RESTING:
+                self._enter(NetworkState.STARTING)
+                self._child.start()
+
+    def move_blobs(self, why_not: str) -> None:
+        """Fetch and serve blobs from now on; or not, and why."""
+        if why_not != self._blobs.why_not:
+            self._blobs = link.MoveBlobs(why_not=why_not)
+            self._child.send(self._blobs)
 
     async def stop(self) -> None:
         """Close all connections and end the process; pending calls fail."""
-        self._child.quit(link.Quit())
-        await self._child.stop()
-        self._enter(NetworkState.STOPPED)
-        self._lost("was stopped")
+        async with self._turn:
+            await self._end(NetworkState.STOPPED)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _end(self, state: NetworkState, what: str = "") -> None:
+        self._child.quit(link.Quit())
+        await self._child.stop()
+        self._enter(state, what)
+        self._lost("was stopped")
 
     def _enter(self, state: NetworkState, what: str = "") -> None:
         self._state, self._reason = state, network_reason(state, what)
@@ -322,6 +346,7 @@ class NetworkClient:
                     self._child.send(link.Introduce(proof=self._handlers.introduce(message.peer)))
                 if self._offer:  # the process knows what there was when the daemon started
                     self._child.send(self._offer)
+                self._child.send(self._blobs)
                 self._up.set()
             case link.Beat():
                 self._child.moved = message.figures.bytes_in + message.figures.bytes_out

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import psutil
-from jeepney import DBusErrorResponse
+from jeepney import DBusAddress, Properties
+from jeepney.io.asyncio import open_dbus_router
+from jeepney.wrappers import unwrap_msg
 
 from autoresearch.run.sandbox.cards import are_awake
 from autoresearch.settings import Work
-from autoresearch_daemon.owner.idle import Sessions, terminals
+from autoresearch_daemon.owner.idle import UNANSWERED, Sessions, terminals
 from autoresearch_daemon.owner.rules import Heat, Reading, Use
 
 A = TypeVar("A")
@@ -27,6 +29,14 @@ CARDS_MS = 30_000
 # The drivers of processors' sensors. A disk or a battery is allowed another heat.
 PROCESSOR_SENSORS = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "x86_pkg_temp"})
 CAN_BIND = hasattr(os, "sched_setaffinity")
+# The link is looked at no more often.
+METERED_MS = 60_000
+METERED_YES = 1
+NETWORK_MANAGER = DBusAddress(
+    "/org/freedesktop/NetworkManager",
+    bus_name="org.freedesktop.NetworkManager",
+    interface="org.freedesktop.NetworkManager",
+)
 COMPUTING = ("nvidia-smi", "--query-compute-apps=pid,process_name", "--format=csv,noheader")
 
 
@@ -71,6 +81,7 @@ class Host:
         self._sessions = Sessions()
         self._answers: dict[str, tuple[int, Use | None]] = {}  # by source of use: when it answered last, and what
         self._others_ms = 0
+        self._metered_ms, self._metered = 0, False
         self._programs: tuple[str, ...] = ()
 
     async def read(self, work: Work, now_ms: int, *, running: bool, card_heats: Sequence[Heat] = ()) -> Reading:
@@ -93,6 +104,15 @@ class Host:
             others=self._programs if work.only_free_card else (),
         )
 
+    async def is_metered(self, now_ms: int) -> bool:
+        """Whether NetworkManager calls the link metered; what it guesses, and what nobody tells, is not."""
+        if now_ms - self._metered_ms >= METERED_MS:
+            self._metered_ms, self._metered = now_ms, False
+            with suppress(*UNANSWERED):
+                async with asyncio.timeout(DEADLINE_SECONDS):
+                    self._metered = await metered()
+        return self._metered
+
     async def _used(self, now_ms: int) -> tuple[Use | None, int | None, str]:
         """The newest use that a source told, when all of them had answered last, and which does not answer now."""
         silent = []
@@ -113,8 +133,18 @@ class Host:
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 return (await self._sessions.used(now_ms),)
-        except (OSError, EOFError, RuntimeError, ValueError, DBusErrorResponse):
+        except UNANSWERED:
             return None
+
+
+async def metered() -> bool:
+    """What NetworkManager says of the link. Raises what ``UNANSWERED`` names.
+
+    See https://networkmanager.dev/docs/api/latest/nm-dbus-types.html#NMMetered.
+    """
+    async with open_dbus_router("SYSTEM") as router:
+        [(_, value)] = unwrap_msg(await router.send_and_get_reply(Properties(NETWORK_MANAGER).get("Metered")))
+        return bool(value == METERED_YES)
 
 
 def keep_to_cores(workers: Iterable[int], cores: int) -> None:

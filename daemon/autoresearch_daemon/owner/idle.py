@@ -13,6 +13,8 @@ from autoresearch_daemon.owner.rules import Use
 
 NAME = "org.freedesktop.login1"
 MANAGER = DBusAddress("/org/freedesktop/login1", bus_name=NAME, interface=f"{NAME}.Manager")
+# What a question to the system's bus raises when nobody answers.
+UNANSWERED = (OSError, EOFError, RuntimeError, ValueError, DBusErrorResponse)
 
 
 def terminals(devices: Path) -> Use | None:

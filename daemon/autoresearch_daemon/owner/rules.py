@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from autoresearch.hours import parse_hours
-from autoresearch.settings import Work
+from autoresearch.settings import NetworkSection, Work
 from autoresearch.text import clock, duration, size
 from autoresearch.words import Why
 
@@ -68,6 +68,25 @@ class Refusal:
     sentence: str
     stops: bool = True
     until_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRest:
+    """Why the network rests, and why programs and checkpoints don't move over it; empty where nothing keeps them."""
+
+    offline: str = ""
+    blobs: str = ""
+
+
+def network_rest(network: NetworkSection, now_ms: int, *, metered: bool | None) -> NetworkRest:
+    """What the settings leave of the network now; ``metered`` is whether the link is paid by volume, None: unknown."""
+    hours, offline, blobs = parse_hours(network.hours), "", ""
+    if not hours.has(now_ms):
+        begins = clock(hours.change_ms(now_ms) or now_ms)
+        offline = f"outside the hours of network.hours ({network.hours}); the network goes on at {begins}"
+    if metered and not network.blobs_on_metered:
+        blobs = "this link is metered: records move, programs and checkpoints don't (network.blobs_on_metered)"
+    return NetworkRest(offline, blobs)
 
 
 def refusals(work: Work, reading: Reading, before: Mapping[Why, Refusal]) -> dict[Why, Refusal]:

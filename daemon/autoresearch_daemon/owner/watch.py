@@ -11,11 +11,12 @@ import structlog
 
 from autoresearch.ask.health import warning
 from autoresearch.ask.node import Check, MachineStatus, OwnerStatus
-from autoresearch.settings import Work
-from autoresearch.words import OWNER_REASONS, Part, Why
+from autoresearch.settings import Settings
+from autoresearch.words import OWNER_REASONS, WHY_SENTENCES, Part, Why
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.owner.host import CAN_BIND, Host, keep_to_cores
-from autoresearch_daemon.owner.rules import Heat, Reading, Refusal, refusals, unheld
+from autoresearch_daemon.owner.rules import Heat, NetworkRest, Reading, Refusal, network_rest, refusals, unheld
+from autoresearch_daemon.owner.sleep import Sleep
 from autoresearch_daemon.service.effects import ServiceStatus
 from autoresearch_daemon.service.inputs import Blocked
 
@@ -23,22 +24,32 @@ logger = structlog.get_logger()
 
 # Work stops within this time and the deadline of an answer.
 LOOK_SECONDS = 5.0
+# Whether runs have stopped is asked so often while the machine waits with its sleep.
+STOPPED_SECONDS = 0.1
 
 
 class OwnerWatch:
-    """The refusals at the last look. ``take`` gives the service its blocks; ``workers`` are process ids."""
+    """The refusals at the last look. ``take`` gives the service its blocks; ``workers`` are process ids.
+
+    ``rest`` has the network rest. ``woke`` is called after a sleep of the machine, before which runs are stopped; None
+    where no run is on a card, as others survive that.
+    """
 
     def __init__(
         self,
-        work: Callable[[], Work],
+        settings: Callable[[], Settings],
         service: Callable[[], ServiceStatus],
         machine: Callable[[], MachineStatus | None],
         *,
         take: Callable[[Blocked], None],
         workers: Callable[[], Iterable[int]],
+        rest: Callable[[NetworkRest], None],
+        woke: Callable[[], None] | None,
         host: Host | None = None,
     ) -> None:
-        self._work, self._service, self._machine, self._take = work, service, machine, take
+        self._settings, self._service, self._machine, self._take = settings, service, machine, take
+        self._rest, self._woke = rest, woke
+        self._is_asleep = False
         self._host = host or Host()
         self._refused: dict[Why, Refusal] = {}
         self._problems: list[str] = []
@@ -49,6 +60,25 @@ class OwnerWatch:
 
     async def keep(self) -> None:
         """Look until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            if self._woke:
+                group.create_task(Sleep(self._fall_asleep, self._wake).keep())
+            group.create_task(self._keep_looking())
+
+    async def _fall_asleep(self) -> None:
+        """Have all runs stopped, and wait until they are."""
+        self._is_asleep = True
+        self._take(Blocked(Why.GOING_TO_SLEEP, WHY_SENTENCES[Why.GOING_TO_SLEEP], stops=True))
+        while any(one.run for one in self._service().workers):  # noqa: ASYNC110 - for seconds, and nobody tells
+            await asyncio.sleep(STOPPED_SECONDS)
+
+    def _wake(self) -> None:
+        self._is_asleep = False
+        if self._woke:
+            self._woke()
+        self._take(Blocked(Why.GOING_TO_SLEEP, None))
+
+    async def _keep_looking(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
@@ -59,8 +89,8 @@ class OwnerWatch:
     async def look(self) -> None:
         """Have nothing begun, and what is in hand stopped, as the settings say."""
         async with self._turn:
-            time.tzset()  # a machine that travels has another local time
-            work, now, machine = self._work(), self._service(), self._machine()
+            await self.look_at_network()
+            work, now, machine = self._settings().work, self._service(), self._machine()
             cards = machine.cards if machine else []
             heats = [Heat(card.name, card.celsius) for card in cards if card.celsius is not None]
             running = any(one.run for one in now.workers)
@@ -74,9 +104,20 @@ class OwnerWatch:
                 self._problems.append(f"{text} → autoresearch node config set work.cores 0")
             # What an executor carries out elsewhere takes nothing of this machine.
             self._refused = {} if now.asked.order.executor else refusals(work, reading, self._refused)
+            if self._is_asleep:
+                self._refused[Why.GOING_TO_SLEEP] = Refusal(WHY_SENTENCES[Why.GOING_TO_SLEEP])
             for why in OWNER_REASONS:
                 refusal = self._refused.get(why)
                 self._take(Blocked(why, refusal.sentence, refusal.stops) if refusal else Blocked(why, None))
+
+    async def look_at_network(self) -> None:
+        """Have the network rest as the settings say."""
+        time.tzset()  # a machine that travels has another local time
+        network = self._settings().network
+        if network.enabled:
+            at_ms = now_ms()
+            metered = None if network.blobs_on_metered else await self._host.is_metered(at_ms)
+            self._rest(network_rest(network, at_ms, metered=metered))
 
     def seen(self, machine: MachineStatus | None) -> MachineStatus | None:
         """The machine's status, with what it showed of its owner."""
@@ -85,7 +126,7 @@ class OwnerWatch:
         reading = self._reading
         owner = OwnerStatus(
             on_mains=reading.on_mains,
-            celsius=reading.heat.celsius if reading.heat and self._work().max_temperature else None,
+            celsius=reading.heat.celsius if reading.heat and self._settings().work.max_temperature else None,
             used_ms=reading.use.last_ms if reading.use else None,
             used_by=reading.use.source if reading.use else "",
             unknown=reading.unanswered,

@@ -7,6 +7,7 @@ import math
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from autoresearch.run.sandbox.cards import PROCESSOR
 from autoresearch_daemon.children import ChildProcess, Limits, module_command
 from autoresearch_daemon.workers import protocol
 
@@ -62,14 +63,20 @@ class Pool:
         self.want(0)
         await asyncio.gather(*(child.stop() for child in self._children.values()))
 
+    def renew(self) -> None:
+        """Put new processes in the place of those on cards: after a sleep what they know of their card is old."""
+        for name, child in self._children.items():
+            if self._device(name) != PROCESSOR:
+                child.kill("was ended after the machine's sleep")
+
     def pids(self) -> dict[str, int]:
         """The process id of each live worker."""
         return {child.name: child.pid for child in self._children.values() if child.pid}
 
     def _launch(self) -> None:
         number = next(n for n in range(1, len(self._children) + 2) if f"w{n}" not in self._children)
-        name, device = f"w{number}", self._devices[(number - 1) % len(self._devices)]
-        command = module_command("autoresearch_daemon.workers.assignment", name, device)
+        name = f"w{number}"
+        command = module_command("autoresearch_daemon.workers.assignment", name, self._device(name))
         child: ChildProcess[protocol.FromWorker] = ChildProcess(
             name,
             command,
@@ -80,6 +87,9 @@ class Pool:
         )
         self._children[name] = child
         child.start()
+
+    def _device(self, worker: str) -> str:
+        return self._devices[(int(worker[1:]) - 1) % len(self._devices)]
 
     async def _deliver(self, name: str, message: protocol.FromWorker) -> None:
         child = self._children[name]

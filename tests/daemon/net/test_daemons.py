@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from autoresearch.ask.node import PeersAnswer
 from autoresearch.ask.people.claims import published_task
 from autoresearch.errors import NotFound
 from autoresearch.face.columns.people import PEER_CHARACTERS
+from autoresearch.hours import DAYS
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.bundle import write_bundle
 from autoresearch.log.log import Log
@@ -204,6 +206,28 @@ def test_without_the_network_a_node_works_and_says_that_it_is_alone(tmp_path: Pa
         assert daemon.post("/v1/peers", address="/ip4/127.0.0.1/tcp/1/p2p/x").status_code == 409
     finally:
         daemon.stop()
+
+
+def test_outside_its_hours_a_node_has_no_connection_and_works_on(start: Start, tmp_path: Path) -> None:
+    first = start()
+    second = start(first)
+    wait_for(lambda: peers_of(second).network.connected == 1)
+    second.post("/v1/work", task=str(write_toy_task(tmp_path / "task")))
+    other_day = DAYS[(datetime.now(UTC).weekday() + 3) % 7]
+    assert second.post("/v1/settings", name="network.hours", value="someday").status_code == 400
+    changed = second.post("/v1/settings", name="network.hours", value=other_day)
+    assert changed.json()["note"] == "the daemon goes by it from now on"
+    wait_for(lambda: peers_of(second).network.state == "resting")
+    wait_for(lambda: peers_of(first).network.connected == 0)
+    reason = peers_of(second).network.reason
+    assert reason.startswith(f"outside the hours of network.hours ({other_day}); the network goes on at 2")
+    assert reason in " ".join(autoresearch(second, "network", "peers").stderr.split())
+    runs = len(second.runs())
+    wait_for(lambda: len(second.runs()) > runs + 1)
+    second.post("/v1/settings", name="network.hours", value="")
+    wait_for(lambda: peers_of(second).network.connected == 1)
+    second.post("/v1/finish")
+    wait_for(lambda: ids(first) == ids(second))
 
 
 def test_a_task_that_only_another_node_has_can_be_worked_on(start: Start, tmp_path: Path) -> None:

@@ -131,6 +131,39 @@ async def test_records_wait_for_a_slow_daemon_and_are_dropped_beyond_the_credit(
         await until(lambda: len(b.records) == 29)
 
 
+async def test_a_network_rests_and_goes_on_and_says_why(tmp_path):
+    async with nodes(tmp_path, "a", "b") as (a, b):
+        await b.network.dial(a.address)
+        await until(lambda: a.is_connected(b) and b.is_connected(a))
+        process = b.network.info().process
+        await b.network.rest("it is night")
+        assert (b.network.info().state, b.network.info().reason) == (NetworkState.RESTING, "it is night")
+        assert not psutil.pid_exists(process)
+        await until(lambda: not a.is_connected(b))
+        with pytest.raises(AutoresearchError, match="no network: it is night"):
+            await b.network.open_sync(a.peer)
+        await b.network.rest("")
+        await until(lambda: a.is_connected(b) and b.is_connected(a))
+        assert b.network.info().restarts == 0
+
+
+async def test_while_blobs_rest_none_is_fetched_and_none_served(tmp_path):
+    async with nodes(tmp_path, "a", "b") as (a, b):
+        await b.network.dial(a.address)
+        a.blobs[b"d" * 32] = b"blob"
+        assert await b.network.fetch_blob(a.peer, b"d" * 32, 0, 4) == b"blob"
+        b.network.move_blobs("the link is dear")
+        with pytest.raises(Refused, match="the link is dear"):
+            await b.network.fetch_blob(a.peer, b"d" * 32, 0, 4)
+        b.network.move_blobs("")
+        assert await b.network.fetch_blob(a.peer, b"d" * 32, 0, 4) == b"blob"
+        a.network.move_blobs("the link is dear")
+        await echo(a, b)  # what was said before is heard
+        with pytest.raises(NotFound):
+            await b.network.fetch_blob(a.peer, b"d" * 32, 0, 4)
+        await until_heard(a, b, record())
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 async def test_a_killed_or_frozen_process_is_replaced_and_connects_again(tmp_path, number):
     async with nodes(tmp_path, "a", "b") as (a, b):

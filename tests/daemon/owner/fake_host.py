@@ -1,8 +1,9 @@
-"""A machine that a test scripts: a system bus by dbus-daemon with a login manager on it, and a folder of files."""
+"""A machine that a test scripts: a bus by dbus-daemon with services on it, and a folder of files."""
 
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
 import threading
@@ -10,9 +11,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
-from jeepney import DBusErrorResponse, HeaderFields, Message, MessageType, message_bus, new_error, new_method_return
+from jeepney import (
+    DBusAddress,
+    DBusErrorResponse,
+    HeaderFields,
+    Message,
+    MessageType,
+    message_bus,
+    new_error,
+    new_method_return,
+    new_signal,
+)
+from jeepney.fds import FileDescriptor
 from jeepney.io.blocking import DBusConnection, Proxy, open_dbus_connection
 
 CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -36,29 +49,55 @@ class Session:
 
 
 @dataclass
-class FakeLogind:
-    """The login manager: a test changes ``sessions`` and ``inhibitors``; while ``silent``, nothing is answered."""
+class FakeService:
+    """A program on a bus, whose address it knows; while ``silent``, nothing is answered."""
 
     address: str
-    sessions: dict[str, Session] = field(default_factory=dict)
-    inhibitors: list[tuple[str, str, str, str, int, int]] = field(default_factory=list)
     silent: bool = False
+    connection: DBusConnection | None = None
+
+    def reply(self, message: Message) -> Message:
+        raise NotImplementedError
 
     def serve(self, connection: DBusConnection) -> None:
+        self.connection = connection
         try:
             while True:
                 message = connection.receive()
                 if message.header.message_type is MessageType.method_call and not self.silent:
-                    connection.send(self._reply(message))
+                    connection.send(self.reply(message))
         except (OSError, ConnectionError, DBusErrorResponse):
             return
 
-    def _reply(self, message: Message) -> Message:
+
+@dataclass
+class FakeLogind(FakeService):
+    """The login manager: a test changes ``sessions`` and ``inhibitors``."""
+
+    sessions: dict[str, Session] = field(default_factory=dict)
+    inhibitors: list[tuple[str, str, str, str, int, int]] = field(default_factory=list)
+    delays: list[int] = field(default_factory=list)  # the ends of pipes whose others hold up a sleep
+
+    def sleep(self, *, going: bool) -> None:
+        """Say that the machine is about to sleep, or that it is awake again."""
+        manager = DBusAddress(PATH.removesuffix("/session/"), interface="org.freedesktop.login1.Manager")
+        assert self.connection
+        self.connection.send(new_signal(manager, "PrepareForSleep", "b", (going,)))
+
+    def is_delayed(self) -> bool:
+        """Whether somebody holds up the sleep."""
+        return any(not select.select([end], [], [], 0)[0] for end in self.delays)
+
+    def reply(self, message: Message) -> Message:
         fields = message.header.fields
         match fields[HeaderFields.member]:
             case "ListSessions":
                 rows = [(name, 1000, one.user, one.seat, PATH + name) for name, one in self.sessions.items()]
                 return new_method_return(message, "a(susso)", (rows,))
+            case "Inhibit" if message.body[0] == "sleep" and message.body[3] == "delay":
+                ours, theirs = os.pipe()
+                self.delays.append(ours)
+                return new_method_return(message, "h", (FileDescriptor(theirs),))
             case "ListInhibitors":
                 return new_method_return(message, "a(ssssuu)", (self.inhibitors,))
             case "GetAll" if session := self.sessions.get(fields[HeaderFields.path].removeprefix(PATH)):
@@ -74,9 +113,37 @@ class FakeLogind:
                 return new_error(message, "org.freedesktop.DBus.Error.UnknownMethod")
 
 
+@dataclass
+class FakeNetworkManager(FakeService):
+    """The network's manager, which says how the link is paid."""
+
+    metered: int = 0
+
+    def reply(self, message: Message) -> Message:
+        if message.header.fields[HeaderFields.member] == "Get" and message.body[1] == "Metered":
+            return new_method_return(message, "v", (("u", self.metered),))
+        return new_error(message, "org.freedesktop.DBus.Error.UnknownMethod")
+
+
+@dataclass
+class FakeDesktop(FakeService):
+    """A desktop that shows notices: title and text of each."""
+
+    shown: list[tuple[str, str]] = field(default_factory=list)
+
+    def reply(self, message: Message) -> Message:
+        if message.header.fields[HeaderFields.member] == "Notify":
+            self.shown.append(message.body[3:5])
+            return new_method_return(message, "u", (len(self.shown),))
+        return new_error(message, "org.freedesktop.DBus.Error.UnknownMethod")
+
+
+S = TypeVar("S", bound=FakeService)
+
+
 @contextmanager
-def fake_logind(folder: Path) -> Iterator[FakeLogind]:
-    """A bus with a login manager. Its address is for ``DBUS_SYSTEM_BUS_ADDRESS``."""
+def fake_bus(folder: Path) -> Iterator[str]:
+    """A bus's address, for ``DBUS_SYSTEM_BUS_ADDRESS`` or ``DBUS_SESSION_BUS_ADDRESS``."""
     if shutil.which("dbus-daemon") is None:
         pytest.skip("the system's bus is a dbus-daemon of this test: apt install dbus")
     configuration, socket = folder / "bus.conf", folder / "bus"
@@ -85,15 +152,25 @@ def fake_logind(folder: Path) -> Iterator[FakeLogind]:
     bus = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert bus.stdout
-        address = bus.stdout.readline().strip()
-        connection = open_dbus_connection(address)
-        Proxy(message_bus, connection).RequestName("org.freedesktop.login1")
-        manager = FakeLogind(address)
-        threading.Thread(target=manager.serve, args=(connection,), daemon=True).start()
-        yield manager
+        yield bus.stdout.readline().strip()
     finally:
         bus.terminate()
         bus.wait()
+
+
+def serve(service: S, name: str) -> S:
+    """Has a service answer on its bus, under a name there."""
+    connection = open_dbus_connection(service.address, enable_fds=True)
+    Proxy(message_bus, connection).RequestName(name)
+    threading.Thread(target=service.serve, args=(connection,), daemon=True).start()
+    return service
+
+
+@contextmanager
+def fake_logind(folder: Path) -> Iterator[FakeLogind]:
+    """A bus with a login manager."""
+    with fake_bus(folder) as address:
+        yield serve(FakeLogind(address), "org.freedesktop.login1")
 
 
 def write_files(root: Path, files: dict[str, object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -9,11 +10,27 @@ from pathlib import Path
 
 import pytest
 from autoresearch_daemon.owner import host as host_module
+from autoresearch_daemon.owner import sleep as sleep_module
 from autoresearch_daemon.owner.host import Host, Source, heat, mains
 from autoresearch_daemon.owner.rules import Heat, Reading, refusals
+from autoresearch_daemon.owner.sleep import Sleep
+from autoresearch_daemon.owner.watch import OwnerWatch
+from autoresearch_daemon.service.effects import Cancel
+from autoresearch_daemon.service.inputs import Blocked, Finished, Proposed
 
-from autoresearch.settings import Work
-from tests.daemon.owner.fake_host import FakeLogind, Session, fake_logind, typed, write_files
+from autoresearch.settings import Settings, Work
+from autoresearch.words import WHY_SENTENCES, Why, WorkState
+from tests.daemon.net.networks import until
+from tests.daemon.owner.fake_host import (
+    FakeLogind,
+    FakeNetworkManager,
+    Session,
+    fake_logind,
+    serve,
+    typed,
+    write_files,
+)
+from tests.daemon.service_nodes import RUN, assignment_of, key, of, started
 
 NOW = 1_800_000_000_000
 IDLE = Work(only_idle=10)
@@ -150,3 +167,88 @@ async def test_a_source_that_hangs_is_asked_once_and_keeps_nobody_waiting(monkey
     monkeypatch.setattr(host_module, "DEADLINE_SECONDS", 10)
     assert await source.answer() == 7
     assert asked == [1]
+
+
+async def test_a_link_is_metered_when_the_networks_manager_says_so_and_not_when_it_guesses(
+    logind: FakeLogind, tmp_path: Path
+) -> None:
+    host = Host(tmp_path)
+    assert not await host.is_metered(NOW)  # nobody answers to that name
+    manager = serve(FakeNetworkManager(logind.address, metered=1), "org.freedesktop.NetworkManager")
+    assert not await host.is_metered(NOW + 1)  # asked once a minute
+    answers = []
+    for number in range(5):
+        manager.metered = number
+        answers.append(await host.is_metered(NOW + (1 + number) * host_module.METERED_MS))
+    assert answers == [False, True, False, False, False]  # unknown, yes, no, perhaps, perhaps not
+    manager.metered, manager.silent = 1, True
+    began = time.monotonic()
+    assert not await host.is_metered(NOW + 9 * host_module.METERED_MS)
+    assert time.monotonic() - began < host_module.DEADLINE_SECONDS + 5
+
+
+async def test_a_machine_waits_with_its_sleep_until_runs_have_stopped(logind: FakeLogind) -> None:
+    said: list[str] = []
+    stopped = asyncio.Event()
+
+    async def going() -> None:
+        said.append("going")
+        await stopped.wait()
+
+    keeping = asyncio.create_task(Sleep(going, lambda: said.append("woke")).keep())
+    for _ in range(2):  # each night anew
+        await until(logind.is_delayed)
+        logind.sleep(going=True)
+        await until(lambda: said[-1:] == ["going"])
+        assert logind.is_delayed()
+        stopped.set()
+        await until(lambda: not logind.is_delayed())
+        logind.sleep(going=False)
+        await until(lambda: said[-1:] == ["woke"])
+        stopped.clear()
+    await until(logind.is_delayed)
+    keeping.cancel()
+    assert said == ["going", "woke"] * 2
+
+
+async def test_a_run_that_does_not_stop_holds_up_no_sleep(logind: FakeLogind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sleep_module, "DELAY_SECONDS", 0.1)
+    keeping = asyncio.create_task(Sleep(asyncio.Event().wait, lambda: None).keep())
+    await until(logind.is_delayed)
+    logind.sleep(going=True)
+    await until(lambda: not logind.is_delayed())
+    keeping.cancel()
+
+
+async def test_before_a_sleep_runs_are_stopped_and_after_it_workers_are_new(logind: FakeLogind, tmp_path: Path) -> None:
+    node, renewed = started(1), list[str]()
+    node.handle(Proposed("w1", assignment_of(node, "w1"), key(1), RUN), 0)
+    cancelled = asyncio.Event()
+
+    def take(blocked: Blocked) -> None:
+        if of(Cancel, node.handle(blocked, 0)):
+            cancelled.set()
+
+    watch = OwnerWatch(
+        Settings,
+        node.status,
+        lambda: None,
+        take=take,
+        workers=list,
+        rest=lambda _: None,
+        woke=lambda: renewed.append("w1"),
+        host=Host(tmp_path),
+    )
+    keeping = asyncio.create_task(watch.keep())
+    await until(logind.is_delayed)
+    logind.sleep(going=True)
+    await cancelled.wait()
+    assert logind.is_delayed()
+    node.handle(Finished("w1", counted=False), 1)
+    await until(lambda: not logind.is_delayed())
+    await watch.look()
+    assert node.status().reason == WHY_SENTENCES[Why.GOING_TO_SLEEP]
+    logind.sleep(going=False)
+    await until(lambda: renewed)
+    assert node.status().state is WorkState.WORKING
+    keeping.cancel()

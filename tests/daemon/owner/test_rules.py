@@ -9,7 +9,18 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
-from autoresearch_daemon.owner.rules import FREE_MS, KNOWN_MS, Heat, Reading, Refusal, Use, refusals, unheld
+from autoresearch_daemon.owner.rules import (
+    FREE_MS,
+    KNOWN_MS,
+    Heat,
+    NetworkRest,
+    Reading,
+    Refusal,
+    Use,
+    network_rest,
+    refusals,
+    unheld,
+)
 from autoresearch_daemon.owner.watch import LOOK_SECONDS
 from autoresearch_daemon.service.effects import Assign, Cancel
 from autoresearch_daemon.service.inputs import (
@@ -24,7 +35,7 @@ from autoresearch_daemon.service.inputs import (
     WorkerReady,
 )
 
-from autoresearch.settings import Work
+from autoresearch.settings import NetworkSection, Work
 from autoresearch.words import OWNER_REASONS, Why, WorkState
 from tests.daemon.service_nodes import RUN, assignment_of, key, of, started, state_of
 
@@ -206,3 +217,16 @@ def test_a_week_of_an_owner() -> None:
     assert there_ms <= len(stops) * look
     away_ms = (7 * 24 + 1 - 5 * 8 - 2) * 3_600_000 - 6 * 15 * 60_000
     assert used_ms >= 0.99 * away_ms, "the rest of the week is used"
+
+
+def test_the_network_has_hours_of_its_own_and_a_metered_link_moves_records_alone() -> None:
+    night = NetworkSection(enabled=True, hours="wed 19:00-07:00")
+    rest = network_rest(night, NOON, metered=False)
+    assert rest.offline.startswith("outside the hours of network.hours (wed 19:00-07:00); the network goes on at ")
+    assert rest.offline.endswith("19:00")
+    assert network_rest(night, NOON + 8 * 3_600_000, metered=None) == NetworkRest()
+    always = NetworkSection(enabled=True)
+    assert network_rest(always, NOON, metered=None) == NetworkRest()
+    assert "records move, programs and checkpoints don't" in network_rest(always, NOON, metered=True).blobs
+    all_moves = NetworkSection(enabled=True, blobs_on_metered=True)
+    assert network_rest(all_moves, NOON, metered=True) == NetworkRest()

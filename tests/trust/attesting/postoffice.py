@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from autoresearch.settings import Mail
+
 USER, PASSWORD = "postmaster", "a long secret of the mail account"
 
 
@@ -61,7 +63,13 @@ class PostOffice:
         password_file.chmod(0o600)
         chosen = {"host": "127.0.0.1", "port": str(self.port), "user": USER, "password_file": str(password_file)}
         chosen |= {"ca_file": self.ca_file, "from_address": "attestor@example.net"}
-        return {f"AUTORESEARCH_ATTESTOR_{name.upper()}": value for name, value in chosen.items()}
+        return {"AUTORESEARCH_ATTESTOR_ENABLED": "true"} | variables(chosen)
+
+
+def variables(settings: dict[str, str]) -> dict[str, str]:
+    """The environment that has these settings of a mail account and of an attestor."""
+    sections = {name: "MAIL" if name in Mail.__struct_fields__ else "ATTESTOR" for name in settings}
+    return {f"AUTORESEARCH_{sections[name]}_{name.upper()}": value for name, value in settings.items()}
 
 
 @contextmanager

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.mail.mailer import mail_server
 from autoresearch_daemon.mail.service import AttestationService
 
 from autoresearch.ask.acts.notebook import Notebook
@@ -24,7 +26,7 @@ from autoresearch.trust.manifest import Manifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Roster, Trust
 from tests.record.making import NOW_MS
-from tests.trust.attesting.postoffice import PostOffice
+from tests.trust.attesting.postoffice import PostOffice, variables
 from tests.trust.dkim_mail import Dns
 
 ADDRESS = "Ada.Lovelace+notes@example.org"
@@ -62,7 +64,13 @@ class House:
         self.local = LocalState(self.paths.local)
         settings = load_settings(self.paths.settings, self._settings)[0]
         self.attestation_service = AttestationService(
-            self.notebook, self.local, self.paths, settings.attestor, now_ms=self._town.clock, lookup=self._town.dns
+            self.notebook,
+            self.local,
+            self.paths,
+            settings.attestor,
+            mail_server(settings.mail, os.environ),
+            now_ms=self._town.clock,
+            lookup=self._town.dns,
         )
         self.attestation_service.connect(self)
 
@@ -179,7 +187,7 @@ def town(
         made._paths(name).create()
         roots.append(create_identity(made._paths(name).keys).root.public)
     made.manifest = Manifest(change(TEA) if change else TEA, Trust(frozenset(roots), 2))
-    chosen = {f"AUTORESEARCH_ATTESTOR_{name.upper()}": value for name, value in settings.items()}
+    chosen = variables(settings)
     with ExitStack() as opened:
         for name in names:
             save_manifest(made._paths(name).manifest, made.manifest)

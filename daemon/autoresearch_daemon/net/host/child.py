@@ -227,6 +227,8 @@ class Child:
                 host.introduce(message.proof)
             case link.Offer():
                 host.offer(message.manifest)
+            case link.MoveBlobs():
+                host.meters.blobs_rest = message.why_not
             case link.Call():
                 nursery.start_soon(self._answer, message, host, nursery)
             case link.Quit():

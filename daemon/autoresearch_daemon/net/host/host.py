@@ -244,8 +244,8 @@ class Host:
 
     async def fetch_blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes:
         """A part of a blob. Raises Unreachable, HostRefused, BlobNotHere, PeerBusy, StreamBroken."""
-        if self.meters.day_is_over():
-            raise HostRefused("today's bytes are used up")
+        if reason := self.meters.why_no_blobs():
+            raise HostRefused(reason)
         stream = await self._open(peer, serving.BLOB)
         try:
             with trio.fail_after(serving.BLOB_SECONDS):

@@ -353,6 +353,6 @@ class Serving:
             await frames.close()
 
     async def _blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes | None:
-        if self._meters.day_is_over():
+        if self._meters.why_no_blobs():
             return None
         return await self._handlers.on_blob(peer, name, offset, length)

@@ -108,6 +108,7 @@ class Meters:
         self._swarm = swarm
         self._now_ms = now_ms
         self._day_bytes = day_bytes
+        self.blobs_rest = ""  # why the daemon wants none to move
         self._closed_in = 0
         self._closed_out = 0
         self._day = now_ms() // DAY_MS
@@ -169,9 +170,11 @@ class Meters:
             total_in, total_out = total_in + now[0] - start[0], total_out + now[1] - start[1]
         return total_in, total_out
 
-    def day_is_over(self) -> bool:
-        """Whether today's bytes are used up."""
-        return bool(self._day_bytes) and sum(self.today()) >= self._day_bytes
+    def why_no_blobs(self) -> str:
+        """Why no blob moves now; empty: they do."""
+        if self._day_bytes and sum(self.today()) >= self._day_bytes:
+            return "today's bytes are used up"
+        return self.blobs_rest
 
     def figures(self, **others: int) -> Figures:
         """The byte counts beside other counters."""

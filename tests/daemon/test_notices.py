@@ -1,0 +1,210 @@
+"""A person is told what happened here: by a real web server, a real mail server and a real bus on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from autoresearch_daemon import notices as notices_module
+from autoresearch_daemon.events import Events
+from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.mail.mailer import mail_server
+from autoresearch_daemon.notices import Notices
+
+from autoresearch.log.standing.answers import ParticipantView
+from autoresearch.settings import Notify, load_settings
+from tests.daemon.net.networks import until
+from tests.daemon.owner.fake_host import FakeDesktop, fake_bus, serve
+from tests.trust.attesting.postoffice import PostOffice, post_office
+
+
+@dataclass
+class Listener:
+    """What was posted, and how it answers next."""
+
+    heard: list[dict[str, object]] = field(default_factory=list)
+    status: int = 200
+    came: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def post(self, request: web.Request) -> web.Response:
+        async with self.came:
+            self.heard.append(await request.json())
+            self.came.notify_all()
+        return web.Response(status=self.status)
+
+    async def until(self, count: int) -> list[dict[str, object]]:
+        async with self.came, asyncio.timeout(60):
+            await self.came.wait_for(lambda: len(self.heard) >= count)
+        return self.heard
+
+
+@pytest.fixture
+async def listener() -> AsyncIterator[tuple[Listener, str]]:
+    made, app = Listener(), web.Application()
+    app.router.add_post("/secret", made.post)
+    async with TestServer(app) as server:
+        yield made, str(server.make_url("/secret"))
+
+
+@pytest.fixture
+async def node(
+    listener: tuple[Listener, str], tmp_path: Path
+) -> AsyncIterator[tuple[Listener, Events, Notices, list[Notify]]]:
+    local, settings = LocalState(tmp_path / "local.sqlite"), [Notify(webhook=listener[1])]
+    events = Events(local)
+    told = Notices(lambda: settings[0], events, me, None)
+    async with keeping(told):
+        yield listener[0], events, told, settings
+    local.close()
+
+
+def me() -> ParticipantView:
+    return ParticipantView(key="ab" * 32, short="abab", name="anna")
+
+
+@asynccontextmanager
+async def keeping(told: Notices) -> AsyncIterator[None]:
+    task = asyncio.create_task(told.keep())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    yield
+    task.cancel()
+
+
+def stop(events: Events, why: str, time_ms: int, state: str = "waiting") -> None:
+    events.tell("state", state, time_ms, state=state, why=why, reason=f"because of {why}")
+
+
+async def test_what_the_settings_name_is_posted_and_nothing_else(node) -> None:
+    listener, events, told, _ = node
+    told.greet("webhook")
+    events.tell("record", "somebody's run", 1)
+    events.tell("verdict", "your run abc is refuted", 2, id="abc", state="refuted")
+    stop(events, "in_use", 3)
+    stop(events, "disk_low", 4)
+    stop(events, "asked", 5, state="working")
+    stop(events, "disk_low", 6)
+    stop(events, "disk_low", 4 + notices_module.REPEAT_MS)
+    stop(events, "runs_done", 7, state="idle")
+    heard = await listener.until(5)
+    assert [message["event"] for message in heard] == ["hello", "verdict", "stopped", "stopped", "stopped"]
+    assert heard[1]["text"] == heard[1]["content"] == "autoresearch of anna, verdict: your run abc is refuted"
+    assert (heard[1]["time_ms"], heard[1]["data"]) == (2, {"id": "abc", "state": "refuted"})
+    assert [message["text"].rpartition(" ")[2] for message in heard[2:]] == ["disk_low", "disk_low", "runs_done"]
+
+
+async def test_what_is_not_taken_is_said_and_sent_again_in_order(node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notices_module, "AGAIN_SECONDS", 0.01)
+    listener, events, told, _ = node
+    listener.status = 500
+    events.tell("best", "first", 1)
+    events.tell("best", "second", 2)
+    await listener.until(3)
+    [condition] = told.conditions()
+    assert "it answered 500" in condition.detail
+    assert "secret" not in condition.sentence
+    listener.status, listener.heard = 204, []
+    assert [message["time_ms"] for message in await listener.until(2)][-2:] == [1, 2]
+    assert told.conditions() == []
+
+
+async def test_without_an_address_nobody_is_told(node) -> None:
+    listener, events, told, settings = node
+    url = settings[0].webhook
+    settings[0] = Notify()
+    events.tell("best", "unheard", 1)
+    await asyncio.sleep(0)
+    told.greet("webhook")
+    settings[0] = Notify(webhook=url, events="demoted")
+    events.tell("best", "unwanted", 2)
+    events.tell("demoted", "wanted", 3)
+    assert [message["time_ms"] for message in await listener.until(1)] == [3]
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Iterator[Events]:
+    local = LocalState(tmp_path / "local.sqlite")
+    yield Events(local)
+    local.close()
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[PostOffice]:
+    with post_office(tmp_path) as made:
+        yield made
+
+
+async def test_one_mail_an_hour_collects_what_happened(
+    events: Events, office: PostOffice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notices_module, "MAIL_SECONDS", 2.0)
+    settings = load_settings(tmp_path / "none", office.settings(tmp_path / "password"))[0]
+    told = Notices(lambda: Notify(mail="me@example.org"), events, me, mail_server(settings.mail, {}))
+    async with keeping(told):
+        told.greet("mail")
+        await until(lambda: office.mails)
+        events.tell("best", "a\nBcc: evil@example.org\n\nnew best", 1)
+        stop(events, "disk_low", 2)
+        await until(lambda: len(office.mails) > 1)
+    (to, hello), (_, collected) = office.mails
+    assert (to, hello["To"], hello["Auto-Submitted"]) == ("me@example.org", "me@example.org", "auto-generated")
+    assert hello["Subject"].startswith("autoresearch of anna, hello: this node tells you here of")
+    assert collected["Subject"] == "autoresearch of anna: 2 notices (best, stopped)"
+    assert collected["Bcc"] is None
+    text = collected.get_body(("plain",)).get_content()
+    assert "best: a Bcc: evil@example.org new best" in text
+    assert "stopped: because of disk_low" in text
+    assert 'autoresearch node config set notify.mail ""' in text
+
+
+async def test_why_no_mail_goes_out_is_a_condition(
+    events: Events, office: PostOffice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = Notices(lambda: Notify(mail="me@example.org"), events, me, None)
+    async with keeping(without):
+        without.greet("mail")
+        await until(without.conditions)
+    assert "this node has no mail account: set mail.host" in without.conditions()[0].detail
+
+    office.refused["gone@example.org"] = "550 5.1.1"
+    settings = load_settings(tmp_path / "none", office.settings(tmp_path / "password"))[0]
+    refused = Notices(lambda: Notify(mail="gone@example.org"), events, me, mail_server(settings.mail, {}))
+    async with keeping(refused):
+        refused.greet("mail")
+        await until(refused.conditions)
+    detail = refused.conditions()[0].detail
+    assert "the mail server refuses that address; 1 notice waits, and will be sent again" in detail
+
+
+async def test_a_desktop_shows_them_and_their_markup_is_text(
+    events: Events, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notices_module, "AGAIN_SECONDS", 0.01)
+    with fake_bus(tmp_path) as address:
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
+        told = Notices(lambda: Notify(desktop=True), events, me, None)
+        async with keeping(told):
+            events.tell("best", "<b>first</b>", 1)
+            await until(told.conditions)  # nobody is logged in
+            assert "notify.desktop tells nobody: the desktop refuses" in told.conditions()[0].detail
+            desktop = serve(FakeDesktop(address), "org.freedesktop.Notifications")
+            await until(lambda: desktop.shown)
+            events.tell("verdict", "second", 2)
+            await until(lambda: len(desktop.shown) > 1)
+            assert told.conditions() == []
+    assert desktop.shown == [
+        ("autoresearch of anna, best: <b>first</b>", "&lt;b&gt;first&lt;/b&gt;"),
+        ("autoresearch of anna, verdict: second", "second"),
+    ]
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path}/nowhere")
+    alone = Notices(lambda: Notify(desktop=True), events, me, None)
+    async with keeping(alone):
+        alone.greet("desktop")
+        await until(alone.conditions)
+    assert "no desktop of this user answers" in alone.conditions()[0].detail
