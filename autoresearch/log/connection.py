@@ -58,7 +58,7 @@ BUSY_MS = 30_000
 # Of a new file; one that is there keeps its own. A page of 4 KiB holds two records of the usual size and is a quarter
 # empty, one of 8 KiB holds five. Larger pages save no more, but a record that comes alone writes more of them.
 _PAGE_BYTES = 8192
-BACKUP = "restore it from a backup"
+REPAIR = "autoresearch down, then autoresearch node repair: it keeps what can be read"
 _DOCTOR = "autoresearch node doctor checks disk space and permissions"
 
 
@@ -129,7 +129,7 @@ def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[No
 
 
 @contextmanager
-def refusals(path: Path | None, damaged: str = BACKUP) -> Iterator[None]:
+def refusals(path: Path | None, damaged: str = REPAIR) -> Iterator[None]:
     """Turn SQLite's and the system's errors into sentences. ``damaged`` is what to do about a file that is."""
     place = str(path) if path else "The database"
     try:
@@ -213,7 +213,7 @@ FORMAT = 15
 
 
 def open_database(
-    path: Path, make: Callable[[sqlite3.Connection], None], *, read_only: bool, damaged: str = BACKUP
+    path: Path, make: Callable[[sqlite3.Connection], None], *, read_only: bool, damaged: str = REPAIR
 ) -> sqlite3.Connection:
     """A connection whose tables have the format of this version; empty ones in memory where nothing is to be read.
 

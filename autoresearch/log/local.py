@@ -26,7 +26,6 @@ from autoresearch.paths import NETWORKS, Paths
 from autoresearch.record.record import DAY_MS
 from autoresearch.trust.attestor import Mailed, Pending
 
-_DAMAGED = "move it away; it holds your stars, which tasks you archived, and what the daemon had in hand"
 _OF_NETWORK = ("value", "in_hand", "proposal", "unrevealed", "event", "challenge", "act", "barred")
 
 
@@ -44,7 +43,7 @@ class LocalFile:
     """
 
     def __init__(self, path: Path, *, read_only: bool = False, durable: bool = False) -> None:
-        self.connection = open_database(path, make_local, read_only=read_only, damaged=_DAMAGED)
+        self.connection = open_database(path, make_local, read_only=read_only)
         if not read_only:
             self.connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             path.chmod(0o600)

@@ -172,6 +172,22 @@ class CompactAnswer(Answer, frozen=True, kw_only=True):
     files: list[CompactedFile]
 
 
+class RepairedFile(Answer, frozen=True, kw_only=True):
+    """A database that was damaged: the rows that could be read, the records that could not; where the old file is."""
+
+    file: str
+    rows: int
+    lost: int
+    kept_as: str
+
+
+class RepairAnswer(Answer, frozen=True, kw_only=True):
+    """The databases that were damaged and were made anew."""
+
+    schema: str = "autoresearch.repair/1"
+    files: list[RepairedFile]
+
+
 class InvitationRow(Answer, frozen=True, kw_only=True):
     """An invite that admits ``uses`` participants until a time. ``admitted`` are the root keys that came with it.
 

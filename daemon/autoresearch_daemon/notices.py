@@ -93,7 +93,7 @@ class Way:
         self.problem, self._due = "", 0.0
 
     async def keep(self) -> None:
-        """Hand over what comes, until cancelled."""
+        """Hand over each notice, until cancelled."""
         failures = 0
         while True:
             self._news.clear()

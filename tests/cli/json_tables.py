@@ -68,6 +68,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `node doctor` | `autoresearch.doctor/1` |
 | `node backup`, `node restore` | `autoresearch.home_backup/1` |
 | `node compact` | `autoresearch.compact/1` |
+| `node repair` | `autoresearch.repair/1` |
 | `node logs` | the daemon's own log lines, without a schema |
 | `node config show`, `get`, `set`, `path` | `autoresearch.config/1` |
 | `node paths` | `autoresearch.paths/1` |

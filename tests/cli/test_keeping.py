@@ -64,7 +64,10 @@ def test_a_damaged_file_of_stars_is_a_sentence(cli: Cli, filled: Filled, paths: 
     paths.home_local.write_bytes(b"no database " * 100)
     shown = cli("node", "records")
     assert shown.exit_code == 6
-    assert "move it away" in shown.stderr
+    assert "autoresearch node repair" in shown.stderr
+    assert cli("node", "repair").exit_code == 0
+    assert cli("node", "records").exit_code == 0
+    assert paths.home_local.with_name("local.sqlite.damaged-1").read_bytes() == b"no database " * 100
 
 
 def test_notes_are_published_found_by_words_shown_at_their_run_and_withdrawn(cli: Cli, filled: Filled) -> None:

@@ -69,6 +69,8 @@ WRITING = {
         "node uninstall",
         "node backup",
         "node restore",
+        "node repair",
+        "node query",
         "node compact",
         "network attestor",
     ),

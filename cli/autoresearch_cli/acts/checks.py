@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 import psutil
 
@@ -20,6 +21,7 @@ from autoresearch.ask.node import Check, StatusAnswer
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
+from autoresearch.log.repair import damage, databases
 from autoresearch.record.record import Refusal, admit, parse
 from autoresearch.run.bench import Bench, Ceiling, device_name, task_data
 from autoresearch.run.folder import Conditions
@@ -34,7 +36,7 @@ from autoresearch.run.sandbox.probes import ProbeResult, detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
-from autoresearch.text import counted, value
+from autoresearch.text import counted, size, value
 from autoresearch.words import Result, RunStatus, WorkState
 from autoresearch_cli import here, starting
 
@@ -62,9 +64,19 @@ def merged(checks: list[Check], status: StatusAnswer | None) -> list[Check]:
 
 
 def log_checks() -> Iterator[Check]:
-    """Whether every record has its hash and its signature, and every blob its hash: reads all of both."""
+    """Whether the databases are whole, every record has its hash and signature, every blob its hash: reads all."""
+    yield from map(check_database, databases(here.paths()))
     yield guarded("records", check_records)
     yield guarded("files", check_files)
+
+
+def check_database(file: Path) -> Check:
+    """Whether SQLite finds a database whole."""
+    if wrong := damage(file):
+        detail = f"{file} is damaged: {wrong}"
+        fix = "autoresearch down && autoresearch node repair"
+        return Check(name="database", result=Result.FAILED, detail=detail, fix=fix)
+    return passed("database", f"{file}: {size(file.stat().st_size)}, whole")
 
 
 def check_records() -> Check:
@@ -81,7 +93,7 @@ def check_records() -> Check:
             is_other = not isinstance(record, Refusal) and not log.records.has([record.id])
             if is_other or isinstance(record, Refusal):
                 why = record.sentence if isinstance(record, Refusal) else "its bytes are not those that its id names"
-                fix = "put a backup of the log in its place, or have peers send all again: autoresearch network forget"
+                fix = "autoresearch down && autoresearch node repair: peers send what they have of the rest"
                 detail = f"record {count} in the order of time: {why}"
                 return Check(name="records", result=Result.FAILED, detail=detail, fix=fix)
     return passed("records", f"{counted(count, 'record')}, each with its hash and its author's signature")

@@ -1,4 +1,4 @@
-"""``node backup`` and ``node restore``: the whole home as one file, and back. ``node compact`` makes it smaller."""
+"""``node backup`` and ``node restore``: the whole home as one file, and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autoresearch.text import counted, size
 from autoresearch_cli import here, starting
 from autoresearch_cli.acts import home_backup
 from autoresearch_cli.catalogue import Json, command_app, examples
-from autoresearch_cli.models import CompactAnswer, CompactedFile, HomeBackupAnswer
+from autoresearch_cli.models import HomeBackupAnswer
 from autoresearch_cli.rendering.output import print_json, say
 
 app = command_app()
@@ -65,27 +65,3 @@ def restore(
         return
     say(f"restored {counted(files, 'file')}. The machine that it came from must not go on as well")
     say("→ autoresearch up; it asks its peers first what this device signed since")
-
-
-@app.command(
-    "node compact",
-    epilog=examples(
-        ("autoresearch down && autoresearch node compact", "while no daemon runs"),
-        ("autoresearch node compact --json", "the same for a program"),
-        ("autoresearch node doctor log && autoresearch node compact", "check it first"),
-        see="node doctor, node backup, node paths",
-    ),
-)
-def compact(*, json: Json = False) -> None:
-    """Give back to the disk what the databases of this node do not use any more. No record is lost."""
-    if starting.daemon_status() is not None:
-        raise Refused("The daemon runs, and uses the databases.", hint="autoresearch down, then again")
-    done = home_backup.compact(here.paths())
-    answer = CompactAnswer(files=[CompactedFile(file=str(file), before=old, after=new) for file, old, new in done])
-    if json:
-        print_json(answer)
-        return
-    for one in answer.files:
-        say(f"{one.file}: {size(one.before)} → {size(one.after)}")
-    if not answer.files:
-        say("there are no databases here yet")

@@ -1,0 +1,138 @@
+"""``node repair``, ``node query`` and ``node compact``: the databases of this node, by hand."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from contextlib import closing
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+import typer
+
+from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.log.connection import connect_read_only
+from autoresearch.log.repair import repair as repair_damaged
+from autoresearch.text import counted, size
+from autoresearch_cli import here, starting
+from autoresearch_cli.acts import home_backup
+from autoresearch_cli.catalogue import Json, JsonLines, command_app, examples
+from autoresearch_cli.models import CompactAnswer, CompactedFile, RepairAnswer, RepairedFile
+from autoresearch_cli.rendering.output import print_json, print_rows, say
+
+app = command_app()
+
+
+class Database(StrEnum):
+    """Which database of this node."""
+
+    LOG = "log"
+    FILES = "files"
+    LOCAL = "local"
+
+
+@app.command(
+    "node repair",
+    epilog=examples(
+        ("autoresearch down && autoresearch node repair", "while no daemon runs"),
+        ("autoresearch node doctor log", "what is wrong, and afterwards that nothing is"),
+        ("autoresearch node repair --json | jq '.files[].lost'", "how many records could not be read"),
+        see="node doctor, node restore, network peers",
+    ),
+)
+def repair(*, json: Json = False) -> None:
+    """Make damaged databases anew from what can be read in them. The damaged file is kept under another name.
+
+    Records that were lost come back from peers when the daemon runs; so do files when somebody looks at them.
+    """
+    _refuse_running()
+    manifest = here.manifest()
+    done = repair_damaged(here.paths(), manifest.network, manifest.trust, here.now_ms())
+    files = [RepairedFile(file=str(one.file), rows=one.rows, lost=one.lost, kept_as=str(one.kept_as)) for one in done]
+    if json:
+        print_json(RepairAnswer(files=files))
+        return
+    for one in files:
+        lost = f", {counted(one.lost, 'record')} could not" if one.lost else ""
+        say(f"{one.file}: {counted(one.rows, 'row')} could be read{lost}; the damaged file is {one.kept_as}")
+    if any(one.lost for one in files):
+        say("→ autoresearch up: peers send what they have of the rest")
+    if not files:
+        say("no database is damaged")
+
+
+@app.command(
+    "node query",
+    epilog=examples(
+        ('autoresearch node query "SELECT kind, count(*) FROM record GROUP BY kind"', "records by kind"),
+        ("autoresearch node query", "the tables and their columns"),
+        (
+            'autoresearch node query --db local "SELECT * FROM model_call" --json',
+            "what models were asked, for a program",
+        ),
+        see="run export, run list, node paths",
+    ),
+)
+def query(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT. Left out: the tables and columns.")] = "",
+    *,
+    db: Annotated[Database, typer.Option("--db", help="The log, the index of files, or the node's own notes.")] = (
+        Database.LOG
+    ),
+    limit: Annotated[int, typer.Option("--limit", min=1, help="No more rows than this.")] = 1000,
+    json: JsonLines = False,
+) -> None:
+    """Ask a database of this node in SQL; nothing can be changed by it. Tables of the log may change between versions.
+
+    The first line names the columns. Keys and hashes are shown in hex.
+    """
+    paths = here.paths()
+    file = {Database.LOG: paths.log, Database.FILES: paths.blobs / "index.sqlite", Database.LOCAL: paths.local}[db]
+    if not file.exists():
+        raise NotFound(f"There is no {file} yet.", hint="autoresearch up")
+    columns = "SELECT m.name AS 'table', c.name AS 'column', c.type FROM sqlite_master AS m, pragma_table_info(m.name)"
+    try:
+        with closing(connect_read_only(file)) as connection:
+            connection.execute("PRAGMA query_only = 1")
+            cursor = connection.execute(sql or f"{columns} AS c WHERE m.type = 'table'")
+            names = [name for name, *_ in cursor.description or ()]
+            rows = cursor.fetchmany(limit + 1)
+    except sqlite3.Error as error:
+        raise UsageError(f"That can't be asked: {error}.", hint="autoresearch node query shows the tables") from error
+    shown = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows[:limit]]
+    if json:
+        for row in shown:
+            sys.stdout.write(msgspec.json.encode(dict(zip(names, row, strict=True))).decode() + "\n")
+    else:
+        print_rows([names, *shown])
+    if len(rows) > limit:
+        say(f"there are more than these {limit} rows: --limit N")
+
+
+@app.command(
+    "node compact",
+    epilog=examples(
+        ("autoresearch down && autoresearch node compact", "while no daemon runs"),
+        ("autoresearch node compact --json", "the same for a program"),
+        ("autoresearch node doctor log && autoresearch node compact", "check it first"),
+        see="node doctor, node repair, node paths",
+    ),
+)
+def compact(*, json: Json = False) -> None:
+    """Give back to the disk what the databases of this node do not use any more. No record is lost."""
+    _refuse_running()
+    done = home_backup.compact(here.paths())
+    answer = CompactAnswer(files=[CompactedFile(file=str(file), before=old, after=new) for file, old, new in done])
+    if json:
+        print_json(answer)
+        return
+    for one in answer.files:
+        say(f"{one.file}: {size(one.before)} → {size(one.after)}")
+    if not answer.files:
+        say("there are no databases here yet")
+
+
+def _refuse_running() -> None:
+    if starting.daemon_status() is not None:
+        raise Refused("The daemon runs, and uses the databases.", hint="autoresearch down, then again")

@@ -1,0 +1,141 @@
+"""Damaged pages, queries: what a person does with the databases by hand."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+from autoresearch_cli.models import RepairAnswer
+
+from autoresearch.errors import Refused
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.local import Choice, choose, chosen
+from autoresearch.log.log import Log
+from autoresearch.log.repair import damage, repair
+from autoresearch.paths import Paths
+from autoresearch.record.kinds import Note
+from autoresearch.record.record import DAY_MS, DEFAULT_NETWORK
+from autoresearch.trust.roster import Trust
+from tests.cli.conftest import Cli
+from tests.cli.filling import START_MS, Filled
+from tests.log.standing.village import ANN
+
+
+def pages_of(file: Path, table: str) -> list[int]:
+    """The numbers of the pages that hold the rows of a table, from 1 on."""
+    with closing(sqlite3.connect(file)) as connection:
+        query = "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'"
+        try:
+            return [page for (page,) in connection.execute(query, (table,))]
+        except sqlite3.OperationalError:
+            pytest.skip("this SQLite does not say which pages are whose")
+
+
+def spoil(file: Path, *pages: int) -> None:
+    """Overwrite pages, as a failing disk does."""
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        [size] = connection.execute("PRAGMA page_size").fetchone()
+    with file.open("r+b") as out:
+        for page in pages:
+            out.seek((page - 1) * size)
+            out.write(b"\xff" * size)
+
+
+def ids(paths: Paths) -> set[bytes]:
+    with Log.open(paths.log, DEFAULT_NETWORK, read_only=True) as log:
+        return {record_id for _, record_id in log.records.iter_keys()}
+
+
+def test_a_log_with_a_damaged_page_keeps_what_can_be_read(cli: Cli, filled: Filled, paths: Paths) -> None:
+    with Log.open(paths.log, DEFAULT_NETWORK) as log:
+        for number in range(300):
+            body = Note(topic="insight", text=f"{number} " * 40, task=filled.task.digest)
+            log.writer.append(ANN, "note", body, now_ms=START_MS + number)
+        pairs = list(log.records.iter_raw())
+    before = ids(paths)
+    pages = pages_of(paths.log, "record")
+    spoil(paths.log, pages[len(pages) // 2], pages[-1])
+    listed = cli("node", "records")
+    assert listed.exit_code not in {0, 70}
+    assert "is damaged" in listed.stderr
+    assert "autoresearch node repair" in listed.stderr
+    checked = cli("node", "doctor", "log")
+    assert checked.exit_code == 1
+    assert f"{paths.log} is damaged" in checked.stdout + checked.stderr
+
+    repaired = cli("node", "repair", "--json")
+    assert repaired.exit_code == 0, repaired.stderr
+    answer = msgspec.json.decode(repaired.stdout, type=RepairAnswer)
+    [one] = answer.files
+    assert (one.file, one.rows + one.lost) == (str(paths.log), len(before))
+    assert 0 < one.lost < len(before) / 2
+    assert Path(one.kept_as).read_bytes().count(b"\xff" * 4096) > 0
+    kept = ids(paths)
+    assert kept < before
+    assert len(kept) == one.rows
+    assert cli("node", "records").exit_code == 0
+    assert cli("node", "doctor", "log").exit_code == 0
+    assert "no database is damaged" in cli("node", "repair").stderr
+
+    with Log.open(paths.log, DEFAULT_NETWORK) as log:  # a peer sends all that it has
+        log.writer.ingest(pairs, now_ms=START_MS + DAY_MS)
+    assert ids(paths) == before
+
+
+def test_the_index_of_files_and_the_nodes_own_notes_come_back(cli: Cli, filled: Filled, paths: Paths) -> None:
+    with BlobStore(paths.blobs) as blobs:
+        names = {blob.sha256 for blob in blobs.kept()}
+    stars = [number.to_bytes(32, "big") for number in range(1500)]
+    for star in stars:
+        choose(paths.local, Choice.STARRED, star)
+    index = paths.blobs / "index.sqlite"
+    pages = pages_of(paths.local, "choice")
+    spoil(index, *pages_of(index, "blob"))
+    spoil(paths.local, pages[len(pages) // 2])
+    assert damage(index)
+    assert damage(paths.local)
+    done = {one.file: one for one in repair(paths, DEFAULT_NETWORK, Trust(), START_MS + DAY_MS)}
+    assert set(done) == {index, paths.local}
+    with BlobStore(paths.blobs) as blobs:
+        assert {blob.sha256 for blob in blobs.kept()} == names
+    left = chosen(paths.local, Choice.STARRED)
+    assert len(stars) / 2 < len(left) < len(stars)
+    assert paths.local.stat().st_mode & 0o077 == 0
+
+
+def test_where_nothing_can_be_read_nothing_is_replaced(cli: Cli, filled: Filled, paths: Paths) -> None:
+    paths.log.write_bytes(b"no database" * 1000)
+    refused = cli("node", "repair")
+    assert refused.exit_code not in {0, 70}
+    assert "No record could be read" in refused.stderr
+    assert paths.log.read_bytes() == b"no database" * 1000
+    with pytest.raises(Refused):
+        repair(paths, DEFAULT_NETWORK, Trust(), 0)
+
+
+def test_a_query_reads_and_changes_nothing(cli: Cli, filled: Filled, paths: Paths) -> None:
+    before = ids(paths)
+    answer = cli("node", "query", "SELECT kind, count(*) AS many FROM record GROUP BY kind", "--json")
+    counts = {row["kind"]: row["many"] for row in map(json.loads, answer.stdout.splitlines())}
+    assert sum(counts.values()) == len(before)
+    assert cli("node", "query", "SELECT id FROM record LIMIT 1").stdout.splitlines()[0] == "id"
+    assert "record\traw\tBLOB" in cli("node", "query").stdout
+    more = cli("node", "query", "SELECT n FROM record", "--limit", "1")
+    assert len(more.stdout.splitlines()) == 2
+    assert "--limit N" in more.stderr
+    for wrong in (
+        "DELETE FROM record",
+        "DROP TABLE record",
+        "SELECT 1; DELETE FROM record",
+        "nonsense",
+        "PRAGMA query_only = 0",
+    ):
+        refused = cli("node", "query", wrong)
+        assert refused.exit_code != 70
+        assert "Traceback" not in refused.stderr
+    assert ids(paths) == before
