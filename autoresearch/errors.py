@@ -138,6 +138,7 @@ class BadMessage(ServiceError):
 
 
 PACKAGE = "autoresearch-p2p"
+PIP_INSTALL = "pip install "
 # What an extra needs besides, to be built where there is no wheel.
 _NEEDS = {"network": "apt install gcc python3-dev libgmp-dev; "}
 

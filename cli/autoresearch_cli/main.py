@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer import Abort, TyperException
 
-from autoresearch.errors import AutoresearchError
+from autoresearch.errors import PIP_INSTALL, AutoresearchError
 from autoresearch_cli.groups import CommandGroup
 
 if TYPE_CHECKING:
@@ -181,7 +183,9 @@ class RootGroup(CommandGroup):
         except Exception as error:
             if "--debug" in arguments:
                 raise
-            sys.exit(tell(mishap(error), json="--json" in arguments))
+            found = mishap(error)
+            status = tell(found, json="--json" in arguments)
+            sys.exit(status if "--json" in arguments else offer(found.hint, status))
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -202,6 +206,19 @@ def tell(found: Mishap, *, json: bool) -> int:
     if json:
         print_json(found.failure())
     return found.exit_status
+
+
+def offer(hint: str, status: int) -> int:
+    """Install what a command lacks, if a person at the terminal says so; returns the exit status."""
+    from autoresearch_cli.rendering.output import is_attended, say
+
+    if not hint.startswith(PIP_INSTALL) or not is_attended():
+        return status
+    if typer.confirm("Install it now?", err=True):
+        # This Python's own: the one on the PATH may be another's.
+        done = subprocess.run([sys.executable, "-m", *shlex.split(hint)], stdout=sys.stderr, check=False)
+        say("installed → the same command again" if done.returncode == 0 else "it could not be installed: see above")
+    return status
 
 
 HELP = """Improve a program together with other machines: one signed log, many participants.

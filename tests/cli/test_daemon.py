@@ -297,6 +297,31 @@ def test_ctrl_c_ends_a_demo_on_a_terminal_within_ten_seconds(toy: Path, paths: P
     assert alive == []
 
 
+@pytest.mark.parametrize("answer", ["n", "y"])
+def test_what_a_command_lacks_is_installed_only_if_a_person_says_so(answer: str, tmp_path: Path) -> None:
+    pip = tmp_path / "pip.py"  # found before the real one
+    pip.write_text("import sys\nprint('asked for', sys.argv[1:])\n")
+    lacking = "import sys; sys.modules['mcp'] = None; from autoresearch_cli.main import main; main()"
+    command, environment = (
+        [sys.executable, "-c", lacking, "mcp"],
+        os.environ | {"PYTHONPATH": str(tmp_path), "TERM": "xterm"},
+    )
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as asking:
+        os.close(theirs)
+        read_until(ours, "Install it now?")
+        os.write(ours, f"{answer}\n".encode())
+        shown = read_until(ours, None)
+        assert asking.wait(60) == 2
+    os.close(ours)
+    assert ("asked for ['install'" in shown) is (answer == "y")
+    assert ("installed → the same command again" in shown) is (answer == "y")
+    piped = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert piped.returncode == 2
+    assert "→ pip install" in piped.stderr
+    assert "Install it now?" not in piped.stderr
+
+
 def read_until(descriptor: int, words: str | None) -> str:
     """What the terminal shows until these words, or until the last process has left it."""
     shown = b""

@@ -114,7 +114,7 @@ async def test_what_is_no_run_is_a_page_that_says_so(pages, told_world):
 
 async def test_the_baseline_changed_nothing(pages, told_world):
     page = whole_page(await pages(f"/run/{short_id(told_world.village.baseline.id)}"))
-    assert "it is the baseline" in page.text
+    assert "it has no parent to differ from" in page.text
     assert "The program printed nothing." in page.text
 
 
