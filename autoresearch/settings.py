@@ -375,7 +375,9 @@ def parse_setting(name: str, text: str, kind: Any) -> Any:  # noqa: ANN401 - a s
     try:
         return msgspec.convert(text, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{name} = {text!r} does not work: {error}", hint="autoresearch node config show") from error
+        # Nobody is told a regular expression: the description says what it lets through.
+        reason = f"it is: {setting_types()[name][1]}" if "regex" in str(error) else str(error)
+        raise UsageError(f"{name} = {text!r} does not work: {reason}", hint="autoresearch node config show") from error
 
 
 def unknown_setting(name: str, *, where: str) -> UsageError:

@@ -38,6 +38,8 @@ def network_checks() -> Iterator[Check]:
         yield from beginnings([])
         return
     yield process(answer)
+    if answer.network.state == NetworkState.RESTING:
+        return
     yield listening(answer, here.settings().network.listen)
     yield reachable(answer)
     yield from beginnings(answer.peers)

@@ -35,7 +35,7 @@ from autoresearch.text import (
     unsettled,
     value,
 )
-from autoresearch.words import STAGE_SENTENCES, Result, RunState
+from autoresearch.words import STAGE_SENTENCES, NetworkState, Result, RunState
 from autoresearch_cli.rendering.answers import reason
 from autoresearch_cli.rendering.output import print_labelled, print_list
 
@@ -86,7 +86,8 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         moved = f"{counted(status.net.connected, 'peer')} connected, {size(status.net.bytes_today)} today"
         if status.net.exchanged_ms:
             moved += f", same records as a peer {age(status.net.exchanged_ms, now_ms)}"
-        lines.append(("net", f"{status.net.state}: {moved}"))
+        is_resting = status.net.state == NetworkState.RESTING
+        lines.append(("net", f"{status.net.state}: {status.net.reason if is_resting else moved}"))
     own = "" if status.mine == status.records else f", {status.mine} of them yours"
     network = f" of {status.network}" if status.network not in {"", DEFAULT_NETWORK.name} else ""
     records = f"{counted(status.records, 'record')}{network}{own}"

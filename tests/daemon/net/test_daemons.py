@@ -222,6 +222,8 @@ def test_outside_its_hours_a_node_has_no_connection_and_works_on(start: Start, t
     reason = peers_of(second).network.reason
     assert reason.startswith(f"outside the hours of network.hours ({other_day}); the network goes on at 2")
     assert reason in " ".join(autoresearch(second, "network", "peers").stderr.split())
+    assert f"net\tresting: {reason}" in autoresearch(second, "status").stdout
+    assert checks(autoresearch(second, "node", "doctor", "network", "--json"))["process"].detail.startswith(reason)
     runs = len(second.runs())
     wait_for(lambda: len(second.runs()) > runs + 1)
     second.post("/v1/settings", name="network.hours", value="")
