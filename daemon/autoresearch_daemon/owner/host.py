@@ -18,7 +18,7 @@ from jeepney.wrappers import unwrap_msg
 
 from autoresearch.run.sandbox.cards import are_awake
 from autoresearch.settings import Work
-from autoresearch_daemon.owner.idle import UNANSWERED, Sessions, terminals
+from autoresearch_daemon.owner.idle import UNANSWERED, Sessions, detected, terminals
 from autoresearch_daemon.owner.rules import Heat, Reading, Use
 
 A = TypeVar("A")
@@ -78,6 +78,7 @@ class Host:
         self._pressure = Source(lambda: pressure(root / "proc/pressure/memory"))
         self._others = Source(others)
         self._terminals = Source(lambda: (terminals(root / "dev"),))
+        self._detected = Source(lambda: (detected(root / "run/event_detect/last_active_time.dat"),))
         self._sessions = Sessions()
         self._answers: dict[str, tuple[int, Use | None]] = {}  # by source of use: when it answered last, and what
         self._others_ms = 0
@@ -118,6 +119,7 @@ class Host:
         silent = []
         for name, answer in (
             ("the terminals' folder", await self._terminals.answer()),
+            ("idle_detect's file", await self._detected.answer()),
             ("systemd-logind", await self._logind(now_ms)),
         ):
             if answer:

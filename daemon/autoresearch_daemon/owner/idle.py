@@ -33,6 +33,16 @@ def terminals(devices: Path) -> Use | None:
     return max(uses, key=lambda use: use.last_ms, default=None)
 
 
+def detected(file: Path) -> Use | None:
+    """When idle_detect saw a mouse, a terminal or a desktop used last; None where it does not run.
+
+    It writes Unix seconds as text. See https://github.com/jamescowens/idle_detect. Raises ValueError for other text.
+    """
+    with suppress(FileNotFoundError):
+        return Use(int(file.read_text()) * 1000, "a mouse, a terminal or a desktop, as idle_detect saw")
+    return None
+
+
 class Sessions:
     """The desktops and consoles of people who are logged in at a seat, by logind.
 

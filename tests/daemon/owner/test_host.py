@@ -252,3 +252,16 @@ async def test_before_a_sleep_runs_are_stopped_and_after_it_workers_are_new(logi
     await until(lambda: renewed)
     assert node.status().state is WorkState.WORKING
     keeping.cancel()
+
+
+async def test_what_idle_detect_saw_counts_and_a_file_that_is_none_is_unknown(
+    logind: FakeLogind, tmp_path: Path
+) -> None:
+    host, file = Host(tmp_path), tmp_path / "run/event_detect/last_active_time.dat"
+    assert await sentence(host) == ""
+    file.parent.mkdir(parents=True)
+    file.write_text(f"{NOW // 1000 - 60}\n")
+    assert "a mouse, a terminal or a desktop, as idle_detect saw" in await sentence(host)
+    file.write_text("?")
+    later = NOW + 30 * 60_000
+    assert "unknown: idle_detect's file did not answer" in await sentence(host, later)
