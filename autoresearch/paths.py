@@ -204,6 +204,11 @@ class Paths:
         return self.state / "services"
 
     @property
+    def own_machines(self) -> Path:
+        """The keys of this participant's other machines, a line each: services that are open to them read it."""
+        return self.services / "own-machines.keys"
+
+    @property
     def service_key(self) -> Path:
         """The key by which this node's services and their clients know each other."""
         return self.keys / "services.key"

@@ -50,7 +50,7 @@ class Ear:
         """No blobs here."""
         return None
 
-    async def on_attest(self, peer: str, data: bytes) -> bytes | None:
+    async def on_question(self, peer: str, topic: str, data: bytes) -> bytes | None:
         """No attestor."""
 
     def on_change(self) -> None:

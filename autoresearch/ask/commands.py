@@ -92,7 +92,7 @@ NOUNS: dict[str, Noun] = {
         see="init, train, run, publish",
         commands={
             "serve": Entry("agent.serve", "Serve a component of a project to other programs."),
-            "services": Entry("agent.serve", "The components that this machine serves."),
+            "services": Entry("agent.serve", "The components that this machine and your others serve."),
             "reset": Entry("agent.train", "Forget what a project has learned, or go back to a run."),
             "yank": Entry("agent.publish", "Advise against a release of yours."),
         },

@@ -492,7 +492,7 @@ class Event(Answer, frozen=True, kw_only=True):
 
 
 class ServicesAnswer(Answer, frozen=True, kw_only=True):
-    """The services that run on this machine, by name."""
+    """The services that run on this machine, by name, then those of this participant's other machines."""
 
     schema: str = "autoresearch.services/1"
     services: list[Service]

@@ -197,7 +197,7 @@ class Node(Protocol):
 
     @operation("GET /v1/services")
     def services(self) -> ServicesAnswer:
-        """The components that this machine serves: where, since when, how many questions they answered."""
+        """The components that this machine serves, and this participant's other machines: where, since when."""
         ...
 
     @operation("POST /v1/claims")

@@ -9,14 +9,14 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import NoAnswer, NotFound, Refused, UsageError
 from autoresearch.text import one_line
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 # Addresses of a server that mean all of this machine's.
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - they are replaced here
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - they are replaced here
 
 _LOOK_SECONDS = 0.05
 
@@ -36,6 +36,8 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     ``kind`` is "action", "trainer", "inference" or "env".
 
     ``public_key`` is the server's in hexadecimal digits; empty where it takes clients of this machine without a key.
+    ``for_own_machines``: the participant's other machines may ask it. ``machine`` is the name of the one where it runs,
+    empty for this one; its ``address`` is empty where that machine is reached through a relay.
     """
 
     name: str
@@ -48,11 +50,18 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
     since_ms: int
     requests: int = 0
     public_key: str = ""
+    for_own_machines: bool = False
+    machine: str = ""
 
     @property
     def place(self) -> tuple[str, int]:
-        """Address and port for a client on this machine."""
-        return _EVERYWHERE.get(self.address, self.address), self.port
+        """Address and port for a client on this machine. Raises NoAnswer where no address leads there."""
+        if not self.address:
+            raise NoAnswer(
+                f"{one_line(self.machine, 40)}, where {self.name} runs, is reached through a relay only",
+                hint=f"forward its port {self.port} by ssh, and give HOST:PORT with --server-key {self.public_key}",
+            )
+        return EVERYWHERE.get(self.address, self.address), self.port
 
 
 class Announcement:
@@ -116,8 +125,16 @@ def running_services(folder: Path) -> list[Service]:
     return services
 
 
-def find_service(name: str, folder: Path | None = None, *, wait_s: float = 0.0) -> Service:
+def find_service(
+    name: str,
+    folder: Path | None = None,
+    *,
+    wait_s: float = 0.0,
+    elsewhere: Callable[[], Sequence[Service]] = tuple,
+) -> Service:
     """The service of this name on this machine, as ``autoresearch agent services`` lists it; one may be about to begin.
+
+    ``elsewhere`` gives those of other machines, which are looked at when it is not here.
 
     Raises:
         NotFound: none of this name runs after ``wait_s`` seconds.
@@ -132,8 +149,12 @@ def find_service(name: str, folder: Path | None = None, *, wait_s: float = 0.0) 
         if time.monotonic() >= until:
             break
         time.sleep(_LOOK_SECONDS)
-    names = ", ".join(each.name for each in services) or "none"
-    raise NotFound(f"no service {one_line(name, 40)} runs on this machine", hint=f"here are: {names}")
+    others = elsewhere()
+    for each in others:
+        if each.name == name:
+            return each
+    names = ", ".join(each.name for each in [*services, *others]) or "none"
+    raise NotFound(f"no service {one_line(name, 40)} runs on this machine", hint=f"there are: {names}")
 
 
 def client_keys(server_key: str, key_file: Path | None = None) -> ClientKeys | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -45,7 +45,7 @@ from autoresearch_daemon.ingesting import (
     LogThread,
     RefusedRecords,
 )
-from autoresearch_daemon.net.model import HostOptions, PeerInfo, device_statement, load_book
+from autoresearch_daemon.net.model import HostOptions, PeerInfo, Topic, device_statement, load_book
 from autoresearch_daemon.net.network import Handlers as NetworkHandlers
 from autoresearch_daemon.net.network import NetworkClient
 from autoresearch_daemon.owner.rules import NetworkRest
@@ -80,7 +80,7 @@ class Exchange:
         thread: LogThread,
         *,
         on_news: Callable[[Sequence[Record]], None],
-        on_attest: Callable[[str, bytes], Awaitable[bytes | None]] | None = None,
+        questions: Mapping[Topic, Callable[[str, bytes], Awaitable[bytes | None]]],
     ) -> None:
         self._notebook = notebook
         self._log = notebook.log
@@ -117,7 +117,7 @@ class Exchange:
                 on_sync=self._sessions.answer,
                 on_blob_request=self._blob,
                 on_peers=self._peers_changed,
-                on_attest=on_attest,
+                questions=questions,
                 introduce=self._introduce,
             ),
         )
@@ -164,7 +164,7 @@ class Exchange:
 
     async def ask_attestor(self, peer: str, data: bytes) -> bytes:
         """What a peer replies as an attestor. Raises AutoresearchError, also when it is none."""
-        return await self.network.ask_attestor(peer, data)
+        return await self.network.ask(peer, "attest", data)
 
     async def take_in(self, pairs: Sequence[tuple[bytes, bytes]], peer: str) -> None:
         """Store records that a peer gave, as if they had been announced. Raises AutoresearchError."""

@@ -395,9 +395,10 @@ class ApiHandlers:
             plain = ask_answer(log, blobs, task, request.question, me=self.author())
         return in_sentences(plain, self._settings_now(), self._node.paths.home_local) if request.model else plain
 
-    def services(self) -> ServicesAnswer:
-        """What this machine serves to other programs."""
-        return services_answer(self._node.paths.services)
+    async def services(self) -> ServicesAnswer:
+        """What this machine serves to other programs, and what this participant's other machines do."""
+        here, elsewhere = services_answer(self._node.paths.services), await self._node.machines.services()
+        return ServicesAnswer(services=[*here.services, *elsewhere])
 
     async def trust(self) -> TrustAnswer:
         """Trust whom the network's file trusts by now. In a log that is not large all is judged again at once."""

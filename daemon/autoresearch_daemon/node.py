@@ -60,6 +60,7 @@ from autoresearch_daemon.local import InHand, LocalState
 from autoresearch_daemon.mail.mailer import mail_server
 from autoresearch_daemon.mail.service import AttestationService
 from autoresearch_daemon.notices import Notices
+from autoresearch_daemon.own_machines import OwnMachines
 from autoresearch_daemon.owner.watch import OwnerWatch
 from autoresearch_daemon.runs import Proposals, Runs, highest, is_proposal, run_in_hand
 from autoresearch_daemon.service.effects import (
@@ -185,6 +186,7 @@ class Node:
         )
         server = mail_server(settings.mail, os.environ)
         self.attesting = AttestationService(self.notebook, self.local, paths, settings.attestor, server, now_ms=now_ms)
+        self.machines = OwnMachines(self.notebook, paths)
         self.exchange: Exchange | None = None
         if settings.network.enabled:
             self.exchange = Exchange(
@@ -194,9 +196,10 @@ class Node:
                 self.keeper,
                 self.thread,
                 on_news=self._news,
-                on_attest=self.attesting.reply,
+                questions={"attest": self.attesting.reply, "services": self.machines.reply},
             )
             self.attesting.connect(self.exchange)
+            self.machines.connect(self.exchange.network)
         self.verifying = VerificationController(
             self.notebook,
             VerificationQueue(
@@ -323,6 +326,7 @@ class Node:
             await self.leading.look(now_ms())
             if self.exchange:
                 await self.exchange.look()
+                self.machines.look()
             if now_ms() >= self._renew_ms:
                 try:
                     await self._renew()

@@ -116,6 +116,10 @@ def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp
     used = next(line for line in shown.splitlines() if line.startswith("components"))
     for name in ("environment/corridor", "policy/q_table", "trainer/sarsa"):
         assert f"{name} {__version__} (shipped)" in used
+    ok(cli, "run", "export", "--format", "mlflow", "-o", str(tmp_path / "mlruns"))
+    tag = next(tag for tag in (tmp_path / "mlruns").glob("*/*/tags/autoresearch.record") if tag.read_text() == child.id)
+    assert (tag.parents[1] / "params/policy.q_table.version").read_text() == __version__
+    assert (tag.parents[1] / "params/environment.corridor.source").read_text() == "shipped"
     assert "benchmark of a frozen agent" in ok(cli, "show", frozen.id)
 
 

@@ -180,7 +180,15 @@ def test_a_component_of_ones_own_stays_where_it_is(cli: Cli) -> None:
     assert "is a component of your own" in cli("install", "policy", "q_table").stderr
     ok(cli, "uninstall policy right")
     assert Path("mine.py").exists()
-    unclear = cli("install", "policy", "./mine.py", "--class", "Absent", "--name", "absent")
+    Path("own/sub").mkdir(parents=True)
+    Path("mine.py").rename("own/sub/right.py")
+    ok(cli, "install policy ./own --class sub.right:Right --default")
+    made = answer(cli, "run -n 1").run
+    assert made.metrics["mean_reward"] == -9
+    ok(cli, "uninstall policy right")
+    unpublished = cli("show", made.id[:6])
+    assert (unpublished.exit_code, f"autoresearch publish {made.id}" in unpublished.stderr) == (4, True)
+    unclear = cli("install", "policy", "./own", "--class", "sub.right:Absent", "--name", "absent")
     assert unclear.exit_code == 0
     broken = cli("list", "--check")
     assert broken.exit_code == 1

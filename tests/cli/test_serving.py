@@ -15,7 +15,6 @@ import msgspec
 import numpy as np
 import pytest
 from autoresearch_cli.agent.models import ActedAnswer, ProjectAnswer, ProjectRunAnswer, ServiceAnswer, ServiceKeyAnswer
-from autoresearch_daemon.handlers import ApiHandlers
 
 from autoresearch.ask.node import ServicesAnswer
 from autoresearch.errors import ServiceRefused
@@ -151,16 +150,6 @@ def test_a_service_that_was_killed_is_not_listed(paths: Paths) -> None:
         served.ended = ServiceAnswer(service=served.view)
     with serve("env") as served:  # its name is free
         assert served.view.name == "corridor"
-
-
-def test_the_daemon_answers_what_runs(paths: Paths) -> None:
-    class Node:
-        def __init__(self) -> None:
-            self.paths = paths
-
-    with serve("env", "--port", "0"):
-        answer = ApiHandlers(Node()).services()  # type: ignore[arg-type]
-        assert [each.name for each in answer.services] == ["corridor"]
 
 
 @pytest.mark.slow

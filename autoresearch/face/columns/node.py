@@ -31,9 +31,10 @@ SERVICE_COLUMNS: Columns[Service] = (
     Column("name", lambda one: one.name),
     Column("kind", lambda one: one.kind),
     Column("component", lambda one: one.component, optional=2),
-    Column("address", lambda one: f"{one.address}:{one.port}"),
+    Column("address", lambda one: f"{one.address or 'relayed'}:{one.port}"),
     Column("since", lambda one: one.since_ms, TIME),
     Column("requests", lambda one: one.requests, COUNT),
+    Column("machine", lambda one: one.machine or "this one"),
     Column("project", lambda one: one.project, optional=1),
 )
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import yaml
 from msgspec import inspect
 
+from autoresearch.ask.records import UsedComponent
 from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import TIME, Column, Columns
 from autoresearch.log.rows import HistoryRow
@@ -56,8 +57,17 @@ def experiment_files(task: bytes, name: str, place: str, times: tuple[int, int])
     return {f"{number}/meta.yaml": _yaml(about)}
 
 
-def run_files(view: RunView, metric: str, place: str, artifacts: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files of a run by their path. ``metric`` is the task's, ``artifacts`` are files of the run by name."""
+def run_files(
+    view: RunView,
+    metric: str,
+    place: str,
+    artifacts: Mapping[str, bytes],
+    components: Iterable[UsedComponent] = (),
+) -> dict[str, bytes]:
+    """The files of a run by their path.
+
+    ``metric`` is the task's, ``artifacts`` are files of the run by name, ``components`` what an agent is made of.
+    """
     run = view.run
     number, record = experiment_id(bytes.fromhex(run.task)), parse_id(view.id)
     folder = f"{number}/{run_name(record)}"
@@ -87,6 +97,9 @@ def run_files(view: RunView, metric: str, place: str, artifacts: Mapping[str, by
     if run.curve:
         found[f"{folder}/metrics/curve"] = _points(run.curve, ended)
     settings = {**run.genome, "budget": run.budget, "mode": run.mode, "replicate": run.replicate, "seed": run.seed}
+    for each in components:
+        about_it = {"version": each.version, "release": each.release, "source": each.source}
+        settings |= {f"{each.type}.{each.name}.{key}": value for key, value in about_it.items() if value}
     found |= {f"{folder}/params/{name}": _text(value) for name, value in _plain(settings).items()}
     found |= {f"{folder}/tags/{name}": _text(value) for name, value in _tags(view) if value}
     return found | {f"{folder}/artifacts/{name}": content for name, content in artifacts.items()}

@@ -259,7 +259,7 @@ class Host:
         keys = None
         if order.secret:
             own = KeyPair(secret=bytes.fromhex(order.secret), public=bytes.fromhex(order.public))
-            keys = ServerKeys.of(own, order.clients)
+            keys = ServerKeys.of(own, order.clients, Path(order.own_machines) if order.own_machines else None)
         self._learning: Learning | None = None
         self._server = self._made_server(component, keys)
 

@@ -43,7 +43,7 @@ class ServeOrder(msgspec.Struct, frozen=True, kw_only=True, tag="serve"):
 
     ``learned``, ``out`` and ``isolated`` are as in Order.
     ``secret`` and ``public`` are the server's key in hexadecimal digits, empty for none; ``clients`` are the public
-    keys of those that may ask it.
+    keys of those that may ask it, ``own_machines`` a file with further ones, or empty.
     """
 
     project: Project
@@ -56,6 +56,7 @@ class ServeOrder(msgspec.Struct, frozen=True, kw_only=True, tag="serve"):
     secret: str
     public: str
     clients: list[str]
+    own_machines: str = ""
     isolated: dict[str, str] = {}
 
 

@@ -271,7 +271,7 @@ def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> Of
     """A file of the person's own, or a folder with one; it stays where it is."""
     path = typed if typed.is_absolute() else Path(os.path.abspath(typed.expanduser()))  # noqa: PTH100 - keeps links
     module, _, short = class_name.rpartition(":")
-    inside = path / f"{module}.py" if module else None
+    inside = path / f"{module.replace('.', '/')}.py" if module else None
     file = (inside or _lone_file(path, kind)) if path.is_dir() else path
     if not file.is_file():
         raise NotFound(f"there is no file {file}", hint="give the Python file of the component")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from autoresearch.project.runs.process import Child, RunStopped, ended, stop_ask
 from autoresearch.project.runs.running import LOOPBACK, Choices, begun
 from autoresearch.run.sandbox.capture import curve_of
 from autoresearch.run.sandbox.layout import Interpreter
-from autoresearch.services import find_service
+from autoresearch.services import Service, find_service
 from autoresearch.task.model import episode_seed
 from autoresearch.text import one_line
 
@@ -205,12 +205,13 @@ def act_for_learner(
     *,
     key_file: Path,
     server_key: str = "",
+    elsewhere: Callable[[], Sequence[Service]] = tuple,
     on_figures: Callable[[Figures], None] = lambda _figures: None,
 ) -> Acted:
     """Play episodes of a project for a learner that ``serve trainer`` serves, and send it every transition.
 
-    ``learner`` is the name of a service on this machine, or HOST:PORT. One with a key is asked with that of
-    ``key_file``. Nothing is kept here: what was learned stays with the learner.
+    ``learner`` is the name of a service on this machine or ``elsewhere``, or HOST:PORT. One with a key is asked with
+    that of ``key_file``. Nothing is kept here: what was learned stays with the learner.
 
     Raises:
         NotFound: no such project, service or component.
@@ -227,7 +228,7 @@ def act_for_learner(
     if colon and digits.isdecimal() and int(digits) < 1 << 16:
         address, port = host.strip("[]"), int(digits)
     else:
-        service = find_service(learner)
+        service = find_service(learner, elsewhere=elsewhere)
         if service.kind != "trainer":
             reason = f"{one_line(learner, 40)} is a service of the kind {service.kind}, not a trainer"
             raise UsageError(reason, hint="autoresearch agent services")

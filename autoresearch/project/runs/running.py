@@ -259,11 +259,13 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
     port: int = 0,
     key_file: Path | None = None,
     clients: Sequence[str] = (),
+    own_machines: Path | None = None,
 ) -> ServiceEnded:
     """Serve a component until Ctrl-C. Returns what became of it.
 
     Its file is in ``folder`` meanwhile. With ``key_file`` clients need a key: those of the file and of ``clients`` are
-    accepted. It knows what the run to go on from had learned.
+    accepted, and those in the file ``own_machines``, which the daemon keeps. It knows what the run to go on from had
+    learned.
 
     Raises:
         NotFound: no such project, run or component.
@@ -273,9 +275,11 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
         AutoresearchError: the component's code raised an error, or ended the process.
     """
     usual = _known(kind)
-    if address not in (LOOPBACK, "localhost", "::1") and not clients:
+    if address not in (LOOPBACK, "localhost", "::1") and not clients and own_machines is None:
         reason = f"at {one_line(address, 60)} anybody who reaches this machine could use it, so it needs keys"
-        raise Refused(reason, hint="--allow KEY; on the client's machine autoresearch agent services --key shows it")
+        raise Refused(
+            reason, hint="--allow own for your other machines, or --allow KEY, as agent services --key shows it"
+        )
     project = choices.project()
     if not choices.trust:
         refuse_foreign(project, "a service")
@@ -302,6 +306,7 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
             secret=own.secret.hex() if own else "",
             public=own.public.hex() if own else "",
             clients=[*clients, own.public.hex()] if own else [],
+            own_machines=str(own_machines or ""),
             isolated=choices.pythons.executables,
         )
         announcement: Announcement | None = None
@@ -324,6 +329,7 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
                     pid=os.getpid(),
                     since_ms=now_ms(),
                     public_key=order.public,
+                    for_own_machines=own_machines is not None,
                 )
                 announcement = Announcement(file, service)
                 on_started(service)

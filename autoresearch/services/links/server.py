@@ -31,8 +31,8 @@ _VERSION = b"1.0"
 class Guard:
     """A thread that admits clients by their public keys. Make it before the server's socket is bound."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], clients: frozenset[bytes]) -> None:
-        self._context, self._clients = context, clients
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: ServerKeys) -> None:
+        self._context, self._keys = context, keys
         self._asked: zmq.Socket[bytes] = context.socket(zmq.REP)
         self._asked.setsockopt(zmq.LINGER, 0)
         self._asked.bind(_ENDPOINT)
@@ -59,7 +59,7 @@ class Guard:
     def _reply(self, request: list[bytes]) -> list[bytes]:
         match request:
             case [version, number, _, _, _, b"CURVE", key] if version == _VERSION:
-                is_client = key in self._clients
+                is_client = self._keys.accept(key)
                 return [
                     _VERSION,
                     number,
@@ -92,7 +92,7 @@ class Loop:
 
     def _open(self) -> None:
         self._context: zmq.Context[Socket] = zmq.Context()
-        self._guard = Guard(self._context, self._keys.clients) if self._keys is not None else None
+        self._guard = Guard(self._context, self._keys) if self._keys is not None else None
         try:
             self._router, self.port = bound(self._context, self._address, self.port, self._keys)
         except BaseException:

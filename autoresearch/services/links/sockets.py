@@ -79,15 +79,28 @@ def _make(path: Path) -> str:
 
 
 class ServerKeys(msgspec.Struct, frozen=True):
-    """A server's own key, and the public keys of the clients that may ask it. Any other client is refused."""
+    """A server's own key, and the public keys of the clients that may ask it. Any other client is refused.
+
+    ``file`` has further keys, 64 hexadecimal digits a line. It is read when a client begins, and may be missing.
+    """
 
     own: KeyPair
     clients: frozenset[bytes]
+    file: Path | None = None
 
     @classmethod
-    def of(cls, own: KeyPair, clients: Iterable[bytes | str]) -> ServerKeys:
+    def of(cls, own: KeyPair, clients: Iterable[bytes | str], file: Path | None = None) -> ServerKeys:
         """From public keys as bytes or as 64 hexadecimal digits. Raises UsageError for anything else."""
-        return cls(own=own, clients=frozenset(map(public_key, clients)))
+        return cls(own=own, clients=frozenset(map(public_key, clients)), file=file)
+
+    def accept(self, key: bytes) -> bool:
+        """Whether a client with this key may ask."""
+        if key in self.clients or self.file is None:
+            return key in self.clients
+        try:
+            return key.hex() in self.file.read_text().split()
+        except (OSError, UnicodeDecodeError):
+            return False
 
 
 class ClientKeys(msgspec.Struct, frozen=True):

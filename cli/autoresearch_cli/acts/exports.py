@@ -37,12 +37,14 @@ from autoresearch.face.pages.chart import Query
 from autoresearch.face.pages.rendering import Links, View, asset, asset_names, render
 from autoresearch.face.pages.run import board_content, lineage_content, run_content
 from autoresearch.paths import typed_path
+from autoresearch.project.exchange.fetching import components_of_run
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.run.folder import CHECKPOINT
 from autoresearch.task.folders import is_taken
 from autoresearch.task.program import split_program
 from autoresearch.text import MAXIMIZE, counted
+from autoresearch.words import RUN_MODES
 from autoresearch_cli import here
 from autoresearch_cli.models import ExportAnswer, GitExportAnswer, HtmlExportAnswer
 from autoresearch_cli.reading import open_desk, with_blobs
@@ -171,7 +173,8 @@ def _write_task(desk: Desk, task: FoundTask, folder: Path, place: str) -> int:
         body = desk.log.records.get(row.id).body
         assert found is not None, "these are runs"
         assert isinstance(body, Run), "these are runs"
-        _write_runs(folder, run_files(found, task.metric, place, _program(desk, body)))
+        components = components_of_run(desk, row.id) if found.run.mode in RUN_MODES else ()
+        _write_runs(folder, run_files(found, task.metric, place, _program(desk, body), components))
         if body.checkpoint is None:
             continue
         artifacts = folder / experiment_id(task.digest) / run_name(row.id) / "artifacts"

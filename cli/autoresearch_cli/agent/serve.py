@@ -12,7 +12,9 @@ from typing import Annotated
 import typer
 
 from autoresearch.ask.lookup import services_answer
-from autoresearch.errors import UsageError
+from autoresearch.ask.node import ServicesAnswer
+from autoresearch.ask.node_acts import Node
+from autoresearch.errors import DaemonNotRunning, UsageError
 from autoresearch.face.columns.node import SERVICE_COLUMNS
 from autoresearch.paths import typed_path
 from autoresearch.project.runs.fleet import act_for_learner
@@ -31,11 +33,18 @@ def join(choices: Choices, learner: str, episodes: int, *, server_key: str, othe
     """Play episodes for a learner. ``others`` are options that were given and mean nothing here. Raises UsageError."""
     if others:
         raise UsageError(f"--join and {' '.join(others)} can't be combined", hint="the learner decides that")
-    if server_key:
-        here.paths().create()  # the folder of this node's key for services
+    here.paths().create()  # the folder of this node's key for services
     with figures_shown("play", "train", episodes, json=json) as show:
         key_file = here.paths().service_key
-        acted = act_for_learner(choices, learner, episodes, key_file=key_file, server_key=server_key, on_figures=show)
+        acted = act_for_learner(
+            choices,
+            learner,
+            episodes,
+            key_file=key_file,
+            server_key=server_key,
+            elsewhere=lambda: [service for service in _services().services if service.machine],
+            on_figures=show,
+        )
     if json:
         print_json(ActedAnswer(learner=acted.place, metrics=acted.metrics))
     else:
@@ -45,6 +54,9 @@ def join(choices: Choices, learner: str, episodes: int, *, server_key: str, othe
         raise typer.Exit(STOPPED)
 
 
+# Instead of a key: the machines of this participant.
+OWN = "own"
+
 app = command_app()
 
 
@@ -52,8 +64,8 @@ app = command_app()
     "agent serve",
     epilog=examples(
         ("autoresearch agent serve env", "the project's environment, for programs on this machine"),
-        ("autoresearch agent serve inference policy q_table", "what a policy decides"),
-        ("autoresearch agent serve env --address 0.0.0.0 --allow KEY", "for a client on another machine"),
+        ("autoresearch agent serve trainer --allow own", "for your other machines, by the service's name"),
+        ("autoresearch agent serve env --address 0.0.0.0 --allow KEY", "for one client on another machine"),
         see="agent services, train, install, list",
     ),
 )
@@ -69,12 +81,19 @@ def serve(  # noqa: PLR0913 - each is an option of the command
     file: Annotated[str, typer.Option("--file", "-f", metavar="INI", help="The project's agent.ini.")] = "",
     name: Annotated[str, typer.Option("--name", help="What to call the service. Left out: the component's name.")] = "",
     address: Annotated[
-        str, typer.Option("--address", metavar="IP", help="Where to listen: 0.0.0.0 for other machines.")
-    ] = LOOPBACK,
+        str,
+        typer.Option(
+            "--address",
+            metavar="IP",
+            help="Where to listen. Left out: 127.0.0.1, for this machine, or 0.0.0.0 with --allow own.",
+        ),
+    ] = "",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port. Left out: a free one.")] = 0,
     allow: Annotated[
         list[str] | None,
-        typer.Option("--allow", metavar="KEY", help="A client's public key; several times for several."),
+        typer.Option(
+            "--allow", metavar="KEY", help="A client's public key; several times for several. own: your other machines."
+        ),
     ] = None,
     key: Annotated[
         str,
@@ -101,7 +120,8 @@ def serve(  # noqa: PLR0913 - each is an option of the command
         raise UsageError(
             "name the kind of service: env, action, inference or trainer", hint="autoresearch agent serve env"
         )
-    clients = allow or []
+    clients = [each for each in allow or () if each != OWN]
+    own = here.paths().own_machines if OWN in (allow or ()) else None
 
     def started(service: Service) -> None:
         if json:
@@ -119,10 +139,11 @@ def serve(  # noqa: PLR0913 - each is an option of the command
         now_ms=here.now_ms,
         on_started=started,
         name=name,
-        address=address,
+        address=address or ("0.0.0.0" if own else LOOPBACK),  # noqa: S104 - clients need a key
         port=port,
-        key_file=_key_file(key) if clients or key else None,
+        key_file=_key_file(key) if clients or key or own else None,
         clients=clients,
+        own_machines=own,
     )
     if json:
         print_json(ServiceAnswer(service=ended.service, run=(ended.run and ended.run.id) or ""))
@@ -134,7 +155,7 @@ def serve(  # noqa: PLR0913 - each is an option of the command
 @app.command(
     "agent services",
     epilog=examples(
-        ("autoresearch agent services", "what runs here, and where"),
+        ("autoresearch agent services", "what runs here and on your other machines, and where"),
         ("autoresearch agent services --key", "this node's public key, for `agent serve --allow` on another machine"),
         ("autoresearch agent services --json | jq '.services[].port'", "the same for a program"),
         see="agent serve, list, node paths",
@@ -145,7 +166,7 @@ def services(
     key: Annotated[bool, typer.Option("--key", help="Show this node's key for services instead.")] = False,
     json: Json = False,
 ) -> None:
-    """Show the components that this machine serves: kind, address, since when, requests."""
+    """Show the components that this machine serves, and your other machines: kind, address, since when, requests."""
     if not key:
         _list(json=json)
         return
@@ -161,13 +182,21 @@ def services(
 
 
 def _list(*, json: bool) -> None:
-    answer = services_answer(here.paths().services)
+    answer = _services()
     if json:
         print_json(answer)
     elif answer.services:
         print_list(SERVICE_COLUMNS, answer.services, now_ms=here.now_ms())
     else:
         say("no service runs here → autoresearch agent serve env")
+
+
+def _services() -> ServicesAnswer:
+    """What runs here; with a daemon also what this participant's other machines serve."""
+    try:
+        return here.client().ask(Node.services)
+    except DaemonNotRunning:
+        return services_answer(here.paths().services)
 
 
 def _key_file(text: str) -> Path:

@@ -12,7 +12,7 @@ import typer
 from autoresearch.ask import questions
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.requests import Difference, OneRecord, Records
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.runs import LINEAGE_COLUMNS, RECORD_COLUMNS
 from autoresearch.paths import typed_path
@@ -72,7 +72,10 @@ def show(
     if code or log:
         _show_text(request, "code" if code else "log", json=json)
         return
-    answer = here.ask(questions.record, request)
+    try:
+        answer = here.ask(questions.record, request)
+    except (NotFound, UsageError) as error:
+        raise (_unpublished(reference) or error) from None
     if answer.release or answer.budget_unit == "episodes":
         answer = _with_components(answer)
     if field:
@@ -83,6 +86,21 @@ def show(
         with paged():
             print_record(answer, now_ms=here.now_ms())
         say(f"→ {_next_step(answer)}")
+
+
+def _unpublished(reference: str) -> NotFound | None:
+    """What to say where a run of the project in this folder is meant."""
+    from autoresearch.project.model import INI, load_project
+    from autoresearch.project.runs.kept import find_run
+
+    if not Path(INI).is_file():
+        return None
+    try:
+        run = find_run(load_project(Path()), reference)
+    except AutoresearchError:
+        return None
+    reason = f"{run.id} is a run of this project alone, not of the log; its files are in {run.folder}"
+    return NotFound(reason, hint=f"autoresearch publish {run.id}")
 
 
 def _with_components(answer: ShowAnswer) -> ShowAnswer:

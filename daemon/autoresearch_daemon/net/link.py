@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from autoresearch_daemon.net.model import Figures, PeerInfo
+from autoresearch_daemon.net.model import Figures, PeerInfo, Topic
 
 # Credits: how many of each may be under way before the other side has taken some.
 RECORDS_UNDER_WAY = 1024
@@ -78,10 +78,11 @@ class FetchBlob(Call, frozen=True, kw_only=True):
     length: int
 
 
-class AskAttestor(Call, frozen=True, kw_only=True):
-    """Ask a peer as an attestor; the answer's ``data`` is its reply."""
+class AskPeer(Call, frozen=True, kw_only=True):
+    """Ask a peer about something; the answer's ``data`` is its reply."""
 
     peer: str
+    topic: Topic
     data: bytes
 
 
@@ -119,8 +120,8 @@ class BlobPart(Message, frozen=True, kw_only=True):
     data: bytes | None
 
 
-class AttestReply(Message, frozen=True, kw_only=True):
-    """Daemon: the reply to ``AttestAsked``; ``None``: none."""
+class Reply(Message, frozen=True, kw_only=True):
+    """Daemon: the reply to ``Asked``; ``None``: none."""
 
     request: int
     data: bytes | None
@@ -205,16 +206,17 @@ class BlobAsked(Message, frozen=True, kw_only=True):
     length: int
 
 
-class AttestAsked(Message, frozen=True, kw_only=True):
-    """Network process: a peer asks this node as an attestor."""
+class Asked(Message, frozen=True, kw_only=True):
+    """Network process: a peer asks this node about something."""
 
     request: int
     peer: str
+    topic: Topic
     data: bytes
 
 
 FromDaemon = (
-    Publish | Dial | Block | ShutOut | OpenSync | FetchBlob | AskAttestor | Cancel
-    | Frame | Took | Close | BlobPart | AttestReply | Introduce | Offer | MoveBlobs | Quit
+    Publish | Dial | Block | ShutOut | OpenSync | FetchBlob | AskPeer | Cancel
+    | Frame | Took | Close | BlobPart | Reply | Introduce | Offer | MoveBlobs | Quit
 )  # fmt: skip
-FromChild = Ready | Beat | Done | Failed | Heard | Opened | Frame | Took | Close | BlobAsked | AttestAsked
+FromChild = Ready | Beat | Done | Failed | Heard | Opened | Frame | Took | Close | BlobAsked | Asked

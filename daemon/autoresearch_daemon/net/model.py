@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -23,6 +23,8 @@ from autoresearch.words import NetworkState
 
 # Wire limits, part of the protocol (docs/protocol.md).
 FRAME_BYTES_MAX = 257 * 1024
+# What a peer may be asked in one frame, and answers in one: an attestor; which services its machine has.
+Topic = Literal["attest", "services"]
 # The bytes that spell a frame's length.
 FRAME_HEAD_BYTES_MAX = 4
 BLOB_PART_BYTES_MAX = 1024 * 1024

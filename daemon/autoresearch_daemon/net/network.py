@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -24,11 +24,12 @@ from autoresearch_daemon.net.model import (
     HostOptions,
     NetworkInfo,
     PeerInfo,
+    Topic,
 )
 
 CALL_SECONDS = 20.0
 BLOB_SECONDS = 75.0
-ATTEST_SECONDS = 75.0
+QUESTION_SECONDS = 75.0
 # Handlers of sync streams and blob requests that run at a time; the network process has its own, lower caps.
 HANDLERS_MAX = 64
 
@@ -149,7 +150,7 @@ class Handlers:
     ``on_sync(stream)``: a peer opened a sync stream; it is closed when the handler returns.
     ``on_blob_request(name, offset, length)``: that part of a blob, shorter at its end; ``None``: not here. The name is
     its SHA-256, and behind it that of its manifest if it has one.
-    ``on_attest(peer, data)``: a peer asks this node as an attestor; the reply, or ``None``.
+    ``questions``: what answers a peer, ``(peer, data)``, about each topic with the reply, or with ``None``.
     ``on_peers()``: a peer came or went. ``introduce(peer)``: what the device signs about this host's peer id.
     """
 
@@ -157,7 +158,7 @@ class Handlers:
     on_sync: Callable[[SyncStream], Awaitable[None]]
     on_blob_request: Callable[[bytes, int, int], Awaitable[bytes | None]]
     on_peers: Callable[[], None] = lambda: None
-    on_attest: Callable[[str, bytes], Awaitable[bytes | None]] | None = None
+    questions: Mapping[Topic, Callable[[str, bytes], Awaitable[bytes | None]]] = field(default_factory=dict)
     introduce: Callable[[str], bytes] | None = None
 
 
@@ -295,9 +296,11 @@ class NetworkClient:
         )
         return done.data
 
-    async def ask_attestor(self, peer: str, data: bytes) -> bytes:
-        """What a connected peer replies as an attestor. Raises AutoresearchError, also when it is none."""
-        done = await self._call(lambda call: link.AskAttestor(call=call, peer=peer, data=data), seconds=ATTEST_SECONDS)
+    async def ask(self, peer: str, topic: Topic, data: bytes) -> bytes:
+        """What a connected peer replies about something. Raises AutoresearchError, also when it is nothing."""
+        done = await self._call(
+            lambda call: link.AskPeer(call=call, peer=peer, topic=topic, data=data), seconds=QUESTION_SECONDS
+        )
         return done.data
 
     def info(self) -> NetworkInfo:
@@ -365,8 +368,8 @@ class NetworkClient:
                 self._serve(message.stream, self._run_sync(self._stream(message.stream, message.peer)))
             case link.BlobAsked():
                 self._serve(None, self._answer_blob(message))
-            case link.AttestAsked():
-                self._serve(None, self._answer_attest(message))
+            case link.Asked():
+                self._serve(None, self._answer_question(message))
 
     def _hear_answer(self, message: link.Done | link.Failed) -> None:
         call = self._calls.get(message.call)
@@ -449,15 +452,15 @@ class NetworkClient:
             logger.exception("a blob request could not be handled")
         self._child.send(link.BlobPart(request=asked.request, data=data))
 
-    async def _answer_attest(self, asked: link.AttestAsked) -> None:
+    async def _answer_question(self, asked: link.Asked) -> None:
         data = None
         try:
-            if self._handlers.on_attest:
-                data = await self._handlers.on_attest(asked.peer, asked.data)
+            if answer := self._handlers.questions.get(asked.topic):
+                data = await answer(asked.peer, asked.data)
         except Exception as error:  # noqa: BLE001 - whatever it is, the peer waits for a reply
             # Not with its traceback: that may hold what the peer sent, an address.
-            logger.error("an attestor's reply failed", error=type(error).__name__)
-        self._child.send(link.AttestReply(request=asked.request, data=data))
+            logger.error("a reply failed", topic=asked.topic, error=type(error).__name__)
+        self._child.send(link.Reply(request=asked.request, data=data))
 
 
 def connected(beat: link.Beat) -> set[str]:

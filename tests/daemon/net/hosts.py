@@ -71,7 +71,7 @@ class Heard:
         data = self.blobs.get(digest)
         return None if data is None else data[offset : offset + length]
 
-    async def on_attest(self, peer: str, data: bytes) -> bytes | None:
+    async def on_question(self, peer: str, topic: str, data: bytes) -> bytes | None:
         if data == b"wait":
             await trio.sleep_forever()
         return data[::-1]

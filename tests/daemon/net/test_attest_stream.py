@@ -3,8 +3,9 @@
 import pytest
 import trio
 from autoresearch_daemon.net.host.dialling import Unreachable
-from autoresearch_daemon.net.host.serving import ATTEST, ATTESTS_SERVED_PER_PEER
-from autoresearch_daemon.net.host.streams import ATTESTS, StreamBroken, frame, varint
+from autoresearch_daemon.net.host.serving import QUESTIONS as PROTOCOLS
+from autoresearch_daemon.net.host.serving import QUESTIONS_SERVED_PER_PEER
+from autoresearch_daemon.net.host.streams import QUESTIONS, StreamBroken, frame, varint
 from libp2p.custom_types import TProtocol
 from libp2p.peer.id import ID
 
@@ -19,9 +20,9 @@ SENT_AWAY = (StreamBroken, Unreachable)
 async def test_an_attestor_answers_and_who_is_none_offers_nothing(tmp_path):
     async with running(tmp_path / "a", attest=True) as attestor, running(tmp_path / "b") as peer:
         await peer.dial(attestor.addresses()[0])
-        assert await peer.ask_attestor(attestor.peer, b"abc") == b"cba"
+        assert await peer.ask(attestor.peer, "attest", b"abc") == b"cba"
         with pytest.raises(Unreachable):
-            await attestor.ask_attestor(peer.peer, b"abc")
+            await attestor.ask(peer.peer, "attest", b"abc")
 
 
 @in_trio
@@ -29,21 +30,21 @@ async def test_a_question_that_is_too_long_is_no_question(tmp_path):
     async with running(tmp_path / "a", attest=True) as attestor, running(tmp_path / "b") as peer:
         await peer.dial(attestor.addresses()[0])
         with pytest.raises(SENT_AWAY):
-            await peer.ask_attestor(attestor.peer, bytes(MESSAGE_BYTES_MAX + 1))
-        assert await peer.ask_attestor(attestor.peer, bytes(MESSAGE_BYTES_MAX)) == bytes(MESSAGE_BYTES_MAX)
+            await peer.ask(attestor.peer, "attest", bytes(MESSAGE_BYTES_MAX + 1))
+        assert await peer.ask(attestor.peer, "attest", bytes(MESSAGE_BYTES_MAX)) == bytes(MESSAGE_BYTES_MAX)
 
 
 @in_trio
 async def test_whoever_asks_without_end_is_not_heard_any_more_and_others_are(tmp_path):
     async with running(tmp_path / "a", attest=True) as attestor, running(tmp_path / "b") as flooder:
         await flooder.dial(attestor.addresses()[0])
-        for _ in range(int(ATTESTS[1])):
-            await flooder.ask_attestor(attestor.peer, b"abc")
+        for _ in range(int(QUESTIONS[1])):
+            await flooder.ask(attestor.peer, "attest", b"abc")
         with pytest.raises(SENT_AWAY):
-            await flooder.ask_attestor(attestor.peer, b"abc")
+            await flooder.ask(attestor.peer, "attest", b"abc")
         async with running(tmp_path / "c") as peer:
             await peer.dial(attestor.addresses()[0])
-            assert await peer.ask_attestor(attestor.peer, b"abc") == b"cba"
+            assert await peer.ask(attestor.peer, "attest", b"abc") == b"cba"
 
 
 @in_trio
@@ -54,11 +55,11 @@ async def test_a_peer_has_two_questions_at_a_time(tmp_path):
         trio.open_nursery() as nursery,
     ):
         await peer.dial(attestor.addresses()[0])
-        for _ in range(ATTESTS_SERVED_PER_PEER):
-            nursery.start_soon(peer.ask_attestor, attestor.peer, b"wait")
-        await until(lambda: attestor.serving._attests.by_peer.get(peer.peer) == ATTESTS_SERVED_PER_PEER)
+        for _ in range(QUESTIONS_SERVED_PER_PEER):
+            nursery.start_soon(peer.ask, attestor.peer, "attest", b"wait")
+        await until(lambda: attestor.serving._questions.by_peer.get(peer.peer) == QUESTIONS_SERVED_PER_PEER)
         with pytest.raises(SENT_AWAY):
-            await peer.ask_attestor(attestor.peer, b"abc")
+            await peer.ask(attestor.peer, "attest", b"abc")
         nursery.cancel_scope.cancel()
 
 
@@ -66,10 +67,10 @@ async def test_a_peer_has_two_questions_at_a_time(tmp_path):
 async def test_who_opens_streams_and_says_nothing_keeps_nobody_from_asking(tmp_path):
     async with running(tmp_path / "a", attest=True) as attestor, running(tmp_path / "b") as peer:
         await peer.dial(attestor.addresses()[0])
-        for _ in range(ATTESTS_SERVED_PER_PEER):
-            await peer._open(attestor.peer, ATTEST, MESSAGE_BYTES_MAX)
-        assert await peer.ask_attestor(attestor.peer, b"abc") == b"cba"
-        assert attestor.serving._attests.by_peer == {}
+        for _ in range(QUESTIONS_SERVED_PER_PEER):
+            await peer._open(attestor.peer, PROTOCOLS["attest"], MESSAGE_BYTES_MAX)
+        assert await peer.ask(attestor.peer, "attest", b"abc") == b"cba"
+        assert attestor.serving._questions.by_peer == {}
 
 
 @pytest.mark.parametrize("wire", [b"", varint(2**27), frame(b"abc")[:2], bytes(1000), b"\xff" * 64])
@@ -78,7 +79,7 @@ def test_rubbish_on_the_stream_leaves_the_attestor_whole(tmp_path, wire):
     async def check():
         async with running(tmp_path / "a", attest=True) as attestor:
             async with stranger(attestor) as other:
-                stream = await other.new_stream(ID.from_string(attestor.peer), [TProtocol(ATTEST)])
+                stream = await other.new_stream(ID.from_string(attestor.peer), [TProtocol(PROTOCOLS["attest"])])
                 await stream.write(wire)
                 await stream.close()
             await works(attestor, tmp_path / "b")

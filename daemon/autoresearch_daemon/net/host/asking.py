@@ -22,7 +22,7 @@ from autoresearch_daemon.net.host.dialling import Unreachable
 from autoresearch_daemon.net.host.guards import split_address
 from autoresearch_daemon.net.host.host import Host, host_key
 from autoresearch_daemon.net.host.streams import FrameStream, StreamBroken
-from autoresearch_daemon.net.model import HostOptions
+from autoresearch_daemon.net.model import HostOptions, Topic
 
 MEMORY_BYTES = 1536 << 20
 
@@ -42,8 +42,8 @@ class Nobody:
         """No blob."""
         return None
 
-    async def on_attest(self, peer: str, data: bytes) -> bytes | None:  # noqa: ARG002
-        """No attestor."""
+    async def on_question(self, peer: str, topic: Topic, data: bytes) -> bytes | None:  # noqa: ARG002
+        """No answer."""
         return None
 
     def on_change(self) -> None:

@@ -25,7 +25,7 @@ from autoresearch_daemon.net.host.dialling import Unreachable
 from autoresearch_daemon.net.host.host import Host, HostRefused
 from autoresearch_daemon.net.host.serving import BlobNotHere, PeerBusy
 from autoresearch_daemon.net.host.streams import FrameStream, StreamBroken
-from autoresearch_daemon.net.model import HostOptions
+from autoresearch_daemon.net.model import HostOptions, Topic
 
 
 class Carried:
@@ -93,7 +93,7 @@ class Carried:
 # The kernel's hard limit on address space.
 ADDRESS_BYTES = 1536 << 20
 BLOB_SECONDS = 30.0
-ATTEST_SECONDS = 50.0
+QUESTION_SECONDS = 50.0
 
 KINDS: dict[type[Exception], link.Kind] = {
     ValueError: "usage",
@@ -163,9 +163,11 @@ class Child:
         )
         return None if data is None else data[:length]
 
-    async def on_attest(self, peer: str, data: bytes) -> bytes | None:
-        """Have the daemon answer as an attestor."""
-        return await self._ask(ATTEST_SECONDS, lambda number: link.AttestAsked(request=number, peer=peer, data=data))
+    async def on_question(self, peer: str, topic: Topic, data: bytes) -> bytes | None:
+        """Have the daemon answer a peer."""
+        return await self._ask(
+            QUESTION_SECONDS, lambda number: link.Asked(request=number, peer=peer, topic=topic, data=data)
+        )
 
     async def _ask(self, seconds: float, message: Callable[[int], link.FromChild]) -> bytes | None:
         """Ask the daemon and wait for its answer, but not for ever."""
@@ -213,7 +215,7 @@ class Child:
             case link.Cancel():
                 if scope := self._calls.get(message.call):
                     scope.cancel()
-            case link.BlobPart() | link.AttestReply():
+            case link.BlobPart() | link.Reply():
                 if waiting := self._asked.get(message.request):
                     waiting[1].append(message.data)
                     waiting[0].set()
@@ -260,8 +262,8 @@ class Child:
             case link.FetchBlob():
                 data = await host.fetch_blob(message.peer, message.name, message.offset, message.length)
                 return link.Done(call=message.call, data=data)
-            case link.AskAttestor():
-                return link.Done(call=message.call, data=await host.ask_attestor(message.peer, message.data))
+            case link.AskPeer():
+                return link.Done(call=message.call, data=await host.ask(message.peer, message.topic, message.data))
             case link.OpenSync():
                 stream = await host.open_sync(message.peer)
                 number = next(self._numbers)

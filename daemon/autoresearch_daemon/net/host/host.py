@@ -51,6 +51,7 @@ from autoresearch_daemon.net.model import (
     Figures,
     HostOptions,
     PeerInfo,
+    Topic,
     load_book,
     proven_device,
 )
@@ -264,12 +265,12 @@ class Host:
             await stream.close()
         return manifest
 
-    async def ask_attestor(self, peer: str, question: bytes) -> bytes:
-        """What a connected peer replies as an attestor. Raises Unreachable, StreamBroken, TooSlowError."""
-        with trio.fail_after(serving.ATTEST_SECONDS):
-            stream = await self._open(peer, serving.ATTEST, MESSAGE_BYTES_MAX)
+    async def ask(self, peer: str, topic: Topic, question: bytes) -> bytes:
+        """What a connected peer replies about something. Raises Unreachable, StreamBroken, TooSlowError."""
+        with trio.fail_after(serving.QUESTION_SECONDS):
+            stream = await self._open(peer, serving.QUESTIONS[topic], MESSAGE_BYTES_MAX)
             try:
-                reply = await serving.ask_attestor(stream, question)
+                reply = await serving.ask_question(stream, question)
             except BaseException:
                 await stream.reset()
                 raise

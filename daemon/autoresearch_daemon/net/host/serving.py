@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from typing import Protocol
 
 import trio
@@ -25,6 +26,7 @@ from autoresearch_daemon.net.model import (
     AddressBook,
     Greeting,
     HostOptions,
+    Topic,
     decode_greeting,
     encode_greeting,
 )
@@ -34,7 +36,7 @@ BLOB = "/autoresearch/blob/1"
 PEERS = "/autoresearch/peers/1"
 NETWORK = "/autoresearch/network/1"
 HELLO = "/autoresearch/hello/1"
-ATTEST = "/autoresearch/attest/1"
+QUESTIONS: dict[Topic, str] = {"attest": "/autoresearch/attest/1", "services": "/autoresearch/services/1"}
 
 # A blob request: the blob's name, the first byte, how many bytes; big-endian.
 BLOB_REQUEST_END = struct.Struct(">QI")
@@ -52,11 +54,11 @@ INTRODUCTION_SECONDS = 2.0
 PEERS_MAX = 32
 NETWORK_SECONDS = 10.0
 # An attestor hashes the address and hands a mail to its server before it answers.
-ATTEST_SECONDS = 60.0
+QUESTION_SECONDS = 60.0
 # What is asked comes at once.
-ATTEST_QUESTION_SECONDS = 10.0
-ATTESTS_SERVED = 8
-ATTESTS_SERVED_PER_PEER = 2
+HEAR_QUESTION_SECONDS = 10.0
+QUESTIONS_SERVED = 8
+QUESTIONS_SERVED_PER_PEER = 2
 
 BlobSource = Callable[[str, bytes, int, int], Awaitable[bytes | None]]
 
@@ -175,12 +177,12 @@ async def ask_network(stream: FrameStream) -> bytes:
     return manifest
 
 
-async def ask_attestor(stream: FrameStream, question: bytes) -> bytes:
-    """An attestor's reply. The caller reads it. Raises StreamBroken."""
+async def ask_question(stream: FrameStream, question: bytes) -> bytes:
+    """A peer's reply. The caller reads it. Raises StreamBroken."""
     await stream.send(question)
     reply = await stream.receive()
     if not reply:
-        raise StreamBroken("the attestor says nothing")
+        raise StreamBroken("the peer does not answer that")
     return reply
 
 
@@ -204,8 +206,8 @@ class Handlers(Protocol):
     async def on_blob(self, peer: str, name: bytes, offset: int, length: int, /) -> bytes | None:
         """A part of a blob, or ``None``. ``name``: its SHA-256, and behind it that of its manifest if it has one."""
 
-    async def on_attest(self, peer: str, data: bytes, /) -> bytes | None:
-        """A peer asks this node as an attestor; the reply, or ``None``."""
+    async def on_question(self, peer: str, topic: Topic, data: bytes, /) -> bytes | None:
+        """A peer asks this node about something; the reply, or ``None``."""
 
     def on_change(self) -> None:
         """A peer came or went."""
@@ -264,7 +266,7 @@ class Serving:
         self._introduced = trio.Event()
         self._blobs = BlobServer(self._blob)
         self._syncs = _Places(SYNCS_PER_PEER, SYNCS_INBOUND)
-        self._attests = _Places(ATTESTS_SERVED_PER_PEER, ATTESTS_SERVED)
+        self._questions = _Places(QUESTIONS_SERVED_PER_PEER, QUESTIONS_SERVED)
 
     def introduce(self, proof: bytes) -> None:
         """Tell peers from now on which device this host is of."""
@@ -280,7 +282,8 @@ class Serving:
             (NETWORK, self._serve_network),
             (HELLO, self._serve_hello),
         ]
-        return [*served, (ATTEST, self._serve_attest)] if self._options.attest else served
+        offered: list[Topic] = ["attest", "services"] if self._options.attest else ["services"]
+        return served + [(QUESTIONS[topic], partial(self._serve_question, topic)) for topic in offered]
 
     async def _serve_sync(self, stream: INetStream) -> None:
         frames = self._frames(stream)
@@ -333,23 +336,23 @@ class Serving:
         await frames.send(encode_greeting(greeting))
         await frames.close()
 
-    async def _serve_attest(self, stream: INetStream) -> None:
+    async def _serve_question(self, topic: Topic, stream: INetStream) -> None:
         frames = self._frames(stream, MESSAGE_BYTES_MAX)
         question = None
-        if self._meters.attest_delay(frames.peer) <= 0:
-            with trio.move_on_after(ATTEST_QUESTION_SECONDS):
+        if self._meters.question_delay(frames.peer) <= 0:
+            with trio.move_on_after(HEAR_QUESTION_SECONDS):
                 question = await frames.receive()
         # Who says nothing takes no place of those who ask.
-        if not question or not self._attests.take(frames.peer):
+        if not question or not self._questions.take(frames.peer):
             await frames.reset()
             return
         try:
-            with trio.move_on_after(ATTEST_SECONDS):
-                reply = await self._handlers.on_attest(frames.peer, question)
+            with trio.move_on_after(QUESTION_SECONDS):
+                reply = await self._handlers.on_question(frames.peer, topic, question)
                 if reply:
                     await frames.send(reply)
         finally:
-            self._attests.give_back(frames.peer)
+            self._questions.give_back(frames.peer)
             await frames.close()
 
     async def _blob(self, peer: str, name: bytes, offset: int, length: int) -> bytes | None:

@@ -87,7 +87,8 @@ STREAMS = (20.0, 100.0)
 # An exchange of records hashes the whole log once; an honest peer begins one a minute and one when it connects.
 SESSIONS = (0.2, 30.0)
 # An attestor is asked who it is, for a mail and with a code: a few times, once in half a year.
-ATTESTS = (0.1, 30.0)
+# A machine is asked for its services when a person asks.
+QUESTIONS = (0.1, 30.0)
 BYTES = (16.0 * 1024 * 1024, 64.0 * 1024 * 1024)
 PEERS_REMEMBERED = 1024
 
@@ -97,7 +98,7 @@ class _Buckets:
     messages: TokenBucket
     streams: TokenBucket
     sessions: TokenBucket
-    attests: TokenBucket
+    questions: TokenBucket
     bytes: TokenBucket
 
 
@@ -131,9 +132,9 @@ class Meters:
         """Seconds to wait before an exchange of records that a peer asks for."""
         return self._of(peer).sessions.take(1, trio.current_time())
 
-    def attest_delay(self, peer: str) -> float:
-        """Seconds to wait before answering a peer as an attestor."""
-        return self._of(peer).attests.take(1, trio.current_time())
+    def question_delay(self, peer: str) -> float:
+        """Seconds to wait before answering what a peer asks."""
+        return self._of(peer).questions.take(1, trio.current_time())
 
     def byte_delay(self, peer: str, count: int) -> float:
         """Seconds to wait before reading more of a peer's frames."""
@@ -186,7 +187,7 @@ class Meters:
         if peer not in self._buckets:
             now = trio.current_time()
             self._buckets[peer] = _Buckets(
-                *(TokenBucket(*rate, now) for rate in (MESSAGES, STREAMS, SESSIONS, ATTESTS, BYTES)),
+                *(TokenBucket(*rate, now) for rate in (MESSAGES, STREAMS, SESSIONS, QUESTIONS, BYTES)),
             )
             if len(self._buckets) > PEERS_REMEMBERED:
                 self._buckets.popitem(last=False)
