@@ -17,12 +17,14 @@ from autoresearch.ask.runs.answers import ComponentTopAnswer, TopAnswer
 from autoresearch.paths import Paths
 from autoresearch.project.components.trusting import mark_fetched
 from autoresearch.project.model import load_project
-from autoresearch.record.encoding import format_id, parse_id
+from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.task.model import seed_for
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
+from tests.daemon.daemons import Daemon
 from tests.daemon.toy import write_toy_task
+from tests.face.pages.reading import whole_page
 from tests.project.making import learner
 
 
@@ -208,6 +210,18 @@ def test_a_release_shows_the_agents_that_use_it(cli: Cli, place: Path) -> None:
     assert [row.id for row in shown.used_by] == [made.id]
     assert "used by" in ok(cli, "show", released)
     assert "walker, not trained" in ok(cli, "top", "--task", "corridor", "--component", "policy/walker")
+
+    daemon = Daemon(Path(os.environ["AUTORESEARCH_HOME"])).start()
+    try:
+        listed = whole_page(daemon.get("/components?q=right").text)
+        assert f"/component?of={released}" in listed.links
+        page = whole_page(daemon.get(f"/component?of={released}").text)
+        assert "autoresearch install policy right==1.0.0" in page.commands
+        assert f"/run/{short_id(parse_id(made.id))}" in page.links
+        of_run = whole_page(daemon.get(f"/run/{made.id}").text)
+        assert {f"/component?of={released}", "/component?of=environment.corridor"} <= set(of_run.links)
+    finally:
+        daemon.stop()
 
 
 @pytest.mark.slow

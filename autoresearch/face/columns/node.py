@@ -1,13 +1,13 @@
-"""The lists of a node and of the registry: services, proposals, components; and what a search found. Pure."""
+"""The lists of a node and of the registry: services, proposals, components and releases; what a search found. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from autoresearch.ask.node import CardStatus, MachineStatus, OwnerStatus, QueuedRun
-from autoresearch.ask.records import CommandView, SearchAnswer
-from autoresearch.ask.registry.components import ComponentView
+from autoresearch.ask.records import CommandView, SearchAnswer, UsedComponent
+from autoresearch.ask.registry.components import ComponentView, ReleaseView
 from autoresearch.face.columns.column import (
     CODE,
     COUNT,
@@ -19,12 +19,16 @@ from autoresearch.face.columns.column import (
     Column,
     Columns,
     Face,
+    short,
 )
 from autoresearch.face.columns.people import NOTE_COLUMNS
 from autoresearch.face.columns.runs import RUN_COLUMNS
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.services import Service
-from autoresearch.text import age, percent, size
+from autoresearch.text import age, one_line, percent, size
+
+if TYPE_CHECKING:
+    from autoresearch.project.components.trusting import Offer
 
 JOULES_OF_KWH = 3.6e6
 SERVICE_COLUMNS: Columns[Service] = (
@@ -100,6 +104,54 @@ COMPONENT_COLUMNS: Columns[ComponentView] = (
     Column("releases", lambda one: one.releases, faces=Face.PIPE),
     Column("what", lambda one: one.summary, WORDS),
 )
+
+SHIPPED_COLUMNS: Columns[Offer] = (
+    Column("kind", lambda _: "shipped", faces=Face.PIPE),
+    Column("type", lambda one: one.type),
+    Column("name", lambda one: one.name),
+    Column("what", lambda one: one.description, WORDS),
+)
+
+# `show ID --json` has all of them.
+VERSIONS_SHOWN = 8
+SUMMARY_CHARACTERS = 240
+EQUIVOCAL = "its publisher signed two different releases of this version: neither is taken by its name"
+
+
+def release_lines(release: ReleaseView) -> list[tuple[str, str]]:
+    """What a release of a component says, and what its publisher says of it."""
+    versions = [
+        f"{one.version} {short(one.id)}{' yanked' if one.yanked else ''}{' two contents' if one.equivocal else ''}"
+        for one in release.versions
+    ]
+    more = len(versions) - VERSIONS_SHOWN
+    known = [
+        ("component", f"{release.type} {release.name} {release.version}"),
+        ("about", one_line(release.description or release.summary, SUMMARY_CHARACTERS)),
+        ("class", f"{release.class_name} in {release.file_path}" if release.class_name else ""),
+        ("packages", ", ".join(release.requirements)),
+        ("needs", ", ".join(release.needs)),
+        ("license", release.license),
+        ("git", f"{release.git} at {release.commit}" if release.git else ""),
+        ("files", f"{release.tree}, {size(release.bundle_bytes)}"),
+        ("versions", ", ".join(versions[:VERSIONS_SHOWN]) + (f" and {more} more" if more > 0 else "")),
+    ]
+    lines = [(label, text) for label, text in known if text]
+    if release.yank:
+        why = f": “{release.yank_reason}”" if release.yank_reason else ""
+        lines.append(("!", f"its publisher yanked it{why}; it is installed by its id or version alone"))
+    if release.equivocal:
+        lines.append(("!", EQUIVOCAL))
+    if not release.attested:
+        lines.append(("!", "its publisher is unattested: its name alone does not install it"))
+    return lines
+
+
+def used_component_words(used: UsedComponent) -> str:
+    """A component of an agent with where it came from: ``policy/q_table 0.9 (shipped)``."""
+    origin = f"release {short(used.release)}" if used.release else used.source
+    return f"{used.type}/{used.name}{f' {used.version}' if used.version else ''}{f' ({origin})' if origin else ''}"
+
 
 COMMAND_COLUMNS: Columns[CommandView] = (
     Column("command", lambda one: f"autoresearch {one.command}", CODE),

@@ -99,6 +99,7 @@ NAVIGATION = (
     Destination("participants", "Participants"),
     Destination("peers", "Peers"),
     Destination("tasks", "Tasks"),
+    Destination("components", "Components"),
     Destination("node", "This node"),
 )
 HOME = "progress"
@@ -131,6 +132,10 @@ class Links:
     def participant(self, key: str) -> str:
         """A participant's page, or nothing."""
         return "" if self.exported else self._address(f"participants/{key}", {})
+
+    def component(self, of: str) -> str:
+        """The page of a release by its id, or of a component that ships as ``policy.q_table``; nothing in an export."""
+        return "" if self.exported else self._address("component", {"of": of})
 
     def asset(self, name: str) -> str:
         """A style sheet or script. Its address changes with its content, so that browsers may keep it for ever."""

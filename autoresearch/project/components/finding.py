@@ -45,9 +45,14 @@ ATARI_MODULE = "ale_py"
 _ATARI = "ALE/"
 
 
-def shipped_offers() -> list[Offer]:
-    """Every component that ships."""
-    return [_offer(*each) for each in _SHIPPED]
+def shipped_offers(words: str = "", kind: str = "") -> list[Offer]:
+    """Every component that ships; those of a type, whose type, name and description have all of some words."""
+    wanted = words.lower().split()
+    return [
+        _offer(*each)
+        for each in _SHIPPED
+        if kind in ("", each[0]) and all(word in " ".join((each[0], each[1], each[3])).lower() for word in wanted)
+    ]
 
 
 def shipped_offer(kind: str, name: str) -> Offer | None:

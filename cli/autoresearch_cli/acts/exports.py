@@ -306,7 +306,8 @@ def _run(desk: Desk, gathered: _Gathered, run: str) -> dict[str, object]:
     with suppress(AutoresearchError):
         # Sources that are not here are not fetched: the page names the command that does.
         diff = diff_answer(log, blobs, above, record) if above else None
-    return run_content(
+    components = components_of_run(desk, record) if shown.budget_unit == "episodes" else []
+    content = run_content(
         shown,
         context=context,
         effects=effects_answer(log, gathered.task),
@@ -314,6 +315,7 @@ def _run(desk: Desk, gathered: _Gathered, run: str) -> dict[str, object]:
         task=gathered.runs.task,
         diff=diff,
     )
+    return {**content, "components": components}
 
 
 def _check(folder: Path) -> None:

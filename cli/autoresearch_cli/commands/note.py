@@ -18,11 +18,10 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.ask.notes import note_on
 from autoresearch.ask.requests import MAXIMUM_ROWS, AskRequest, NoteRequest, NotesOf, SearchKind, SearchOf
 from autoresearch.errors import DaemonNotRunning, UsageError
-from autoresearch.face.columns.column import WORDS, Column, Columns, Face, short
-from autoresearch.face.columns.node import Found, search_lists
+from autoresearch.face.columns.column import short
+from autoresearch.face.columns.node import SHIPPED_COLUMNS, Found, search_lists
 from autoresearch.face.columns.people import NOTE_COLUMNS
 from autoresearch.project.components.finding import shipped_offers
-from autoresearch.project.components.trusting import Offer
 from autoresearch.record.encoding import format_id
 from autoresearch.task.release import TYPES
 from autoresearch.text import one_line
@@ -161,14 +160,6 @@ def _in_sentences(plain: AskAnswer, task: bytes) -> AskAnswer:
     return msgspec.structs.replace(plain, reason="the daemon, which asks the model, is not running: autoresearch up")
 
 
-SHIPPED_COLUMNS: Columns[Offer] = (
-    Column("kind", lambda _: "shipped", faces=Face.PIPE),
-    Column("type", lambda one: one.type),
-    Column("name", lambda one: one.name),
-    Column("what", lambda one: one.description, WORDS),
-)
-
-
 @app.command(
     "search",
     epilog=examples(
@@ -200,13 +191,7 @@ def search(
     if json:
         print_json(answer)
         return
-    ships = [
-        one
-        for one in shipped_offers()
-        if kind in (None, "component")
-        and of_type in ("", one.type)
-        and all(word in f"{one.type} {one.name} {one.description}".lower() for word in query.lower().split())
-    ]
+    ships = shipped_offers(query, of_type) if kind in (None, "component") else []
     lists = [one for one in search_lists(answer) if one.rows]
     if ships:
         place = next((number for number, one in enumerate(lists) if one.kind in ("note", "run")), len(lists))

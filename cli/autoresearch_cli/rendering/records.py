@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from autoresearch.ask.records import RecordView, ShowAnswer, UsedComponent, VerificationStateView
-from autoresearch.ask.registry.components import ReleaseView
+from autoresearch.ask.records import RecordView, ShowAnswer, VerificationStateView
 from autoresearch.face.columns.column import person, short, shortened
+from autoresearch.face.columns.node import release_lines, used_component_words
 from autoresearch.face.columns.runs import (
     STARRED,
     budget_words,
@@ -31,41 +31,6 @@ from autoresearch.words import (
 )
 from autoresearch_cli.rendering.answers import note_line
 from autoresearch_cli.rendering.output import is_rich, print_labelled, print_list
-
-SUMMARY_CHARACTERS = 240
-# `show ID --json` has all of them.
-VERSIONS_SHOWN = 8
-EQUIVOCAL = "its publisher signed two different releases of this version: neither is taken by its name"
-
-
-def release_lines(release: ReleaseView) -> list[tuple[str, str]]:
-    """What a release of a component says, and what its publisher says of it."""
-    versions = [
-        f"{one.version} {short(one.id)}{' yanked' if one.yanked else ''}{' two contents' if one.equivocal else ''}"
-        for one in release.versions
-    ]
-    more = len(versions) - VERSIONS_SHOWN
-    known = [
-        ("component", f"{release.type} {release.name} {release.version}"),
-        ("about", one_line(release.description or release.summary, SUMMARY_CHARACTERS)),
-        ("class", f"{release.class_name} in {release.file_path}" if release.class_name else ""),
-        ("packages", ", ".join(release.requirements)),
-        ("needs", ", ".join(release.needs)),
-        ("license", release.license),
-        ("git", f"{release.git} at {release.commit}" if release.git else ""),
-        ("files", f"{release.tree}, {size(release.bundle_bytes)}"),
-        ("versions", ", ".join(versions[:VERSIONS_SHOWN]) + (f" and {more} more" if more > 0 else "")),
-    ]
-    lines = [(label, text) for label, text in known if text]
-    if release.yank:
-        why = f": “{release.yank_reason}”" if release.yank_reason else ""
-        lines.append(("!", f"its publisher yanked it{why}; it is installed by its id or version alone"))
-    if release.equivocal:
-        lines.append(("!", EQUIVOCAL))
-    if not release.attested:
-        lines.append(("!", "its publisher is unattested: its name alone does not install it"))
-    return lines
-
 
 # Fields of a body that name times.
 TIME_FIELDS = ("issued", "expires", "until")
@@ -183,7 +148,7 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("seed", f"{run.seed}, replicate {run.replicate}"),
         ("budget", budget_words(run.budget, answer.budget_unit)),
         ("its author states", ", ".join(f"{name} {number:.6g}" for name, number in run.metrics.items())),
-        ("components", ", ".join(map(_component, answer.components))),
+        ("components", ", ".join(map(used_component_words, answer.components))),
         ("genome", ", ".join(map(setting, sorted(run.genome.items())))),
         ("took", ", ".join(used_words(run))),
         ("where", ", ".join(filter(None, (run.device, f"sandbox {run.sandbox}" if run.sandbox else "no sandbox")))),
@@ -192,12 +157,6 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("source", f"{run.source.sha256}, {size(run.source.size)}"),
     ]
     return [(label, text) for label, text in known if text]
-
-
-def _component(used: UsedComponent) -> str:
-    """A component of an agent with where it came from: ``policy/q_table 0.9 (shipped)``."""
-    origin = f"release {short(used.release)}" if used.release else used.source
-    return f"{used.type}/{used.name}{f' {used.version}' if used.version else ''}{f' ({origin})' if origin else ''}"
 
 
 def setting(item: tuple[str, int | float | str | bool]) -> str:

@@ -48,7 +48,7 @@ from autoresearch.text import MAXIMIZE, QUESTION_CHARACTERS
 from autoresearch.words import SECTION_MARKS
 from autoresearch_daemon.api.events import stream_events
 from autoresearch_daemon.api.port import THREADS, status_of
-from autoresearch_daemon.pages import effects, node, progress
+from autoresearch_daemon.pages import components, effects, node, progress
 from autoresearch_daemon.pages.node import HEADERS, Asking
 
 # The value by which the address asks for what the network compares, whatever this machine has.
@@ -126,7 +126,8 @@ async def run_page(asking: Asking) -> web.Response:
     values = run_content(
         shown, context=context, effects=compared, parent=parent, task=task, me=asking.status().participant.key
     )
-    return await asking.render("run.html", "run", **values)
+    made_of = await components.components_of(asking, shown)
+    return await asking.render("run.html", "run", components=made_of, **values)
 
 
 async def run_diff_page(asking: Asking) -> web.Response:
@@ -288,6 +289,8 @@ PAGES: dict[str, Page] = {
     "/find": node.find_page,
     "/peers": node.peers_page,
     "/tasks": node.tasks_page,
+    "/components": components.components_page,
+    "/component": components.component_page,
     "/run/{id}": run_page,
     "/run/{id}/diff": run_diff_page,
     "/run/{id}/log": run_log_page,

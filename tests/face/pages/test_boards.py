@@ -170,3 +170,20 @@ async def test_wall_clock_numbers_are_those_of_this_machine_s_hardware(tmp_path)
 async def test_the_tasks_have_their_figures(pages):
     page = whole_page(await pages("/tasks"))
     assert re.search(r"grammar \w{12} val_bpb minimize 1\.7150 ± 0\.0257 verified confirmed", page.text)
+
+
+async def test_components_that_ship_have_a_list_and_a_page_each(pages):
+    listed = whole_page(await pages("/components"))
+    assert "/component?of=policy.q_table" in listed.links
+    assert "Nobody has published one" in listed.text
+    found = whole_page(await pages("/components?q=sarsa&type=trainer"))
+    assert "/component?of=trainer.sarsa" in found.links
+    assert "/component?of=policy.q_table" not in found.links
+    page = whole_page(await pages("/component?of=policy.q_table"))
+    assert page.commands == ["autoresearch install policy q_table"]
+    assert "No published agent on this machine uses it yet." in page.text
+
+
+async def test_a_component_that_is_not_there_is_said(get):
+    status, text, _ = await get("/component?of=policy.none")
+    assert (status, "no policy.none comes with this program" in text) == (404, True)

@@ -37,6 +37,8 @@ PAGES = {
     "find": "/find?q=conf",
     "peers": "/peers",
     "tasks": "/tasks",
+    "components": "/components",
+    "component": "/component?of=policy.q_table",
     "node": "/node",
     "no-such-run": "/run/zzzzzzzz",
 }

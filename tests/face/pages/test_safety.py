@@ -8,7 +8,7 @@ from tests.face.pages.conftest import TOKEN, site_of
 
 PAGES = (
     *("/", "/find", "/board", "/lineage", "/verifications", "/notes?ask=depth"),
-    *("/node", "/queue", "/peers", "/tasks", "/participants"),
+    *("/node", "/queue", "/peers", "/tasks", "/participants", "/components"),
 )
 
 
