@@ -115,6 +115,7 @@ NOUNS: dict[str, Noun] = {
             "logs": Entry("commands.node", "What the daemon wrote to its log file."),
             "doctor": Entry("commands.doctor", "Check this machine, and say how to mend it."),
             "config": Entry("commands.config", "Show and change settings."),
+            "setup": Entry("commands.node", "Be asked what this machine may be used for."),
             "install": Entry("commands.node", "Start the daemon with this machine: as a service."),
             "uninstall": Entry("commands.node", "Take that service away again."),
             "backup": Entry("commands.backup", "Write all that this node keeps into one file."),

@@ -230,7 +230,7 @@ def announce_pages(status: StatusAnswer) -> None:
     """Say where the pages are, and on a desktop open them, without controls."""
     if status.pages:
         say(f"pages: {status.pages}")
-        if _has_display():
+        if has_display():
             webbrowser.open(status.pages)
 
 
@@ -240,7 +240,7 @@ def open_pages(address: str) -> bool:
     The browser is given a file that leads there: its command line, which all users of this machine can read, would show
     the token.
     """
-    if not _has_display():
+    if not has_display():
         return False
     file = here.paths().state / OPENER
     target = escape(private_address(address), quote=True)
@@ -249,7 +249,7 @@ def open_pages(address: str) -> bool:
     return webbrowser.open(file.as_uri())
 
 
-def _has_display() -> bool:
+def has_display() -> bool:
     """Whether a browser has a screen to open on; a text browser would take the terminal."""
     if os.name != "posix" or os.uname().sysname == "Darwin":
         return True

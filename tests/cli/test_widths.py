@@ -65,6 +65,8 @@ WRITING = {
         "node resume",
         "node finish",
         "node import",
+        "node setup",
+        "node config edit",
         "node install",
         "node uninstall",
         "node backup",

@@ -50,8 +50,7 @@ def change_setting(file: Path, environment: Mapping[str, str], request: SettingR
     name, value = request.name, request.value
     if name not in setting_types():
         raise unknown_setting(name, where="config set")
-    if check := _CHECKS.get(name):
-        check(value)
+    check_setting(name, value)
     write_setting(file, name, value)
     answer = settings_answer(file, environment)
     [changed] = [setting for setting in answer.settings if setting.name == name]
@@ -61,6 +60,12 @@ def change_setting(file: Path, environment: Mapping[str, str], request: SettingR
     elif name == "work.device":
         note = _missing(value)
     return ConfigAnswer(file=answer.file, settings=[changed], note=note)
+
+
+def check_setting(name: str, value: str) -> None:
+    """Raise UsageError or NotFound where a value of the right type can't be this setting's."""
+    if check := _CHECKS.get(name):
+        check(value)
 
 
 def _missing(devices: str) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
+import click
+import msgspec
 import typer
 
 from autoresearch.ask.node import ConfigAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import SettingRequest
-from autoresearch.errors import DaemonNotRunning
-from autoresearch.settings import setting_types, unknown_setting
+from autoresearch.errors import DaemonNotRunning, NotFound, UsageError
+from autoresearch.settings import Settings, load_settings, setting_types, unknown_setting
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.rendering.lists import setting_columns
@@ -107,13 +113,7 @@ def set_value(
     """Change one setting in the settings file. A running daemon goes by it at once where it can."""
     if name == "work.task" and value:
         value = str(here.existing_folder(value))
-    request = SettingRequest(name=name, value=value)
-    try:
-        answer = here.client().ask(Node.set_setting, request)
-    except DaemonNotRunning:
-        from autoresearch.ask.acts.settings import change_setting
-
-        answer = change_setting(here.paths().settings, here.environment(), request)
+    answer = change(name, value)
     if json:
         print_json(answer)
         return
@@ -137,6 +137,116 @@ def path(*, json: Json = False) -> None:
         print_json(ConfigAnswer(file=str(file), settings=[]))
     else:
         print_text(str(file))
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch node config edit", "all settings in $EDITOR, with what they mean"),
+        ("EDITOR=nano autoresearch node config edit", "in another editor"),
+        ("autoresearch node config schema > settings.schema.json", "for an editor that checks while you type"),
+        see="node config set, node config show, node setup",
+    )
+)
+def edit() -> None:
+    """Open the settings file in an editor. What is wrong in it is said, and nothing is changed."""
+    file = here.paths().settings
+    was = _texts(load_settings(file, here.environment())[0])
+    text = file.read_text("utf-8") if file.exists() else _all_commented()
+    while True:
+        edited = click.edit(text, extension=".toml")
+        if edited is None or edited == text:
+            say("nothing is changed")
+            return
+        try:
+            changed = _changed(edited, was)
+            break
+        except (UsageError, NotFound) as error:
+            if not sys.stdin.isatty():
+                raise
+            say(f"{error}" + (f" → {error.hint}" if error.hint else ""))
+            if not typer.confirm("Edit again?", default=True, err=True):
+                raise
+            text = edited
+    _write(file, edited)
+    answers = [change(name, value) for name, value in changed.items()]
+    _write(file, edited)  # as it was typed, also where a setting went back to its default
+    for answer in answers:
+        say(f"{answer.settings[0].name} = {answer.settings[0].text}" + (f": {answer.note}" if answer.note else ""))
+    if not answers:
+        say("no value is changed")
+
+
+@app.command(
+    epilog=examples(
+        ("autoresearch node config schema", "the settings as JSON Schema: types, ranges, meanings, defaults"),
+        ("autoresearch node config schema > settings.schema.json", "for an editor that checks while you type"),
+        ("autoresearch node config schema | jq '.\"$defs\".Work.properties | keys'", "the names of a section"),
+        see="node config edit, node config show",
+    )
+)
+def schema() -> None:
+    """The settings file as JSON Schema."""
+    print_text(msgspec.json.format(msgspec.json.encode(msgspec.json.schema(Settings)), indent=2).decode())
+
+
+def _all_commented() -> str:
+    """A settings file that sets nothing, and says what can be set."""
+    lines = ["# Settings of this node. Remove the # in front of what you want to change."]
+    section = ""
+    for one in current().settings:
+        name, _, key = one.name.partition(".")
+        if name != section:
+            section = name
+            lines += ["", f"[{name}]"]
+        value = msgspec.json.encode(one.value).decode()
+        lines += [f"# {one.description}", f"# {key} = {value}"]
+    return "\n".join([*lines, ""])
+
+
+def _changed(text: str, was: Mapping[str, str]) -> dict[str, str]:
+    """The values that a file with this text changes. Raises UsageError, NotFound where one does not fit."""
+    from autoresearch.ask.acts.settings import check_setting
+
+    here_it_is = here.paths().settings
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / here_it_is.name
+        file.write_text(text, "utf-8")
+        try:
+            now = _texts(load_settings(file, here.environment())[0])
+        except UsageError as error:
+            sentence, hint = (each.replace(str(file), here_it_is.name) for each in (str(error), error.hint))
+            raise UsageError(sentence, hint=hint) from None
+    changed = {name: value for name, value in now.items() if value != was[name]}
+    for name, value in changed.items():
+        check_setting(name, value)
+    return changed
+
+
+def _texts(settings: Settings) -> dict[str, str]:
+    """Every setting as it is typed."""
+    return {
+        f"{section}.{key}": str(value).lower() if isinstance(value, bool) else str(value)
+        for section, values in msgspec.to_builtins(settings).items()
+        for key, value in values.items()
+    }
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_suffix(".new")
+    fresh.write_text(text, "utf-8")
+    fresh.replace(file)
+
+
+def change(name: str, value: str) -> ConfigAnswer:
+    """Change one setting: by the daemon where one runs, else in the file. Raises UsageError, NotFound."""
+    request = SettingRequest(name=name, value=value)
+    try:
+        return here.client().ask(Node.set_setting, request)
+    except DaemonNotRunning:
+        from autoresearch.ask.acts.settings import change_setting
+
+        return change_setting(here.paths().settings, here.environment(), request)
 
 
 def current() -> ConfigAnswer:

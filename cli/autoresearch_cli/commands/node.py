@@ -69,6 +69,8 @@ def up(
             show_pages(status)
         return
     first = not (here.paths().keys / "device.key").exists()
+    if first and not (work or json or here.paths().settings.exists()):
+        work = _ask_at_first()
     process = _start(workers, foreground=foreground)
     try:
         health = starting.wait_until_ready(process)
@@ -89,6 +91,36 @@ def up(
     if process and foreground:
         code = process.wait()
         raise typer.Exit(code if code >= 0 else 128 - code)
+
+
+def _ask_at_first() -> bool:
+    """Ask a person what is lent, once. Returns whether to begin to work."""
+    from autoresearch_cli.acts.first_start import ask_what_is_lent, is_asked
+    from autoresearch_cli.commands.network import join
+
+    return is_asked() and ask_what_is_lent(join)
+
+
+@app.command(
+    "node setup",
+    epilog=examples(
+        ("autoresearch node setup", "network, task, how much of this machine, when: one question each"),
+        ("autoresearch node setup && autoresearch status", "and see what follows"),
+        ("autoresearch node config edit", "all settings instead"),
+        see="up, work, node config, network join",
+    ),
+)
+def setup() -> None:
+    """Ask what this machine may be used for: network, task, how much of it, when. The first `up` asks the same."""
+    from autoresearch_cli.acts.first_start import ask_what_is_lent
+    from autoresearch_cli.commands.network import join
+
+    if not ask_what_is_lent(join):
+        say("→ autoresearch up, and autoresearch work when you like")
+        return
+    starting.ensure_running()
+    _work()
+    say("→ autoresearch status")
 
 
 def _start(workers: int | None, *, foreground: bool) -> subprocess.Popen[bytes] | None:
