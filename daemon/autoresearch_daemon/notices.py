@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import html
-import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -30,6 +29,7 @@ from autoresearch.text import clock, counted, one_line
 from autoresearch.words import CALLING_REASONS, RESTING, Part
 from autoresearch_daemon.events import Events, now_ms
 from autoresearch_daemon.mail.mailer import MailServer, MaybeSent, NoSuchMailbox, NotSent
+from autoresearch_daemon.owner.idle import session_bus
 
 SECONDS = 10.0
 AGAIN_SECONDS, AGAIN_SECONDS_MAX = 5.0, 600.0
@@ -257,9 +257,3 @@ def heading(notices: Sequence[Notice]) -> str:
         return one_line(notices[0].sentence, 120)
     kinds = ", ".join(dict.fromkeys(notice.kind for notice in notices))
     return one_line(f"autoresearch of {notices[-1].name}: {len(notices)} notices ({kinds})", 120)
-
-
-def session_bus() -> str:
-    """The address of this user's session bus: the environment's, or where systemd has it."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
-    return os.environ.get("DBUS_SESSION_BUS_ADDRESS") or f"unix:path={runtime}/bus"

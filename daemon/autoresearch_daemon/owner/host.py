@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -18,7 +19,8 @@ from jeepney.wrappers import unwrap_msg
 
 from autoresearch.run.sandbox.cards import are_awake
 from autoresearch.settings import Work
-from autoresearch_daemon.owner.idle import UNANSWERED, Sessions, detected, terminals
+from autoresearch_daemon.events import now_ms as clock
+from autoresearch_daemon.owner.idle import UNANSWERED, Sessions, desktop_idle_ms, detected, input_devices, terminals
 from autoresearch_daemon.owner.rules import Heat, Reading, Use
 
 A = TypeVar("A")
@@ -28,6 +30,7 @@ DEADLINE_SECONDS = 2.0
 CARDS_MS = 30_000
 # The drivers of processors' sensors. A disk or a battery is allowed another heat.
 PROCESSOR_SENSORS = frozenset({"coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "x86_pkg_temp"})
+IS_MAC = sys.platform == "darwin"
 CAN_BIND = hasattr(os, "sched_setaffinity")
 # The link is looked at no more often.
 METERED_MS = 60_000
@@ -79,6 +82,7 @@ class Host:
         self._others = Source(others)
         self._terminals = Source(lambda: (terminals(root / "dev"),))
         self._detected = Source(lambda: (detected(root / "run/event_detect/last_active_time.dat"),))
+        self._inputs = Source(lambda: (input_devices(clock()),))
         self._sessions = Sessions()
         self._answers: dict[str, tuple[int, Use | None]] = {}  # by source of use: when it answered last, and what
         self._others_ms = 0
@@ -120,7 +124,7 @@ class Host:
         for name, answer in (
             ("the terminals' folder", await self._terminals.answer()),
             ("idle_detect's file", await self._detected.answer()),
-            ("systemd-logind", await self._logind(now_ms)),
+            ("ioreg", await self._inputs.answer()) if IS_MAC else ("systemd-logind", await self._logind(now_ms)),
         ):
             if answer:
                 self._answers[name] = (now_ms, *answer)
@@ -132,9 +136,13 @@ class Host:
         return use, min(times), f"{' and '.join(silent)} did not answer" if silent else ""
 
     async def _logind(self, now_ms: int) -> tuple[Use | None] | None:
+        own_idle_ms = None
+        with suppress(*UNANSWERED):
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                own_idle_ms = await desktop_idle_ms()
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
-                return (await self._sessions.used(now_ms),)
+                return (await self._sessions.used(now_ms, own_idle_ms),)
         except UNANSWERED:
             return None
 

@@ -1,11 +1,15 @@
-"""Whether somebody uses this machine: evidence with a source, from terminals and from the system's login manager."""
+"""Whether somebody uses this machine: evidence with a source, from terminals, login manager and desktop."""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from jeepney import DBusAddress, DBusErrorResponse, Properties, new_method_call
+from jeepney import DBusAddress, DBusErrorResponse, MessageFlag, Properties, new_method_call
 from jeepney.io.asyncio import DBusRouter, open_dbus_router
 from jeepney.wrappers import unwrap_msg
 
@@ -13,7 +17,16 @@ from autoresearch_daemon.owner.rules import Use
 
 NAME = "org.freedesktop.login1"
 MANAGER = DBusAddress("/org/freedesktop/login1", bus_name=NAME, interface=f"{NAME}.Manager")
-# What a question to the system's bus raises when nobody answers.
+# GNOME's compositor. Others are not asked: KDE's gives no idle time under Wayland, and programs disagree
+# about its unit.
+MUTTER = DBusAddress(
+    "/org/gnome/Mutter/IdleMonitor/Core",
+    bus_name="org.gnome.Mutter.IdleMonitor",
+    interface="org.gnome.Mutter.IdleMonitor",
+)
+# macOS: since when neither keyboard nor mouse was touched, in ns.
+_INPUT_IDLE = re.compile(r'"HIDIdleTime" = (\d+)')
+# What a question to a bus raises when nobody answers.
 UNANSWERED = (OSError, EOFError, RuntimeError, ValueError, DBusErrorResponse)
 
 
@@ -43,6 +56,31 @@ def detected(file: Path) -> Use | None:
     return None
 
 
+def session_bus() -> str:
+    """The address of this user's session bus: the environment's, or where systemd has it."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    return os.environ.get("DBUS_SESSION_BUS_ADDRESS") or f"unix:path={runtime}/bus"
+
+
+async def desktop_idle_ms() -> int | None:
+    """For how many ms nobody has used this user's desktop, as GNOME's compositor says; None: nobody says.
+
+    Raises what ``UNANSWERED`` names.
+    """
+    async with open_dbus_router(session_bus()) as router:
+        question = new_method_call(MUTTER, "GetIdletime")
+        question.header.flags |= MessageFlag.no_auto_start
+        (idle_ms,) = unwrap_msg(await router.send_and_get_reply(question))
+        return int(idle_ms)
+
+
+def input_devices(now_ms: int) -> Use | None:
+    """When keyboard or mouse were touched last, on macOS. Raises OSError, SubprocessError where nothing tells."""
+    told = subprocess.run(("ioreg", "-c", "IOHIDSystem", "-d", "4"), capture_output=True, text=True, check=True).stdout
+    times = [int(found[1]) // 1_000_000 for found in _INPUT_IDLE.finditer(told)]
+    return Use(now_ms - min(times), "keyboard or mouse") if times else None
+
+
 class Sessions:
     """The desktops and consoles of people who are logged in at a seat, by logind.
 
@@ -52,17 +90,17 @@ class Sessions:
     def __init__(self) -> None:
         self._locked_ms: dict[str, int] = {}  # since when a session is seen with its screen locked
 
-    async def used(self, now_ms: int) -> Use | None:
+    async def used(self, now_ms: int, own_idle_ms: int | None = None) -> Use | None:
         """When somebody used one last. None: nobody is logged in at a seat.
 
         A session counts as used while it is neither idle nor locked: also one whose desktop never tells. So does a
-        program that keeps the screen on, such as a film.
+        program that keeps the screen on, such as a film. ``own_idle_ms`` is what this user's desktop says of itself.
 
         Raises OSError, EOFError or DBusErrorResponse where logind does not answer.
         """
         async with open_dbus_router("SYSTEM") as router:
             uses, locked = [], set()
-            for session, _, user, seat, path in (await _ask(router, "ListSessions"))[0]:
+            for session, uid, user, seat, path in (await _ask(router, "ListSessions"))[0]:
                 if not seat:  # by SSH: its terminal tells
                     continue
                 with suppress(DBusErrorResponse):  # ended meanwhile
@@ -72,6 +110,8 @@ class Sessions:
                     if not str(facts.get("Class", "")).startswith("user") or facts.get("State") == "closing":
                         continue
                     last_ms = facts.get("IdleSinceHint", 0) // 1000 if facts.get("IdleHint") else now_ms
+                    if own_idle_ms is not None and uid == os.getuid():
+                        last_ms = now_ms - own_idle_ms
                     if facts.get("LockedHint"):
                         locked.add(session)
                         last_ms = min(last_ms, self._locked_ms.setdefault(session, now_ms))
@@ -83,8 +123,8 @@ class Sessions:
             return max(uses, key=lambda use: use.last_ms, default=None)
 
 
-async def _ask(router: DBusRouter, method: str) -> tuple[list[tuple[str, ...]], ...]:
-    body: tuple[list[tuple[str, ...]], ...] = unwrap_msg(
+async def _ask(router: DBusRouter, method: str) -> tuple[list[tuple[Any, ...]], ...]:
+    body: tuple[list[tuple[Any, ...]], ...] = unwrap_msg(
         await router.send_and_get_reply(new_method_call(MANAGER, method))
     )
     return body

@@ -41,6 +41,7 @@ class Session:
     """A session as logind tells it; ``idle_since_ms`` 0: it is not idle."""
 
     user: str = "anna"
+    uid: int = 1000
     seat: str = "seat0"
     kind: str = "user"
     state: str = "active"
@@ -92,7 +93,7 @@ class FakeLogind(FakeService):
         fields = message.header.fields
         match fields[HeaderFields.member]:
             case "ListSessions":
-                rows = [(name, 1000, one.user, one.seat, PATH + name) for name, one in self.sessions.items()]
+                rows = [(name, one.uid, one.user, one.seat, PATH + name) for name, one in self.sessions.items()]
                 return new_method_return(message, "a(susso)", (rows,))
             case "Inhibit" if message.body[0] == "sleep" and message.body[3] == "delay":
                 ours, theirs = os.pipe()
@@ -122,6 +123,18 @@ class FakeNetworkManager(FakeService):
     def reply(self, message: Message) -> Message:
         if message.header.fields[HeaderFields.member] == "Get" and message.body[1] == "Metered":
             return new_method_return(message, "v", (("u", self.metered),))
+        return new_error(message, "org.freedesktop.DBus.Error.UnknownMethod")
+
+
+@dataclass
+class FakeMutter(FakeService):
+    """GNOME's compositor, which knows for how long nobody has touched keyboard or mouse."""
+
+    idle_ms: int = 0
+
+    def reply(self, message: Message) -> Message:
+        if message.header.fields[HeaderFields.member] == "GetIdletime":
+            return new_method_return(message, "t", (self.idle_ms,))
         return new_error(message, "org.freedesktop.DBus.Error.UnknownMethod")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ import pytest
 from autoresearch_daemon.owner import host as host_module
 from autoresearch_daemon.owner import sleep as sleep_module
 from autoresearch_daemon.owner.host import Host, Source, heat, mains
-from autoresearch_daemon.owner.rules import Heat, Reading, refusals
+from autoresearch_daemon.owner.idle import MUTTER, input_devices
+from autoresearch_daemon.owner.rules import Heat, Reading, Use, refusals
 from autoresearch_daemon.owner.sleep import Sleep
 from autoresearch_daemon.owner.watch import OwnerWatch
 from autoresearch_daemon.service.effects import Cancel
@@ -23,6 +25,7 @@ from autoresearch.words import WHY_SENTENCES, Why, WorkState
 from tests.daemon.net.networks import until
 from tests.daemon.owner.fake_host import (
     FakeLogind,
+    FakeMutter,
     FakeNetworkManager,
     Session,
     fake_logind,
@@ -121,6 +124,36 @@ async def test_a_locked_screen_is_the_last_use_of_a_desktop_that_never_says_that
     assert "by the session of anna" in await sentence(host, NOW + 11 * minute)
     logind.sessions["1"].locked = True
     assert "by the session of anna" in await sentence(host, NOW + 12 * minute), "it was used in between"
+
+
+async def test_the_desktop_of_gnome_says_of_itself_when_it_was_used(
+    logind: FakeLogind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", logind.address)
+    host, mutter = Host(tmp_path), serve(FakeMutter(logind.address), MUTTER.bus_name)
+    logind.sessions = {"1": Session(uid=os.getuid())}
+    mutter.idle_ms = 599_000
+    assert "10 min without use" in await sentence(host)
+    mutter.idle_ms = 600_000
+    assert await sentence(host) == "", "logind never says that this session is idle"
+    logind.inhibitors = [("idle", "mpv", "playing a film", "block", 1000, 7)]
+    assert "mpv, which keeps the screen on" in await sentence(host)
+    logind.inhibitors = []
+    logind.sessions["2"] = Session(user="ben", uid=os.getuid() + 1)
+    assert "by the session of ben" in await sentence(host), "of another's desktop it says nothing"
+    del logind.sessions["2"]
+    mutter.silent = True
+    assert "by the session of anna" in await sentence(host)
+
+
+def test_keyboard_and_mouse_of_a_mac(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "ioreg"
+    program.write_text("#!/bin/sh\nprintf '    | |   \"HIDIdleTime\" = 61000000000\\n'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert input_devices(NOW) == Use(NOW - 61_000, "keyboard or mouse")
+    program.write_text("#!/bin/sh\n")
+    assert input_devices(NOW) is None
 
 
 async def test_a_terminal_shows_who_works_by_ssh(logind: FakeLogind, tmp_path: Path) -> None:
