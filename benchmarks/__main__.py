@@ -30,6 +30,7 @@ BENCHMARKS = {
     "gossip": "how fast records spread among 10, 30 and 60 nodes",
     "peers_idle": "the network process with 10 peers and nothing to say",
     "hostile": "a daemon under attack: memory, processor, what still arrives of an honest peer",
+    "soak": "three nodes left alone with crashes, a full disk, a wrong clock: what is lost, what grows",
     "attestation": "how fast it is known whose word a record carries",
     "standing": "how long it takes to say how far others stand behind runs",
     "scale": "how answers grow with the log, from 10,000 records to a million",

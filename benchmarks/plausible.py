@@ -25,6 +25,13 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "queries/rows": (1, math.inf),
     "services/alive_": (0, 1),
     "services/clean_stop_rate": (0, 1),
+    "soak/descriptors_per_hour": (-math.inf, math.inf),  # slopes have a sign
+    "soak/memory_per_hour": (-math.inf, math.inf),
+    "soak/lost": (0, 0),
+    "soak/stuck": (0, 0),
+    "soak/unclean_ends": (0, 0),
+    "soak/left_over": (0, 0),
+    "soak/out_of_memory": (1, 1),
     "sharing/": (-8, 8),  # bits a byte, and differences of them
     "sharing/duplicates_percent": (0, 100),
     "scale/exponent": (-math.inf, math.inf),

@@ -240,6 +240,7 @@ class Ingester:
         self._writing: _Batch | None = None
         self._due = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
+        self._failing = ""  # why the last batch could not be stored
         self._room = asyncio.Event()
         self._room.set()
 
@@ -297,8 +298,11 @@ class Ingester:
             while stored:  # to free thousands of records at once would hold the loop up
                 self._on_stored(stored.popleft())
                 await asyncio.sleep(0)
+            self._failing = ""
         except AutoresearchError as error:
-            logger.warning("records of others could not be stored", count=batch.count, reason=str(error))
+            if self._failing != str(error):  # once, and not for each record that a full disk can't take
+                logger.warning("records of others could not be stored", count=batch.count, reason=str(error))
+            self._failing = str(error)
             batch.error = error
         except Exception:  # a stranger's record must not end this loop for good
             logger.exception("storing records of others failed")
