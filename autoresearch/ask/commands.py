@@ -124,6 +124,7 @@ NOUNS: dict[str, Noun] = {
             "query": Entry("commands.databases", "Ask a database of this node in SQL."),
             "compact": Entry("commands.databases", "Make the databases as small as what is in them."),
             "paths": Entry("commands.node", "Where the files are on this machine."),
+            "version": Entry("commands.node", "Which version this is, and whether peers have a newer one."),
             "id": Entry("commands.identity", "This participant's keys, devices and mailbox."),
             "import": Entry("commands.export", "Import a bundle of another node, or a results.tsv as notes."),
         },

@@ -69,6 +69,20 @@ class PathsAnswer(Answer, frozen=True, kw_only=True):
     socket: str
 
 
+class VersionAnswer(Answer, frozen=True, kw_only=True):
+    """The version here. ``peers`` counts the connected peers by the version that they say they have.
+
+    ``newest`` is the newest of them where it is newer than this one, else empty. Both are empty unless asked for.
+    """
+
+    schema: str = "autoresearch.version/1"
+    version: str
+    python: str
+    platform: str
+    newest: str = ""
+    peers: dict[str, int] = {}
+
+
 class Probe(Answer, frozen=True, kw_only=True):
     """One attack on the sandbox, and whether it was blocked."""
 

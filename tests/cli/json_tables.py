@@ -72,6 +72,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `node logs` | the daemon's own log lines, without a schema |
 | `node config show`, `get`, `set`, `path` | `autoresearch.config/1` |
 | `node paths` | `autoresearch.paths/1` |
+| `node version` | `autoresearch.version/1` |
 | `node id new`, `show`, `name`, `renew`, `passphrase`, `restore` | `autoresearch.id/1` |
 | `node id devices`, `revoke` | `autoresearch.devices/1` |
 | `node id add-device` | `autoresearch.add_device/1` |

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import plistlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,7 @@ ODD = '/srv/a "quoted" 100% $HOME\\here'
 # Notes what it is asked; starts the daemon as systemd would: by the unit's command and variables, with a socket.
 SYSTEMCTL = """\
 import os, shlex, signal, subprocess, sys
+from contextlib import suppress
 from pathlib import Path
 words, folder = [word for word in sys.argv[1:] if word != "--user"], Path({folder!r})
 with (folder / "asked").open("a") as asked:
@@ -110,6 +114,19 @@ def test_a_manager_starts_the_node_and_hears_that_it_is_ready_and_alive(
         assert first == "READY=1"
         assert "WATCHDOG=1" in lines
         assert any(line.startswith("STATUS=") and len(line) > len("STATUS=") for line in lines)
+        assert "WATCHDOG=1" in manager.recv(4096).decode()
+        assert "inside the service programs run at the sandbox level" in done.stderr
+        daemon = json.loads(process("status", "--json").stdout)["pid"]
+        os.kill(daemon, signal.SIGSTOP)
+        manager.setblocking(False)
+        with suppress(BlockingIOError):
+            while manager.recv(4096):
+                pass
+        manager.settimeout(3)
+        with pytest.raises(TimeoutError):  # systemd would start it again: it hears nothing for its second
+            manager.recv(4096)
+        os.kill(daemon, signal.SIGCONT)
+        manager.settimeout(60)
         assert "WATCHDOG=1" in manager.recv(4096).decode()
         assert process("down").returncode == 0
         assert process("up").returncode == 0

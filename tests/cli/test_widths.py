@@ -178,6 +178,7 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         "network show",
         "network list",
         "node paths",
+        "node version",
         "node logs",
         "node doctor network",
         "network peers",

@@ -5,24 +5,28 @@
 
 from __future__ import annotations
 
+import platform
 import signal
 import subprocess
 import time
-from collections import deque
+from collections import Counter, deque
 from types import FrameType
 from typing import Annotated
 
 import msgspec
 import typer
+from packaging.version import InvalidVersion, Version
 
+from autoresearch import __version__
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, TimedOut, not_running
+from autoresearch.text import counted
 from autoresearch.words import WorkState
 from autoresearch_cli import here, starting
 from autoresearch_cli.acts import units
 from autoresearch_cli.catalogue import Json, JsonLines, Workers, command_app, examples
-from autoresearch_cli.models import DownAnswer, InstallAnswer, OpenAnswer, PathsAnswer, UpAnswer
+from autoresearch_cli.models import DownAnswer, InstallAnswer, OpenAnswer, PathsAnswer, UpAnswer, VersionAnswer
 from autoresearch_cli.rendering.output import (
     is_terminal,
     paged,
@@ -311,6 +315,56 @@ def uninstall(
     else:
         say(f"removed {unit.path}; the daemon has stopped")
         say("→ keys, log and settings stay where `autoresearch node paths` says")
+
+
+@app.command(
+    "node version",
+    epilog=examples(
+        ("autoresearch node version", "the version, and of which Python"),
+        ("autoresearch node version --check", "whether connected peers have a newer one; nothing is updated"),
+        ("autoresearch node version --check --json | jq -r .newest", "for a program"),
+        see="network peers, node doctor",
+    ),
+)
+def version(
+    *,
+    check: Annotated[bool, typer.Option("--check", help="Compare with what connected peers say they have.")] = False,
+    json: Json = False,
+) -> None:
+    """Show the version. Nothing updates itself: the version of a run is part of what others compare."""
+    agents = [peer.agent for peer in here.client().ask(Node.peers).peers if peer.connected] if check else []
+    peers = Counter(agent.partition("/")[2] for agent in agents if agent.startswith("autoresearch/"))
+    newest = max((found for text in peers if (found := _version(text))), default=None)
+    is_newer = newest is not None and newest > Version(__version__)
+    answer = VersionAnswer(
+        version=__version__,
+        python=platform.python_version(),
+        platform=platform.platform(terse=True),
+        newest=str(newest) if is_newer else "",
+        peers=dict(peers),
+    )
+    if json:
+        print_json(answer)
+        return
+    print_labelled([("version", answer.version), ("python", answer.python), ("platform", answer.platform)])
+    if not check:
+        return
+    if answer.newest:
+        count = sum(number for text, number in peers.items() if _version(text) == newest)
+        say(f"{counted(count, 'connected peer')} of {len(agents)} say they have {answer.newest}")
+        say("→ pip install --upgrade autoresearch-p2p, where you installed it, then autoresearch down and up")
+    elif peers:
+        say(f"none of {counted(len(agents), 'connected peer')} has a newer version")
+    else:
+        say("no peer is connected that says its version → autoresearch network peers")
+
+
+def _version(text: str) -> Version | None:
+    """The version that a peer wrote, which may be anything."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
 
 
 @app.command(

@@ -10,7 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from autoresearch_cli.agent.models import ActedAnswer, ServiceAnswer
+from autoresearch_cli.models import VersionAnswer
 
+from autoresearch import __version__
 from autoresearch.ask.node import PeersAnswer, ServicesAnswer
 from autoresearch.services import Service
 from tests.daemon.daemons import Daemon, stop_all, wait_for
@@ -99,6 +101,10 @@ def test_a_trainer_on_one_machine_learns_from_another_and_no_stranger_knows_of_i
         assert services(stranger) == []
         refused = command(stranger, "train", "1", "--join", "school", folder=project(stranger, tmp_path / "other"))
         assert (refused.returncode, "no service school runs" in refused.stderr) == (4, True)
+
+        compared = msgspec.json.decode(said(tablet, "node", "version", "--check", "--json"), type=VersionAnswer)
+        assert (compared.newest, set(compared.peers)) == ("", {__version__})
+        assert sum(compared.peers.values()) >= 2
 
         # A machine that its owner revokes is told nothing more, and its key opens nothing.
         assert laptop.paths.own_machines.read_text().split()
