@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -179,3 +182,26 @@ def test_the_log_file_is_shown_from_its_end(cli: Cli, paths: Paths) -> None:
     paths.daemon_log.write_text('{"event": "one"}\n{"event": "two"}\nnot json \x1b[2J\n')
     assert cli("node", "logs", "-n", "2").stdout == '{"event": "two"}\nnot json \ufffd[2J\n'
     assert cli("node", "logs", "--json", "-n", "3").stdout.splitlines()[0] == '{"event": "one"}'
+    assert cli("node", "logs", "--run", "two", "-n", "1").stdout == '{"event": "two"}\n'
+
+
+@pytest.mark.slow
+def test_a_log_is_followed_into_the_next_file(paths: Paths) -> None:
+    paths.create()
+    log = paths.daemon_log
+    log.write_text('{"run": "a1"}\n{"run": "b2"}\n')
+    command = [sys.executable, "-m", "autoresearch_cli", "node", "logs", "--follow", "--run", "b2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as follower:
+        assert follower.stdout
+        assert follower.stdout.readline() == '{"run": "b2"}\n'
+        with log.open("a") as file:
+            file.write('{"run": "a1", "n": 2}\n{"run": "b')
+            file.flush()
+            file.write('2", "n": 3}\n')
+        assert follower.stdout.readline() == '{"run": "b2", "n": 3}\n'
+        fresh = log.with_suffix(".new")
+        fresh.write_text('{"run": "b2", "n": 4}\n')
+        fresh.replace(log)
+        assert follower.stdout.readline() == '{"run": "b2", "n": 4}\n'
+        follower.send_signal(signal.SIGINT)
+        assert follower.wait(timeout=60) in (0, 130)

@@ -10,6 +10,7 @@ import pytest
 
 from autoresearch.settings import Settings
 from autoresearch.task import model
+from autoresearch.words import WHY_SENTENCES, Why
 
 REFERENCE = Path(__file__).parents[2] / "docs/reference"
 
@@ -68,3 +69,17 @@ def test_every_key_of_a_task_is_listed_with_its_default() -> None:
 )
 def test_every_table_of_a_task_has_a_heading(name: str) -> None:
     assert re.search(rf"^## \[{name}\]: ", (REFERENCE / "task-toml.md").read_text(), re.M)
+
+
+# What a worker does, which needs nobody.
+BUSY = {
+    *(Why.RUNNING, Why.LOOKING, Why.PROPOSING, Why.VERIFYING, Why.PREPARING_DATA, Why.INSTALLING_PACKAGES),
+    *(Why.TESTING_CARD, Why.STARTING, Why.STOPPING, Why.ASKED_FOR_TIME, Why.ASKED_FOR_PROPOSALS),
+}
+
+
+@pytest.mark.parametrize("why", [why for why in WHY_SENTENCES if why not in BUSY])
+def test_every_reason_not_to_work_has_a_remedy(why: Why) -> None:
+    page = (REFERENCE.parent / "how-to" / "troubleshoot.md").read_text()
+    words = WHY_SENTENCES[why].partition(":")[0].partition(";")[0].partition(",")[0].partition(" (")[0]
+    assert words.removeprefix("this machine ") in page

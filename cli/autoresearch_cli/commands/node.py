@@ -1,7 +1,4 @@
-"""``up`` and ``down`` start and stop the daemon; ``logs``: its log file; ``paths``: where everything lives.
-
-``open``: the local pages in a browser.
-"""
+"""``up`` and ``down`` start and stop the daemon; ``setup`` asks what is lent; ``install``: a service; ``open``: pages."""
 
 from __future__ import annotations
 
@@ -9,32 +6,27 @@ import platform
 import signal
 import subprocess
 import time
-from collections import Counter, deque
+from collections import Counter
 from types import FrameType
 from typing import Annotated
 
-import msgspec
 import typer
 from packaging.version import InvalidVersion, Version
 
 from autoresearch import __version__
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
-from autoresearch.errors import DaemonNotRunning, NotFound, Refused, TimedOut, not_running
+from autoresearch.errors import DaemonNotRunning, Refused, TimedOut, not_running
 from autoresearch.text import counted
 from autoresearch.words import WorkState
 from autoresearch_cli import here, starting
 from autoresearch_cli.acts import units
-from autoresearch_cli.catalogue import Json, JsonLines, Workers, command_app, examples
-from autoresearch_cli.models import DownAnswer, InstallAnswer, OpenAnswer, PathsAnswer, UpAnswer, VersionAnswer
+from autoresearch_cli.catalogue import Json, Workers, command_app, examples
+from autoresearch_cli.models import DownAnswer, InstallAnswer, OpenAnswer, UpAnswer, VersionAnswer
 from autoresearch_cli.rendering.output import (
-    is_terminal,
-    paged,
     print_exactly,
     print_json,
     print_labelled,
-    print_line,
-    print_text,
     say,
 )
 from autoresearch_cli.starting import pages_address, private_address, show_pages
@@ -203,48 +195,6 @@ def down(*, json: Json = False) -> None:
 
 
 @app.command(
-    "node logs",
-    epilog=examples(
-        ("autoresearch node logs", "the last fifty lines"),
-        ("autoresearch node logs -n 1000 --json | jq 'select(.level == \"error\")'", "errors among the last thousand"),
-        ("tail -f $(autoresearch node paths --json | jq -r .daemon_log)", "follow it"),
-        see="node events, node doctor, status",
-    ),
-)
-def logs(
-    *,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=1_000_000, help="How many lines.")] = 50,
-    json: JsonLines = False,
-) -> None:
-    """The last lines of the daemon's log file: what it did and what went wrong inside it."""
-    path = here.paths().daemon_log
-    if not path.exists():
-        raise NotFound("there is no log file yet", hint="autoresearch up")
-    with path.open(encoding="utf-8", errors="replace") as file:
-        lines = deque(file, maxlen=limit)
-    with paged():
-        for line in lines:
-            if json or not is_terminal():
-                print_text(line)
-            else:
-                print_readable(line)
-
-
-def print_readable(line: str) -> None:
-    """A JSON line for a person: time, level, what, and the rest as name and value; then the traceback if it has one."""
-    try:
-        entry = msgspec.json.decode(line, type=dict[str, object])
-    except msgspec.DecodeError:
-        print_text(line)
-        return
-    trace = str(entry.pop("exception", ""))
-    first = [str(entry.pop(name, "")) for name in ("timestamp", "level", "event")]
-    print_line(" ".join([*first, *(f"{name}={value}" for name, value in entry.items())]))
-    if trace:
-        print_text(trace)
-
-
-@app.command(
     "node install",
     epilog=examples(
         (
@@ -365,44 +315,6 @@ def _version(text: str) -> Version | None:
         return Version(text)
     except InvalidVersion:
         return None
-
-
-@app.command(
-    "node paths",
-    epilog=examples(
-        ("autoresearch node paths", "every place, one a line"),
-        ("autoresearch node paths socket", "one of them, for another program"),
-        ("AUTORESEARCH_HOME=/mnt/big autoresearch node paths", "what moving everything would look like"),
-        see="node config, node doctor",
-    ),
-)
-def paths(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Print this one alone: log, socket, keys …")] = "",
-    *,
-    json: Json = False,
-) -> None:
-    """Where settings, log, keys and log files are. AUTORESEARCH_HOME moves all of them."""
-    found = here.paths()
-    answer = PathsAnswer(
-        settings=str(found.settings),
-        log=str(found.log),
-        blobs=str(found.blobs),
-        keys=str(found.keys),
-        task_data=str(found.task_data),
-        environments=str(found.environments),
-        daemon_log=str(found.daemon_log),
-        socket=str(found.socket),
-    )
-    if json:
-        print_json(answer)
-        return
-    places = {place: path for place, path in msgspec.structs.asdict(answer).items() if place != "schema"}
-    if not name:
-        print_labelled(list(places.items()))
-    elif name in places:
-        print_text(places[name])
-    else:
-        raise NotFound(f"there is no place called {name}", hint=f"places: {', '.join(places)}")
 
 
 @app.command(
