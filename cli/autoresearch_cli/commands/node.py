@@ -1,4 +1,4 @@
-"""``up`` and ``down`` start and stop the daemon; ``setup`` asks what is lent; ``install``: a service; ``open``: pages."""
+"""``up`` and ``down`` start and stop the daemon, ``install`` makes it a service; ``setup``: what is lent; ``open``: pages."""
 
 from __future__ import annotations
 
