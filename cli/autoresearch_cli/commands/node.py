@@ -1,4 +1,4 @@
-"""``up`` and ``down`` start and stop the daemon, ``install`` makes it a service; ``setup``: what is lent; ``open``: pages."""
+"""``up``, ``down``, and ``install`` as a service; ``setup``: what is lent; ``open``: the pages; ``version``."""
 
 from __future__ import annotations
 
