@@ -5,7 +5,9 @@ HTTP comes from the standard library: it loads in a tenth of the time that a com
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
@@ -28,12 +30,15 @@ from autoresearch.errors import (
     not_running,
 )
 from autoresearch.log.standing.answers import Answer, Failure
+from autoresearch.text import one_line
 
 A = TypeVar("A", bound="Answer | Text")
 STALE = "stale"
 RUN_ENDED = frozenset({"run_finished", "run_failed"})
 # The daemon sends a comment every 15 s; three missed ones mean that it is gone.
 STREAM_TIMEOUT_SECONDS = 45.0
+# What is kept of earlier events comes at once.
+REPLAY_SECONDS = 3.0
 ERRORS: dict[int, type[AutoresearchError]] = {
     error.exit_status: error for error in (UsageError, DaemonNotRunning, NotFound, Refused, TimedOut)
 }
@@ -94,19 +99,42 @@ class Client:
         with self._response(operation_of(Node.status), None, USUAL_SECONDS) as response:
             return _decode(_checked(response), _Process).pid
 
-    def run(self, program: ProposeRequest, *, proposed: Callable[[str], None] | None = None) -> Event:
-        """Have the daemon run a program once, and wait for the event that ends it, however it ends.
+    def run(self, program: ProposeRequest) -> Event:
+        """Have the daemon run a program once, and wait for the event that ends it, however it ends."""
+        ended = self.ended(self.ask(Node.propose, program).proposed[0])
+        assert ended is not None, "it waits for ever"
+        return ended
 
-        ``proposed`` is called with the name that it has in the queue.
+    def ended(self, name: str, seconds: float | None = None) -> Event | None:
+        """The event that ended the run of a proposal, or ends it within so many seconds; None: it goes on.
+
+        Raises:
+            NotFound: nothing of this name waits or is in hand, and the events that are kept know of none.
+            DaemonNotRunning: the daemon ends meanwhile.
         """
-        with self.events() as events:
-            name = self.ask(Node.propose, program).proposed[0]
-            if proposed is not None:
-                proposed(name)
-            for event in events:
-                if event.kind in RUN_ENDED and event.data.get("assignment") == name:
-                    return event
-        raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
+        status = self.ask(Node.status)
+        is_known = name in {*(each.name for each in status.queue), *(worker.proposal for worker in status.workers)}
+        found: Future[Event] = Future()
+        follower = threading.Thread(target=self._follow_to_end, args=(name, found), daemon=True)
+        follower.start()
+        try:
+            return found.result(seconds if is_known else REPLAY_SECONDS)
+        except TimeoutError:
+            if is_known:
+                return None
+        reason = f"no proposal {one_line(name, 80)} waits, runs or has ended lately"
+        raise NotFound(reason, hint="autoresearch status, autoresearch run list")
+
+    def _follow_to_end(self, name: str, found: Future[Event]) -> None:
+        try:
+            with self.events(since=0) as events:
+                for event in events:
+                    if event.kind in RUN_ENDED and event.data.get("assignment") == name:
+                        found.set_result(event)
+                        return
+            found.set_exception(DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up"))
+        except AutoresearchError as error:
+            found.set_exception(error)
 
     @contextmanager
     def events(

@@ -51,6 +51,8 @@ NOUNS: dict[str, Noun] = {
             "evidence": Entry("commands.verify", "Signed records that prove misbehaviour; check them here."),
             "checkout": Entry("commands.propose", "Bring the best program into a task folder, to be changed next."),
             "propose": Entry("commands.propose", "Hand a program to the daemon, which runs it when a worker is free."),
+            "wait": Entry("commands.propose", "Wait for a proposed run, and say what came of it."),
+            "cancel": Entry("commands.propose", "Take a proposed run out of the queue, or stop it."),
             "claim": Entry("commands.propose", "Tell the network that you try a program, before you run it."),
             "star": Entry("commands.run", "Star a run, to find it again; on this machine only."),
             "unstar": Entry("commands.run", "Take a star away."),

@@ -126,6 +126,7 @@ class WorkerStatus(Answer, frozen=True, kw_only=True):
     """One worker: a loop bound to one device.
 
     ``curve`` has pairs: milliseconds since its run began, and the loss then. ``lines`` are the last it printed.
+    ``proposal`` is the name of what it does, where a person proposed it.
     """
 
     name: str
@@ -133,6 +134,7 @@ class WorkerStatus(Answer, frozen=True, kw_only=True):
     why: str
     reason: str
     run: RunInHand | None = None
+    proposal: str = ""
     curve: list[list[float]] = []
     lines: list[str] = []
 

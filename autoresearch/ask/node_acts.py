@@ -137,7 +137,7 @@ class Node(Protocol):
 
     @operation("POST /v1/proposals/drop")
     def drop_proposal(self, request: DropRequest) -> QueueAnswer:
-        """Take a proposal out of the queue; 404 when it does not wait there."""
+        """Take a proposal out of the queue, or stop its run; 404 when there is neither."""
         ...
 
     @operation("POST /v1/verify", seconds=VERIFY_SECONDS)

@@ -7,14 +7,16 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from autoresearch.ask import questions
 from autoresearch.ask.acts.ideas import Idea
 from autoresearch.ask.desk import Desk
+from autoresearch.ask.node import Event
 from autoresearch.ask.records import Outcome, ShowAnswer
 from autoresearch.ask.requests import OneRecord, ProposeRequest
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.judging.statistics import student
 from autoresearch.log.standing.answers import RunFields
@@ -30,9 +32,12 @@ from autoresearch.task.program import is_lone, join_files, source_digest
 from autoresearch.text import one_line, sign_of, value
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus, Verdict
 from autoresearch_cli import here
+from autoresearch_cli.acts.packages import refreshed
+from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import PARENT_HELP
 from autoresearch_cli.reading import open_desk
-from autoresearch_cli.rendering.output import say
+from autoresearch_cli.rendering.output import print_json, say
+from autoresearch_cli.rendering.records import print_record
 
 # So many seeds of one program are looked at for one that is free.
 MOST_SEEDS = 100
@@ -104,6 +109,37 @@ def refuse_repetition(idea: Idea) -> None:
         hint=f"edit {_files(idea.task)}; or measure it with another seed: --replicate {seed}; "
         "or run it all the same: --again",
     )
+
+
+def record_of(ended: Event) -> str:
+    """The record of a run that has ended. Raises AutoresearchError where it did not take place."""
+    record = ended.data.get("id")
+    if not isinstance(record, str) or not record:
+        raise AutoresearchError(str(ended.data.get("reason") or ended.text), hint="autoresearch status")
+    return record
+
+
+def tell_run(record: str, *, json: bool, folder: Task | None = None) -> None:
+    """Print a run and what came of it; exit with 1 where it failed.
+
+    ``folder`` is the task's folder that a person works in, whose history.md is written anew.
+    """
+    with open_desk() as desk:
+        shown = questions.record(desk, OneRecord(id=record))
+        assert shown.run is not None, "it is a run's"
+        task = folder or load_task(cached_folder(desk, bytes.fromhex(shown.run.run.task)))
+        said = refreshed(desk, folder) if folder else []
+        found, more = outcome(desk, shown, task)
+    if json:
+        print_json(msgspec.structs.replace(shown, outcome=found))
+    else:
+        try:
+            print_record(shown, now_ms=here.now_ms())
+        finally:  # also where the reader of the record has gone: autoresearch run | head -1
+            for line in (*said, found.sentence, *more, f"→ {found.next}"):
+                say(line)
+    if shown.run.run.status != RunStatus.OK:
+        raise typer.Exit(1)
 
 
 def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[str]]:

@@ -249,10 +249,11 @@ class ApiHandlers:
         return QueueAnswer(queue=self._node.queued())
 
     def drop_proposal(self, request: DropRequest) -> QueueAnswer:
-        """Take a proposal out of the queue."""
+        """Take a proposal out of the queue, or stop its run."""
         if not self._node.drop(request.name):
             raise NotFound(
-                f"no proposal {request.name} waits here", hint="autoresearch status shows the names of those that do"
+                f"no proposal {request.name} waits or runs here",
+                hint="autoresearch status shows the names of those that do",
             )
         return self.proposals()
 

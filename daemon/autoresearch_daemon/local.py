@@ -127,11 +127,11 @@ class LocalState(LocalFile):
         return Event(id=number, kind=kind, time_ms=time_ms, text=text, data=data)
 
     def events_since(self, number: int) -> list[Event] | None:
-        """Events after that id, oldest first; ``None`` when some of them are gone already."""
+        """Events after that id, oldest first; ``None`` when some are gone already. After 0 all that are kept."""
         low, high = self.connection.execute("SELECT min(id), max(id) FROM event").fetchone()
         if low is None or number >= high:
             return []
-        if number + 1 < low:
+        if number and number + 1 < low:
             return None
         rows = self.connection.execute(
             "SELECT id, kind, time_ms, text, data FROM event WHERE id > ? ORDER BY id", (number,)

@@ -649,9 +649,14 @@ class Node:
         return assignment.name
 
     def drop(self, name: str) -> bool:
-        """Take a proposal out of the queue; whether it was there."""
+        """Take a proposal out of the queue, or stop its run; whether there was either."""
+        is_in_hand = self.service.is_in_hand(name)
         self.take(RunDropped(name))
-        return self.proposals.end(name)
+        if self.proposals.end(name):
+            text = "taken out of the queue before it began"
+            self.events.tell("run_failed", text, now_ms(), assignment=name, status=RunStatus.CANCELLED, reason=text)
+            return True
+        return is_in_hand
 
     def queued(self) -> list[QueuedRun]:
         """The proposals that wait, the next first, and why."""

@@ -89,6 +89,7 @@ def _worker(one: WorkerNow, trace: Trace) -> WorkerStatus:
         why=one.why.value,
         reason=WHY_SENTENCES[one.why],
         run=one.run and with_time_left(one.run, now_ms()),
+        proposal=one.assignment.name if one.assignment and one.assignment.given else "",
         curve=[[at_ms, loss] for at_ms, loss in trace.curve],
         lines=[sanitised(line) for line in trace.lines],
     )

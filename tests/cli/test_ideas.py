@@ -12,6 +12,7 @@ import pytest
 
 from autoresearch.ask.node import ProposedAnswer, StatusAnswer
 from autoresearch.ask.records import ShowAnswer
+from autoresearch.face.columns.column import short
 from autoresearch.task.folders import pin_baseline
 from autoresearch.task.loading import load_task, shipped_task, started_from
 from tests.cli.conftest import Process
@@ -86,7 +87,7 @@ def test_a_folder_begins_with_the_program_of_a_run(process: Process, toy: Path, 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run", "propose"], "give a folder or a file"),
+        (["run", "propose"], "Missing argument"),
         (["run", "propose", "/nowhere"], "/nowhere can't be read"),
         (["run", "propose", "{bad}"], "line 1"),
         (["run", "{toy}", "--parent", "zzzz"], "is not an id"),
@@ -178,7 +179,7 @@ def test_a_run_that_this_machine_cannot_do_says_why_it_waits(process: Process, t
         assert "the run waits: the baseline of toy does not run on this machine" in told
         status = strictly(process("status", "--json").stdout, StatusAnswer)
         assert (status.state, status.why, len(status.queue)) == ("waiting", "cannot_run_here", 1)
-        assert process("run", "propose", "--drop", status.queue[0].name).returncode == 0
+        assert process("run", "cancel", status.queue[0].name).returncode == 0
         running.terminate()
 
 
@@ -199,9 +200,9 @@ def test_proposals_wait_behind_a_busy_worker_survive_a_restart_and_are_run(
     assert [each.name for each in proposed.queue] == proposed.proposed
     assert len(proposed.proposed) == 3
     (toy / "train.py").write_text(WORSE)
-    dropped = process("run", "propose", "--drop", proposed.proposed[1])
+    dropped = process("run", "cancel", proposed.proposed[1])
     assert dropped.returncode == 0
-    assert process("run", "propose", "--drop", proposed.proposed[1]).returncode == 4
+    assert process("run", "cancel", proposed.proposed[1]).returncode == 4
     assert "for the end of" in process("status").stdout
 
     assert process("down").returncode == 0
@@ -221,3 +222,36 @@ def test_a_claim_is_there_for_all_to_read_until_it_ends(process: Process, toy: P
     assert "claimed “nearer”" in claimed.stderr
     assert "nearer" in process("run", "claims").stdout
     assert process("run", "claim", str(toy / "nothing.py")).returncode != 0
+
+
+@pytest.mark.slow
+def test_a_proposed_run_can_be_waited_for_and_stopped(process: Process, toy: Path, daemon: None) -> None:
+    def proposed(program: str) -> str:
+        (toy / "train.py").write_text(program)
+        return strictly(process("run", "propose", str(toy), "--json").stdout, ProposedAnswer).proposed[0]
+
+    slow = proposed(SLOW_TRAIN)
+    wait_for(
+        lambda: any(
+            each.proposal == slow and each.run
+            for each in strictly(process("status", "--json").stdout, StatusAnswer).workers
+        )
+    )
+    better = proposed(BETTER)
+    late = process("run", "wait", better, "--timeout", "1s")
+    assert (late.returncode, f"{better} has not ended within 1s" in late.stderr) == (7, True)
+    third = proposed(WORSE)
+    assert process("run", "cancel", third).returncode == 0
+    dropped = process("run", "wait", third)
+    assert (dropped.returncode, "taken out of the queue before it began" in dropped.stderr) == (1, True)
+
+    assert process("run", "cancel", slow).returncode == 0
+    stopped = process("run", "wait", slow)
+    assert stopped.returncode == 1
+    ended = strictly(process("run", "wait", better, "--json").stdout, ShowAnswer)
+    assert ended.run
+    assert ended.outcome
+    assert (ended.run.run.status, ended.outcome.run) == ("ok", short(ended.record.id))
+    assert process("run", "cancel", better).returncode == 4
+    unknown = process("run", "wait", "proposal-999")
+    assert (unknown.returncode, "waits, runs or has ended lately" in unknown.stderr) == (4, True)

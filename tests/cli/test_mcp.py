@@ -96,6 +96,7 @@ def test_without_a_daemon_every_tool_says_what_to_do(toy: Path) -> None:
             "lineage",
             "run",
             "result",
+            "cancel",
             "notes",
             "note",
             "claim",
@@ -296,3 +297,26 @@ def test_what_a_stranger_wrote_stands_nowhere_else_in_an_answer(paths: Paths, to
         over_stdio(talk, str(toy))
     finally:
         daemon.stop()
+
+
+@pytest.mark.slow
+def test_a_run_is_held_by_its_name_in_another_session_too(daemon: Daemon, toy: Path) -> None:
+    names: list[str] = []
+
+    async def begin(client: Client) -> None:
+        slow = (toy / "train.py").read_text().replace("import prepare", "import time; time.sleep(600)\nimport prepare")
+        for replicate in (0, 1):
+            begun = await answer(client, "run", hypothesis="slow", program=slow, replicate=replicate, wait_seconds=0.1)
+            assert begun["state"] == "queued"
+            names.append(begun["name"])
+
+    async def go_on(client: Client) -> None:
+        assert (await answer(client, "result", name=names[0], wait_seconds=0.1))["state"] == "queued"
+        for name in reversed(names):
+            assert (await answer(client, "cancel", name=name))["state"] == "cancelled"
+        assert "taken out of the queue" in await refusal(client, "result", name=names[1])
+        assert (await answer(client, "result", name=names[0]))["outcome"]["verdict"] == "failed"
+        assert "no proposal" in await refusal(client, "result", name="proposal-999")
+
+    over_stdio(begin, str(toy))
+    over_stdio(go_on, str(toy))

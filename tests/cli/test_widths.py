@@ -58,7 +58,17 @@ for event in events:
 SCREEN_LINES = 24
 WRITING = {
     *("demo", "run", "work", "verify", "up", "down", "mcp", "open"),
-    *("run checkout", "run propose", "run claim", "run star", "run unstar", "run withdraw", "run export"),
+    *(
+        "run checkout",
+        "run propose",
+        "run wait",
+        "run cancel",
+        "run claim",
+        "run star",
+        "run unstar",
+        "run withdraw",
+        "run export",
+    ),
     *(
         "note add",
         "node pause",

@@ -1,7 +1,7 @@
-"""``next`` brings a task folder to the program to build on.
+"""``checkout`` brings a task folder to the program to build on.
 
-``propose`` puts a program into the daemon's queue or takes it out; ``claim`` says that a program is being tried, before
-it is run somewhere else.
+``propose`` puts a program into the daemon's queue, ``wait`` and ``cancel`` are for what is in it. ``claim`` says that a
+program is being tried, before it is run somewhere else.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import typer
 from autoresearch.ask.node import QueuedRun
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import ClaimRequest, DropRequest
-from autoresearch.errors import UsageError
+from autoresearch.errors import TimedOut, UsageError
 from autoresearch.face.columns.column import short
-from autoresearch.text import clock, value
+from autoresearch.text import clock, parse_duration, value
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import bring
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_reference, examples
-from autoresearch_cli.ideas import Hypothesis, Parent, idea_of, request
+from autoresearch_cli.ideas import Hypothesis, Parent, idea_of, record_of, request, tell_run
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import queued_line
 
@@ -77,12 +77,12 @@ def next_program(
     epilog=examples(
         ("autoresearch run propose ~/grammar --hypothesis 'longer warm-up'", "the program of a task folder"),
         ("autoresearch run propose new.py --parent @ --seeds 3", "a file, as a change of the best run, on three seeds"),
-        ("autoresearch run propose --drop proposal-3", "take it out of the queue"),
-        see="run, status, task get, node events",
+        ("autoresearch run wait $(autoresearch run propose . --json | jq -r '.proposed[0]')", "and what came of it"),
+        see="run, run wait, run cancel, status, node events",
     ),
 )
 def propose(
-    program: Annotated[str, typer.Argument(metavar="DIR|FILE", help="A task folder, or a program for --task.")] = "",
+    program: Annotated[str, typer.Argument(metavar="DIR|FILE", help="A task folder, or a program for --task.")],
     *,
     task: Annotated[
         str, typer.Option("--task", metavar="DIR", help="The task folder of a FILE. Left out: the configured task.")
@@ -90,20 +90,9 @@ def propose(
     hypothesis: Hypothesis = "",
     parent: Parent = "",
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="Run it with so many seeds.")] = 1,
-    drop: Annotated[str, typer.Option("--drop", metavar="NAME", help="Take a proposal out of the queue.")] = "",
     json: Json = False,
 ) -> None:
     """Hand a program to the running daemon, which runs it as a change of a known run when a worker is free."""
-    if bool(program) == bool(drop):
-        raise UsageError("give a folder or a file to propose, or --drop NAME", hint="autoresearch run propose --help")
-    if drop:
-        left = here.client().ask(Node.drop_proposal, DropRequest(name=drop))
-        if json:
-            print_json(left)
-        else:
-            say(f"{drop} is out of the queue")
-            _print_queue(left.queue)
-        return
     asked = request(idea_of(program, task, parent, hypothesis), seeds=seeds)
     answer = here.client().ask(Node.propose, asked)
     if json:
@@ -112,7 +101,54 @@ def propose(
     of = f", a change of {short(answer.parent)}" if answer.parent else ""
     say(f"proposed “{answer.title}”{of}: {', '.join(answer.proposed)}")
     _print_queue(answer.queue)
-    say("→ autoresearch status, autoresearch node events --follow")
+    say(f"→ autoresearch run wait {answer.proposed[0]}, autoresearch run cancel {answer.proposed[0]}")
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="What `run propose` and `status` call it: proposal-3.")]
+
+
+@app.command(
+    "run wait",
+    epilog=examples(
+        ("autoresearch run wait proposal-3", "the run's record and what came of it, when it has ended"),
+        ("autoresearch run wait proposal-3 --timeout 10m", "exit status 7 where it goes on after ten minutes"),
+        ("autoresearch run wait proposal-3 --json | jq -r .outcome.verdict", "keep, discard, failed"),
+        see="run propose, run cancel, status, show",
+    ),
+)
+def wait(
+    name: Name,
+    *,
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="TIME", help="Wait so long at most: 90s, 30m, 2h. Left out: for ever.")
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Wait until a proposed run has ended, and say what came of it. It goes on if you don't wait."""
+    seconds = parse_duration(timeout) / 1000 if timeout else None
+    ended = here.client().ended(name, seconds)
+    if ended is None:
+        raise TimedOut(f"{name} has not ended within {timeout}", hint=f"autoresearch run wait {name}, or status")
+    tell_run(record_of(ended), json=json)
+
+
+@app.command(
+    "run cancel",
+    epilog=examples(
+        ("autoresearch run cancel proposal-3", "take it out of the queue, or stop it"),
+        ("autoresearch status", "the names of those that wait or run"),
+        ("autoresearch run cancel proposal-3 --json", "and what waits still, for a program"),
+        see="run propose, run wait, node pause",
+    ),
+)
+def cancel(name: Name, *, json: Json = False) -> None:
+    """Take a proposed run out of the queue, or stop it where it has begun."""
+    left = here.client().ask(Node.drop_proposal, DropRequest(name=name))
+    if json:
+        print_json(left)
+        return
+    say(f"{name} is cancelled")
+    _print_queue(left.queue)
 
 
 def _print_queue(queue: list[QueuedRun]) -> None:

@@ -8,17 +8,15 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import msgspec
 import typer
 
 from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.ideas import Idea
-from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.claims import own_record
 from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, RunsOf, StarRequest, WithdrawRecordRequest
 from autoresearch.ask.show import record_view
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, UsageError
+from autoresearch.errors import DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import CLAIM_COLUMNS
 from autoresearch.face.columns.runs import RUN_COLUMNS
@@ -26,17 +24,16 @@ from autoresearch.record.encoding import format_id
 from autoresearch.text import counted
 from autoresearch.words import HELD
 from autoresearch_cli import here
-from autoresearch_cli.acts.packages import ask_for_packages, refreshed
+from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
 from autoresearch_cli.catalogue import AllowPackages, Json, Reference, Task, command_app, complete_run, examples
 from autoresearch_cli.groups import RunCommand
-from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, outcome, refuse_repetition, request
+from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, record_of, refuse_repetition, request, tell_run
 from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.boards import row_words
 from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say
-from autoresearch_cli.rendering.records import print_record
 from autoresearch_cli.rendering.status import state_sentence
-from autoresearch_cli.watching import OK, Display, Watch, choose_display, text_in
+from autoresearch_cli.watching import Display, Watch, choose_display, text_in
 
 app = command_app()
 
@@ -100,20 +97,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
             record = _through_daemon(idea, display)
         except DaemonNotRunning:
             record = _here(idea, display)
-    with open_desk() as desk:
-        shown = questions.record(desk, OneRecord(id=record))
-        said = refreshed(desk, idea.task)
-        found, more = outcome(desk, shown, idea.task)
-    if json:
-        print_json(msgspec.structs.replace(shown, outcome=found))
-    else:
-        try:
-            print_record(shown, now_ms=here.now_ms())
-        finally:  # also where the reader of the record has gone: autoresearch run | head -1
-            for line in (*said, found.sentence, *more, f"→ {found.next}"):
-                say(line)
-    if shown.run is None or shown.run.run.status != OK:
-        raise typer.Exit(1)
+    tell_run(record, json=json, folder=idea.task)
 
 
 def _through_daemon(idea: Idea, display: Display) -> str:
@@ -132,18 +116,11 @@ def _through_daemon(idea: Idea, display: Display) -> str:
                 if event.kind == "state" and text_in(event, "state") in HELD:
                     say(f"the run waits: {text_in(event, 'reason')} (Ctrl-C leaves it in the queue)")
                 if watch.take(event):
-                    return _record_of(event)
+                    return record_of(event)
         except KeyboardInterrupt:
             say("the run stays with the daemon: autoresearch status")
             raise
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
-
-
-def _record_of(event: Event) -> str:
-    record = text_in(event, "id")
-    if not record:
-        raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch task show")
-    return record
 
 
 def _here(idea: Idea, display: Display) -> str:

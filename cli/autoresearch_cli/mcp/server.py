@@ -68,6 +68,7 @@ def make_server(tools: Tools) -> MCPServer:
         tools.notes: reading,
         tools.run: publishing,
         tools.result: reading,
+        tools.cancel: ToolAnnotations(read_only_hint=False, destructive_hint=True),
         tools.note: publishing,
         tools.claim: publishing,
     }

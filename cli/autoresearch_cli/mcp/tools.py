@@ -5,7 +5,6 @@ What others wrote stands apart from what this node computed.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -18,12 +17,13 @@ from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.ideas import Idea
 from autoresearch.ask.client import Client
 from autoresearch.ask.ideas import NoteView, OpenClaim
-from autoresearch.ask.node import Event, QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
+from autoresearch.ask.node import QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.records import RecordView
 from autoresearch.ask.requests import (
     ClaimRequest,
     Difference,
+    DropRequest,
     NoteRequest,
     NotesOf,
     OfTask,
@@ -38,7 +38,6 @@ from autoresearch.log.standing.answers import ProgramView, RunNumbers, RunView, 
 from autoresearch.propose.program.edits import Block, apply_blocks
 from autoresearch.record.encoding import short_id
 from autoresearch.task.loading import load_task
-from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.text import MAXIMIZE, MINIMIZE, sanitised
 from autoresearch.words import RunStatus
@@ -220,7 +219,6 @@ class Tools:
     def __init__(self, client: Callable[[], Client], folder: Callable[[], Path]) -> None:
         self._client = client
         self._folder = folder
-        self._waiting: dict[str, _Waiting] = {}
 
     def status(self) -> Facts:
         """What this node does now, what waits for a worker, and how far the network is with the task."""
@@ -309,26 +307,27 @@ class Tools:
         asked = ProposeRequest(
             task=str(folder), program=program, parent=parent, hypothesis=hypothesis, seeds=seeds, replicate=replicate
         )
-        waiting = _Waiting(client, asked, load_task(folder))
-        self._waiting[waiting.name] = waiting
-        return self.result(waiting.name, wait_seconds)
+        return self.result(client.ask(Node.propose, asked).proposed[0], wait_seconds)
 
     def result(self, name: str, wait_seconds: float = WAIT_SECONDS) -> Facts:
-        """What came of a `run` that took longer than its `wait_seconds`, by the name that it answered with."""
-        waiting = self._waiting.get(name)
-        if waiting is None:
-            raise UsageError(
-                f"no run of this session is called {name!r}", hint="search_runs with order newest shows what was run"
-            )
-        ended = waiting.wait(max(0.0, min(wait_seconds, WAIT_SECONDS_MAX)))
+        """What came of a `run` that took longer than its `wait_seconds`, by the name that it answered with.
+
+        Also of one of an earlier session, or of `autoresearch run propose`.
+        """
+        ended = self._client().ended(name, max(0.0, min(wait_seconds, WAIT_SECONDS_MAX)))
         if ended is None:
             return {"state": "queued", "name": name, "next": "result with this name; status says what it waits for"}
         record = ended.data.get("id")
         if not isinstance(record, str) or not record:
             raise AutoresearchError(f"the run did not take place: {ended.data.get('reason') or ended.text}")
         with open_desk() as desk:
-            found, _ = outcome(desk, questions.record(desk, OneRecord(id=record)), waiting.task)
+            found, _ = outcome(desk, questions.record(desk, OneRecord(id=record)), load_task(self._folder()))
         return {"outcome": msgspec.to_builtins(found), **self.show_run(record)}
+
+    def cancel(self, name: str) -> Facts:
+        """Take a `run` out of the queue by its name, or stop it where it has begun."""
+        left = self._client().ask(Node.drop_proposal, DropRequest(name=name)).queue
+        return {"state": "cancelled", "name": name, "queue": [queued(each) for each in left]}
 
     def notes(self, query: str = "", limit: int = 20, task: str = "") -> Facts:
         """What participants found out or suppose about a task: the newest, or the best fit to the words of `query`.
@@ -392,37 +391,3 @@ class Tools:
             if parent != "@":
                 raise
             return "", task.baseline.decode()
-
-
-class _Waiting:
-    """A program that was proposed for a task. It runs also when nobody waits any more."""
-
-    def __init__(self, client: Client, asked: ProposeRequest, task: Task) -> None:
-        self.name, self.task = "", task
-        self._ended: Event | None = None
-        self._error: AutoresearchError | None = None
-        self._known = threading.Event()
-        self._thread = threading.Thread(target=self._follow, args=(client, asked), daemon=True)
-        self._thread.start()
-        self._known.wait()
-        if self._error is not None:
-            raise self._error
-
-    def _follow(self, client: Client, asked: ProposeRequest) -> None:
-        try:
-            self._ended = client.run(asked, proposed=self._proposed)
-        except AutoresearchError as error:
-            self._error = error
-        finally:
-            self._known.set()
-
-    def _proposed(self, name: str) -> None:
-        self.name = name
-        self._known.set()
-
-    def wait(self, seconds: float) -> Event | None:
-        """The event that ended it; None when it takes longer."""
-        self._thread.join(seconds)
-        if self._error is not None:
-            raise self._error
-        return self._ended

@@ -91,7 +91,7 @@ class RunAsked:
 
 @dataclass(frozen=True, slots=True)
 class RunDropped:
-    """A person does not want the run any more that waits under this name."""
+    """A person does not want the run any more that waits under this name, or is in hand."""
 
     name: str
 

@@ -248,9 +248,15 @@ class Service:
         if isinstance(event, RunAsked):
             self.queue.append(event.assignment)
             self._try_again()
-        else:
-            self.queue = deque(each for each in self.queue if each.name != event.name)
-        return []
+            return []
+        self.queue = deque(each for each in self.queue if each.name != event.name)
+        workers = ((name, worker.assignment) for name, worker in self.workers.items())
+        return [Cancel(name, of.name) for name, of in workers if of and of.given and of.name == event.name]
+
+    def is_in_hand(self, proposal: str) -> bool:
+        """Whether a worker has what a person proposed under this name."""
+        given = (worker.assignment for worker in self.workers.values() if worker.assignment)
+        return any(each.given and each.name == proposal for each in given)
 
     def _worker_event(self, event: Input, now_ms: int) -> list[Effect]:
         match event:
