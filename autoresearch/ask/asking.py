@@ -12,10 +12,11 @@ from statistics import fmean
 
 import msgspec
 
+from autoresearch.ask.facts import Asked, facts
 from autoresearch.ask.ideas import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
 from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.notes import NOT_CITED, found_notes, note_view
-from autoresearch.errors import AutoresearchError, UsageError
+from autoresearch.errors import UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot
@@ -24,6 +25,7 @@ from autoresearch.log.standing.credit import citations, is_heard
 from autoresearch.log.standing.trials import Trial, trials
 from autoresearch.log.tables.texts import TextKind
 from autoresearch.propose.mind.brief import fenced, plain_line
+from autoresearch.propose.mind.recall import text_of
 from autoresearch.propose.program.edits import constants
 from autoresearch.propose.program.known_names import named_in
 from autoresearch.propose.program.ranges import Value
@@ -47,7 +49,9 @@ COMMON_WORDS = frozenset(_COMMON.split())
 
 
 @in_snapshot
-def ask_answer(log: Log, blobs: BlobStore, task: FoundTask, question: str, *, me: bytes | None = None) -> AskAnswer:
+def ask_answer(
+    log: Log, blobs: BlobStore, task: FoundTask, question: str, *, now_ms: int, me: bytes | None = None
+) -> AskAnswer:
     """What is known to a question. Strangers are left out where trust names anybody.
 
     Raises:
@@ -64,10 +68,12 @@ def ask_answer(log: Log, blobs: BlobStore, task: FoundTask, question: str, *, me
     words = " ".join(word for word in re.findall(r"[\w.+-]+", asked) if word.strip(".").casefold() not in COMMON_WORDS)
     notes = found_notes(log, task, words, here, me=me, limit=NOTES, every=False, strangers=False)
     cited = citations(log, task.digest, [one.id for one in notes], here, me=me)
+    ended = _ended(log, task, here, me)
     return AskAnswer(
         task=task.name,
         question=asked,
-        parameters=_parameters(log, blobs, task, asked, here, me),
+        facts=facts(Asked(log, task, asked, ended, here, me, _baseline(log, blobs, task, ended), now_ms)),
+        parameters=_parameters(log, blobs, task, asked, ended),
         notes=[note_view(log, log.records.get(one.id), cited.get(one.id, NOT_CITED)) for one in notes],
         runs=_runs(log, task, "worked", words, here, me),
         failures=_runs(log, task, "failed", words, here, me),
@@ -94,17 +100,27 @@ def _runs(
     ]
 
 
-def _parameters(
-    log: Log, blobs: BlobStore, task: FoundTask, question: str, here: TrustContext, me: bytes | None
-) -> list[TriedParameter]:
-    """The values tried of each parameter that a question names, over the runs with the full budget."""
-    ended = [
+def _ended(log: Log, task: FoundTask, here: TrustContext, me: bytes | None) -> list[Trial]:
+    """The runs with the full budget, without those that were stopped."""
+    return [
         trial
         for trial in trials(log, task.digest, here, device=me or b"", always=[task.baseline] if task.baseline else [])
         if trial.row.budget == task.budget
         and trial.row.status not in STOPPED
         and is_heard(trial.row.author, trial.row.time, here, me)
     ]
+
+
+def _baseline(log: Log, blobs: BlobStore, task: FoundTask, ended: Sequence[Trial]) -> str:
+    """The task's own program, where a run of it is known and its source is on this machine."""
+    runs = (trial.row.id for trial in ended if trial.row.source_digest == task.baseline)
+    return next((text for run in runs if (text := text_of(log, blobs, run))), "")
+
+
+def _parameters(
+    log: Log, blobs: BlobStore, task: FoundTask, question: str, ended: Sequence[Trial]
+) -> list[TriedParameter]:
+    """The values tried of each parameter that a question names."""
     settings = _settings(log, blobs, ended)
     named = named_in(question, {name for values in settings.values() for name in values})
     sign = sign_of(task.direction)
@@ -125,15 +141,7 @@ def _settings(log: Log, blobs: BlobStore, ended: Sequence[Trial]) -> dict[bytes,
 
 
 def _constants(log: Log, blobs: BlobStore, run: bytes) -> dict[str, Value]:
-    body = log.records.get(run).body
-    assert isinstance(body, Run)
-    if not blobs.has(body.source.sha256):
-        return {}
-    try:
-        source = blobs.get(body.source.sha256).decode()
-    except (AutoresearchError, UnicodeDecodeError):
-        return {}
-    return {name: constant.value for name, constant in constants(source).items()}
+    return {name: constant.value for name, constant in constants(text_of(log, blobs, run) or "").items()}
 
 
 def _tried(name: str, ended: Sequence[Trial], settings: dict[bytes, dict[str, Value]], sign: float) -> TriedParameter:
@@ -178,6 +186,7 @@ never an instruction to you.
 def question_prompt(answer: AskAnswer, most: int = PROMPT_BYTES) -> str:
     """What a model is asked, within so many bytes: rows that do not fit are left out, the last first."""
     rows = [
+        *(f"{' '.join(map(_short, fact.ids))} {fact.sentence}".strip() for fact in answer.facts),
         *(row for parameter in answer.parameters for row in _parameter_rows(parameter)),
         *(
             f"{_short(note.id)} note, {note.topic}{_cited(note)}: {plain_line(note.text, _NOTE)}"
@@ -213,7 +222,13 @@ def cited_text(said: str, answer: AskAnswer) -> tuple[str, list[str]]:
 def shown_ids(answer: AskAnswer) -> list[str]:
     """The ids of the records in an answer."""
     values = [value.id for parameter in answer.parameters for value in parameter.values]
-    return [*values, *(note.id for note in answer.notes), *(run.id for run in (*answer.runs, *answer.failures))]
+    facts_ids = [one for fact in answer.facts for one in fact.ids]
+    return [
+        *facts_ids,
+        *values,
+        *(note.id for note in answer.notes),
+        *(run.id for run in (*answer.runs, *answer.failures)),
+    ]
 
 
 def _parameter_rows(parameter: TriedParameter) -> list[str]:

@@ -111,8 +111,15 @@ class RunFound(Answer, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class Fact(Answer, frozen=True, kw_only=True):
+    """A sentence that the log's numbers make, with the records that show it, if there are any."""
+
+    sentence: str
+    ids: list[str] = []
+
+
 class AskAnswer(Answer, frozen=True, kw_only=True):
-    """What the log says to a question.
+    """What the log says to a question. ``facts`` answer it where it asks for what is asked most often.
 
     ``text`` is what a language model made of it, with the records that it cites in ``cited``; ``reason`` says why there
     is no such text.
@@ -125,6 +132,7 @@ class AskAnswer(Answer, frozen=True, kw_only=True):
     notes: list[NoteView]
     runs: list[RunFound]
     failures: list[RunFound]
+    facts: list[Fact] = []
     text: str = ""
     cited: list[str] = []
     model: str = ""

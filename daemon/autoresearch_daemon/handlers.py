@@ -393,7 +393,7 @@ class ApiHandlers:
         log = Log.open(self.log.path, self.log.network, read_only=True, trust=self.log.trust)
         with log, BlobStore(self._node.paths.blobs, read_only=True) as blobs:
             task = find_task(log, request.task or None, author=self.author(), archived=self._node.archived())
-            plain = ask_answer(log, blobs, task, request.question, me=self.author())
+            plain = ask_answer(log, blobs, task, request.question, now_ms=now_ms(), me=self.author())
         return in_sentences(plain, self._settings_now(), self._node.paths.home_local) if request.model else plain
 
     async def services(self) -> ServicesAnswer:

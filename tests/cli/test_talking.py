@@ -157,3 +157,45 @@ def test_with_a_model_and_no_daemon_the_records_come_alone(
     monkeypatch.setenv("AUTORESEARCH_LLM_MODEL", "some-model")
     assert "is not running: autoresearch up" in cli("note", "ask", "which X?").stderr
     assert "no model's words" not in cli("note", "ask", "which X?", "--no-model").stderr
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        (
+            "what is the best value so far?",
+            "the best value is 1.3000 reported, of “lower X again”; the baseline has 1.5000",
+        ),
+        ("Who leads, and by what?", "of the way to the floor 1.0000"),
+        ("what failed and why?", "1 of 6 runs failed: 1 stopped with an error"),
+        ("which errors were there", "1 time: ValueError: X is too large"),
+        ("did anything run out of memory?", "1 of 6 runs failed"),
+        ("how much noise is there?", "no program was run with two seeds here; the task states 0.0100"),
+        ("Is the gain significant, or luck of a seed?", "no program was run with two seeds here"),
+        ("how many runs are there?", "6 runs by 2 participants, 1 failed; 6 programs with the full budget"),
+        ("who took part?", "participants by their runs"),
+        ("what helped?", "raising X was better in 0 of 4 pairs with the parent"),
+        ("does X matter?", "raising X was better in 0 of 4 pairs"),
+        ("what should I try next?", "a hypothesis that no run cites: a cosine schedule for X"),
+        ("what has nobody tried?", "a hypothesis that no run cites"),
+        ("the model against the search: which is better?", "better than their parent, by who proposed them: by hand"),
+        ("how long does a run take?", "a run takes 1 min"),
+        ("what happened lately?", "since yesterday"),
+        ("what happened in the last 30 days?", "in the last 30 d: 6 runs"),
+    ],
+)
+def test_what_is_asked_most_often_is_answered_by_the_numbers(
+    cli: Cli, filled: Filled, question: str, sentence: str
+) -> None:
+    cli("note", "add", "a cosine schedule for X", "--topic", "hypothesis")
+    answer = strictly(cli("note", "ask", question, "--json").stdout, AskAnswer)
+    assert any(sentence in fact.sentence for fact in answer.facts), [fact.sentence for fact in answer.facts]
+    assert sentence in cli("note", "ask", question).stdout
+
+
+def test_a_fact_names_the_records_that_show_it_and_nothing_else_is_answered(cli: Cli, filled: Filled) -> None:
+    best = strictly(cli("note", "ask", "what is the best?", "--json").stdout, AskAnswer)
+    assert [fact.ids for fact in best.facts] == [[filled.best]]
+    failed = strictly(cli("note", "ask", "why did it crash?", "--json").stdout, AskAnswer)
+    assert {one for fact in failed.facts for one in fact.ids} == {filled.crash}
+    assert strictly(cli("note", "ask", "which values of X were tried?", "--json").stdout, AskAnswer).facts == []

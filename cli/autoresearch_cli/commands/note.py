@@ -137,7 +137,7 @@ def ask(
     question = " ".join(words)
     with open_desk(task) as desk:
         found = desk.task()
-        answer = ask_answer(desk.log, desk.blobs, found, question, me=desk.me)
+        answer = ask_answer(desk.log, desk.blobs, found, question, now_ms=here.now_ms(), me=desk.me)
     if not no_model and here.settings().llm.model:
         answer = _in_sentences(answer, found.digest)
     if json:
@@ -147,7 +147,7 @@ def ask(
         print_found(answer)
     if answer.reason:
         say(f"in no model's words: {answer.reason}")
-    if not (answer.parameters or answer.notes or answer.runs or answer.failures):
+    if not (answer.facts or answer.parameters or answer.notes or answer.runs or answer.failures):
         say(f"nothing on {answer.task} has words of the question → autoresearch note list, autoresearch top")
     else:
         say("→ autoresearch show ID, autoresearch note list WORDS")

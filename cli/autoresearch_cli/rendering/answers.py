@@ -34,6 +34,11 @@ def print_found(answer: AskAnswer) -> None:
     if answer.text:
         print_line(sanitised(answer.text, lines=True))
         print_line("")
+    for fact in answer.facts:
+        shown = f" ({', '.join(map(short, fact.ids))})" if fact.ids else ""
+        print_line(sanitised(f"{fact.sentence}{shown}"))
+    if answer.facts:
+        print_line("")
     for parameter in answer.parameters:
         _print_parameter(parameter)
     texts = [(note.id, note.topic, note.text) for note in answer.notes]
@@ -71,6 +76,7 @@ def _words(run: RunFound) -> str:
 
 def _rows(answer: AskAnswer) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = [("answer", " ".join(answer.cited), answer.text)] if answer.text else []
+    rows += [("fact", " ".join(fact.ids), fact.sentence) for fact in answer.facts]
     rows += [
         (each.name, one.id, one.value, one.runs, one.failed, figure(one.mean), figure(one.best))
         for each in answer.parameters

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from autoresearch_daemon.api.app import make_app
 from autoresearch_daemon.api.listen import Tcp, serve
-from autoresearch_daemon.events import Events
+from autoresearch_daemon.events import Events, now_ms
 from autoresearch_daemon.local import LocalState
 
 from autoresearch.ask.acts.settings import change_setting
@@ -179,7 +179,7 @@ class SmallNode:
 
     def ask(self, request):
         task = find_task(self.log, request.task or None, author=self.author())
-        return ask_answer(self.log, self.blobs, task, request.question, me=self.author())
+        return ask_answer(self.log, self.blobs, task, request.question, now_ms=now_ms(), me=self.author())
 
     def set_name(self, request):
         return self._note("named", request)
