@@ -30,7 +30,7 @@ from autoresearch.record.kinds import Note, Run
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest, split_program
-from autoresearch.text import one_line, sign_of
+from autoresearch.text import duration, one_line, sign_of, size
 from autoresearch.words import Origin, RunStatus
 
 
@@ -80,6 +80,8 @@ class Best:
     state: str
     source: str | None
     """The text of the program, or None where it is not on this machine."""
+    cost: str = ""
+    """What the run took, in words: steps and tokens as it states them, time, memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,15 @@ def _best(log: Log, blobs: BlobStore, task: Task, context: TrustContext) -> Best
         base.row.runs if is_reported else base.found.runs,
         base.found.state.value,
         _source(blobs, body),
+        _cost(body),
     )
+
+
+def _cost(body: Run) -> str:
+    counts = [f"{body.metrics[name]:.4g} {name}" for name in ("steps", "tokens", "flops") if name in body.metrics]
+    took = [duration(body.duration_ms)] if body.duration_ms else []
+    memory = [f"{size(body.peak_memory_bytes)} of memory"] if body.peak_memory_bytes else []
+    return ", ".join([*counts, *took, *memory])
 
 
 def _source(blobs: BlobStore, run: Run) -> str | None:

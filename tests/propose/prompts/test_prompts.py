@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
+from autoresearch.propose.mind.fixed_files import WHOLE_BYTES, fixed_files, in_short
 from autoresearch.propose.mind.known import Attempt, Best, Known, Said, reply_rules
 from autoresearch.propose.mind.reply import BadReply, read_reply
 from autoresearch.propose.mind.writing import LEAST_BYTES, history_text, prompt_text
@@ -218,3 +219,32 @@ def test_a_plateau_asks_for_another_structure(story: Story, runs: int) -> None:
     for number in range(16 * runs):
         story.run(0.7, program(0.9, 0.2 + number / 100), title="worse")
     assert ("change of structure" in prompt_text(story.known(), story.task, 8_000)) == bool(runs)
+
+
+def test_fixed_files_are_told_in_short_and_hidden_ones_never() -> None:
+    task = shipped_task()
+    assert task.hidden & task.harness.keys()
+    told = fixed_files(task, 8192)
+    assert "Work is FLOPs + 1.15e6 per operation" in told
+    assert "OPERATION_WORK = 1.15e6" in told
+    assert "def batches(self, docs):" in told
+    assert "TorchDispatchMode" in told
+    assert "return hashlib" not in told
+    for name in task.hidden:
+        assert f"\n{name}:\n" not in told
+    assert len(told.encode()) <= 8192
+    assert fixed_files(task, 1000) == ""
+
+
+@settings(deadline=None)
+@given(st.text(max_size=3000), st.sampled_from(["a.py", "a.txt"]))
+def test_any_file_has_a_short_form(text: str, name: str) -> None:
+    assert len(in_short(name, text).encode()) <= max(len(text.encode()), 4 * WHOLE_BYTES + 60)
+
+
+def test_the_best_run_says_what_it_took(story: Story) -> None:
+    first = story.run(0.61, program(0.9), duration_ms=61_000, peak_memory_bytes=3 << 30, metrics={"steps": 12.0})
+    assert first
+    assert "- The best run took 12 steps, 1 min 1 s, 3.0 GiB of memory." in prompt_text(
+        story.known(), story.task, 8_000
+    )
