@@ -201,11 +201,17 @@ class Contact(msgspec.Struct, kw_only=True):
 
 
 class AddressBook(msgspec.Struct, kw_only=True):
-    """All contacts by peer id, the blocked ones, and the port that was listened on last."""
+    """All contacts by peer id, the blocked ones, and the port that was listened on last.
+
+    ``day_in`` and ``day_out`` are the bytes that moved on a ``day`` (days since 1970, UTC), to a MiB.
+    """
 
     contacts: dict[str, Contact] = msgspec.field(default_factory=dict)
     blocked: set[str] = msgspec.field(default_factory=set)
     port: int = 0
+    day: int = 0
+    day_in: int = 0
+    day_out: int = 0
 
     def learn(self, peer: str, addresses: list[str], *, wanted: bool = False) -> Contact:
         """Remember addresses of a peer. New ones come first, because peers move; the oldest are forgotten."""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 import trio
-from autoresearch_daemon.net.host.guards import address_group, choose_port, is_peer_id, split_address
+from autoresearch_daemon.net.host.guards import GuardedYamux, address_group, choose_port, is_peer_id, split_address
 from autoresearch_daemon.net.host.streams import FrameError, Meters, TokenBucket, first_frame, frame, varint
 from autoresearch_daemon.net.model import (
     ADDRESSES_MAX,
@@ -183,7 +183,7 @@ def test_the_port_of_the_last_start_is_taken_when_it_is_free():
 
 
 def test_exchanges_of_one_peer_are_slowed_and_those_of_others_are_not():
-    meters = Meters(SimpleNamespace(get_connections=list), lambda: 0, 0)
+    meters = Meters(SimpleNamespace(get_connections=list), lambda: 0, 0, AddressBook())
 
     async def ask() -> list[float]:
         return [meters.session_delay("greedy") for _ in range(60)] + [meters.session_delay("other")]
@@ -192,6 +192,42 @@ def test_exchanges_of_one_peer_are_slowed_and_those_of_others_are_not():
     assert greedy[:20] == [0.0] * 20
     assert greedy[-1] > 60
     assert other == 0.0
+
+
+def test_the_bytes_of_a_day_count_over_a_restart_and_not_over_midnight():
+    day_ms, mib = 24 * 3600 * 1000, 1 << 20
+    now, book = [20_000 * day_ms], AddressBook()
+    muxed = object.__new__(GuardedYamux)
+
+    class Connection:
+        muxed_conn = muxed
+
+    connection = Connection()
+
+    def move(moved_in, moved_out):
+        muxed.bytes_in, muxed.bytes_out = moved_in, moved_out
+
+    def started():
+        move(0, 0)
+        swarm = SimpleNamespace(get_connections=lambda: [connection])
+        return Meters(swarm, lambda: now[0], 10 * mib, book)
+
+    first = started()
+    move(4 * mib, 5 * mib)
+    assert first.today() == (4 * mib, 5 * mib)
+    move(4 * mib + 100, 5 * mib)
+    first.today()
+    assert (book.day_in, book.day_out) == (4 * mib, 5 * mib), "the book does not change with each ping"
+    assert first.why_no_blobs() == ""
+
+    again = started()
+    assert again.today() == (4 * mib, 5 * mib)
+    move(mib, 0)
+    assert again.why_no_blobs() == "today's bytes are used up"
+    now[0] += day_ms
+    assert again.today() == (0, 0)
+    assert again.why_no_blobs() == ""
+    assert started().today() == (0, 0)
 
 
 def test_a_peer_proves_which_device_it_has_and_nobody_says_it_of_another_s():

@@ -98,7 +98,7 @@ class Host:
         assert isinstance(swarm, Swarm)
         swarm.set_resource_manager(None)  # its circuit breaker lets strangers close the door for a minute; caps below
         dial_nobody(swarm)
-        self.meters = Meters(swarm, now_ms, options.day_bytes)
+        self.meters = Meters(swarm, now_ms, options.day_bytes, self.book)
         self.gate = InboundGate(swarm, options.connections_per_address)
         guard_streams(self._host, self._admit_stream)
         self.watch = Watch(swarm, self.book, self.meters, now_ms, handlers.on_change, self._new_peer)

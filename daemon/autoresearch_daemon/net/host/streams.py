@@ -16,7 +16,7 @@ from libp2p.network.swarm import Swarm
 
 from autoresearch.record.record import DAY_MS
 from autoresearch_daemon.net.host.guards import GuardedYamux, dispose, quietly
-from autoresearch_daemon.net.model import FRAME_BYTES_MAX, Figures
+from autoresearch_daemon.net.model import FRAME_BYTES_MAX, AddressBook, Figures
 from autoresearch_daemon.net.model import FRAME_HEAD_BYTES_MAX as VARINT_BYTES_MAX
 
 
@@ -102,18 +102,24 @@ class _Buckets:
     bytes: TokenBucket
 
 
-class Meters:
-    """Counts and delays. ``day_bytes`` 0 is no limit."""
+# The address book is a file: what moved today changes it so often.
+NOTED_BYTES = 1 << 20
 
-    def __init__(self, swarm: Swarm, now_ms: Callable[[], int], day_bytes: int) -> None:
+
+class Meters:
+    """Counts and delays. ``day_bytes`` 0 is no limit. What moved today is kept in the address book over restarts."""
+
+    def __init__(self, swarm: Swarm, now_ms: Callable[[], int], day_bytes: int, book: AddressBook) -> None:
         self._swarm = swarm
         self._now_ms = now_ms
         self._day_bytes = day_bytes
         self.blobs_rest = ""  # why the daemon wants none to move
         self._closed_in = 0
         self._closed_out = 0
+        self._book = book
         self._day = now_ms() // DAY_MS
         self._day_start = (0, 0)
+        self._earlier = (book.day_in, book.day_out) if book.day == self._day else (0, 0)  # before this start
         # By peer: what connections moved today that ended; by connection: what it had moved when the day began.
         self._closed_today: dict[str, tuple[int, int]] = {}
         self._begun: dict[INetConn, tuple[int, int]] = {}
@@ -155,13 +161,19 @@ class Meters:
         return self._closed_in + sum(m[0] for m in now), self._closed_out + sum(m[1] for m in now)
 
     def today(self) -> tuple[int, int]:
-        """Bytes in and out since midnight UTC, or since the start if that is later."""
+        """Bytes in and out since midnight UTC."""
         total_in, total_out = self.totals()
         if (day := self._now_ms() // DAY_MS) != self._day:
-            self._day, self._day_start = day, (total_in, total_out)
+            self._day, self._day_start, self._earlier = day, (total_in, total_out), (0, 0)
             self._closed_today = {}
             self._begun = {connection: moved(connection) for connection in self._swarm.get_connections()}
-        return total_in - self._day_start[0], total_out - self._day_start[1]
+        day_in = self._earlier[0] + total_in - self._day_start[0]
+        day_out = self._earlier[1] + total_out - self._day_start[1]
+        book = self._book
+        # The book is written whenever it has changed: not for each ping.
+        if book.day != self._day or day_in + day_out - book.day_in - book.day_out >= NOTED_BYTES:
+            book.day, book.day_in, book.day_out = self._day, day_in, day_out
+        return day_in, day_out
 
     def today_with(self, peer: str, connections: Iterable[INetConn]) -> tuple[int, int]:
         """Bytes in and out since midnight UTC to and from one peer; ``connections`` are those it has now."""
