@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sys
@@ -94,6 +95,18 @@ def test_a_model_does_the_research(start: Callable[..., Daemon], tmp_path: Path)
     assert str(tmp_path) not in prompts
     for run in runs:
         assert KEY not in repr(run)
+
+
+def test_what_leads_is_run_with_another_seed_whoever_makes_the_changes(start: Callable[..., Daemon]) -> None:
+    tried = itertools.count(1)
+
+    def worse(_: dict[str, Any]) -> Said:
+        return proposal("Y", "0.1", str(round(0.1 - next(tried) / 1000, 3)))
+
+    with serving(worse) as model:
+        runs = work(start(**with_model(model.url)), 8, "llm")
+    assert [run.proposer.name for run in runs[:7]] == ["search", *["llm/scripted"] * 6]
+    assert (runs[7].proposer.name, runs[7].source_digest, runs[7].replicate) == ("search", runs[0].source_digest, 1)
 
 
 def test_a_slow_model_keeps_no_worker_waiting(start: Callable[..., Daemon], tmp_path: Path) -> None:

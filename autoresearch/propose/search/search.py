@@ -162,26 +162,43 @@ def propose(
     Raises:
         NothingToTry: the program has nothing that the search can change, or nothing is left of it.
     """
-    baseline = source_digest(problem.baseline)
-    taken = {(run.source_digest, run.replicate) for run in runs}
-    taken |= {(claim.source_digest, claim.replicate) for claim in claims}
-    evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
-    ground = choose_ground(problem, evidence, baseline)
-    if not ground.space.parameters:
+    state = _state(problem, runs, claims)
+    if not state.ground.space.parameters:
         raise nothing_to_change(problem.baseline)
-    if (baseline, 0) not in taken:
-        return _baseline(problem, baseline)
-    live = tuple(sorted(claims, key=lambda claim: (claim.source_digest, claim.replicate)))
-    state = _State(problem, runs, evidence, ground, live, frozenset(taken), baseline)
-    policy = replication or (SEEDLESS if problem.noise == 0 else Replication())
-    doubtful = wants_replicate(evidence, _in_flight(state), policy)
-    if doubtful is not None and (again := _replicate(state, doubtful)) is not None:
+    if (state.baseline, 0) not in state.taken:
+        return _baseline(problem, state.baseline)
+    policy = replication or _usual(problem)
+    if (again := _due(state, policy)) is not None:
         return again
-    draws = Draws(problem.task, worker.encode(), str(counter).encode(), *_memory(runs, live))
+    draws = Draws(problem.task, worker.encode(), str(counter).encode(), *_memory(runs, state.claims))
     made = _new_source(state, draws, settings or Settings()) or _any_replicate(state, policy)
     if made is None:
         raise nothing_left(problem.baseline)
     return made
+
+
+def replicate_due(problem: Problem, runs: Collection[PastRun], claims: Collection[LiveClaim]) -> Proposal | None:
+    """The next seed of the program that leads, where it is time for one, whoever proposed the program; else None."""
+    return _due(_state(problem, runs, claims), _usual(problem))
+
+
+def _state(problem: Problem, runs: Collection[PastRun], claims: Collection[LiveClaim]) -> _State:
+    baseline = source_digest(problem.baseline)
+    taken = {(run.source_digest, run.replicate) for run in runs}
+    taken |= {(claim.source_digest, claim.replicate) for claim in claims}
+    evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
+    live = tuple(sorted(claims, key=lambda claim: (claim.source_digest, claim.replicate)))
+    ground = choose_ground(problem, evidence, baseline)
+    return _State(problem, runs, evidence, ground, live, frozenset(taken), baseline)
+
+
+def _usual(problem: Problem) -> Replication:
+    return SEEDLESS if problem.noise == 0 else Replication()
+
+
+def _due(state: _State, policy: Replication) -> Proposal | None:
+    doubtful = wants_replicate(state.evidence, _in_flight(state), policy)
+    return None if doubtful is None else _replicate(state, doubtful)
 
 
 def best_run(problem: Problem, runs: Collection[PastRun]) -> PastRun | None:

@@ -13,9 +13,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -28,7 +29,9 @@ from autoresearch.log.standing.context import is_own_program, own_keys
 from autoresearch.paths import Paths
 from autoresearch.propose.mind.recall import recall
 from autoresearch.propose.program.ranges import Draws
-from autoresearch.propose.search.search import propose
+from autoresearch.propose.search.evidence import PastRun
+from autoresearch.propose.search.proposal import LiveClaim, Problem, Proposal
+from autoresearch.propose.search.search import propose, replicate_due
 from autoresearch.propose.search.sharing import LLM, SEARCH
 from autoresearch.run.bench import Bench, Ceiling, limits_of
 from autoresearch.run.checking import Check
@@ -265,10 +268,12 @@ def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace, bench:
 def _invent(work: protocol.Work, talk: Talk, task: Task, place: Workplace, attempt: int) -> Plan:
     """A change by whoever is to make it. The search takes its place where that fails or is not ready.
 
-    Also where others were faster.
+    Also where others were faster. Another seed of what leads is run when it is time, whoever makes the changes.
     """
     made: Plan | str | None = None
     if not attempt and (thinking := _thinking(work, task, place)):
+        if again := _searched(work, task, place, replicate_due):
+            return again
         made = place.mind.change(*thinking, patient=work.counted, cancelled=talk.cancelled)
     return made if isinstance(made, Plan) else _search(work, task, place, attempt)
 
@@ -304,17 +309,31 @@ def _thinking(
 
 
 def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> Plan:
+    # Two nodes that know the same and draw alike would try the same.
+    worker = f"{work.author.hex()}/{place.name}"
+    plan = _searched(work, task, place, partial(propose, worker=worker, counter=attempt))
+    assert plan is not None, "the search proposes or says why not"
+    return plan
+
+
+def _searched(
+    work: protocol.Work,
+    task: Task,
+    place: Workplace,
+    make: Callable[[Problem, Collection[PastRun], Collection[LiveClaim]], Proposal | None],
+) -> Plan | None:
+    """What the search makes of all that is known."""
     manifest = load_manifest(place.paths.manifest)
     with (
         Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
         BlobStore(place.paths.blobs, read_only=True) as blobs,
     ):
         own = own_keys(log, work.author, now_ms()) if work.level < Level.LANDLOCK else None
-        problem, runs, claims = recall(
-            log, blobs, task, now_ms(), me=work.author, own=own, may_run=lambda source: place.allows([source])
+        proposal = make(
+            *recall(log, blobs, task, now_ms(), me=work.author, own=own, may_run=lambda text: place.allows([text]))
         )
-        # Two nodes that know the same and draw alike would try the same.
-        proposal = propose(problem, runs, claims, worker=f"{work.author.hex()}/{place.name}", counter=attempt)
+    if proposal is None:
+        return None
     return plan_as_it_stands(
         task,
         proposal.source,
