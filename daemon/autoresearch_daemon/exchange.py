@@ -179,10 +179,15 @@ class Exchange:
 
     def status(self) -> NetworkStatus:
         """How the network stands."""
-        info = self.network.info()
+        info, day_mib = self.network.info(), self._settings.day_mib
+        rests = self._rest.blobs
+        if day_mib and info.bytes_today >= day_mib << 20:
+            rests = (
+                f"today's {day_mib:,} MiB are used up: records move, programs and checkpoints don't (network.day_mib)"
+            )
         return NetworkStatus(
             state=info.state.value,
-            reason=self._rest.blobs if self._rest.blobs and info.state == NetworkState.RUNNING else info.reason,
+            reason=rests if rests and info.state == NetworkState.RUNNING else info.reason,
             connected=info.connected,
             bytes_today=info.bytes_today,
             exchanged_ms=max((exchanged.time_ms for exchanged in self._exchanged.values()), default=0),

@@ -407,3 +407,12 @@ def test_status_says_who_this_is_to_others_and_how_it_comes_to_count(cli: Cli, p
         refused = cli("node", "id", "name", wrong)
         assert refused.exit_code == 2
         assert "1 to 24 characters" in refused.stderr
+
+
+def test_status_says_why_the_network_moves_records_alone() -> None:
+    running = StatusAnswer(state="idle", why="not_asked", reason="", net=NetworkStatus(state="running", connected=2))
+    assert ("net", "running: 2 peers connected, 0 B today") in status_lines(running, 0)
+    assert running.net
+    metered = msgspec.structs.replace(running.net, reason="this link is metered: records move")
+    told = msgspec.structs.replace(running, net=metered)
+    assert ("net", "running: 2 peers connected, 0 B today; this link is metered: records move") in status_lines(told, 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from autoresearch.ask.node import (
     MachineStatus,
+    NetworkStatus,
     PeersAnswer,
     ProposerStatus,
     QueuedRun,
@@ -35,7 +36,7 @@ from autoresearch.text import (
     unsettled,
     value,
 )
-from autoresearch.words import STAGE_SENTENCES, NetworkState, Result, RunState
+from autoresearch.words import STAGE_SENTENCES, NetworkState, Result, RunState, network_reason
 from autoresearch_cli.rendering.answers import reason
 from autoresearch_cli.rendering.output import print_labelled, print_list
 
@@ -52,6 +53,18 @@ def state_sentence(status: StatusAnswer, now_ms: int) -> str:
     if status.runs_left is not None:
         parts.append(f"{counted(status.runs_left, 'run')} left")
     return " · ".join(parts)
+
+
+def _network(net: NetworkStatus, now_ms: int) -> str:
+    """How the network stands: what it moved, or why it rests; and why it moves records alone."""
+    if net.state == NetworkState.RESTING:
+        return f"{net.state}: {net.reason}"
+    moved = f"{counted(net.connected, 'peer')} connected, {size(net.bytes_today)} today"
+    if net.exchanged_ms:
+        moved += f", same records as a peer {age(net.exchanged_ms, now_ms)}"
+    if net.reason not in ("", network_reason(NetworkState.RUNNING)):
+        moved += f"; {net.reason}"
+    return f"{net.state}: {moved}"
 
 
 def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
@@ -83,11 +96,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
             lines.append(("verify", asked_line(status.verifying)))
         lines += [("measured", waiting_line(one, now_ms, running=status.running)) for one in status.verifying.waiting]
     if status.net and status.net.state != "off":
-        moved = f"{counted(status.net.connected, 'peer')} connected, {size(status.net.bytes_today)} today"
-        if status.net.exchanged_ms:
-            moved += f", same records as a peer {age(status.net.exchanged_ms, now_ms)}"
-        is_resting = status.net.state == NetworkState.RESTING
-        lines.append(("net", f"{status.net.state}: {status.net.reason if is_resting else moved}"))
+        lines.append(("net", _network(status.net, now_ms)))
     own = "" if status.mine == status.records else f", {status.mine} of them yours"
     network = f" of {status.network}" if status.network not in {"", DEFAULT_NETWORK.name} else ""
     records = f"{counted(status.records, 'record')}{network}{own}"
