@@ -182,7 +182,10 @@ def test_the_run_of_another_task_is_a_task_folder(cli: Cli, filled: Filled, tmp_
 
 
 def test_a_release_shows_the_agents_that_use_it(cli: Cli, place: Path) -> None:
-    (place / "right.py").write_text("class Right:\n    def decide(self, observation):\n        return 1\n")
+    docstring = '"""Goes right,\n    always.\n\n    More."""'
+    (place / "right.py").write_text(
+        f"class Right:\n    {docstring}\n    def decide(self, observation):\n        return 1\n"
+    )
     released = json.loads(
         ok(
             cli,
@@ -214,6 +217,7 @@ def test_a_release_shows_the_agents_that_use_it(cli: Cli, place: Path) -> None:
     daemon = Daemon(Path(os.environ["AUTORESEARCH_HOME"])).start()
     try:
         listed = whole_page(daemon.get("/components?q=right").text)
+        assert "Goes right, always." in listed.text
         assert f"/component?of={released}" in listed.links
         page = whole_page(daemon.get(f"/component?of={released}").text)
         assert "autoresearch install policy right==1.0.0" in page.commands

@@ -113,13 +113,14 @@ def prepared(
     own = [file for file in files if not is_tool_file(file.path)]
     if left := sorted({file.path for file in files} - {file.path for file in own}):
         notes = (*notes, f"left out, because tools obey such files: {', '.join(left)[:200]}")
-    first_line = found.description.strip().partition("\n")[0][:300]
+    about = found.description.strip() or _docstring(files, class_name, file_path)
+    first_line = about.partition("\n")[0][:300]
     try:
         bundle = pack(own)
         metadata = Metadata(
             type=found.type,
             tree=tree_hash(own),
-            description=found.description.strip(),
+            description=about,
             git=git,
             commit=commit if git else "",
             class_name=class_name,
@@ -139,6 +140,19 @@ def prepared(
     if component_of(made.body(BlobRef(sha256=bytes(32), size=len(bundle)))) is None:
         raise UsageError("it can't be published: others could not install it", hint="check names and paths")
     return made
+
+
+def _docstring(files: Sequence[File], class_name: str, file_path: str) -> str:
+    """What the code says of itself, in its first paragraph: the class, else its file."""
+    content = next((file.content for file in files if file.path == file_path), b"")
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    short = class_name.rpartition(":")[2]
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == short]
+    said = next((found for node in (*classes, tree) if (found := ast.get_docstring(node))), "")
+    return " ".join(said.partition("\n\n")[0].split())[:300]
 
 
 def _of_folder(place: Path) -> tuple[list[File], str, str, tuple[str, ...]]:
