@@ -151,7 +151,7 @@ def _docstring(files: Sequence[File], class_name: str, file_path: str) -> str:
         return ""
     short = class_name.rpartition(":")[2]
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == short]
-    said = next((found for node in (*classes, tree) if (found := ast.get_docstring(node))), "")
+    said = next((found for node in classes if (found := ast.get_docstring(node))), ast.get_docstring(tree) or "")
     return " ".join(said.partition("\n\n")[0].split())[:300]
 
 
