@@ -21,6 +21,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from autoresearch.errors import install_command
+from autoresearch.face.columns.column import short
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Run, Task
@@ -133,6 +134,10 @@ def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
         assert ORDER not in again
         assert ORDER not in str({name: value for name, value in second.items() if name != OTHERS})
 
+        known = (await answer(client, "notes", query="what is the best value, and which X were tried?"))[OTHERS]
+        assert "the best value is 0.2" in known["facts"][0]["sentence"]
+        assert known["facts"][0]["runs"] == [short(second["id"])]
+        assert [value["value"] for value in known["tried"][0]["values"]] == [0.5, 0.9]
         best = await answer(client, "best")
         assert best["run"]["id"] == second["id"]
         top = await answer(client, "search_runs", order="best")

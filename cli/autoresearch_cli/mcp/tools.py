@@ -5,6 +5,7 @@ What others wrote stands apart from what this node computed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +22,7 @@ from autoresearch.ask.node import QueuedRun, StatusAnswer, TaskStatus, WorkerSta
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.records import RecordView
 from autoresearch.ask.requests import (
+    AskRequest,
     ClaimRequest,
     Difference,
     DropRequest,
@@ -34,12 +36,13 @@ from autoresearch.ask.requests import (
 )
 from autoresearch.ask.runs.answers import DiffAnswer
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
+from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import ProgramView, RunNumbers, RunView, numbers_of
 from autoresearch.propose.program.edits import Block, apply_blocks
 from autoresearch.record.encoding import short_id
 from autoresearch.task.loading import load_task
 from autoresearch.task.program import source_digest
-from autoresearch.text import MAXIMIZE, MINIMIZE, sanitised
+from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, sanitised
 from autoresearch.words import RunStatus
 from autoresearch_cli.ideas import outcome, repetition
 from autoresearch_cli.reading import open_desk
@@ -333,10 +336,17 @@ class Tools:
         """What participants found out or suppose about a task: the newest, or the best fit to the words of `query`.
 
         Read these before you propose: `better` and `worse` count what became of the runs that cite a note.
+        A `query` may be a question: what is the best value, what failed and why, how much noise, what helped, what has
+        nobody tried, which values of a setting. Then `facts` and `tried` answer it from the numbers of all runs.
         """
-        limit = max(1, min(limit, ROWS_MAX))
-        found = self._client().ask(questions.notes, NotesOf(task=task or None, query=query, limit=limit)).notes
-        return {"rows": [note_facts(each) for each in found]}
+        limit, client = max(1, min(limit, ROWS_MAX)), self._client()
+        found = client.ask(questions.notes, NotesOf(task=task or None, query=query, limit=limit)).notes
+        rows = {"rows": [note_facts(each) for each in found]}
+        if not re.search(r"\w", query):
+            return rows
+        known = client.ask(Node.ask, AskRequest(question=query[:QUESTION_CHARACTERS], task=task, model=False))
+        facts = [{"sentence": fact.sentence, "runs": list(map(short, fact.ids))} for fact in known.facts]
+        return rows | _quoted(facts=facts, tried=msgspec.to_builtins(known.parameters))
 
     def note(
         self, text: str, evidence: list[str] | None = None, topic: Literal["insight", "hypothesis"] = "insight"
