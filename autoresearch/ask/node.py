@@ -478,8 +478,8 @@ class Event(Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
     ``id`` grows by one; ``kind`` is one of run_started, check_started, progress, run_finished, run_failed, best,
-    committed, verified, confirmed, demoted, verdict, evidence, trust, state, condition, worker, record. Progress
-    events have id 0, come at most once a second for each worker, and are not replayed. ``stale`` says that the listener
+    committed, verified, confirmed, demoted, verdict, evidence, trust, state, condition, worker, record, records.
+    Progress events have id 0, come at most once a second for each worker, and are not replayed. ``stale`` says that the listener
     missed something.
 
     Of a run ``data`` has ``task``, ``title``, ``status``, ``reported``, ``parent``, ``gain_reported`` and ``id``

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from autoresearch.ask.node import Event
 from autoresearch.settings import Settings
 from autoresearch.task import model
 from autoresearch.words import WHY_SENTENCES, Why
@@ -83,3 +84,10 @@ def test_every_reason_not_to_work_has_a_remedy(why: Why) -> None:
     page = (REFERENCE.parent / "how-to" / "troubleshoot.md").read_text()
     words = WHY_SENTENCES[why].partition(":")[0].partition(";")[0].partition(",")[0].partition(" (")[0]
     assert words.removeprefix("this machine ") in page
+
+
+def test_every_event_is_on_its_page() -> None:
+    kinds = re.search(r"one of ([\w,\s]+)\.", Event.__doc__ or "")
+    assert kinds
+    page = (REFERENCE / "api.md").read_text()
+    assert [kind for kind in re.findall(r"\w+", kinds[1]) if f"`{kind}`" not in page] == []

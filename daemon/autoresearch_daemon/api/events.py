@@ -176,6 +176,7 @@ class NodeCollector(Collector):
         yield GaugeMetricFamily(PREFIX + "records_mine", "Records of this participant", status.mine)
         yield GaugeMetricFamily(PREFIX + "ready", "Whether the node is ready", self.health.status == "ready")
         yield from work_metrics(status)
+        yield from machine_metrics(status)
         if status.task:
             numbers = statistics(self.log, bytes.fromhex(status.task.digest))
             yield from task_metrics(status.task, numbers.statuses)
@@ -195,6 +196,34 @@ def work_metrics(status: StatusAnswer) -> Iterator[Metric]:
             progress.add_metric([worker.name], worker.run.fraction)
     yield workers
     yield progress
+
+
+def machine_metrics(status: StatusAnswer) -> Iterator[Metric]:
+    """What the node moves and keeps, and what the whole machine is busy with, as far as that is known."""
+    net, machine, storage = status.net, status.machine, status.storage
+    numbers: dict[str, tuple[str, float]] = {
+        "proposals": ("Proposed programs that wait for a worker", len(status.queue))
+    }
+    if net:
+        numbers["peers"] = ("Connected peers", net.connected)
+        numbers["network_today_bytes"] = ("Bytes that the network moved since midnight UTC", net.bytes_today)
+    if storage:
+        numbers["blobs_bytes"] = ("Sources, logs and checkpoints that are kept here", storage.blobs_bytes)
+    if machine:
+        numbers["machine_busy_ratio"] = ("Share of the machine's processors that is busy", machine.busy)
+        numbers["machine_memory_bytes"] = ("Memory of the machine that is used", machine.memory_bytes)
+    for name, (documentation, value) in numbers.items():
+        yield GaugeMetricFamily(PREFIX + name, documentation, value)
+    for name, documentation in (
+        ("celsius", "Temperature of a graphics card"),
+        ("watts", "Power of a graphics card"),
+        ("memory_bytes", "Memory of a graphics card that is used"),
+    ):
+        family = GaugeMetricFamily(PREFIX + f"card_{name}", documentation, labels=["card"])
+        for number, card in enumerate(machine.cards if machine else ()):
+            if (told := getattr(card, name)) is not None:
+                family.add_metric([f"{number} {one_line(card.name)}"], told)
+        yield family
 
 
 def task_metrics(task: TaskStatus, statuses: Mapping[str, int]) -> Iterator[Metric]:
