@@ -162,3 +162,17 @@ def test_compacting_gives_space_back_and_loses_nothing(cli: Cli, filled: Filled,
         writing.rollback()
     assert refused.exit_code != 0
     assert f"{paths.log} can't be compacted: database is locked" in refused.stderr
+
+
+def test_everything_goes_but_the_keys(cli: Cli, filled: Filled, paths: Paths) -> None:
+    refused = cli("node", "uninstall", "--everything")
+    assert (refused.exit_code, "--yes" in refused.stderr) == (2, True)
+    assert paths.log.exists()
+    cli("node", "config", "set", "work.workers", "2")
+    keys = {file.name: file.read_bytes() for file in paths.keys.iterdir()}
+    done = cli("node", "uninstall", "--everything", "--yes")
+    assert (done.exit_code, f"your keys stay in {paths.keys}" in done.stderr) == (0, True)
+    assert {file.name: file.read_bytes() for file in paths.keys.iterdir()} == keys
+    assert list(paths.data.iterdir()) == [paths.keys]
+    assert not any(place.exists() for place in (paths.config, paths.cache, paths.state, paths.runtime))
+    assert cli("node", "uninstall", "--everything", "--yes").exit_code == 0

@@ -126,6 +126,26 @@ def compact(paths: Paths) -> list[tuple[Path, int, int]]:
     return found
 
 
+def remove_all(paths: Paths) -> None:
+    """Remove what a node keeps on this machine: settings, log, blobs, caches, its own state. Keys stay.
+
+    Raises:
+        Refused: something can't be removed; what is left can be removed by the same call again.
+    """
+    own = [*paths.data.iterdir()] if paths.data.exists() else []
+    places = [*(place for place in own if place != paths.keys), paths.config, paths.cache, paths.state, paths.runtime]
+    for place in places:
+        try:
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place)
+            else:
+                place.unlink(missing_ok=True)
+        except OSError as error:
+            raise Refused(
+                f"{error.filename or place} can't be removed: {error.strerror}", hint="remove it yourself"
+            ) from None
+
+
 def _checked(file: Path, roots: dict[str, Path]) -> int:
     """Read a backup to its end; returns the bytes that its files take."""
     total, seen = 0, False

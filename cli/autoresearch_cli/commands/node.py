@@ -5,8 +5,10 @@ from __future__ import annotations
 import platform
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from types import FrameType
 from typing import Annotated
 
@@ -16,14 +18,16 @@ from packaging.version import InvalidVersion, Version
 from autoresearch import __version__
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
-from autoresearch.errors import DaemonNotRunning, Refused, TimedOut, not_running
+from autoresearch.errors import DaemonNotRunning, Refused, TimedOut, UsageError, not_running
 from autoresearch.text import counted
 from autoresearch.words import WorkState
 from autoresearch_cli import here, starting
 from autoresearch_cli.acts import units
+from autoresearch_cli.acts.home_backup import remove_all
 from autoresearch_cli.catalogue import Json, Workers, command_app, examples
 from autoresearch_cli.models import DownAnswer, InstallAnswer, OpenAnswer, UpAnswer, VersionAnswer
 from autoresearch_cli.rendering.output import (
+    confirm,
     print_exactly,
     print_json,
     print_labelled,
@@ -248,23 +252,52 @@ def install(
     epilog=examples(
         ("autoresearch node uninstall", "stop the daemon and take the service away; keys, log and settings stay"),
         ("sudo autoresearch node uninstall --system", "the machine's service"),
-        ("autoresearch node uninstall --json", "the same for a program"),
+        ("autoresearch node uninstall --everything", "settings, log, files and caches too; the keys stay"),
         see="node install, down, node paths",
     ),
 )
 def uninstall(
     *,
     system: Annotated[bool, typer.Option("--system", help="That of the whole machine; needs root.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--everything", help="Remove settings, log, files and caches of this node too; no key.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
     json: Json = False,
 ) -> None:
-    """Take the service away that `node install` made. Keys, log and settings stay."""
+    """Take the service away that `node install` made. Keys, log and settings stay, but for --everything."""
     unit = units.unit_here(here.environment(), system=system)
+    if everything:
+        _remove_everything(unit, yes=yes, json=json)
+        return
     units.uninstall(unit)
     if json:
         print_json(InstallAnswer(path=str(unit.path), installed=False))
     else:
         say(f"removed {unit.path}; the daemon has stopped")
         say("→ keys, log and settings stay where `autoresearch node paths` says")
+
+
+def _remove_everything(unit: units.Unit, *, yes: bool, json: bool) -> None:
+    paths = here.paths()
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("removing a node can't be undone", hint="say --yes where no person can be asked")
+        say("runs that no peer has are lost; autoresearch node backup FILE keeps all")
+        confirm(f"Remove settings, log, files and caches of the node in {paths.data}?")
+    if units.is_installed(unit):
+        units.uninstall(unit)
+    with suppress(DaemonNotRunning):
+        pid = here.client().process()
+        here.client().ask(Node.stop)
+        starting.wait_until_gone(pid, seconds=STOP_SECONDS)
+    remove_all(paths)
+    if json:
+        print_json(InstallAnswer(path=str(unit.path), installed=False))
+        return
+    say("the node is gone from this machine")
+    if paths.keys.exists():
+        say(f"→ your keys stay in {paths.keys}: who has them is you; delete that folder yourself")
 
 
 @app.command(
