@@ -21,13 +21,14 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import leading
 from autoresearch.log.standing.context import TrustContext, trusted_authors
 from autoresearch.log.standing.credit import Citations, citations
+from autoresearch.log.standing.queries import statistics
 from autoresearch.log.standing.trials import Trial
 from autoresearch.log.standing.verdicts import learnt_noise
 from autoresearch.propose.program.edits import constants
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Note, Run
 from autoresearch.text import counted, duration, one_line, percent, sign_of, value
-from autoresearch.words import HypothesisState, RunStatus
+from autoresearch.words import STOPPED, HypothesisState, RunStatus
 
 # So many runs are read whole for what stands in records alone, the newest.
 READ, NAMED, TEXT = 300, 5, 100
@@ -42,7 +43,10 @@ _STATUS: dict[str, str] = {
 
 
 class Asked(NamedTuple):
-    """A question to a task: ``ended`` are the runs that count, ``baseline`` is the task's own program as text."""
+    """A question to a task. ``ended`` are runs that count: all of a task with few, else the best, the newest, a sample.
+
+    ``baseline`` is the task's own program as text, empty where it is not here.
+    """
 
     log: Log
     task: FoundTask
@@ -86,13 +90,15 @@ def _best(asked: Asked) -> Iterator[Fact]:
 
 
 def _failures(asked: Asked) -> Iterator[Fact]:
-    bad = [trial for trial in asked.ended if trial.row.status != RunStatus.OK]
-    if not bad:
-        yield Fact(sentence=f"none of {counted(len(asked.ended), 'run')} failed")
+    found = statistics(asked.log, asked.task.digest)
+    causes = Counter({one: number for one, number in found.statuses.items() if one not in {RunStatus.OK, *STOPPED}})
+    if not causes.total():
+        yield Fact(sentence=f"none of {counted(found.runs, 'run')} failed")
         return
-    causes = Counter(trial.row.status for trial in bad)
     told = ", ".join(f"{number} {_STATUS.get(one, one.replace('_', ' '))}" for one, number in causes.most_common())
-    yield Fact(sentence=f"{len(bad)} of {counted(len(asked.ended), 'run')} failed: {told}", ids=[_id(bad[-1])])
+    last = next((trial for trial in reversed(asked.ended) if trial.row.status != RunStatus.OK), None)
+    sentence = f"{causes.total()} of {counted(found.runs, 'run')} failed: {told}"
+    yield Fact(sentence=sentence, ids=[format_id(last.row.id)] if last else [])
     reasons: defaultdict[str, list[bytes]] = defaultdict(list)
     for run, body in asked.bodies():
         if body.status != RunStatus.OK and body.reason:
@@ -114,12 +120,12 @@ def _noise(asked: Asked) -> Iterator[Fact]:
 
 def _counts(asked: Asked) -> Iterator[Fact]:
     found = since_answer(asked.log, asked.task, since_ms=1, now_ms=asked.now_ms, me=asked.me)
-    programs = len({trial.row.source_digest for trial in asked.ended})
+    programs = asked.log.programs.count(asked.task.digest)
     numbers = ("confirmed", found.confirmed), ("refuted", found.refuted), ("failed", found.failed)
     more = "".join(f", {number} {word}" for word, number in numbers if number)
     who = counted(found.participants, "participant")
     runs = f"{counted(found.runs, 'run')} by {who}{more}"
-    yield Fact(sentence=f"{runs}; {counted(programs, 'program')} with the full budget")
+    yield Fact(sentence=f"{runs}; {counted(programs, 'program')} with a value")
 
 
 def _people(asked: Asked) -> Iterator[Fact]:
@@ -189,10 +195,6 @@ def _text(asked: Asked, note: bytes) -> str:
     body = asked.log.records.get(note).body
     assert isinstance(body, Note), "these are notes"
     return body.text
-
-
-def _id(trial: Trial) -> str:
-    return format_id(trial.row.id)
 
 
 # Which words of a question ask for what.

@@ -172,7 +172,7 @@ def test_with_a_model_and_no_daemon_the_records_come_alone(
         ("did anything run out of memory?", "1 of 6 runs failed"),
         ("how much noise is there?", "no program was run with two seeds here; the task states 0.0100"),
         ("Is the gain significant, or luck of a seed?", "no program was run with two seeds here"),
-        ("how many runs are there?", "6 runs by 2 participants, 1 failed; 6 programs with the full budget"),
+        ("how many runs are there?", "6 runs by 2 participants, 1 failed; 5 programs with a value"),
         ("who took part?", "participants by their runs"),
         ("what helped?", "raising X was better in 0 of 4 pairs with the parent"),
         ("does X matter?", "raising X was better in 0 of 4 pairs"),
