@@ -17,6 +17,7 @@ from pathlib import Path
 from shlex import quote
 from typing import IO
 
+import psutil
 from filelock import FileLock, Timeout
 
 from autoresearch.errors import Refused
@@ -197,6 +198,15 @@ def _make(folder: Path, task: bytes, network: bytes, *, bare: bool) -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
+def _is_at_work(folder: Path) -> bool:
+    """Whether a git of this user works in a folder: one that waits for an editor keeps its lock meanwhile."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.name().startswith("git") and Path(process.cwd()).is_relative_to(folder.resolve()):
+                return True
+    return False
+
+
 class Repository:
     """Git's commands on one repository. Each raises Refused with git's own last line when git fails."""
 
@@ -235,10 +245,10 @@ class Repository:
         """Mark the repository while an export works; the mark of one that was killed says that its locks are old."""
         mark = self.git_dir / "autoresearch.busy"
         if mark.exists():
-            index = [] if (self.git_dir / "index").exists() else ["index.lock"]
-            places = ("refs/**/*.lock", "packed-refs.lock", "HEAD.lock", *index)
+            places = ("refs/**/*.lock", "packed-refs.lock", "HEAD.lock", "index.lock")
             for lock in (lock for place in places for lock in self.git_dir.glob(place)):
-                lock.unlink(missing_ok=True)
+                if lock.name != "index.lock" or not _is_at_work(self.folder):  # it may be a person's own
+                    lock.unlink(missing_ok=True)
         mark.touch()
         try:
             yield

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.record.kinds import BlobRef, Task
+from tests.daemon.daemons import wait_for
 from tests.face.git.conftest import Export, answer, git, references
 from tests.face.git.history import History, grown, home, settle, small
 from tests.nasty import NASTY, harms
@@ -269,17 +270,31 @@ def test_a_task_with_an_impossible_file_is_refused(history: History, tmp_path: P
 def test_locks_of_an_export_that_was_killed_are_taken_away(
     here: Path, repo: Path, better: None, export: Export
 ) -> None:
-    for name in ("packed-refs.lock", "refs/autoresearch/main.lock", "autoresearch.busy"):
+    for name in ("packed-refs.lock", "refs/autoresearch/main.lock", "index.lock", "autoresearch.busy"):
         (repo / ".git" / name).touch()
-    # This one may be the person's own.
-    (repo / ".git" / "index.lock").touch()
-    result = export(here, repo)
-    assert result.exit_code == 6
-    assert "index.lock': File exists" in result.stderr
-    assert git(repo, "status", "--porcelain") == ""
-    (repo / ".git" / "index.lock").unlink()
     assert export(here, repo).exit_code == 0
     assert (repo / "train.py").read_bytes() == b"X = 1.0\n"
+    assert [each.name for each in (repo / ".git").rglob("*.lock")] == ["autoresearch.lock"]
+
+
+def test_the_lock_of_a_persons_own_git_stays(here: Path, repo: Path, better: None, export: Export) -> None:
+    lock, mark = repo / ".git" / "index.lock", repo / ".git" / "autoresearch.busy"
+    (repo / "train.py").write_text("X = 7.0\n")
+    variables = {**os.environ, "GIT_EDITOR": "sleep 600; true", "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b"}
+    variables |= {"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+    writing = subprocess.Popen(["git", "-C", str(repo), "commit", "-a"], env=variables, start_new_session=True)
+    try:
+        wait_for(lambda: lock.exists() or writing.poll() is not None)
+        mark.touch()
+        refused = export(here, repo)
+        assert refused.exit_code == 6
+        assert lock.exists()
+    finally:
+        os.killpg(writing.pid, signal.SIGKILL)
+        writing.wait()
+    lock.unlink()
+    git(repo, "reset", "--quiet", "--hard")
+    assert export(here, repo).exit_code == 0
 
 
 def test_a_move_of_main_that_was_interrupted_is_completed(
