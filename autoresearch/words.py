@@ -36,6 +36,8 @@ class RunStatus(StrEnum):
 
 # Neither a success nor the program's fault: it says nothing about the program, which may be tried again.
 STOPPED = frozenset({RunStatus.CANCELLED, RunStatus.ABANDONED, RunStatus.COULD_NOT_RUN})
+# Every other ending is counted and told as a failure.
+NOT_FAILED = STOPPED | {RunStatus.OK}
 # The sandbox and the program started: the program ran to its end or into its time limit.
 STARTED = frozenset({RunStatus.OK, RunStatus.TIMED_OUT})
 # The program is at fault; a slow or small machine can be the cause of every other ending.

@@ -28,7 +28,7 @@ from autoresearch.propose.program.edits import constants
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Note, Run
 from autoresearch.text import counted, duration, one_line, percent, sign_of, value
-from autoresearch.words import STOPPED, HypothesisState, RunStatus
+from autoresearch.words import NOT_FAILED, HypothesisState, RunStatus
 
 # So many runs are read whole for what stands in records alone, the newest.
 READ, NAMED, TEXT = 300, 5, 100
@@ -91,7 +91,7 @@ def _best(asked: Asked) -> Iterator[Fact]:
 
 def _failures(asked: Asked) -> Iterator[Fact]:
     found = statistics(asked.log, asked.task.digest)
-    causes = Counter({one: number for one, number in found.statuses.items() if one not in {RunStatus.OK, *STOPPED}})
+    causes = Counter({one: number for one, number in found.statuses.items() if one not in NOT_FAILED})
     if not causes.total():
         yield Fact(sentence=f"none of {counted(found.runs, 'run')} failed")
         return

@@ -36,7 +36,7 @@ from autoresearch.log.standing.queries import board, program_view, run, run_body
 from autoresearch.log.standing.verdicts import verdict
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import one_line, sign_of
-from autoresearch.words import SOUND, STOPPED, BoardSection, RunState, RunStatus
+from autoresearch.words import NOT_FAILED, SOUND, BoardSection, RunState
 
 DEFAULT_ROWS = 20
 # So many rows of a board are looked through for those that are wanted.
@@ -63,7 +63,7 @@ def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> Ta
         best=best,
         closed=closed(baseline.mean, leading(best).value, task.floor) if baseline and best else None,
         runs=sum(statuses.values()),
-        failed=sum(count for status, count in statuses.items() if status != RunStatus.OK and status not in STOPPED),
+        failed=sum(count for status, count in statuses.items() if status not in NOT_FAILED),
     )
 
 
