@@ -28,7 +28,7 @@ from autoresearch.task.loading import (
     load_task,
     program_in,
     read_file,
-    shipped_task,
+    shipped_tasks,
 )
 from autoresearch.task.model import USUAL, Budget, Limits, Metric, Python, Recipe, Task
 from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_name, source_digest, split_program
@@ -330,16 +330,17 @@ def _create(path: Path, text: str) -> None:
 def side_file(name: str, definition: Mapping[str, object], folder: Path | None = None) -> bytes:
     """A file beside ``task.toml`` that is no part of the task, such as ``changes.toml``; empty where there is none.
 
-    Records don't hold it. So a task with the ``prepare.py`` of the task that ships has the files of that one where its
+    Records don't hold it. So a task with the ``prepare.py`` of a task that ships has the files of that one where its
     own ``folder`` lacks them. Raises UsageError when the file can't be read.
     """
     if folder is not None and (folder / name).exists():
         return read_file(folder / name)
-    shipped, harness = shipped_task(), definition.get("harness")
-    pin = hashlib.sha256(shipped.harness[PREPARE]).digest()
-    if not isinstance(harness, Mapping) or harness.get(PREPARE) != pin or not (shipped.folder / name).exists():
-        return b""
-    return read_file(shipped.folder / name)
+    harness = definition.get("harness")
+    pin = harness.get(PREPARE) if isinstance(harness, Mapping) else None
+    for shipped in shipped_tasks() if pin else ():
+        if hashlib.sha256(shipped.harness[PREPARE]).digest() == pin:
+            return read_file(shipped.folder / name) if (shipped.folder / name).exists() else b""
+    return b""
 
 
 def rebuild_task(

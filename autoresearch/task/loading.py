@@ -155,8 +155,16 @@ def shipped_task(name: str = "") -> Task:
 
 
 def shipped_by_name(name: str) -> Task | None:
-    """The task of this name among those that come with the program: ``grammar``, ``moons``."""
-    return next((task for task in (shipped_task(), shipped_task(QUICK_TASK)) if task.name == name), None)
+    """The task of this name among those that come with the program: ``grammar``, ``moons``, ``gpt-small``."""
+    return next((task for task in shipped_tasks() if task.name == name), None)
+
+
+def shipped_tasks() -> Iterator[Task]:
+    """All tasks that come with the program; the one that nodes work on unless told otherwise is first."""
+    first = shipped_task()
+    yield first
+    for manifest in sorted(first.folder.glob(f"*/{MANIFEST}")):
+        yield load_task(manifest.parent)
 
 
 def folder_of_task(text: str) -> Path:

@@ -19,12 +19,12 @@ BASELINE = "DEPTH = 4\nLR = 0.1\n\n\ndef build_model():\n    return DEPTH\n"
 BUDGET = 1e9
 
 
-def definition(name="grammar", direction="minimize", floor=0.75, harness=None, unit="work", **metric):
+def definition(name="grammar", direction="minimize", floor=0.75, harness=None, unit="work", budget=BUDGET, **metric):
     metric |= {"name": "val_bpb", "direction": direction, "noise": 0.02} | ({} if floor is None else {"floor": floor})
     return {
         "name": name,
         "metric": metric,
-        "budget": {"unit": unit, "amount": BUDGET},
+        "budget": {"unit": unit, "amount": budget},
         "baseline": hashlib.sha256(BASELINE.encode()).digest(),
         "harness": harness or {},
     }
@@ -75,16 +75,14 @@ class Notebook:
 
     def run(self, task, value=None, *, source=BASELINE, parent=None, status="ok", by=None, log=b"", cites=(), **fields):
         """Publish a run and return its id."""
-        digest = hashlib.sha256(source.encode()).digest()
+        fields = {"budget": BUDGET, "source_digest": hashlib.sha256(source.encode()).digest()} | fields
         body = Run(
             task=task,
             status=status,
             value=value,
             source=self.blobs.put(source.encode()),
-            source_digest=digest,
             parent=parent,
-            seed=seed_for(task, digest, fields.get("replicate", 0)),
-            budget=BUDGET,
+            seed=seed_for(task, fields["source_digest"], fields.get("replicate", 0)),
             log=self.blobs.put(log) if log else None,
             **fields,
         )

@@ -168,3 +168,23 @@ def test_who_works_alone_is_not_told_about_attested_participants(notebook):
     notebook.run(task, 1.2, source="x = 1\n", parent=baseline, by=notebook.other)
     assert "more participants" in best_answer(notebook.log, find_task(notebook.log)).note
     assert "more participants" in show_answer(notebook.log, baseline).verification.reason
+
+
+def test_the_best_says_what_it_is_worth_in_the_other_sizes_of_its_task(notebook):
+    small, large, other = notebook.task(), notebook.task("large", budget=1e10), notebook.task("other", unit="seconds")
+    better = "DEPTH = 9\n"
+    first = notebook.run(small, 1.5)
+    notebook.run(small, 1.2, source=better, parent=first)
+    assert other not in {row.digest for row in notebook.log.tasks.sizes(small)}
+
+    def sizes():
+        return best_answer(notebook.log, find_task(notebook.log, "grammar")).sizes
+
+    assert [(size.name, size.budget, size.value, size.best) for size in sizes()] == [("large", 1e10, None, None)]
+    start = notebook.run(large, 1.4, budget=1e10)
+    assert [(size.value, size.best) for size in sizes()] == [(None, 1.4)]
+    notebook.run(large, 1.3, source=better, parent=start, budget=1e10)
+    notebook.run(large, 1.2, source=better, parent=start, budget=1e10, replicate=1)
+    (found,) = sizes()
+    assert (found.runs, found.value, found.best) == (2, pytest.approx(1.25), pytest.approx(1.25))
+    assert found.gain == pytest.approx(0.15)

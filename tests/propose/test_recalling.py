@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.standing.bases import preferred
 from autoresearch.log.standing.context import trust_context
-from autoresearch.propose.mind.recall import known_as, recall, run_before
+from autoresearch.propose.mind.recall import due_from_smaller, known_as, recall, run_before
 from autoresearch.propose.search.evidence import gather
 from autoresearch.propose.search.search import best_run
 from autoresearch.record.kinds import Claim, Task, Withdrawal
-from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.loading import load_task, shipped_by_name, shipped_task
+from autoresearch.task.program import source_digest
 from autoresearch.trust.roster import Trust
+from tests.ask.notebook import Notebook
 from tests.daemon.toy import write_toy_task
 from tests.log.standing.stories import STORIES, told
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, PEOPLE, ROOTS, STRANGER, TRUST, Village
@@ -204,3 +206,40 @@ def test_what_is_known_of_a_program_is_said_in_a_few_words(tmp_path):
     assert (words("tried", until - 1), words("tried", until + 1)) == ("another node is trying it now", "")
     assert words("new", until) == ""
     village.log.close()
+
+
+def test_what_leads_a_smaller_size_beyond_luck_is_due_in_the_next_one_once(tmp_path):
+    sizes = {name: shipped_by_name(name) for name in ("gpt-small", "gpt-small-m", "gpt-small-l")}
+    baseline = sizes["gpt-small"].baseline.decode()
+    better = baseline.replace("LR = 0.001 ", "LR = 0.003 ")
+    with Notebook.at(tmp_path) as notebook:
+
+        def ran(name, program, value, replicate=0):
+            task = sizes[name]
+            notebook.run(
+                task.digest,
+                value,
+                source=program,
+                source_digest=source_digest(program),
+                budget=task.budget.amount,
+                replicate=replicate,
+            )
+
+        def due(name):
+            return due_from_smaller(notebook.log, notebook.blobs, sizes[name], notebook.now_ms, me=notebook.mine.public)
+
+        for task in sizes.values():
+            blob = notebook.blobs.put(task.baseline)
+            published = Task(
+                digest=task.digest, name=task.name, definition=task.definition(), baseline=blob, harness={}
+            )
+            notebook.append("task", published)
+            ran(task.name, baseline, 1.5)
+        ran("gpt-small", better, 1.2)
+        assert due("gpt-small-m") is None  # one seed may be luck
+        ran("gpt-small", better, 1.22, replicate=1)
+        assert due("gpt-small-m") == (better, "gpt-small")
+        assert due("gpt-small-l") is None  # the next smaller size has not shown it yet
+        assert due("gpt-small") is None
+        ran("gpt-small-m", better, 1.3)
+        assert due("gpt-small-m") is None

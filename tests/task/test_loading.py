@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import UsageError
+from autoresearch.propose.program.edits import patches_of
 from autoresearch.task import loading
-from autoresearch.task.loading import QUICK_TASK, load_task, shipped_task
+from autoresearch.task.loading import QUICK_TASK, load_task, shipped_by_name, shipped_task, shipped_tasks
 
 ROOT = Path(__file__).parents[2]
 
@@ -125,8 +126,23 @@ def test_the_wheel_carries_every_file_of_the_shipped_task() -> None:
 
     for name in ("task.toml", "train.py", "changes.toml", "names.toml", *shipped_task().harness):
         assert wheel["force-include"][f"experiments/{name}"] == f"autoresearch/task/shipped/{name}"
-    quick = shipped_task(QUICK_TASK).folder.relative_to(ROOT)
-    assert wheel["force-include"][str(quick)] == f"autoresearch/task/shipped/{QUICK_TASK}"
+    others = [task.folder.relative_to(ROOT) for task in shipped_tasks()][1:]
+    assert {f"experiments/{name}" for name in (QUICK_TASK, "gpt-small", "gpt-small-l")} < set(map(str, others))
+    for folder in others:
+        assert wheel["force-include"][str(folder)] == f"autoresearch/task/shipped/{folder.name}"
+
+
+def test_the_sizes_of_gpt_small_are_the_same_program_with_another_budget() -> None:
+    names = ("gpt-small", "gpt-small-m", "gpt-small-l", "gpt-small-smoke")
+    tasks = [task for task in map(shipped_by_name, names) if task is not None]
+
+    assert [task.budget.amount for task in tasks] == [2e15, 2e16, 1.2e17, 2e12]
+    assert len({task.baseline for task in tasks}) == 1
+    for task in tasks:
+        assert patches_of(task)
+        sizes: dict[str, float] = {}
+        exec(task.harness["size.py"], sizes)
+        assert (sizes["WORK"], sizes["FLOOR"]) == (task.budget.amount, task.metric.floor)
 
 
 def test_an_installed_package_falls_back_to_its_own_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -247,12 +247,27 @@ class TasksAnswer(Judged, frozen=True, kw_only=True):
     tasks: list[TaskStatus]
 
 
+class SizeView(msgspec.Struct, frozen=True, kw_only=True):
+    """Another size of a task, and what the program that leads here is worth there.
+
+    ``value`` is the mean of ``runs`` runs of it there, ``gain`` what that is better than the baseline of that size.
+    ``best`` is the value that leads there. None: nobody tried.
+    """
+
+    name: str
+    budget: float
+    runs: int = 0
+    value: float | None = None
+    gain: float | None = None
+    best: float | None = None
+
+
 class BestAnswer(Judged, frozen=True, kw_only=True):
     """The best confirmed program of a task, and beside it the best provisional and the best reported one.
 
     ``run`` is the one to build upon, ``@``: the first of these, but one's own before others' where nothing is checked.
     ``demoted`` was the best confirmed one before others came to another number. ``other_tasks`` are the names of the
-    other tasks.
+    other tasks. ``sizes`` are those of them that are this task with another budget.
     """
 
     schema: str = "autoresearch.best/1"
@@ -264,6 +279,7 @@ class BestAnswer(Judged, frozen=True, kw_only=True):
     run: RunView | None = None
     note: str = ""
     other_tasks: list[str] = []
+    sizes: list[SizeView] = []
 
 
 class BoardLine(msgspec.Struct, frozen=True, kw_only=True):

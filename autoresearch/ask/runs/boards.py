@@ -14,11 +14,11 @@ import msgspec
 from autoresearch.ask.lookup import FoundTask, find_task, other_tasks, task_of
 from autoresearch.ask.node import TaskStatus
 from autoresearch.ask.people.voters import too_few, works_alone
-from autoresearch.ask.runs.answers import BestAnswer, BoardLine, TasksAnswer, TopAnswer
+from autoresearch.ask.runs.answers import BestAnswer, BoardLine, SizeView, TasksAnswer, TopAnswer
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
-from autoresearch.log.standing.answers import ProgramView, leading
+from autoresearch.log.standing.answers import ProgramView, RunView, leading
 from autoresearch.log.standing.bases import (
     CHECKING_AUTHORS,
     backed,
@@ -109,7 +109,25 @@ def best_answer(
         run=leader,
         note=_note(log, task, status, confirmed),
         other_tasks=other_tasks(log, task, archived),
+        sizes=_sizes(log, task, here, leader),
     )
+
+
+def _sizes(log: Log, task: FoundTask, here: TrustContext, leader: RunView | None) -> list[SizeView]:
+    """What the program that leads a task is worth in its other sizes."""
+    views = []
+    for row in log.tasks.sizes(task.digest):
+        assert row.budget is not None, "a size has one"
+        view, best = SizeView(name=row.name, budget=row.budget), preferred(log, row.digest, here)
+        if leader is not None:
+            found = log.programs.find(row.digest, bytes.fromhex(leader.run.source_digest), row.budget)
+            baseline = log.programs.find(row.digest, task.baseline or b"", row.budget)
+            if found is not None:
+                sign = log.tasks.sign(row.digest)
+                gain = None if baseline is None else sign * (baseline.mean - found.mean)
+                view = msgspec.structs.replace(view, runs=found.runs, value=found.mean, gain=gain)
+        views.append(msgspec.structs.replace(view, best=best.value if best else None))
+    return views
 
 
 @in_snapshot

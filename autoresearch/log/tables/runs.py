@@ -200,6 +200,15 @@ class Programs:
         return self._reader.rows(query, task)
 
 
+def _family(definition: Mapping[str, object] | None) -> tuple[object, ...] | None:
+    """What all sizes of a task have in common; None where its budget is no work, which alone has sizes."""
+    metric, budget = (definition or {}).get("metric"), (definition or {}).get("budget")
+    if definition is None or not isinstance(metric, Mapping) or not isinstance(budget, Mapping):
+        return None
+    stated = definition.get("baseline"), metric.get("name"), metric.get("direction"), metric.get("source")
+    return stated if budget.get("unit") == "work" else None
+
+
 _TASK = "SELECT id, digest, name, author, time, direction, noise, budget FROM task"
 
 
@@ -227,6 +236,20 @@ class Tasks:
         rows = self._reader.rows(query, task)
         body = parse_stored(*rows[0]).body if rows else None
         return body.definition if isinstance(body, Task) else None
+
+    def sizes(self, digest: bytes) -> list[TaskRow]:
+        """The other sizes of a task by budget: tasks with the same program to begin with and the same number.
+
+        Of one that was published several times the first. What a program brings in one size may hold in the others.
+        """
+        asked, sizes = _family(self.definition(digest)), dict[bytes, TaskRow]()
+        for row in self.all() if asked else ():
+            if row.budget is not None and row.digest != digest and row.digest not in sizes:
+                record = self._reader.rows("SELECT raw, signature FROM record WHERE id = ?", row.id)
+                body = parse_stored(*record[0]).body
+                if isinstance(body, Task) and _family(body.definition) == asked:
+                    sizes[row.digest] = row
+        return sorted(sizes.values(), key=lambda row: (row.budget or 0.0, row.digest))
 
     def rules(self, digest: bytes) -> TaskRules | None:
         """What ranking needs of a task, also of one whose record was withdrawn; None when unknown."""

@@ -9,6 +9,7 @@ import msgspec
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
+from autoresearch.log.standing.bases import preferred
 from autoresearch.log.standing.context import is_own_run, trust_context, whose
 from autoresearch.log.standing.credit import is_heard
 from autoresearch.log.standing.trials import Trial, trials
@@ -110,6 +111,26 @@ def known_genome(
         return genome, base if genome else None
     genome = space_of(program, patches).settings(space.parameters)
     return genome, source_digest(program) if genome else None
+
+
+# A program leads a smaller size beyond luck when so many seeds of it ran there.
+MOVED_AFTER = 2
+
+
+def due_from_smaller(log: Log, blobs: BlobStore, task: Task, now_ms: int, *, me: bytes) -> tuple[str, str] | None:
+    """The program that leads the next smaller size of a task, and that size's name, where it was not tried here yet.
+
+    None while the baseline has no value here: there would be nothing to compare it with.
+    """
+    budget = float(task.budget.amount)
+    smaller = [row for row in log.tasks.sizes(task.digest) if row.budget is not None and row.budget < budget]
+    if not smaller or log.programs.find(task.digest, source_digest(task.baseline.decode()), budget) is None:
+        return None
+    leads = preferred(log, smaller[-1].digest, trust_context(log, me))
+    if leads is None or leads.row.runs < MOVED_AFTER or known_as(log, task, leads.row.source_digest, now_ms, me=me):
+        return None
+    program = text_of(log, blobs, leads.row.first)
+    return None if program is None else (program, smaller[-1].name)
 
 
 def text_of(log: Log, blobs: BlobStore, run: bytes) -> str | None:

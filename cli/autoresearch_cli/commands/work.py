@@ -117,12 +117,15 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         str | None,
         typer.Argument(
             metavar="TASK",
-            help="A task folder, or the name of a task that is published or ships (grammar, moons). "
+            help="A task folder, or the name of a task that is published or ships (grammar, gpt-small, moons). "
             "Left out: the one in the settings, or grammar.",
             autocompletion=complete_task,
         ),
     ] = None,
     *,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="SIZE", help="A size of the task, such as m or l: the task gpt-small-m.")
+    ] = "",
     how_long: For = None,
     runs: Runs = None,
     verify_share: Annotated[
@@ -165,7 +168,11 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     from autoresearch_cli.acts.packages import ask_for_agents, ask_for_packages
     from autoresearch_cli.acts.task_folders import named_folder
 
-    folder = "" if task is None else str(named_folder(task))
+    if budget and task is None:
+        raise UsageError("--budget is a size of a task", hint="name the task: autoresearch work gpt-small --budget m")
+    folder = (
+        "" if task is None else str(named_folder(task if budget.lower() in SMALLEST else f"{task}-{budget.lower()}"))
+    )
     if folder or here.settings().work.task:
         asked_of = load_task(here.task_folder(folder))
         ask_for_packages(asked_of, allowed=allow_packages)
@@ -248,6 +255,8 @@ def _report(status: StatusAnswer, *, json: bool) -> None:
         say(state_sentence(status, here.now_ms()))
 
 
+# What people call the size of a task that has no letter in its name.
+SMALLEST = ("", "s")
 # The daemon sends the kept events in one go; this much silence after them means that there are no more.
 QUIET_SECONDS = 0.5
 

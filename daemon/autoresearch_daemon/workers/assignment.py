@@ -27,7 +27,7 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import is_own_program, own_keys
 from autoresearch.paths import Paths
-from autoresearch.propose.mind.recall import recall
+from autoresearch.propose.mind.recall import due_from_smaller, known_genome, recall
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.proposal import LiveClaim, Problem, Proposal
@@ -55,6 +55,7 @@ from autoresearch.run.sandbox.scratch import sweep
 from autoresearch.settings import Work, load_settings
 from autoresearch.task.loading import load_task, shipped_task
 from autoresearch.task.model import Task
+from autoresearch.task.program import source_digest
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch.words import RunStatus, Why
 from autoresearch_daemon.events import now_ms
@@ -268,14 +269,43 @@ def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace, bench:
 def _invent(work: protocol.Work, talk: Talk, task: Task, place: Workplace, attempt: int) -> Plan:
     """A change by whoever is to make it. The search takes its place where that fails or is not ready.
 
-    Also where others were faster. Another seed of what leads is run when it is time, whoever makes the changes.
+    Also where others were faster. Another seed of what leads is run when it is time, whoever makes the changes. So is
+    what leads a smaller size of the task.
     """
     made: Plan | str | None = None
+    if not attempt and (moved := _moved(work, task, place)):
+        return moved
     if not attempt and (thinking := _thinking(work, task, place)):
         if again := _searched(work, task, place, replicate_due):
             return again
         made = place.mind.change(*thinking, patient=work.counted, cancelled=talk.cancelled)
     return made if isinstance(made, Plan) else _search(work, task, place, attempt)
+
+
+def _moved(work: protocol.Work, task: Task, place: Workplace) -> Plan | None:
+    """What leads a smaller size of the task, where it is new in this one."""
+    manifest = load_manifest(place.paths.manifest)
+    with (
+        Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
+        BlobStore(place.paths.blobs, read_only=True) as blobs,
+    ):
+        found = due_from_smaller(log, blobs, task, now_ms(), me=work.author)
+        if found is None or work.level < Level.LANDLOCK or not place.allows([found[0]]):
+            return None
+        program, smaller = found
+        start = log.programs.find(task.digest, source_digest(task.baseline.decode()), float(task.budget.amount))
+        genome, base = known_genome(log, blobs, task, program, None)
+        return plan_as_it_stands(
+            task,
+            program,
+            title=f"what leads {smaller}, with a budget of {task.budget.amount:g}",
+            hypothesis=f"What is better in {smaller} may be better with more work too, or not: this run shows it.",
+            parent=start.first if start else None,
+            genome=genome,
+            base=base,
+            proposer="search",
+            kind="moved",
+        )
 
 
 def _thinking(

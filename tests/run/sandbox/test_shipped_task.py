@@ -16,7 +16,7 @@ from autoresearch.run.bench import Bench, task_data
 from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.job import Level
-from autoresearch.task.loading import shipped_task
+from autoresearch.task.loading import shipped_by_name, shipped_task
 from autoresearch.task.program import ENTRY
 from tests.conftest import Once
 
@@ -48,3 +48,24 @@ def test_the_shipped_task_gives_the_same_value_as_by_hand(level: Level, once: On
     printed = re.search(r"val_bpb:\s+([0-9.]+)", by_hand.stdout)
     assert printed is not None
     assert outcome.value == pytest.approx(float(printed.group(1)), abs=1e-5)
+
+
+@pytest.mark.slow
+def test_the_smallest_size_for_cards_runs_the_same_program_on_a_processor(
+    level: Level, once: Once, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o755)
+    task, large = shipped_by_name("gpt-small-smoke"), shipped_by_name("gpt-small")
+    assert task is not None
+    assert large is not None
+    assert (task.program, task.harness["prepare.py"]) == (large.program, large.harness["prepare.py"])
+    bench = Bench(level, 1, "cpu", once("smoke-cache", lambda _: None), tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    plan = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), budget=5e11)
+    outcome = measure(task, plan, bench)
+    assert outcome.status == "ok", (outcome.reason, outcome.log)
+    assert outcome.metrics["work"] == outcome.metrics["flops"] >= 5e11
+    assert outcome.metrics["tokens"] == outcome.metrics["steps"] * 1024
+    assert outcome.value is not None
+    assert task.metric.floor is not None
+    assert task.metric.floor < outcome.value < 7

@@ -1,0 +1,1 @@
+../gpt-small/train.py
