@@ -28,6 +28,7 @@ from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.cards import card_of
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Outcome
+from autoresearch.task.loading import shipped_tasks
 from autoresearch.task.model import Task
 from autoresearch.words import STARTED, RunStatus
 
@@ -98,7 +99,7 @@ def preflight(
         CannotRunHere: it does not run on this machine; the error says why.
         Refused: the task asks for more than this machine allows.
     """
-    card_of(bench.device)
+    check_card(task, bench)
     evaluator = (task.evaluator.command, task.evaluator.answers) if task.evaluator else ()
     if (name := missing_command(task.recipe.build, task.recipe.command, *evaluator)) is not None:
         raise CannotRunHere(
@@ -129,6 +130,17 @@ def preflight(
         sentence = f"the baseline of {task.name} does not run on this machine: {outcome.reason}"
         raise CannotRunHere(sentence, hint=_way(task, outcome, bench.level))
     return None if began else outcome
+
+
+def check_card(task: Task, bench: Bench) -> None:
+    """Refuse with CannotRunHere a task for graphics cards where the bench has none, or one that is not there."""
+    if card_of(bench.device) is None and task.limits.card:
+        small = next((other.name for other in shipped_tasks() if other.name == f"{task.name}-smoke"), "")
+        raise CannotRunHere(
+            f"{task.name} is for graphics cards, and this node computes on the processor",
+            hint="autoresearch node config set work.device cuda"
+            + (f"; on a processor: autoresearch work {small}" if small else ""),
+        )
 
 
 def remember_run(task: Task, bench: Bench) -> None:

@@ -37,7 +37,7 @@ from autoresearch.run.folder import (
     write_request,
 )
 from autoresearch.run.packages import is_installed, task_python
-from autoresearch.run.preflight import forget_runs, preflight, remember_run
+from autoresearch.run.preflight import check_card, forget_runs, preflight, remember_run
 from autoresearch.run.proving import asks_for_card, fault_of_card, prove
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.cards import GET_BUBBLEWRAP, NO_CARD, PROCESSOR, card_of, make_nodes
@@ -120,6 +120,8 @@ def make_ready(
     Raises what :func:`make_bench` raises, and Refused where the task's limits are above the ceiling.
     """
     bench = make_bench(task, conditions, place, scratch, on_stage=on_stage, cancelled=cancelled)
+    if is_tried:
+        check_card(task, bench)
     on_stage(Why.PREPARING_DATA)
     if conditions.recheck:
         forget_runs(task, bench)

@@ -39,7 +39,7 @@ _SEED_DOMAIN = b"autoresearch/seed/1"
 _EVALUATION_DOMAIN = b"autoresearch/evaluation-seed/1"
 _EPISODE_DOMAIN = b"autoresearch/episode-seed/1"
 # Keys of task.toml that came after tasks had been published, by their table.
-_LATER = {"Evaluation": {"world"}, "Evaluator": {"answers", "fresh"}, "Limits": {"program_kib"}}
+_LATER = {"Evaluation": {"world"}, "Evaluator": {"answers", "fresh"}, "Limits": {"card", "program_kib"}}
 
 _Slug = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
 _Identifier = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_./-]*\Z", max_length=64)]
@@ -171,7 +171,8 @@ class Evaluator(Section, frozen=True, kw_only=True):
 class Limits(Section, frozen=True, kw_only=True):
     """Where the sandbox stops a run: wall-clock seconds, memory, disk, processes, captured output.
 
-    ``program_kib`` is the largest size of a program: what it brings along need not be learned.
+    ``program_kib`` is the largest size of a program: what it brings along need not be learned. With ``card`` only
+    nodes with a graphics card run and check programs: a processor would not end in time.
     """
 
     seconds: _Amount = 900.0
@@ -180,6 +181,7 @@ class Limits(Section, frozen=True, kw_only=True):
     processes: _Size = 64
     output_kib: _Size = 1024
     program_kib: _Size = 64
+    card: bool = False
 
 
 class Python(Section, frozen=True, kw_only=True):

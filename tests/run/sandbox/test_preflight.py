@@ -16,7 +16,7 @@ from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.preflight import forget_runs, preflight
 from autoresearch.settings import Work
 from autoresearch.task.folders import pin_baseline
-from autoresearch.task.loading import load_task
+from autoresearch.task.loading import load_task, shipped_by_name
 from autoresearch.task.model import Task
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch.words import RunStatus
@@ -96,3 +96,11 @@ def test_ones_own_run_that_the_system_kills_is_no_evidence(
     found = measure(task, plan_as_it_stands(task, KILLED), bench, own=own)
     assert found.status is status
     assert "signal 9" in found.reason
+
+
+def test_a_task_for_cards_is_refused_on_a_processor(bench: Bench) -> None:
+    task = shipped_by_name("gpt-small")
+    assert task is not None
+    with pytest.raises(CannotRunHere, match="gpt-small is for graphics cards") as found:
+        preflight(task, bench)
+    assert "autoresearch work gpt-small-smoke" in found.value.hint
