@@ -55,7 +55,7 @@ _MEASURED_BY = {
     "harness": "the task's fixed files measure it during the run",
     "stdout": "the program prints it, and others run it again to see whether it is true",
 }
-_SUMMARY = 280
+_SUMMARY, _NAME = 280, 32
 
 
 def file_names(task: Task) -> str:
@@ -94,7 +94,17 @@ def brief(known: Known, task: Task) -> str:
 def standing(known: Known, task: Task) -> str:
     """How far it is: the best program and what it costs, how sure values are, whether the search is stuck."""
     cost = [f"- The best run took {known.best.cost}."] if known.best.cost else []
-    lines = [f"- {_standing(known, task)}", *cost, f"- Noise: {_noise(known)}", *_plateau(known)]
+    failed = sum(number for _, number in known.causes)
+    causes = ", ".join(f"{number} {plain_line(cause.replace('_', ' '), _NAME)}" for cause, number in known.causes)
+    untried = ", ".join(plain_line(name, _NAME) for name in known.untried)
+    lines = [
+        f"- {_standing(known, task)}",
+        *cost,
+        f"- Noise: {_noise(known)}",
+        *([f"- {counted(failed, 'run')} failed: {causes}."] if failed else []),
+        *([f"- Nobody has changed yet: {untried}."] if untried else []),
+        *_plateau(known),
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -5,9 +5,10 @@ What unattested participants wrote is left out where trust names anybody.
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,9 +22,11 @@ from autoresearch.log.standing.credit import Citations, citations, is_heard
 from autoresearch.log.standing.trials import Trial
 from autoresearch.propose.mind.recall import ended_trials, known_as, past_run
 from autoresearch.propose.mind.reply import Rules
+from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.guard import Names, names_of, static_guard
+from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.effects import Comparisons, Effect
-from autoresearch.propose.search.evidence import Candidate, Evidence
+from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun
 from autoresearch.propose.search.evidence import gather as weigh
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Note, Run
@@ -56,6 +59,15 @@ class Attempt:
     reason: str = ""
     change: str = ""
     """New lines of a program that was written by hand; empty where the title names what changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A program beside another one: the lines that one of them lacks, behind ``-`` and ``+``; ``more`` are left out."""
+
+    program: Attempt
+    lines: tuple[str, ...]
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +108,16 @@ class Known:
     since_best: int
     """How many runs ended since the best program was found."""
     frontier: tuple[Attempt, ...] = ()
+    steps: tuple[Change, ...] = ()
+    """How the best program came to be: each beside its parent, the newest first."""
+    others: tuple[Change, ...] = ()
+    """Good programs that are no steps to the best one, each beside that: what may be combined with it."""
     recent: tuple[Attempt, ...] = ()
     failures: tuple[Attempt, ...] = ()
+    causes: tuple[tuple[str, int], ...] = ()
+    """How runs failed, and how many did so, the most frequent first."""
+    untried: tuple[str, ...] = ()
+    """Settings and +patches of the baseline that no run has changed."""
     effects: tuple[Effect, ...] = ()
     hypotheses: tuple[Said, ...] = ()
     insights: tuple[Said, ...] = ()
@@ -110,11 +130,14 @@ class Known:
 
 
 # So many of each are gathered; a byte budget leaves out more.
-FRONTIER, RECENT, FAILURES, EFFECTS, NOTES, CLAIMS = 20, 40, 20, 30, 20, 20
+FRONTIER, RECENT, FAILURES, EFFECTS, NOTES, CLAIMS, UNTRIED = 20, 40, 20, 30, 20, 20, 20
 # So many of the newest notes are looked through.
 NOTES_READ = 200
 # So many new lines of a hand-written program are shown, each up to so many characters.
 NEW_LINES, LINE_CHARACTERS = 3, 48
+# So many steps and programs to combine are shown, with so many changed lines; texts of more lines are not matched,
+# which takes seconds with lines made for it.
+STEPS, OTHERS, CHANGED_LINES, MATCHED_LINES = 6, 3, 16, 2_000
 # Two-sided 95 % of the normal distribution.
 _WIDE = 1.96
 
@@ -147,8 +170,12 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
         runs=len(heard),
         since_best=0 if best_time is None else sum(trial.row.time > best_time for trial in heard),
         frontier=tuple(desk.of_candidate(one) for one in evidence.leaders[:FRONTIER]),
+        steps=tuple(desk.steps()),
+        others=tuple(desk.others()),
         recent=tuple(desk.of_run(trial) for trial in worked[:RECENT]),
         failures=tuple(desk.of_run(trial) for trial in failed[:FAILURES]),
+        causes=tuple(Counter(trial.row.status for trial in failed).most_common()),
+        untried=tuple(_untried(task, runs)[:UNTRIED]),
         effects=tuple(Comparisons(log, task.digest, me).effects[:EFFECTS]),
         hypotheses=tuple(Said(short_id(note), body.text) for note, body in hypotheses[:NOTES]),
         insights=tuple(_insights(notes, cited)[:NOTES]),
@@ -160,6 +187,15 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
         )[:CLAIMS],
         names=names_of(task),
     )
+
+
+def _untried(task: Task, runs: Iterable[PastRun]) -> list[str]:
+    space = space_of(task.baseline.decode(), patches_of(task))
+    left = space.default()
+    for run in runs:
+        for name in [name for name, value in left.items() if run.genome.get(name, value) != value]:
+            del left[name]
+    return list(left)
 
 
 def _best(log: Log, blobs: BlobStore, task: Task, context: TrustContext) -> Best:
@@ -265,6 +301,53 @@ class _Desk:
             reason=body.reason,
             change="" if body.genome and body.base != body.source_digest else self._new_lines(body),
         )
+
+    def steps(self) -> Iterator[Change]:
+        """The last steps to the best program."""
+        for trial in self._way()[:STEPS]:
+            body, above = self._body(trial.row.id), self._body(trial.row.parent) if trial.row.parent else None
+            candidate = self.candidate_of(trial.row.source_digest)
+            if body is None or above is None or candidate is None:
+                return
+            if change := self._beside(self.of_candidate(candidate), above, body):
+                yield change
+
+    def others(self) -> Iterator[Change]:
+        """The best programs that are better than their parents and no steps to the best one, nor steps from it."""
+        way = self._way()
+        best, seen = self._body(way[0].row.id) if way else None, {trial.row.id for trial in way}
+        found = 0
+        for candidate in self.evidence.leaders[:FRONTIER] if best else ():
+            trial = self.trials[candidate.first.id]
+            program, body = self.of_candidate(candidate), self._body(trial.row.id)
+            is_better = program.delta is not None and self.sign * program.delta < 0
+            if trial.row.id in seen or trial.row.parent == way[0].row.id or not is_better or body is None:
+                continue
+            assert best is not None, "else nothing is looked at"
+            if found < OTHERS and (change := self._beside(program, best, body)):
+                found += 1
+                yield change
+
+    def _way(self) -> list[Trial]:
+        """The runs from the best program back to the baseline, as far as they are known."""
+        leader, way = self.evidence.leader(), list[Trial]()
+        trial = self.trials.get(leader.first.id) if leader else None
+        while trial is not None and trial not in way:
+            way.append(trial)
+            trial = self.trials.get(trial.row.parent) if trial.row.parent else None
+        return way
+
+    def _body(self, run: bytes) -> Run | None:
+        record = self.log.records.find(run)
+        return record.body if record and isinstance(record.body, Run) else None
+
+    def _beside(self, program: Attempt, before: Run, after: Run) -> Change | None:
+        old, new = _source(self.blobs, before), _source(self.blobs, after)
+        if old is None or new is None or max(old.count("\n"), new.count("\n")) > MATCHED_LINES:
+            return None
+        found = difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")
+        lines = [line for line in list(found)[2:] if not line.startswith("@@") and _code(line[1:])]
+        return Change(program, tuple(lines[:CHANGED_LINES]), max(0, len(lines) - CHANGED_LINES)) if lines else None
 
     def _new_lines(self, body: Run) -> str:
         """What stands in a program and not in its parent's, in short."""

@@ -14,18 +14,18 @@ from pathlib import Path
 from autoresearch.errors import UsageError
 from autoresearch.propose.mind.brief import answer_format, brief, fenced, file_names, plain_line, standing
 from autoresearch.propose.mind.fixed_files import fixed_files
-from autoresearch.propose.mind.known import Attempt, Known, Said
+from autoresearch.propose.mind.known import Attempt, Change, Known, Said
 from autoresearch.propose.search.effects import Effect
 from autoresearch.task.loading import MANIFEST, replace_file
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone
-from autoresearch.text import MAXIMIZE, failures
+from autoresearch.text import MAXIMIZE, failures, one_line
 
 # The brief and the answer format fit into this, whatever the task.
 LEAST_BYTES = 4096
 # So many rows of a section come before the next section has its turn.
 _TURN = 3
-_TITLE, _NEW, _WHY, _CAUSE, _NOTE = 80, 160, 160, 160, 300
+_TITLE, _NEW, _WHY, _CAUSE, _NOTE, _LINE = 80, 160, 160, 160, 300, 120
 # For what is said of rows that were left out.
 _COUNTS = len(" (1000 of 1000)")
 # At most this part of a prompt are fixed files.
@@ -131,6 +131,17 @@ def _sections(known: Known, task: Task) -> list[_Section]:
             [_program_row(one) for one in known.frontier],
         ),
         _Section(
+            "How the best came to be",
+            f"The last steps to it, the newest first: id, value, {change} Then the lines that it changed.",
+            [_change_row(one) for one in known.steps],
+        ),
+        _Section(
+            "Worth combining",
+            "Good programs that are no steps to the best one: id, value, title, and in lines what they have (+) "
+            "that the best one has not (-).",
+            [_change_row(one) for one in known.others],
+        ),
+        _Section(
             "Being tried now",
             "By this node and others. Choose something else.",
             [plain_line(one, _TITLE) for one in known.claims],
@@ -183,6 +194,12 @@ def _title(one: Attempt) -> str:
 
 def _program_row(one: Attempt) -> str:
     return f"{one.id}  {_number(one.value)} (n={one.seeds}){_change(one)}  {one.state}  {_title(one)}"
+
+
+def _change_row(one: Change) -> str:
+    lines = [one_line(line, _LINE) for line in one.lines]
+    more = [f"({one.more} more lines)"] if one.more else []
+    return "\n".join([_program_row(one.program), *(f"  {line}" for line in [*lines, *more])])
 
 
 def _run_row(one: Attempt) -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
 from autoresearch.propose.mind.fixed_files import WHOLE_BYTES, fixed_files, in_short
-from autoresearch.propose.mind.known import Attempt, Best, Known, Said, reply_rules
+from autoresearch.propose.mind.known import Attempt, Best, Change, Known, Said, reply_rules
 from autoresearch.propose.mind.reply import BadReply, read_reply
 from autoresearch.propose.mind.writing import LEAST_BYTES, history_text, prompt_text
 from autoresearch.propose.program.guard import names_of
@@ -79,6 +79,7 @@ attempts = st.builds(
     parent=st.just("abcdefgh"), delta=numbers | st.none(), margin=numbers | st.none(), state=st.just("reported"),
     status=text, reason=text,
 )  # fmt: skip
+besides = st.builds(Change, program=attempts, lines=st.lists(text, max_size=16).map(tuple), more=st.integers(0, 99))
 said = st.builds(Said, id=st.just("abcdefgh"), text=text, better=st.integers(0, 99), worse=st.integers(0, 99))
 changes = st.builds(
     Effect,
@@ -117,7 +118,11 @@ knowns = st.builds(
     since_best=st.integers(0, 10**9),
     frontier=several(attempts, 20),
     recent=several(attempts, 40),
+    steps=several(besides, 6),
+    others=several(besides, 3),
     failures=several(attempts, 20),
+    causes=several(st.tuples(text, st.integers(1, 99)), 8),
+    untried=several(text, 20),
     effects=several(changes, 30),
     hypotheses=several(said, 20),
     insights=several(said, 20),
@@ -248,3 +253,30 @@ def test_the_best_run_says_what_it_took(story: Story) -> None:
     assert "- The best run took 12 steps, 1 min 1 s, 3.0 GiB of memory." in prompt_text(
         story.known(), story.task, 8_000
     )
+
+
+def test_the_way_to_the_best_is_told_by_its_lines_and_what_may_be_combined_with_it(story: Story) -> None:
+    first = story.run(0.9, program(0.9), title="the baseline", genome={"X": 0.9, "Y": 0.1})
+    left = story.run(0.5, program(0.5), parent=first, title="a lower X", genome={"X": 0.5, "Y": 0.1})
+    best = story.run(0.3, program(0.3), parent=left, title="lower still", genome={"X": 0.3, "Y": 0.1})
+    story.run(0.6, program(0.9, 0.7), parent=first, title="a higher Y", genome={"X": 0.9, "Y": 0.7})
+    story.run(0.95, program(0.95), parent=first, title="worse", genome={"X": 0.95, "Y": 0.1})
+    story.run(0.31, program(0.3, 0.2), parent=best, title="from the best one", genome={"X": 0.3, "Y": 0.2})
+    known = story.known()
+
+    assert [step.program.title for step in known.steps] == ["lower still", "a lower X"]
+    assert [line[:8] for line in known.steps[0].lines] == ["-X = 0.5", "+X = 0.3"]
+    assert [other.program.title for other in known.others] == ["a higher Y"]
+    assert [line[:8] for line in known.others[0].lines] == ["-X = 0.3", "-Y = 0.1", "+X = 0.9", "+Y = 0.7"]
+    told = history_text(known, story.task, 32_000)
+    assert "## Worth combining" in told
+    assert "\n  +Y = 0.7 # float [0.0, 1.0]\n" in told
+
+
+def test_failures_are_counted_by_cause_and_what_nobody_changed_is_named(story: Story) -> None:
+    first = story.run(0.9, program(0.9), genome={"X": 0.9, "Y": 0.1})
+    for x in (0.1, 0.2):
+        story.run(None, program(x), parent=first, status="out_of_memory", genome={"X": x, "Y": 0.1})
+    told = history_text(story.known(), story.task, 32_000)
+    assert "- 2 runs failed: 2 out of memory.\n" in told
+    assert "- Nobody has changed yet: Y" in told
