@@ -94,7 +94,7 @@ def test_without_a_daemon_every_tool_says_what_to_do(toy: Path) -> None:
             "search_runs",
             "show_run",
             "diff",
-            "lineage",
+            "effects",
             "run",
             "result",
             "cancel",
@@ -105,6 +105,7 @@ def test_without_a_daemon_every_tool_says_what_to_do(toy: Path) -> None:
         assert len(names) <= 12
         assert all(tool.input_schema["additionalProperties"] is False for tool in listed.tools)
         assert all(tool.description for tool in listed.tools)
+        assert "autoresearch://history" in (await client.get_prompt("research")).messages[0].content.text
         assert "the daemon is not running → autoresearch up" in await refusal(client, "status")
 
     over_stdio(talk, str(toy))
@@ -150,8 +151,13 @@ def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
         assert [row["id"] for row in few["rows"]] == [second["id"]]
         assert "X = 0.5" in (await answer(client, "show_run", run="@", part="source"))[OTHERS]["text"]
         assert "X = 0.5" in (await answer(client, "diff", old=first["id"], new="@"))[OTHERS]["text"]
-        steps = (await answer(client, "lineage"))["steps"]
+        steps = (await answer(client, "show_run", run="@", part="lineage"))["steps"]
         assert [step["id"] for step in steps] == [first["id"], second["id"]]
+        (effect,) = (await answer(client, "effects"))["rows"]
+        assert (effect[OTHERS]["setting"], effect["pairs"], effect["better"]) == ("X", 1, 0)
+        history = (await client.read_resource("autoresearch://history")).contents[0].text
+        assert "## How the best came to be" in history
+        assert "X = 0.5" in (await client.read_resource("autoresearch://programs/@")).contents[0].text
         assert "no record" in await refusal(client, "show_run", run="bnothere")
 
     over_stdio(talk, str(toy))
@@ -282,7 +288,8 @@ def test_what_a_stranger_wrote_stands_nowhere_else_in_an_answer(paths: Paths, to
         ("search_runs", {"task": task, "order": "best"}),
         ("diff", {"old": runs[0], "new": runs[1]}),
         *[("show_run", {"run": run, "part": part}) for run in runs for part in ("facts", "source", "log")],
-        *[("lineage", {"run": run}) for run in runs],
+        *[("show_run", {"run": run, "part": "lineage"}) for run in runs],
+        ("effects", {"task": task}),
         ("show_run", {"run": format_id(records[0].id)}),
     ]
 
@@ -316,7 +323,15 @@ def test_a_run_is_held_by_its_name_in_another_session_too(daemon: Daemon, toy: P
             names.append(begun["name"])
 
     async def go_on(client: Client) -> None:
-        assert (await answer(client, "result", name=names[0], wait_seconds=0.1))["state"] == "queued"
+        told: list[str] = []
+
+        async def progress(fraction: float, whole: float | None, words: str | None) -> None:
+            told.append(f"{fraction:g} of {whole:g} {words}")
+
+        asked = {"name": names[0], "wait_seconds": 5}
+        waited = await client.call_tool("result", asked, progress_callback=progress)
+        assert waited.structured_content["state"] == "queued"
+        assert told[-1] == f"0 of 1 {names[0]}: 0%"
         for name in reversed(names):
             assert (await answer(client, "cancel", name=name))["state"] == "cancelled"
         assert "taken out of the queue" in await refusal(client, "result", name=names[1])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
@@ -34,16 +35,19 @@ from autoresearch.ask.requests import (
     Records,
     TopOf,
 )
-from autoresearch.ask.runs.answers import DiffAnswer
+from autoresearch.ask.runs.answers import DiffAnswer, EffectView
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import ProgramView, RunNumbers, RunView, numbers_of
+from autoresearch.propose.mind.known import gather
+from autoresearch.propose.mind.writing import HISTORY_BYTES, history_text
 from autoresearch.propose.program.edits import Block, apply_blocks
 from autoresearch.record.encoding import short_id
 from autoresearch.task.loading import load_task
 from autoresearch.task.program import source_digest
 from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, sanitised
 from autoresearch.words import RunStatus
+from autoresearch_cli import here
 from autoresearch_cli.ideas import outcome, repetition
 from autoresearch_cli.reading import open_desk
 
@@ -189,6 +193,14 @@ def claim_facts(found: OpenClaim) -> Facts:
     return _filled(id=found.id, until_ms=found.until_ms, source_digest=found.source_digest) | _quoted(title=found.title)
 
 
+def effect_facts(found: EffectView) -> Facts:
+    """What a setting did."""
+    facts = msgspec.structs.asdict(found)
+    return _filled(**{name: value for name, value in facts.items() if name not in ("name", "failed_as")}) | _quoted(
+        setting=found.name, failed_as=found.failed_as
+    )
+
+
 def listed_facts(rows: Sequence[Facts], *, limit: int) -> Facts:
     """A page of rows; a full one says how to go on."""
     last = rows[-1].get("id") if len(rows) == limit else None
@@ -224,8 +236,12 @@ class Tools:
         self._folder = folder
 
     def status(self) -> Facts:
-        """What this node does now, what waits for a worker, and how far the network is with the task."""
-        return status_facts(self._client().ask(Node.status))
+        """What this node does now, what waits for a worker, what others try, how far the network is with the task."""
+        client = self._client()
+        facts, asked = status_facts(client.ask(Node.status)), OfTask(task=load_task(self._folder()).digest.hex())
+        with suppress(NotFound):  # nobody published the task yet
+            facts |= _filled(trying=[claim_facts(each) for each in client.ask(questions.claims, asked).claims])
+        return facts
 
     def best(self, task: str = "") -> Facts:
         """The program to build on: the best confirmed one, else the best known. `show_run` has its source."""
@@ -260,9 +276,16 @@ class Tools:
         found = self._client().ask(questions.records, asked).records
         return listed_facts([record_facts(each) for each in found], limit=limit)
 
-    def show_run(self, run: str, part: Literal["facts", "source", "log"] = "facts", offset: int = 0) -> Facts:
-        """One run by its id, `@` (best) or `@mine`: its facts, a page of its source, or a page of what it printed."""
+    def show_run(
+        self, run: str, part: Literal["facts", "source", "log", "lineage"] = "facts", offset: int = 0
+    ) -> Facts:
+        """One run by its id, `@` (best) or `@mine`: its facts, a page of its source, or a page of what it printed.
+
+        `lineage` are the steps from the baseline to it: which change brought what.
+        """
         client, asked = self._client(), OneRecord(id=run)
+        if part == "lineage":
+            return {"steps": [run_facts(step.run) for step in client.ask(questions.lineage, asked).steps if step.run]}
         if part != "facts":
             operation = questions.source if part == "source" else questions.training_log
             return {"run": run, **page_facts(client.ask(operation, asked), max(offset, 0))}
@@ -278,10 +301,24 @@ class Tools:
         found = self._client().ask(questions.diff, Difference(old=old, new=new))
         return change_facts(found)
 
-    def lineage(self, run: str = "@") -> Facts:
-        """The steps from the baseline to a run: which change brought what."""
-        steps = self._client().ask(questions.lineage, OneRecord(id=run)).steps
-        return {"steps": [run_facts(step.run) for step in steps if step.run]}
+    def effects(self, task: str = "") -> Facts:
+        """What each setting did, over all pairs of a run and its parent: the surest help first.
+
+        `median` is the change of the value when it is raised or the +part is added, `low` and `high` its 95 % interval.
+        """
+        found = self._client().ask(questions.effects, OfTask(task=task or None)).effects[:ROWS_MAX]
+        return {"rows": [effect_facts(each) for each in found]}
+
+    def history(self) -> str:
+        """What is known of the task on some pages: programs, effects, failures, notes, what is tried now."""
+        task = load_task(self._folder())
+        with open_desk() as desk:
+            known = gather(desk.log, desk.blobs, task, now_ms=here.now_ms(), me=desk.me)
+        return history_text(known, task, HISTORY_BYTES)
+
+    def program(self, run: str) -> str:
+        """The program of a run by its id, `@` (best) or `@mine`."""
+        return sanitised(self._client().ask(questions.source, OneRecord(id=run)), lines=True)
 
     def run(
         self,
@@ -326,6 +363,14 @@ class Tools:
         with open_desk() as desk:
             found, _ = outcome(desk, questions.record(desk, OneRecord(id=record)), load_task(self._folder()))
         return {"outcome": msgspec.to_builtins(found), **self.show_run(record)}
+
+    def progress(self) -> tuple[float, str]:
+        """How far the run is that somebody proposed here and that a worker does now, from 0 to 1, and words for it."""
+        for worker in self._client().ask(Node.status).workers:
+            if worker.proposal and worker.run is not None:
+                loss = "" if worker.run.loss is None else f", loss {worker.run.loss:.4g}"
+                return worker.run.fraction, f"{worker.proposal}: {worker.run.fraction:.0%}{loss}"
+        return 0.0, "it waits for a worker"
 
     def cancel(self, name: str) -> Facts:
         """Take a `run` out of the queue by its name, or stop it where it has begun."""
