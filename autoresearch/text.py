@@ -8,6 +8,7 @@ pipe, a bundle) do not.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -20,6 +21,8 @@ from autoresearch.errors import UsageError
 # Shown in place of what is harmful: a reader sees that something was there.
 INSTEAD = "\N{REPLACEMENT CHARACTER}"
 NAME_CHARACTERS = 24
+# From here on a number has seven digits and not four decimals.
+LARGE, _DIGITS = 1000, 7
 # A name stands in quotes beside a key; what closes them could make the rest look like ours.
 _QUOTES = str.maketrans("", "", '"“”„‟«»＂')
 # Letters, marks and symbols by category, and yet nothing is to be seen of them (Default_Ignorable_Code_Point, and the
@@ -144,8 +147,16 @@ def clock(time_ms: int, *, seconds: bool = False) -> str:
 
 
 def value(number: float | None) -> str:
-    """A metric: four decimals, or a dash when there is none."""
-    return "–" if number is None else f"{number:.4f}"
+    """A metric: four decimals, of large ones seven digits, or a dash when there is none."""
+    return "–" if number is None else _rounded(number)
+
+
+def _rounded(number: float, sign: str = "") -> str:
+    if not LARGE <= abs(number) < math.inf:
+        return f"{number:{sign}.4f}"
+    decimals = max(0, _DIGITS - len(f"{abs(number):.0f}"))
+    text = f"{number:{sign}.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text
 
 
 def interval(number: float | None, margin: float | None) -> str:
@@ -160,12 +171,12 @@ def figure(number: float | None) -> str:
 
 def change(number: float | None, parent: float | None) -> str:
     """The difference of a metric to its parent's, with its sign."""
-    return "" if number is None or parent is None else f"{number - parent:+.4f}"
+    return "" if number is None or parent is None else _rounded(number - parent, "+")
 
 
 def signed(number: float | None) -> str:
     """A change of a metric, with its sign."""
-    return "" if number is None else f"{number:+.4f}"
+    return "" if number is None else _rounded(number, "+")
 
 
 def change_interval(number: float | None, margin: float | None) -> str:

@@ -29,7 +29,7 @@ from autoresearch.record.kinds import Run
 from autoresearch.task.loading import check_source, load_task, remember_start, started_from
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone, join_files, source_digest
-from autoresearch.text import one_line, sign_of, value
+from autoresearch.text import LARGE, one_line, sign_of, signed, value
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus, Verdict
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import refreshed
@@ -176,7 +176,8 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
     margin = deviations * math.sqrt(1 / seeds + 1 / others)
     is_unsure = abs(gain) < margin
     compared = f"{value(after)}{_of(seeds)}, its parent {short(above)} {value(before)}{_of(others)}"
-    change = f"{after - before:+.4g}" + (f" ± {margin:.2g}" if margin else "")
+    moved = after - before
+    change = (signed(moved) if abs(moved) >= LARGE else f"{moved:+.4g}") + (f" ± {margin:.2g}" if margin else "")
     numbers = mean | {
         "parent": short(above), "parent_value": before, "parent_seeds": others,
         "gain": gain, "margin": margin, "within_noise": is_unsure,

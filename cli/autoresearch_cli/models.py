@@ -319,7 +319,7 @@ class TaskAnswer(Answer, frozen=True, kw_only=True):
     noise: float | None = None
     budget_unit: str
     budget: float
-    limits: dict[str, int | float]
+    limits: dict[str, int | float | bool]
     files: list[str]
     edit: list[str] = []
     build: str = ""

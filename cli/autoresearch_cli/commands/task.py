@@ -391,4 +391,5 @@ def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
 
 
 def _amounts(limits: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {limit:.10g}" for name, limit in limits.items())
+    amounts = [f"{name} {limit:.10g}" for name, limit in limits.items() if not isinstance(limit, bool)]
+    return ", ".join([*amounts, *(["on graphics cards alone"] if limits.get("card") else [])])

@@ -8,7 +8,7 @@ from autoresearch.ask.runs.answers import BestAnswer, RunRow, SizeView, TopAnswe
 from autoresearch.face.columns.column import person, reproach, short
 from autoresearch.face.columns.runs import ABOUT, DOUBT, doubts, number_words, program_columns, told
 from autoresearch.log.standing.answers import ProgramView
-from autoresearch.text import counted, lately, moment, one_line, value
+from autoresearch.text import counted, lately, moment, one_line, signed, value
 from autoresearch.words import (
     BOARD_SECTION_SENTENCES,
     COPY,
@@ -60,7 +60,7 @@ def size_line(size: SizeView) -> str:
     if size.value is None:
         found = "not tried there" if size.best is not None else f"nobody works on it: autoresearch work {size.name}"
     else:
-        gain = f", gain {size.gain:+.4f}" if size.gain is not None else ""
+        gain = f", gain {signed(size.gain)}" if size.gain is not None else ""
         found = f"{value(size.value)} there in {counted(size.runs, 'run')}{gain}"
     best = f" · best there {value(size.best)}" if size.best is not None else ""
     return f"{size.name} · {found}{best}"
