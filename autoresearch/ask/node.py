@@ -120,6 +120,7 @@ class QueuedRun(Answer, frozen=True, kw_only=True):
     parent: str | None = None
     replicate: int = 0
     reason: str = ""
+    source_digest: str = ""
 
 
 class WorkerStatus(Answer, frozen=True, kw_only=True):

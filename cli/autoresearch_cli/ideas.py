@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,12 +13,16 @@ import typer
 
 from autoresearch.ask import questions
 from autoresearch.ask.acts.ideas import Idea
+from autoresearch.ask.acts.varying import VaryAnswer, outcome_of, variants
+from autoresearch.ask.client import Client
 from autoresearch.ask.desk import Desk
 from autoresearch.ask.node import Event
+from autoresearch.ask.node_acts import Node
 from autoresearch.ask.records import Outcome, ShowAnswer
 from autoresearch.ask.requests import OneRecord, ProposeRequest
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
+from autoresearch.face.columns.experiments import setting_text
 from autoresearch.judging.statistics import student
 from autoresearch.log.standing.answers import RunFields
 from autoresearch.log.standing.queries import run_body
@@ -109,6 +114,31 @@ def refuse_repetition(idea: Idea) -> None:
         hint=f"edit {_files(idea.task)}; or measure it with another seed: --replicate {seed}; "
         "or run it all the same: --again",
     )
+
+
+def vary(idea: Idea, asked: Mapping[str, Sequence[object]], seeds: int, client: Client | None) -> VaryAnswer:
+    """What came of an experiment; with a ``client`` its daemon is given the runs that nobody has done or waits for.
+
+    Each program has its first seed before any has its second.
+
+    Raises:
+        UsageError: there is no such setting or value, or these are too many runs.
+    """
+    task = idea.task
+    programs, left_out = variants(task, idea.program, asked, seeds)
+    waiting = client.ask(Node.proposals).queue if client else []
+    pending = {(bytes.fromhex(each.source_digest), each.replicate) for each in waiting}
+    with open_desk() as desk:
+        claims = desk.log.claims.open(task.digest, now_ms=here.now_ms())
+        pending |= {(claim.source_digest, claim.replicate) for claim in claims if claim.author == desk.me}
+        answer, missing = outcome_of(desk.log, task, programs, seeds, pending=pending, me=desk.me)
+    proposed: list[str] = []
+    for variant, number in sorted(missing, key=lambda one: one[1]) if client else ():
+        values = ", ".join(f"{name} {setting_text(value)}" for name, value in variant.settings.items())
+        why = f"{idea.hypothesis}: {values}" if idea.hypothesis else values
+        asks = request(Idea(task, variant.program, idea.parent, why, number))
+        proposed += client.ask(Node.propose, asks).proposed if client else []
+    return msgspec.structs.replace(answer, proposed=proposed, left_out=left_out)
 
 
 def record_of(ended: Event) -> str:

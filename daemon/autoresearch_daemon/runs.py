@@ -256,6 +256,7 @@ class Proposals:
                 task=each.plan.task.hex(),
                 parent=None if each.plan.parent is None else short_id(each.plan.parent),
                 replicate=each.plan.replicate,
+                source_digest=each.plan.source_digest.hex(),
                 proposed_ms=each.proposed_ms,
                 reason=reason if number == 0 else "after the one before it",
             )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.node import ProposedAnswer, StatusAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.face.columns.column import short
@@ -255,3 +256,21 @@ def test_a_proposed_run_can_be_waited_for_and_stopped(process: Process, toy: Pat
     assert process("run", "cancel", better).returncode == 4
     unknown = process("run", "wait", "proposal-999")
     assert (unknown.returncode, "waits, runs or has ended lately" in unknown.stderr) == (4, True)
+
+
+@pytest.mark.slow
+def test_an_experiment_runs_every_combination_once_and_says_what_each_value_did(
+    process: Process, toy: Path, daemon: None
+) -> None:
+    words = ("run", "vary", str(toy), "--set", "X=0.3,0.5", "--set", "Y=0.1,0.4", "--seeds", "2")
+    begun = strictly(process(*words, "--json").stdout, VaryAnswer)
+    assert (len(begun.variants), len(begun.proposed), begun.to_go) == (4, 8, 8)
+    again = strictly(process(*words, "--wait", "--json").stdout, VaryAnswer)
+    assert (again.proposed, again.to_go) == ([], 0)
+    changes = [level.change for level in again.levels]
+    assert changes == [None, pytest.approx(0.2**2), None, pytest.approx(0.2**2 - 0.5**2)]
+    shown = process(*words, "--show")
+    assert "all runs have ended" in shown.stderr
+    assert len(shown.stdout.splitlines()) == 4
+    unknown = process("run", "vary", str(toy), "--set", "Z=1,2")
+    assert (unknown.returncode, "turns no setting Z" in unknown.stderr) == (2, True)

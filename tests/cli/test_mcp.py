@@ -164,6 +164,23 @@ def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
 
 
 @pytest.mark.slow
+def test_an_agent_runs_every_combination_of_some_values(daemon: Daemon, toy: Path) -> None:
+    async def talk(client: Client) -> None:
+        asked = {"hypothesis": "together", "vary": {"X": [0.3, 0.5], "Y": [0.1, 0.4]}}
+        begun = await answer(client, "run", **asked)
+        assert (len(begun["variants"]), begun["to_go"], len(begun["proposed"])) == (4, 4, 4)
+        for name in begun["proposed"]:
+            await answer(client, "result", name=name)
+        ended = await answer(client, "run", **asked)
+        assert (ended["to_go"], "proposed" in ended) == (0, False)
+        assert [level["setting"] for level in ended["levels"]] == ["X", "X", "Y", "Y"]
+        assert ended["levels"][1]["change"] == pytest.approx(0.2**2)
+        assert "turns no setting Z" in await refusal(client, "run", hypothesis="?", vary={"Z": [1]})
+
+    over_stdio(talk, str(toy))
+
+
+@pytest.mark.slow
 def test_an_agent_reads_and_writes_notes_and_claims_what_it_tries(daemon: Daemon, toy: Path) -> None:
     async def talk(client: Client) -> None:
         first = await answer(client, "run", hypothesis="as it was", program=(toy / "train.py").read_text())

@@ -62,6 +62,7 @@ WRITING = {
         "run checkout",
         "run propose",
         "run wait",
+        "run vary",
         "run cancel",
         "run claim",
         "run star",

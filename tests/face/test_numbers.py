@@ -242,7 +242,7 @@ def test_the_tools_for_agents(served: Served, world: World, expected: dict[str, 
         "best": lambda tools: tools.best(),
         "search_runs": lambda tools: tools.search_runs(order="best"),
         "show_run": lambda tools: tools.show_run(new),
-        "lineage": lambda tools: tools.lineage(new),
+        "lineage": lambda tools: tools.show_run(new, part="lineage"),
         "diff": lambda tools: tools.diff(old, new),
     }
     for name, question in asked.items():

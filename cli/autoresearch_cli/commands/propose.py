@@ -7,20 +7,24 @@ program is being tried, before it is run somewhere else.
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
+from autoresearch.ask.acts.varying import read_values
 from autoresearch.ask.node import QueuedRun
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import ClaimRequest, DropRequest
 from autoresearch.errors import TimedOut, UsageError
 from autoresearch.face.columns.column import short
-from autoresearch.text import clock, parse_duration, value
+from autoresearch.text import clock, counted, parse_duration, value
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import bring
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_reference, examples
-from autoresearch_cli.ideas import Hypothesis, Parent, idea_of, record_of, request, tell_run
+from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, idea_of, record_of, request, tell_run, vary
+from autoresearch_cli.rendering.experiments import print_experiment
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import queued_line
 
@@ -154,6 +158,50 @@ def cancel(name: Name, *, json: Json = False) -> None:
 def _print_queue(queue: list[QueuedRun]) -> None:
     for each in queue:
         say(f"  {queued_line(each)}")
+
+
+@app.command(
+    "run vary",
+    epilog=examples(
+        ("autoresearch run vary . --set LR=0.001,0.003 --set DEPTH=3,4", "four programs, and what each value did"),
+        ("autoresearch run vary . --set +muon=on,off --seeds 3 --wait", "a patch on three seeds; wait for all runs"),
+        ("autoresearch run vary . --set LR=0.001,0.003 --show --json", "what is known of it, and nothing is run"),
+        see="run propose, run wait, task effects, work",
+    ),
+)
+def vary_settings(
+    folder: Folder = "",
+    *,
+    values: Annotated[
+        list[str],
+        typer.Option("--set", metavar="NAME=V,V", help="A setting and its values; repeatable: every combination."),
+    ],
+    seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="Run each program with so many seeds.")] = 1,
+    hypothesis: Hypothesis = "",
+    parent: Parent = "",
+    show: Annotated[bool, typer.Option("--show", help="Only say what is known of it.")] = False,
+    wait_for_all: Annotated[bool, typer.Option("--wait", help="Wait until all runs have ended.")] = False,
+    json: Json = False,
+) -> None:
+    """Run a program with every combination of some values, and say what each value did and which depend on each other.
+
+    Again, it goes on: what was run, waits or runs now is not run twice.
+    """
+    asked, idea = read_values(values), idea_in(Path(here.task_folder(folder)), parent=parent, hypothesis=hypothesis)
+    client = None if show else here.client()
+    answer = vary(idea, asked, seeds, client)
+    if wait_for_all and client is not None:
+        for name in (*answer.proposed, *(each.name for each in client.ask(Node.proposals).queue)):
+            client.ended(name, None)
+        answer = msgspec.structs.replace(vary(idea, asked, seeds, None), proposed=answer.proposed)
+    if json:
+        print_json(answer)
+        return
+    print_experiment(answer, list(asked), idea.task.metric.name)
+    again = f"autoresearch run vary {shlex.quote(folder or str(idea.task.folder))} … --show"
+    if answer.proposed:
+        say(f"{counted(len(answer.proposed), 'run')} proposed: {answer.proposed[0]} to {answer.proposed[-1]}")
+    say(f"{counted(answer.to_go, 'run')} to go → {again}" if answer.to_go else "all runs have ended")
 
 
 MINUTES = 30

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +16,7 @@ from typing_extensions import TypedDict
 
 from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.ideas import Idea
+from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.client import Client
 from autoresearch.ask.ideas import NoteView, OpenClaim
 from autoresearch.ask.node import QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
@@ -49,6 +49,7 @@ from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, sanitised
 from autoresearch.words import RunStatus
 from autoresearch_cli import here
 from autoresearch_cli.ideas import outcome, repetition
+from autoresearch_cli.ideas import vary as run_all
 from autoresearch_cli.reading import open_desk
 
 # Where text of other participants stands in an answer. The server's instructions say what that means.
@@ -201,6 +202,18 @@ def effect_facts(found: EffectView) -> Facts:
     )
 
 
+def experiment_facts(found: VaryAnswer) -> Facts:
+    """An experiment: its programs, what each value did, which settings depend on each other."""
+    return _filled(
+        variants=msgspec.to_builtins(found.variants),
+        levels=msgspec.to_builtins(found.levels),
+        interactions=msgspec.to_builtins(found.interactions),
+        noise=found.noise,
+        proposed=found.proposed,
+        to_go=found.to_go,
+    )
+
+
 def listed_facts(rows: Sequence[Facts], *, limit: int) -> Facts:
     """A page of rows; a full one says how to go on."""
     last = rows[-1].get("id") if len(rows) == limit else None
@@ -238,10 +251,10 @@ class Tools:
     def status(self) -> Facts:
         """What this node does now, what waits for a worker, what others try, how far the network is with the task."""
         client = self._client()
-        facts, asked = status_facts(client.ask(Node.status)), OfTask(task=load_task(self._folder()).digest.hex())
-        with suppress(NotFound):  # nobody published the task yet
-            facts |= _filled(trying=[claim_facts(each) for each in client.ask(questions.claims, asked).claims])
-        return facts
+        found = client.ask(Node.status)
+        asked = OfTask(task=found.task.digest) if found.task else None
+        claims = client.ask(questions.claims, asked).claims if asked else []
+        return status_facts(found) | _filled(trying=[claim_facts(each) for each in claims])
 
     def best(self, task: str = "") -> Facts:
         """The program to build on: the best confirmed one, else the best known. `show_run` has its source."""
@@ -329,16 +342,23 @@ class Tools:
         seeds: int = 1,
         replicate: int = 0,
         wait_seconds: float = WAIT_SECONDS,
+        vary: dict[str, list[float | str | bool]] | None = None,
     ) -> Facts:
         """Run a changed program here: claimed, trained in the sandbox, measured, compared with its parent, published.
 
         Give `edits` of the parent's program (each search text must stand there exactly once), or the whole `program`.
         `hypothesis` says why it should help; everybody reads it. `replicate` is the number of the first seed: another
         one than 0 measures a program again. `outcome` in the answer says keep or discard. If the run takes longer than
-        `wait_seconds`, this answers with its `name`, for `result`.
+        `wait_seconds`, this answers with its `name`, for `result`. `vary` names settings with several values each:
+        every combination is run with `seeds` seeds; ask again with the same for what each value did so far.
         """
         client, folder = self._client(), self._folder()
-        parent, program = self._program(client, folder, edits, program, parent)
+        if vary and not edits and not program:
+            parent, program = self._source(client, folder, parent)
+        else:
+            parent, program = self._program(client, folder, edits, program, parent)
+        if vary:
+            return experiment_facts(run_all(Idea(load_task(folder), program, parent, hypothesis), vary, seeds, client))
         if found := repetition(Idea(load_task(folder), program, parent, hypothesis, replicate)):
             raise Refused(
                 f"this program was run with this seed before: {short_id(found[0])}",
