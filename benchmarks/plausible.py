@@ -23,6 +23,9 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "peers_idle/peers": (1, 10),
     "proposer/": (0.1, 8),  # bits a byte; 8 where the best program failed
     "queries/rows": (1, math.inf),
+    "search/rank": (1, 5),
+    "search/regret": (0, 1),
+    "search/failed": (0, 1),
     "services/alive_": (0, 1),
     "services/clean_stop_rate": (0, 1),
     "soak/descriptors_per_hour": (-math.inf, math.inf),  # slopes have a sign

@@ -79,13 +79,13 @@ def optuna_next(space: Space, seed: int, done: Sequence[Measured]) -> Measured:
         return Measured(space.source, space.default(), 0, None)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    distributions = _distributions(space)
+    known = distributions(space)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1000 * seed + len(done)))
     for run in done:
         value = FAILED if run.value is None else run.value
-        study.add_trial(optuna.trial.create_trial(params=run.genome, distributions=distributions, value=value))
+        study.add_trial(optuna.trial.create_trial(params=run.genome, distributions=known, value=value))
     while True:
-        trial = study.ask(distributions)
+        trial = study.ask(known)
         genome = {name: trial.params[name] for name in space.parameters}
         source = space.build(genome) if space.allows(genome) else None
         if source is not None:
@@ -134,7 +134,8 @@ def past_runs(done: Sequence[Measured]) -> list[PastRun]:
     ]
 
 
-def _distributions(space: Space) -> dict[str, BaseDistribution]:
+def distributions(space: Space) -> dict[str, BaseDistribution]:
+    """A space as Optuna is told of it."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     made: dict[str, BaseDistribution] = {}

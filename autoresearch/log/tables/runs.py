@@ -200,6 +200,11 @@ class Programs:
         return self._reader.rows(query, task)
 
 
+def _stems(name: str) -> set[str]:
+    """A name, and what stands before the last part of it: ``gpt`` and ``gpt-m`` are sizes of one task."""
+    return {name, name.rpartition("-")[0]} - {""}
+
+
 def _family(definition: Mapping[str, object] | None) -> tuple[object, ...] | None:
     """What all sizes of a task have in common; None where its budget is no work, which alone has sizes."""
     metric, budget = (definition or {}).get("metric"), (definition or {}).get("budget")
@@ -238,13 +243,14 @@ class Tasks:
         return body.definition if isinstance(body, Task) else None
 
     def sizes(self, digest: bytes) -> list[TaskRow]:
-        """The other sizes of a task by budget: tasks with the same program to begin with and the same number.
+        """The other sizes of a task by budget: the same program to begin with, the same number, names like ``gpt-m``.
 
         Of one that was published several times the first. What a program brings in one size may hold in the others.
         """
-        asked, sizes = _family(self.definition(digest)), dict[bytes, TaskRow]()
+        definition = self.definition(digest) or {}
+        asked, stems, sizes = _family(definition), _stems(str(definition.get("name"))), dict[bytes, TaskRow]()
         for row in self.all() if asked else ():
-            if row.budget is not None and row.digest != digest and row.digest not in sizes:
+            if row.budget is not None and row.digest != digest and row.digest not in sizes and stems & _stems(row.name):
                 record = self._reader.rows("SELECT raw, signature FROM record WHERE id = ?", row.id)
                 body = parse_stored(*record[0]).body
                 if isinstance(body, Task) and _family(body.definition) == asked:
