@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -136,12 +136,12 @@ def _sandboxes_end(level: Level, folder: Path, *, kill: bool) -> Iterator[tuple[
 
 def _holders(fifo: Path) -> list[int]:
     found = set()
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
-        try:
-            if link.readlink() == fifo:
-                found.add(int(link.parts[2]))
-        except OSError:
-            continue
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is not ours
+            for link in (process / "fd").iterdir():
+                with suppress(OSError):
+                    if link.readlink() == fifo:
+                        found.add(int(process.name))
     return sorted(found - {os.getpid()})
 
 
