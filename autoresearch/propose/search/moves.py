@@ -75,6 +75,10 @@ class Settings:
     """How far it goes before anything is learnt."""
     least_weight: float = 0.3
     """Weight of the worst runs in the model; the best weigh 1."""
+    small: int = 8
+    """Up to so many parameters genomes are drawn from the whole space too, and not near good ones alone."""
+    wide: int = 2
+    """So many times more of them than near good ones; these were chosen by functions and models (benchmarks search)."""
     belief: Belief = field(default_factory=Belief)
     """What the model believes before it has seen anything."""
 
@@ -153,6 +157,9 @@ def next_move(
         return float(f"{expected_improvement(*model.at(genome), best):.9g}")
 
     drawn = _draw(parameters, parents, working, draws, reachable, settings)
+    if len(parameters) <= settings.small:
+        anywhere_else = (anywhere(parameters, draws) for _ in range(settings.wide * settings.drawn))
+        drawn += [genome for genome in anywhere_else if reachable(genome)]
     if not drawn:
         return _random(parameters, draws, usable)
     genome = _climb(parameters, drawn, promise, draws, reachable, settings)
