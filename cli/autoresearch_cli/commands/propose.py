@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from autoresearch.ask.acts.varying import read_values
+from autoresearch.ask.acts.varying import read_values, variants
 from autoresearch.ask.node import QueuedRun
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import ClaimRequest, DropRequest
@@ -191,16 +191,21 @@ def vary_settings(
     client = None if show else here.client()
     answer = vary(idea, asked, seeds, client)
     if wait_for_all and client is not None:
-        for name in (*answer.proposed, *(each.name for each in client.ask(Node.proposals).queue)):
+        programs = {one.digest.hex() for one in variants(idea.task, idea.program, asked, seeds)[0]}
+        queue = [each.name for each in client.ask(Node.proposals).queue if each.source_digest in programs]
+        begun = [worker.proposal for worker in client.ask(Node.status).workers if worker.proposal]
+        for name in (*begun, *queue):
             client.ended(name, None)
         answer = msgspec.structs.replace(vary(idea, asked, seeds, None), proposed=answer.proposed)
     if json:
         print_json(answer)
         return
     print_experiment(answer, list(asked), idea.task.metric.name)
-    again = f"autoresearch run vary {shlex.quote(folder or str(idea.task.folder))} … --show"
     if answer.proposed:
-        say(f"{counted(len(answer.proposed), 'run')} proposed: {answer.proposed[0]} to {answer.proposed[-1]}")
+        names = answer.proposed[:1] + (["to", answer.proposed[-1]] if len(answer.proposed) > 1 else [])
+        say(f"{counted(len(answer.proposed), 'run')} proposed: {' '.join(names)}")
+    words = [folder or str(idea.task.folder), *(word for each in values for word in ("--set", each))]
+    again = shlex.join(["autoresearch", "run", "vary", *words, "--seeds", str(seeds), "--wait"])
     say(f"{counted(answer.to_go, 'run')} to go → {again}" if answer.to_go else "all runs have ended")
 
 
