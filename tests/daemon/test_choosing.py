@@ -20,13 +20,18 @@ from autoresearch.propose.search.sharing import (
     SEARCH,
     Brought,
     Standing,
+    brought_by,
     check_proposer,
     choose,
     next_proposer,
     shares,
 )
+from autoresearch.record.kinds import Proposer
 from autoresearch.record.record import DAY_MS
 from autoresearch.settings import AgentCommand, LanguageModel, Settings
+from autoresearch.task.loading import load_task
+from tests.ask.notebook import Notebook
+from tests.daemon.toy import write_toy_task
 
 BOTH = Settings(llm=LanguageModel(model="some-model"), agent=AgentCommand(command="agent {prompt}"))
 amounts = st.floats(0, 1e6)
@@ -123,3 +128,28 @@ def test_the_ledger_sums_what_was_spent_in_a_time(tmp_path: Path) -> None:
         assert [each.time_ms for each in one.last(LLM)] == [2_000, 1_000]
         one.note(ModelCall(time_ms=1_000 + 100 * DAY_MS, proposer=LLM))
         assert one.spent(LLM, since_ms=0).starts == 1
+
+
+def test_a_proposer_is_paid_for_what_is_better_than_the_best_before_and_not_than_a_bad_parent(tmp_path: Path) -> None:
+    task = load_task(write_toy_task(tmp_path / "toy"))
+    with Notebook.at(tmp_path) as notebook, ModelLedger(tmp_path / "local.sqlite") as ledger:
+
+        def ran(proposer: str, value: float | None, parent: bytes | None = None, x: float = 0.0) -> bytes:
+            run: bytes = notebook.run(
+                task.digest, value, source=f"X = {x or value}\n", parent=parent,
+                proposer=Proposer(name=proposer, version="1"), status="ok" if value is not None else "crashed",
+            )  # fmt: skip
+            return run
+
+        first = ran(SEARCH, 0.9)
+        ran(SEARCH, 0.5, first)
+        ran("llm/some-model", 0.8, first)  # better than its parent, and worse than what was known
+        ran("llm/some-model", None, first, x=7.0)
+        ran("llm/some-model", 0.4, first)
+        found = brought_by(notebook.log, ledger, task, notebook.mine.public, (SEARCH, LLM, COMMAND))
+    noise = task.metric.noise or 0.0
+    assert (found[SEARCH].runs, found[SEARCH].better) == (2, 1)
+    assert found[SEARCH].gain == pytest.approx(0.4 - noise)
+    assert (found[LLM].runs, found[LLM].better) == (3, 1)
+    assert found[LLM].gain == pytest.approx(0.1 - noise)
+    assert found[COMMAND] == Brought()

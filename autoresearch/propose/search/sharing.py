@@ -1,12 +1,14 @@
 """Which of several proposers makes the next change, and why not another: limits, pauses after failures, shares. Pure.
 
 A cost-aware bandit: each has a share of the runs in proportion to its gain for a unit of cost, and never less than
-:data:`LEAST_SHARE`. The gain is what its changes brought this device: its newest runs on a task, against their parents.
+:data:`LEAST_SHARE`. The gain is what its changes brought this device: its newest runs on a task, each against the
+best before it.
 What is new is taken to be as good as the others until it has runs of its own.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,7 +31,7 @@ MONEY_OF_HOUR = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What one proposer's runs brought. ``gain`` is the sum of their gains over their parents, in the metric's unit.
+    """What one proposer's runs brought. ``gain`` is the sum of their gains over the best before, in the metric's unit.
 
     ``seconds`` of computing and ``money`` are what they cost. Runs without a gain count with 0.
     """
@@ -166,7 +168,7 @@ def family(proposer: str) -> str:
 def brought_by(log: Log, ledger: ModelLedger, task: Task, me: bytes, proposers: Iterable[str]) -> dict[str, Brought]:
     """What each of some proposers brought this device on a task, and what that cost in computing and in money."""
     runs = [stored.record for stored in log.runs.newest(task.digest, limit=RUNS_READ, author=me)]
-    bodies = [record.body for record in runs if isinstance(record.body, Run)]
+    bodies = [record.body for record in sorted(runs, key=lambda one: one.time) if isinstance(record.body, Run)]
     parents = {row.id: row.value for row in log.runs.history_of({body.parent for body in bodies if body.parent})}
     sums = _sums(bodies, parents, task)
     since_ms = min((record.time for record in runs), default=0)
@@ -176,22 +178,22 @@ def brought_by(log: Log, ledger: ModelLedger, task: Task, me: bytes, proposers: 
 
 
 def _sums(bodies: Iterable[Run], parents: Mapping[bytes, float | None], task: Task) -> dict[str, Brought]:
-    sums: dict[str, Brought] = defaultdict(Brought)
+    """What runs brought, the oldest first: each against the best of all parents and runs before it.
+
+    Against its own parent a proposer would be paid for beginning with a bad one.
+    """
+    sums, sign, best = defaultdict[str, Brought](Brought), sign_of(task.metric.direction), math.inf
     for body in bodies:
+        above = parents.get(body.parent) if body.parent else None
+        best = best if above is None else min(best, sign * above)
+        value = math.inf if body.value is None else sign * body.value
+        gain = best - value - (task.metric.noise or 0.0) if value < best < math.inf else 0.0
         before = sums[name := family(body.proposed_by)]
-        gain = _gain(body, parents, task)
         sums[name] = Brought(
             runs=before.runs + 1,
             better=before.better + (gain > 0),
-            gain=before.gain + gain,
+            gain=before.gain + max(0.0, gain),
             seconds=before.seconds + body.duration_ms / 1000,
         )
+        best = min(best, value)
     return sums
-
-
-def _gain(body: Run, parents: Mapping[bytes, float | None], task: Task) -> float:
-    """How much better than its parent a run is, beyond the noise of one seed; 0 where it is not."""
-    before = parents.get(body.parent) if body.parent else None
-    if body.value is None or before is None:
-        return 0.0
-    return max(0.0, sign_of(task.metric.direction) * (before - body.value) - (task.metric.noise or 0.0))
