@@ -37,7 +37,7 @@ from autoresearch.run.evaluating import Model, evaluate, examine, examine_on_new
 from autoresearch.run.packages import program_python
 from autoresearch.run.proving import fault_of_card, left_card
 from autoresearch.run.sandbox.capture import Progress
-from autoresearch.run.sandbox.cards import PROCESSOR
+from autoresearch.run.sandbox.cards import PROCESSOR, card_of, conditions, read_card, wait_for_memory
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Limits, Outcome
 from autoresearch.run.sandbox.supervise import KILLED
@@ -55,6 +55,8 @@ OWN_CHALLENGES = 512
 EVALUATOR_MARK = b"--- the task's evaluator ---\n"
 # More digits than these differ between machines.
 VALUE_DIGITS = 6
+# So long a card may take to free the memory of a run that has ended.
+_FREEING_SECONDS = 20.0
 
 
 class Plan(RunPlan, frozen=True, kw_only=True):
@@ -124,7 +126,8 @@ def measure(
     Raises:
         CannotRunHere: the program brings packages that nobody allowed here, or that can't be installed.
     """
-    python = bench.python
+    python, card = bench.python, card_of(bench.device)
+    before = None if card is None else read_card(card)
     if (fault := fault_of_program(task, plan.source)) is not None:
         outcome = Outcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
     else:
@@ -139,7 +142,9 @@ def measure(
     if own and outcome.status is RunStatus.CRASHED and outcome.reason == KILLED:
         reason = f"{KILLED}: most likely the machine's memory was used up"
         outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
-    device = bench.device
+    device, speed = bench.device, {}
+    if card is not None:  # the next run begins on a free card, and a failure is judged on one
+        speed = conditions(before, wait_for_memory(card, before, _FREEING_SECONDS))
     if outcome.status is RunStatus.OK or outcome.status in STOPPED:
         device = device if outcome.has_used_card else PROCESSOR
     elif fault := fault_of_card(device, bench.level, outcome.status):
@@ -150,7 +155,7 @@ def measure(
         reason=outcome.reason[:REASON_CHARACTERS],
         metrics={name: number for name, number in outcome.metrics.items() if math.isfinite(number)},
         device=device_name(device)[:TITLE_CHARACTERS],
-        environment=environment(python, device),
+        environment=environment(python, device) | ({} if device == PROCESSOR else speed),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from autoresearch.ask.node import CardStatus, MachineStatus
-from autoresearch.run.sandbox.cards import are_awake
+from autoresearch.run.sandbox.cards import are_awake, figure
 
 # Source: https://www.kernel.org/doc/html/latest/power/powercap/powercap.html. Often only root may read the counters.
 POWERCAP = Path("/sys/class/powercap")
@@ -100,7 +100,7 @@ def card_of(line: str) -> CardStatus | None:
     name, *figures = (part.strip() for part in line.split(","))
     if len(figures) != 5:
         return None
-    busy, memory, total, watts, celsius = map(_figure, figures)
+    busy, memory, total, watts, celsius = map(figure, figures)
     return CardStatus(
         name=name,
         busy=None if busy is None else busy / 100,
@@ -109,10 +109,3 @@ def card_of(line: str) -> CardStatus | None:
         watts=watts,
         celsius=celsius,
     )
-
-
-def _figure(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

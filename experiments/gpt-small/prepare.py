@@ -57,6 +57,12 @@ class Budget(measure.Budget):
         """Yields (inputs, targets), int64 of shape (BATCH_DOCS of size.py, DOC), until the budget is spent."""
         return super().batches(size.BATCH_DOCS)
 
+    def metrics(self):
+        """What stands beside the value: also the most memory of a card that tensors took."""
+        on_card = "cuda" in measure.DEVICE
+        peak = {"card_memory_mib": measure.torch.cuda.max_memory_allocated() / 2**20} if on_card else {}
+        return super().metrics() | peak
+
 if __name__ == "__main__":
     make = {"fresh": measure.make_fresh, "world": measure.make_world}.get("".join(sys.argv[1:]), measure.make_data)
     make(measure.DATA)

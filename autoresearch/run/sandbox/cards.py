@@ -10,6 +10,8 @@ import os
 import re
 import shutil
 import subprocess
+import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,17 @@ NO_CARD = "programs get no graphics card at sandbox level S1: CUDA writes below 
 GET_BUBBLEWRAP = "apt install bubblewrap, or: autoresearch node config set work.device cpu"
 _SHARED_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 _NODE_SECONDS = 20
+_SMI_SECONDS = 10.0
+_FIGURES = ("memory.used", "memory.total", "power.limit")
+# What holds a card's clock back, and the driver's counters of microseconds; drivers before 580 lack some.
+_SLOWED_BY = {
+    "clocks_event_reasons_counters.sw_power_cap": "the power limit",
+    "clocks_event_reasons_counters.hw_power_brake_slowdown": "the power supply",
+    "clocks_event_reasons_counters.sw_thermal_slowdown": "heat",
+    "clocks_event_reasons_counters.hw_thermal_slowdown": "heat",
+}
+# Of a card's memory, so much more than before a run is not what the run has left there.
+_SLACK = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,74 @@ class Card:
     def nodes(self) -> tuple[Path, ...]:
         """Its own device file, and those that all cards share."""
         return tuple(node for name in (self.node.name, *_SHARED_NODES) if (node := NODES / name).exists())
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the driver says of a card: MiB of its memory, in use and in all, and the watts that it may take.
+
+    ``slowed`` has the seconds for which its clock was held back since the driver was loaded, by cause; without what
+    this driver does not count.
+    """
+
+    used_mib: float
+    total_mib: float
+    watts: float | None
+    slowed: Mapping[str, float]
+
+
+def read_card(card: Card) -> Reading | None:
+    """Ask the driver; None where nvidia-smi is missing or does not answer."""
+    for counters in (tuple(_SLOWED_BY), ()):  # one field that it does not know, and it answers none
+        query = f"--query-gpu={','.join((*_FIGURES, *counters))}"
+        command = ("nvidia-smi", "-i", card.uuid, query, "--format=csv,noheader,nounits")
+        try:
+            said = subprocess.run(command, capture_output=True, text=True, timeout=_SMI_SECONDS, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        words = [word.strip() for word in said.stdout.split(",")]
+        if said.returncode or len(words) != len(_FIGURES) + len(counters):
+            continue
+        used, total, watts, *microseconds = (figure(word) for word in words)
+        if used is None or total is None:
+            return None
+        slowed: dict[str, float] = {}
+        for counter, count in zip(counters, microseconds, strict=True):
+            slowed[_SLOWED_BY[counter]] = max(slowed.get(_SLOWED_BY[counter], 0.0), (count or 0.0) / 1e6)
+        return Reading(used, total, watts, slowed)
+    return None
+
+
+def conditions(before: Reading | None, after: Reading | None) -> dict[str, str]:
+    """How fast a card could be between two readings: its power limit, and for how long which cause held it back."""
+    if before is None or after is None:
+        return {}
+    found = {} if after.watts is None else {"power_limit": f"{after.watts:.0f} W"}
+    times = {cause: seconds - before.slowed.get(cause, 0.0) for cause, seconds in after.slowed.items()}
+    if slowed := ", ".join(f"{cause} {seconds:.0f} s" for cause, seconds in times.items() if seconds >= 1):
+        found["slowed_by"] = slowed
+    return found
+
+
+def wait_for_memory(card: Card, before: Reading | None, most_seconds: float) -> Reading | None:
+    """Wait until a run's memory on its card is free again, but not longer than this; the last reading.
+
+    A driver frees it a moment after the process has ended. What is not free then belongs to another program.
+    """
+    deadline = time.monotonic() + most_seconds
+    while (now := read_card(card)) is not None and before is not None:
+        if now.used_mib <= before.used_mib + _SLACK * now.total_mib or time.monotonic() >= deadline:
+            break
+        time.sleep(0.2)
+    return now
+
+
+def figure(word: str) -> float | None:
+    """A number of nvidia-smi; None for what a card can't tell, which is "[N/A]"."""
+    try:
+        return float(word)
+    except ValueError:
+        return None
 
 
 def cards() -> list[Card]:

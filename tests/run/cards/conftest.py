@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -80,6 +81,20 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
         monkeypatch.setattr(cards, "NODES", made.folder / "dev")
         monkeypatch.setattr(cards, "BUS", made.folder / "bus")
         yield made
+
+
+@pytest.fixture
+def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """What has nvidia-smi answer with a shell script from now on."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    def answer(script: str) -> None:
+        (folder / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
+        (folder / "nvidia-smi").chmod(0o755)
+
+    return answer
 
 
 @pytest.fixture

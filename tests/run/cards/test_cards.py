@@ -15,6 +15,7 @@ from autoresearch.run.folder import Conditions
 from autoresearch.run.preflight import preflight
 from autoresearch.run.proving import fault_of_card, prove
 from autoresearch.run.runner import Place, make_bench
+from autoresearch.run.sandbox.cards import card_of, read_card, wait_for_memory
 from autoresearch.run.sandbox.job import Level, Outcome
 from autoresearch.run.sandbox.probes import probe_sandbox
 from autoresearch.settings import Work
@@ -159,6 +160,33 @@ def test_a_run_on_a_card_is_recorded_with_it(bench: Bench) -> None:
     outcome = measured(bench)
     assert (outcome.status, outcome.device) == (RunStatus.OK, "NVIDIA Stand-in 24G"), outcome.reason
     assert outcome.environment.items() >= {"card": UUID, "driver": "570.86.15"}.items()
+
+
+def test_power_limit_and_what_slowed_a_card_are_in_the_record(
+    bench: Bench, smi: Callable[[str], None], tmp_path: Path
+) -> None:
+    calls = tmp_path / "calls"
+    counters = "$((n * 7000000)), 0, 250000, $((n * 1500000))"
+    smi(f"echo $* >> {calls}; n=$(wc -l < {calls}); echo 600, 24576, 285.00, {counters}")
+    outcome = measured(bench)
+    assert outcome.environment.items() >= {"power_limit": "285 W", "slowed_by": "the power limit 7 s, heat 2 s"}.items()
+    assert UUID in calls.read_text()
+    smi('case "$*" in *counters*) echo not a valid field; exit 2;; esac; echo 600, 24576, [N/A]')
+    assert not {"power_limit", "slowed_by"} & set(measured(bench).environment), "an old driver, and a card without"
+
+
+def test_a_run_ends_when_its_card_has_its_memory_back(bench: Bench, smi: Callable[[str], None], tmp_path: Path) -> None:
+    (calls := tmp_path / "calls").touch()
+    smi(f"echo >> {calls}; n=$(wc -l < {calls}); [ $n -gt 2 ] && [ $n -lt 7 ] && u=9000; echo ${{u:-500}}, 24576, 285")
+    card = card_of(UUID)
+    assert card is not None
+    before = read_card(card)
+    after = wait_for_memory(card, before, 60)
+    assert (after and after.used_mib, len(calls.read_text().splitlines())) == (500, 8), "two questions each time"
+    calls.write_text("\n" * 2)
+    after = wait_for_memory(card, before, 0)
+    assert after, "what is not free at last belongs to somebody else"
+    assert after.used_mib == 9000
 
 
 def test_a_run_that_asks_for_a_card_and_computes_on_the_processor_is_none(bench: Bench) -> None:
