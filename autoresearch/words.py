@@ -15,6 +15,15 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Operator(StrEnum):
+    """What a model is asked to do with the best program."""
+
+    IMPROVE = "improve"
+    DRAFT = "draft"
+    COMBINE = "combine"
+    ABLATE = "ablate"
+
+
 class RunStatus(StrEnum):
     """How one execution ended."""
 

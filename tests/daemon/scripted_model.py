@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from autoresearch.record.kinds import Run
+
 
 @dataclass
 class Said:
@@ -35,6 +37,11 @@ class ScriptedModel:
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
+
+
+def by(run: Run) -> str:
+    """Who proposed a run; without the kind of change that a model was asked for."""
+    return "/".join(run.proposed_by.split("/")[:2])
 
 
 @contextmanager

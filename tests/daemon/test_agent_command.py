@@ -13,7 +13,7 @@ from autoresearch.propose.mind.known import Best, Known
 from autoresearch.propose.mind.reply import Change, Rules
 from autoresearch.settings import AgentCommand
 from autoresearch.task.loading import load_task
-from autoresearch.words import Origin
+from autoresearch.words import Operator, Origin
 from tests.daemon.toy import TRAIN, write_toy_task
 
 SECRET = "sk-very-secret-key"
@@ -27,7 +27,9 @@ def change(folder: Path, script: str, seconds: int = 60, command: str = "") -> C
     settings = AgentCommand(command=command or f"{sys.executable} {folder / 'agent.py'}", seconds=seconds)
     known = Known(Best("", None, Origin.REPORTED, 0, "", TRAIN), baseline=None, noise=0.1, runs=0, since_best=0)
     task = load_task(write_toy_task(folder / "toy"))
-    return change_by_command(known, task, Rules(TRAIN), settings, folder, cancelled=lambda: False)
+    return change_by_command(
+        known, task, Rules(TRAIN), settings, folder, operator=Operator.DRAFT, cancelled=lambda: False
+    )
 
 
 def test_what_it_leaves_is_the_change_and_what_it_says_last_is_the_reason(tmp_path: Path) -> None:
@@ -58,6 +60,11 @@ def test_what_it_leaves_is_not_believed(
 
     with pytest.raises(ModelFailure, match=reason):
         change(tmp_path, HERE + script)
+
+
+def test_it_is_told_which_kind_of_change_is_wanted(tmp_path: Path) -> None:
+    script = f"{HERE}open(here, 'w').write({CHANGED})\nprint(open('../PROMPT.md').read().splitlines()[2])"
+    assert "Write train.py in another way" in change(tmp_path, script).hypothesis
 
 
 def test_what_does_not_end_is_ended(tmp_path: Path) -> None:

@@ -24,12 +24,14 @@ from autoresearch.propose.search.sharing import (
     check_proposer,
     choose,
     next_proposer,
+    operators_brought,
     shares,
 )
 from autoresearch.record.kinds import Proposer
 from autoresearch.record.record import DAY_MS
 from autoresearch.settings import AgentCommand, LanguageModel, Settings
 from autoresearch.task.loading import load_task
+from autoresearch.words import Operator
 from tests.ask.notebook import Notebook
 from tests.daemon.toy import write_toy_task
 
@@ -146,10 +148,16 @@ def test_a_proposer_is_paid_for_what_is_better_than_the_best_before_and_not_than
         ran("llm/some-model", 0.8, first)  # better than its parent, and worse than what was known
         ran("llm/some-model", None, first, x=7.0)
         ran("llm/some-model", 0.4, first)
+        ran("llm/some/model/combine", 0.2, first)
+        ran("command/combine", 0.1, first)
+        kinds = operators_brought(notebook.log, task, notebook.mine.public, LLM, list(Operator))
         found = brought_by(notebook.log, ledger, task, notebook.mine.public, (SEARCH, LLM, COMMAND))
     noise = task.metric.noise or 0.0
     assert (found[SEARCH].runs, found[SEARCH].better) == (2, 1)
     assert found[SEARCH].gain == pytest.approx(0.4 - noise)
-    assert (found[LLM].runs, found[LLM].better) == (3, 1)
-    assert found[LLM].gain == pytest.approx(0.1 - noise)
-    assert found[COMMAND] == Brought()
+    assert (found[LLM].runs, found[LLM].better) == (4, 2)
+    assert found[LLM].gain == pytest.approx(0.3 - 2 * noise)
+    assert found[COMMAND].runs == 1
+    assert list(kinds) == list(Operator)
+    assert (kinds[Operator.COMBINE].runs, kinds[Operator.COMBINE].gain) == (1, pytest.approx(0.2 - noise))
+    assert kinds[Operator.DRAFT] == Brought()

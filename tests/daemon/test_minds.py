@@ -19,7 +19,7 @@ from autoresearch.record.kinds import Run
 from autoresearch.task.folders import pin_baseline
 from tests.cli.programs import cpp_task
 from tests.daemon.daemons import Daemon, wait_for
-from tests.daemon.scripted_model import Said, in_turn, openai, serving
+from tests.daemon.scripted_model import Said, by, in_turn, openai, serving
 from tests.daemon.toy import SECOND_TRAIN, write_toy_task
 
 pytestmark = pytest.mark.slow
@@ -80,7 +80,7 @@ def test_a_model_does_the_research(start: Callable[..., Daemon], tmp_path: Path)
         daemon = start(**with_model(model.url, AUTORESEARCH_LLM_PRICE_IN="1000", AUTORESEARCH_LLM_DAY_COST="0"))
         runs = work(daemon, 4, "llm")
         status = daemon.status()
-    assert [run.proposer.name for run in runs] == ["search", *["llm/scripted"] * 3]  # first the baseline
+    assert [by(run) for run in runs] == ["search", *["llm/scripted"] * 3]  # first the baseline
     values = [run.value for run in runs]
     assert values == sorted(values, reverse=True)
     assert values[-1] < 0.26
@@ -97,6 +97,24 @@ def test_a_model_does_the_research(start: Callable[..., Daemon], tmp_path: Path)
         assert KEY not in repr(run)
 
 
+def test_a_model_is_asked_for_changes_of_several_kinds_and_the_record_says_which(start: Callable[..., Daemon]) -> None:
+    tried = itertools.count(1)
+
+    def worse(_: dict[str, Any]) -> Said:
+        return proposal("Y", "0.1", str(round(0.1 - next(tried) / 1000, 3)))
+
+    with serving(worse) as model:
+        runs = work(start(**with_model(model.url)), 16, "llm")
+        asked = [str(question["messages"][0]["content"]) for question in model.asked]
+    changes = [run for run in runs if by(run) == "llm/scripted"]
+    kinds = [run.proposed_by.rpartition("/")[2] for run in changes]
+    assert {"improve", "draft"} <= set(kinds)
+    assert set(kinds[:6]) == {"improve"}, "few runs are known"
+    for run, kind in zip(changes, kinds, strict=True):
+        answer = round(1000 * (0.1 - float(run.title.split()[-1])))
+        assert ("Write train.py in another way" in asked[answer - 1]) == (kind == "draft")
+
+
 def test_what_leads_is_run_with_another_seed_whoever_makes_the_changes(start: Callable[..., Daemon]) -> None:
     tried = itertools.count(1)
 
@@ -105,8 +123,8 @@ def test_what_leads_is_run_with_another_seed_whoever_makes_the_changes(start: Ca
 
     with serving(worse) as model:
         runs = work(start(**with_model(model.url)), 8, "llm")
-    assert [run.proposer.name for run in runs[:7]] == ["search", *["llm/scripted"] * 6]
-    assert (runs[7].proposer.name, runs[7].source_digest, runs[7].replicate) == ("search", runs[0].source_digest, 1)
+    assert [by(run) for run in runs[:7]] == ["search", *["llm/scripted"] * 6]
+    assert (by(runs[7]), runs[7].source_digest, runs[7].replicate) == ("search", runs[0].source_digest, 1)
 
 
 def test_a_slow_model_keeps_no_worker_waiting(start: Callable[..., Daemon], tmp_path: Path) -> None:
@@ -120,9 +138,9 @@ def test_a_slow_model_keeps_no_worker_waiting(start: Callable[..., Daemon], tmp_
     with serving(slow) as model:
         daemon = start(**with_model(model.url, AUTORESEARCH_WORK_TASK=str(folder)))
         assert daemon.post("/v1/work", proposer="llm").status_code == 200
-        wait_for(lambda: sum(run.proposer.name == "llm/scripted" for run in daemon.runs()) >= 3)
+        wait_for(lambda: sum(by(run) == "llm/scripted" for run in daemon.runs()) >= 3)
         assert daemon.post("/v1/pause").status_code == 200
-        names = [run.proposer.name for run in daemon.runs()]
+        names = [by(run) for run in daemon.runs()]
         wait_for(lambda: not any(worker.run for worker in daemon.status().workers))
         asked = len(model.asked)
         time.sleep(1)
@@ -238,7 +256,7 @@ def test_spending_stops_at_its_limit(start: Callable[..., Daemon]) -> None:
         daemon = start(**settings)
         runs = work(daemon, 5, "llm")  # an answer costs 0.02
         status = daemon.status()
-    assert [run.proposer.name for run in runs] == ["search", "llm/scripted", "llm/scripted", "search", "search"]
+    assert [by(run) for run in runs] == ["search", "llm/scripted", "llm/scripted", "search", "search"]
     assert "llm.day_cost is reached" in status.proposers[1].reason
 
 

@@ -20,7 +20,7 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.model import seed_for
 from autoresearch.task.program import source_digest
 from tests.daemon.daemons import Daemon, wait_for
-from tests.daemon.scripted_model import Said, openai, serving
+from tests.daemon.scripted_model import Said, by, openai, serving
 from tests.daemon.toy import TRAIN, write_toy_task
 from tests.record.making import NOW_MS, key
 
@@ -166,7 +166,7 @@ def test_a_model_that_obeys_strangers_changes_nothing_but_its_own_words(daemon: 
         records, shown = work(daemon, "llm")
         status = daemon.status()
         asked = list(model.asked)
-    by_model = [r.body for r in records if isinstance(r.body, Run) and r.body.proposer.name == "llm/scripted"]
+    by_model = [r.body for r in records if isinstance(r.body, Run) and by(r.body) == "llm/scripted"]
     assert by_model
     assert all(run.title.startswith("OBEYED") and len(run.title) <= 60 for run in by_model)
     assert b"ENVIRON" in shown  # its program did run

@@ -10,6 +10,7 @@ import re
 from autoresearch.propose.mind.known import Known
 from autoresearch.task.model import Task
 from autoresearch.text import MAXIMIZE, counted, one_line, sanitised
+from autoresearch.words import Operator
 
 MARKER = "data"
 _REMOVED = "[removed]"
@@ -49,6 +50,8 @@ def _last_name(found: re.Match[str]) -> str:
 
 # So many runs without a better one: small changes have been tried.
 PLATEAU = 15
+# Before so many runs a small change of the baseline teaches more than a program of another kind.
+FIRST_RUNS = 8
 _MEASURED_BY = {
     "evaluator": "a fixed file of the task measures what the program leaves; what the program prints does not count",
     "referee": "a referee evaluates the trained model, so what the program prints does not count",
@@ -108,11 +111,36 @@ def standing(known: Known, task: Task) -> str:
     return "\n".join(lines) + "\n"
 
 
-def answer_format(task: Task) -> str:
-    """The form in which a model answers."""
+_ASKED = {
+    Operator.IMPROVE: "Propose ONE change of {files} that you expect to improve {metric}.",
+    Operator.DRAFT: "Write {files} in another way: an approach that no program has yet, and no variation of the best.",
+    Operator.COMBINE: "Bring ONE thing into {files} that a program worth combining has and the best one has not.",
+    Operator.ABLATE: "Take ONE thing out of {files} that you doubt helps, or put it back to what the baseline has.",
+}
+
+
+def asked(operator: Operator, task: Task) -> str:
+    """What a model is asked to do, as a sentence."""
+    return _ASKED[operator].format(files=file_names(task), metric=task.metric.name)
+
+
+def usable_operators(known: Known) -> list[Operator]:
+    """What can be asked for, going by what is known: two programs to combine, something to take out."""
+    usable = [Operator.IMPROVE]
+    if known.runs >= FIRST_RUNS:
+        usable.append(Operator.DRAFT)
+    if known.others:
+        usable.append(Operator.COMBINE)
+    if len(known.steps) > 1:
+        usable.append(Operator.ABLATE)
+    return usable
+
+
+def answer_format(task: Task, operator: Operator) -> str:
+    """What a model is asked to do, and the form in which it answers."""
     return f"""## Your answer
 
-Propose ONE change of {file_names(task)} that you expect to improve {task.metric.name}.
+{asked(operator, task)}
 First reason in a few sentences: what the runs above show, what is cheap, what nobody has tried.
 End in exactly this form:
 

@@ -20,6 +20,7 @@ from autoresearch.task.loading import MANIFEST, replace_file
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone
 from autoresearch.text import MAXIMIZE, failures, one_line
+from autoresearch.words import Operator
 
 # The brief and the answer format fit into this, whatever the task.
 LEAST_BYTES = 4096
@@ -52,13 +53,14 @@ class _Section:
         return 0 if count == 0 else len(self.text(count).encode()) + _COUNTS
 
 
-def prompt_text(known: Known, task: Task, budget: int) -> str:
+def prompt_text(known: Known, task: Task, budget: int, operator: Operator = Operator.IMPROVE) -> str:
     """A prompt that asks a model for one change of the best program.
 
     Args:
         known: what the log knows.
         task: the question.
         budget: the most bytes of the text in UTF-8, at least :data:`LEAST_BYTES`.
+        operator: what kind of change.
 
     Raises:
         ValueError: the budget is below :data:`LEAST_BYTES`.
@@ -66,7 +68,7 @@ def prompt_text(known: Known, task: Task, budget: int) -> str:
     # What never changes stands in front: a model's host keeps what prompts begin with alike.
     rules = f"# Improve {file_names(task)} of the task {task.name}\n\n{brief(known, task)}\n"
     first = f"{rules}{fixed_files(task, budget // FIXED_SHARE)}## What is known\n\n{standing(known, task)}\n"
-    return _within(budget, first, _sections(known, task), _program(known, task), f"\n{answer_format(task)}")
+    return _within(budget, first, _sections(known, task), _program(known, task), f"\n{answer_format(task, operator)}")
 
 
 def history_text(known: Known, task: Task, budget: int) -> str:

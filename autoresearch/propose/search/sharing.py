@@ -1,5 +1,7 @@
 """Which of several proposers makes the next change, and why not another: limits, pauses after failures, shares. Pure.
 
+What kind of change a model is asked for is drawn by the same rule.
+
 A cost-aware bandit: each has a share of the runs in proportion to its gain for a unit of cost, and never less than
 :data:`LEAST_SHARE`. The gain is what its changes brought this device: its newest runs on a task, each against the
 best before it.
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from autoresearch.errors import UsageError
@@ -18,9 +20,11 @@ from autoresearch.log.local import ModelCost, ModelLedger
 from autoresearch.log.log import Log
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.record.kinds import Run
+from autoresearch.record.record import Record
 from autoresearch.settings import Settings
 from autoresearch.task.model import Task
 from autoresearch.text import sign_of
+from autoresearch.words import Operator
 
 LEAST_SHARE = 0.1
 # Each is taken to have so many runs more, with the mean gain and the mean cost of all.
@@ -161,34 +165,46 @@ RUNS_READ = 500
 
 
 def family(proposer: str) -> str:
-    """The proposer of a run's record without the model or the program behind it: “llm” of “llm/some-model”."""
+    """The proposer of a run's record without the model or the program behind it: “llm” of “llm/some-model/draft”."""
     return proposer.partition("/")[0]
 
 
 def brought_by(log: Log, ledger: ModelLedger, task: Task, me: bytes, proposers: Iterable[str]) -> dict[str, Brought]:
     """What each of some proposers brought this device on a task, and what that cost in computing and in money."""
-    runs = [stored.record for stored in log.runs.newest(task.digest, limit=RUNS_READ, author=me)]
-    bodies = [record.body for record in sorted(runs, key=lambda one: one.time) if isinstance(record.body, Run)]
-    parents = {row.id: row.value for row in log.runs.history_of({body.parent for body in bodies if body.parent})}
-    sums = _sums(bodies, parents, task)
+    runs = _own_runs(log, task, me)
+    sums = _sums(log, runs, task, family)
     since_ms = min((record.time for record in runs), default=0)
     return {
         name: replace(sums.get(name, Brought()), money=ledger.spent(name, since_ms=since_ms).cost) for name in proposers
     }
 
 
-def _sums(bodies: Iterable[Run], parents: Mapping[bytes, float | None], task: Task) -> dict[str, Brought]:
-    """What runs brought, the oldest first: each against the best of all parents and runs before it.
+def operators_brought(log: Log, task: Task, me: bytes, proposer: str, usable: Iterable[Operator]) -> dict[str, Brought]:
+    """What each kind of change by one proposer brought this device on a task, and what that cost in computing."""
+    sums = _sums(log, _own_runs(log, task, me), task, lambda name: f"{family(name)}/{name.rpartition('/')[2]}")
+    return {operator: sums.get(f"{proposer}/{operator}", Brought()) for operator in usable}
+
+
+def _own_runs(log: Log, task: Task, me: bytes) -> list[Record]:
+    """The newest runs of this device, the oldest of them first."""
+    runs = [stored.record for stored in log.runs.newest(task.digest, limit=RUNS_READ, author=me)]
+    return sorted(runs, key=lambda one: one.time)
+
+
+def _sums(log: Log, runs: Iterable[Record], task: Task, key: Callable[[str], str]) -> dict[str, Brought]:
+    """What runs brought by the key of their proposer: each against the best of all parents and runs before it.
 
     Against its own parent a proposer would be paid for beginning with a bad one.
     """
+    bodies = [record.body for record in runs if isinstance(record.body, Run)]
+    parents = {row.id: row.value for row in log.runs.history_of({body.parent for body in bodies if body.parent})}
     sums, sign, best = defaultdict[str, Brought](Brought), sign_of(task.metric.direction), math.inf
     for body in bodies:
         above = parents.get(body.parent) if body.parent else None
         best = best if above is None else min(best, sign * above)
         value = math.inf if body.value is None else sign * body.value
         gain = best - value - (task.metric.noise or 0.0) if value < best < math.inf else 0.0
-        before = sums[name := family(body.proposed_by)]
+        before = sums[name := key(body.proposed_by)]
         sums[name] = Brought(
             runs=before.runs + 1,
             better=before.better + (gain > 0),

@@ -13,6 +13,7 @@ from autoresearch.propose.mind.reply import BadReply, Change, Rules, read_reply
 from autoresearch.propose.mind.writing import prompt_text
 from autoresearch.settings import LanguageModel
 from autoresearch.task.model import Task
+from autoresearch.words import Operator
 from autoresearch_daemon.minds.chat import USUAL_KEYS, USUAL_URLS, Answer, Endpoint, Message, ask
 
 # So often an answer that can't be used goes back with the reason.
@@ -64,9 +65,16 @@ def _from_keyring(variable: str) -> str:
 
 
 def change_by_model(
-    known: Known, task: Task, rules: Rules, settings: LanguageModel, spend: Spend, *, may_go_on: Callable[[], bool]
+    known: Known,
+    task: Task,
+    rules: Rules,
+    settings: LanguageModel,
+    spend: Spend,
+    *,
+    operator: Operator,
+    may_go_on: Callable[[], bool],
 ) -> Change:
-    """A change of ``rules.parent`` by the model.
+    """A change of ``rules.parent`` by the model, of the kind that ``operator`` says.
 
     ``spend`` is told what each answer costs; the model is not asked again once ``may_go_on`` says no.
 
@@ -74,7 +82,7 @@ def change_by_model(
         ModelFailed: it gave no answer, or none that can be used.
     """
     endpoint = endpoint_of(settings, os.environ)
-    messages = [Message("user", prompt_text(known, task, settings.prompt_kib << 10))]
+    messages = [Message("user", prompt_text(known, task, settings.prompt_kib << 10, operator))]
     for _ in range(CORRECTIONS + 1):
         answer = _answer(endpoint, messages, settings, spend)
         try:

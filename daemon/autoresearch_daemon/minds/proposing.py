@@ -23,7 +23,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import next_base
 from autoresearch.log.standing.context import trust_context
 from autoresearch.paths import Paths
-from autoresearch.propose.mind.brief import plain_line
+from autoresearch.propose.mind.brief import plain_line, usable_operators
 from autoresearch.propose.mind.known import Known, gather, reply_rules
 from autoresearch.propose.mind.recall import known_genome
 from autoresearch.propose.mind.reply import Change
@@ -35,14 +35,17 @@ from autoresearch.propose.search.sharing import (
     SEARCH,
     Standing,
     brought_by,
+    choose,
     configured,
     next_proposer,
     objection,
+    operators_brought,
 )
 from autoresearch.record.record import DAY_MS
 from autoresearch.run.experiment import Plan, plan_as_it_stands
 from autoresearch.settings import Settings
 from autoresearch.task.model import Task
+from autoresearch.words import Operator
 from autoresearch_daemon.events import now_ms
 
 NAME_CHARACTERS = 64
@@ -81,8 +84,9 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
         if known.best.source is None:
             return "the best program has not come to this machine yet"
         turn = Turn(ledger, chosen)
+        operator = Operator(choose(operators_brought(log, task, me, chosen, usable_operators(known)), draws))
         try:
-            change = _change(log, occasion, known, turn)
+            change = _change(log, occasion, known, turn, operator)
         except ModelFailure as error:
             turn.end(str(error), error.retry_seconds)
             return f"{error} → {error.hint}" if error.hint else str(error)
@@ -98,7 +102,7 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
         hypothesis=change.hypothesis,
         insight=plain_line(change.insight, INSIGHT_CHARACTERS),
         expected=change.expected,
-        proposer=_name(chosen, settings)[:NAME_CHARACTERS],
+        proposer=_name(chosen, operator, settings),
         kind=chosen,
     )
 
@@ -146,7 +150,7 @@ class Turn:
         )
 
 
-def _change(log: Log, occasion: Occasion, known: Known, turn: Turn) -> Change:
+def _change(log: Log, occasion: Occasion, known: Known, turn: Turn, operator: Operator) -> Change:
     task, cancelled = occasion.task, occasion.cancelled
     rules = reply_rules(log, task, known.best.source or "", now_ms=now_ms(), me=occasion.me)
     if turn.proposer == COMMAND:
@@ -154,7 +158,7 @@ def _change(log: Log, occasion: Occasion, known: Known, turn: Turn) -> Change:
 
         agent = occasion.settings.agent
         turn.spend(0, agent.cost)
-        return change_by_command(known, task, rules, agent, occasion.scratch, cancelled=cancelled)
+        return change_by_command(known, task, rules, agent, occasion.scratch, operator=operator, cancelled=cancelled)
     # Workers start without the HTTP library.
     from autoresearch_daemon.minds.language_model import change_by_model
 
@@ -163,13 +167,14 @@ def _change(log: Log, occasion: Occasion, known: Known, turn: Turn) -> Change:
     def may_go_on() -> bool:
         return turn.is_within(model.day_tokens, model.day_cost) and not cancelled()
 
-    return change_by_model(known, task, rules, model, turn.spend, may_go_on=may_go_on)
+    return change_by_model(known, task, rules, model, turn.spend, operator=operator, may_go_on=may_go_on)
 
 
-def _name(chosen: str, settings: Settings) -> str:
-    """What the record of a run says of its proposer."""
+def _name(chosen: str, operator: Operator, settings: Settings) -> str:
+    """What the record of a run says of its proposer: “llm/some-model/combine”."""
     behind = settings.llm.model if chosen == LLM else Path(settings.agent.command.split()[0]).name
-    return f"{chosen}/{behind}"
+    last = f"/{operator}"
+    return f"{chosen}/{behind}"[: NAME_CHARACTERS - len(last)] + last
 
 
 def proposers_status(

@@ -20,7 +20,7 @@ from autoresearch.trust.manifest import Manifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
 from tests.daemon.daemons import Daemon, stop_all, wait_for
-from tests.daemon.scripted_model import serving
+from tests.daemon.scripted_model import by, serving
 from tests.daemon.test_minds import nearer
 from tests.daemon.toy import write_toy_task
 
@@ -102,7 +102,7 @@ def test_what_a_model_finds_is_verified_by_a_second_node(tmp_path: Path, request
         wait_for(lambda: author.status().state == "idle")
     verifier.post("/v1/work", task=str(folder), verify_share=1)
     best = asked(author, "/v1/best", BestAnswer).run
-    assert best.run.proposed_by == "llm/scripted"
+    assert by(best.run) == "llm/scripted"
     assert (best.run.title, best.run.hypothesis) == ("X 0.6 -> 0.45", "nearer")
     assert best.run.value < 0.36 + 0.25
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
+from autoresearch.propose.mind.brief import usable_operators
 from autoresearch.propose.mind.fixed_files import WHOLE_BYTES, fixed_files, in_short
 from autoresearch.propose.mind.known import Attempt, Best, Change, Known, Said, reply_rules
 from autoresearch.propose.mind.reply import BadReply, read_reply
@@ -23,6 +24,7 @@ from autoresearch.record.kinds import Note, Withdrawal
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.model import Task
 from autoresearch.trust.roster import Trust
+from autoresearch.words import Operator
 from tests.propose.prompts.story import ME, OTHER, Story, program
 from tests.record.making import NETWORK, pairs
 
@@ -42,6 +44,17 @@ def test_the_text_is_this_one(story: Story) -> None:
         GOLDEN.write_text(text)
         pytest.fail("golden.txt was written; read it")
     assert text == GOLDEN.read_text()
+
+
+def test_a_kind_of_change_can_be_asked_for_where_there_is_something_to_do_it_with(story: Story) -> None:
+    known = replace(story.tell().known(), runs=3, others=(), steps=())
+    assert usable_operators(known) == [Operator.IMPROVE]
+    change = Change(known.frontier[0], ("- X = 1", "+ X = 2"))
+    every = replace(known, runs=20, others=(change,), steps=(change, change))
+    assert set(usable_operators(every)) == set(Operator)
+    texts = {prompt_text(every, story.task, 32_000, operator) for operator in Operator}
+    assert len(texts) == len(Operator)
+    assert len({text.partition("## Your answer")[0] for text in texts}) == 1, "the part that caches hold is the same"
 
 
 def test_history_is_the_same_without_program_and_answer(story: Story) -> None:
