@@ -53,6 +53,7 @@ NOUNS: dict[str, Noun] = {
             "propose": Entry("commands.propose", "Hand a program to the daemon, which runs it when a worker is free."),
             "wait": Entry("commands.propose", "Wait for a proposed run, and say what came of it."),
             "cancel": Entry("commands.propose", "Take a proposed run out of the queue, or stop it."),
+            "suggest": Entry("commands.propose", "Say what the search would try next, and what it expects."),
             "vary": Entry("commands.propose", "Run every combination of some values, and say what each did."),
             "claim": Entry("commands.propose", "Tell the network that you try a program, before you run it."),
             "star": Entry("commands.run", "Star a run, to find it again; on this machine only."),

@@ -12,6 +12,7 @@ from autoresearch_cli.agent import models as _project_models  # noqa: F401
 
 from autoresearch.ask import node_acts as _node_acts  # noqa: F401
 from autoresearch.ask import questions as _questions  # noqa: F401
+from autoresearch.ask.acts import suggesting as _suggesting  # noqa: F401
 from autoresearch.ask.acts import varying as _varying  # noqa: F401
 from autoresearch.log.standing.answers import (
     Answer,
@@ -92,6 +93,7 @@ milliseconds, durations milliseconds, sizes bytes.
 | `node import` | `autoresearch.import/1`; of a bundle `autoresearch.bundle_import/1` |
 | `task new`, `show`, `get`, `pin` | `autoresearch.task/1` |
 | `run checkout` | `autoresearch.next/1` |
+| `run suggest` | `autoresearch.suggest/1` |
 | `run vary` | `autoresearch.vary/1` |
 | `task list` | `autoresearch.tasks/1` |
 | `task archive`, `restore` | `autoresearch.archived/1` |

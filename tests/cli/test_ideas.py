@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from autoresearch.ask.acts.suggesting import SuggestAnswer
 from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.node import ProposedAnswer, StatusAnswer
 from autoresearch.ask.records import ShowAnswer
@@ -272,5 +273,13 @@ def test_an_experiment_runs_every_combination_once_and_says_what_each_value_did(
     shown = process(*words, "--show")
     assert "all runs have ended" in shown.stderr
     assert len(shown.stdout.splitlines()) == 4
+    suggested = strictly(process("run", "suggest", str(toy), "-n", "2", "--json").stdout, SuggestAnswer).suggestions
+    baseline, change = suggested
+    assert (baseline.change, bool(change.change), bool(change.parent)) == ({}, True, True)
+    assert change.low <= change.expected <= change.high
+    expected = process("run", "suggest", str(toy), "--set", "X=0.45")
+    assert (expected.returncode, "X 0.3 → 0.45" in expected.stdout) == (0, True), expected.stdout
+    several = process("run", "suggest", str(toy), "--set", "X=0.3,0.5")
+    assert (several.returncode, "run vary" in several.stderr) == (2, True)
     unknown = process("run", "vary", str(toy), "--set", "Z=1,2")
     assert (unknown.returncode, "turns no setting Z" in unknown.stderr) == (2, True)

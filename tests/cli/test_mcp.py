@@ -176,6 +176,11 @@ def test_an_agent_runs_every_combination_of_some_values(daemon: Daemon, toy: Pat
         assert [level["setting"] for level in ended["levels"]] == ["X", "X", "Y", "Y"]
         assert ended["levels"][1]["change"] == pytest.approx(0.2**2)
         assert "turns no setting Z" in await refusal(client, "run", hypothesis="?", vary={"Z": [1]})
+        suggested = (await answer(client, "effects", suggest=2))[OTHERS]["suggestions"]
+        assert [set(one["change"]) <= {"X", "Y"} for one in suggested] == [True, True]
+        (expected,) = (await answer(client, "effects", settings={"X": 0.45}))[OTHERS]["suggestions"]
+        assert expected["low"] <= expected["expected"] <= expected["high"]
+        assert "can't be high" in await refusal(client, "effects", settings={"X": "high"})
 
     over_stdio(talk, str(toy))
 

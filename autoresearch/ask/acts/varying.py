@@ -125,7 +125,7 @@ def variants(task: Task, program: str, asked: Mapping[str, Sequence[object]], se
             known = ", ".join(list(space.parameters)[:20])
             near = did_you_mean(name, space.parameters)
             raise UsageError(f"the search turns no setting {name} of this program", hint=near or f"there are: {known}")
-        levels[name] = [_value(parameter, one) for one in given]
+        levels[name] = [admitted(parameter, one) for one in given]
     if not levels or math.prod(map(len, levels.values())) * seeds > RUNS_MOST:
         raise UsageError(f"an experiment has 1 to {RUNS_MOST} runs", hint="give fewer values or seeds")
     made: dict[bytes, Variant] = {}
@@ -141,7 +141,8 @@ def variants(task: Task, program: str, asked: Mapping[str, Sequence[object]], se
     return list(made.values()), left_out
 
 
-def _value(parameter: Parameter, given: object) -> Value:
+def admitted(parameter: Parameter, given: object) -> Value:
+    """A value of a setting, from a text or as it is. Raises UsageError."""
     value: object = given
     if isinstance(given, str):
         value = _SWITCHED.get(given, given)
@@ -150,11 +151,11 @@ def _value(parameter: Parameter, given: object) -> Value:
                 value = float(given)
             except ValueError:
                 value = None
-    admitted = parameter.admit(value)
-    if admitted is None:
+    found = parameter.admit(value)
+    if found is None:
         range_ = "on or off" if isinstance(parameter.default, bool) else str(parameter.range)
         raise UsageError(f"{parameter.name} can't be {given}", hint=f"it is {range_}")
-    return admitted
+    return found
 
 
 def outcome_of(

@@ -1,13 +1,14 @@
-"""The lists of an experiment: its programs, what each value of a setting did, which settings depend on each other."""
+"""The lists of an experiment, and of what the search suggests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autoresearch.ask.acts.suggesting import SuggestionView
 from autoresearch.ask.acts.varying import InteractionView, LevelView, VariantView
 from autoresearch.face.columns.column import CHANGE, COUNT, VALUE, WORDS, Column, Columns, Face
 from autoresearch.propose.program.ranges import Value
-from autoresearch.text import change_interval
+from autoresearch.text import change_interval, value
 
 PROGRAMS = Face.PIPE
 
@@ -55,3 +56,23 @@ INTERACTIONS: Columns[InteractionView] = (
     ),
     Column("margin", lambda view: view.margin, VALUE, faces=PROGRAMS),
 )  # fmt: skip
+
+
+def suggestion_columns(metric: str) -> Columns[SuggestionView]:
+    """Changes that the search would try, with the value that it expects."""
+    return (
+        Column("change", _changes, WORDS),
+        Column("expected", lambda view: view.expected, VALUE, heading=metric),
+        Column(
+            "interval", lambda view: view.low, VALUE, heading="95 %",
+            told=lambda view, _: "" if view.low is None else f"{value(view.low)} to {value(view.high)}",
+        ),
+        Column("high", lambda view: view.high, VALUE, faces=PROGRAMS),
+        Column("parent", lambda view: view.parent, WORDS),
+    )  # fmt: skip
+
+
+def _changes(view: SuggestionView) -> str:
+    """Every setting with its value before and after."""
+    parts = [f"{name} {setting_text(old)} → {setting_text(new)}" for name, (old, new) in view.change.items()]
+    return ", ".join(parts) or view.title

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,9 @@ class Belief:
 
 
 SWITCH = 0.5
+# From so many rows on they say themselves how rough and how noisy the scores are; so many of the best are asked.
+LEAST_ROWS, MOST_ROWS = 6, 60
+REACHES, NOISES, BUMPS = (0.15, 0.3, 0.6, 1.2), (0.01, 0.05, 0.2), (0.6, 1.2)
 
 
 _Array = npt.NDArray[np.float64]
@@ -94,6 +97,23 @@ def fit(
     count = len(rows)
     surprises = np.array([score for _, score, _ in rows]) - points.means[:count]
     return Process(tuple(parameters), belief, points, inverse, _times(inverse[:count, :count], surprises))
+
+
+def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, float, float]], belief: Belief) -> Belief:
+    """The belief under which the rows are likeliest, among some that differ in reach, noise and bump.
+
+    See Rasmussen and Williams, 2006, chapter 5 (type II maximum likelihood). With few rows it is the one that is given.
+    """
+    if len(rows) < LEAST_ROWS:
+        return belief
+
+    def likelihood(other: Belief) -> float:
+        made = fit(parameters, rows[:MOST_ROWS], [], other)
+        logarithm = math.fsum(np.log(np.diag(made.inverse))) - 0.5 * math.fsum(made.whitened**2)
+        return float(f"{logarithm:.9g}")
+
+    beliefs = (replace(belief, reach=a, noise=b, bump=c) for a in REACHES for b in NOISES for c in BUMPS)
+    return max(beliefs, key=likelihood)
 
 
 def expected_improvement(mean: float, deviation: float, best: float) -> float:

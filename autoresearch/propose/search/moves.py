@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, Parameter, Space
 from autoresearch.propose.search.evidence import PastRun, by_tier
-from autoresearch.propose.search.gaussian import Belief, Process, expected_improvement, fit
+from autoresearch.propose.search.gaussian import Belief, Process, expected_improvement, fit, likeliest
 from autoresearch.propose.search.proposal import ProposalKind
 
 
@@ -54,7 +54,10 @@ class Settings:
     few: int = 3
     """So many changes to the best genome at first: what is at hand is better than luck."""
     few_until: int = 3
-    """Working runs before there may be more changes; with each further one there may be twice as many."""
+    """Runs that work or are claimed before there may be more changes; with each further one there may be twice as many.
+
+    What others try now will be known when this run ends: a round of many peers is not spent on steps from the baseline.
+    """
     random_share: float = 0.03
     """Share of proposals from the whole space once all may change, for ever: the model may be wrong."""
     good_share: float = 0.15
@@ -80,7 +83,10 @@ class Settings:
     wide: int = 2
     """So many times more of them than near good ones; these were chosen by functions and models (benchmarks search)."""
     belief: Belief = field(default_factory=Belief)
-    """What the model believes before it has seen anything."""
+    """What the model believes before it has seen anything; in small spaces runs say how rough and noisy scores are."""
+    margin: float = 0.3
+    small_margin: float = 1.0
+    """How far below the best score the model's scale begins, in distances from the best to the middle score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,10 @@ Fresh = Callable[[Genome], bool]
 
 # A move with at most so many changes to one parent is told as such: a person can read what did it.
 MOST_LOCAL = 5
+# Before so many runs an expectation is not worth telling.
+_TOLD_FROM = 4
+# Two-sided 95 % of the normal distribution.
+_WIDE = 1.96
 # Rows of the model, at most: the best half of them and a sample of the rest. The time grows with the cube.
 MOST_ROWS = 200
 # Claims that the model is told of, at most: the last by digest are left out alike by everybody.
@@ -135,7 +145,7 @@ def next_move(
     # What may be built upon: those of the first tier that there is.
     first = min((trial.tier for trial in working), key=by_tier, default=None)
     standing = [trial for trial in working if trial.tier is not None and trial.tier == first]
-    most = settings.few << min(10, max(0, len(working) - settings.few_until))
+    most = settings.few << min(10, max(0, len(working) + len(claimed) - settings.few_until))
     has_evidence = most >= len(parameters)
     parents = _parents(standing, settings) if has_evidence else standing[:1]
 
@@ -146,10 +156,10 @@ def next_move(
         return (has_evidence or _changes(parents[0].genome, genome) <= most) and usable(genome)
 
     if len(working) < settings.start or not parents:
-        return _near(space, parents, draws, usable, settings)
+        return _near(space, parents, draws, usable, min(most, len(parameters)), settings)
     if has_evidence and draws.chance(settings.random_share):
         return _random(parameters, draws, usable)
-    scale = _scale([sample.score for sample in working])
+    scale = _scale([sample.score for sample in working], parameters, settings)
     model = _model(parameters, working, failed, claimed[:MOST_CLAIMS], scale, draws, settings)
     best = min(model.at(sample.genome)[0] for sample in parents)
 
@@ -167,6 +177,19 @@ def next_move(
     genome = _without_ballast(parent.genome, genome, promise, usable)
     local = _changes(parent.genome, genome) <= MOST_LOCAL
     return Move(genome, "local" if local else "model", parent, scale.score(model.at(genome)[0]))
+
+
+def believed(
+    space: Space, working: Sequence[Sample], failed: Sequence[Sample], genome: Genome, settings: Settings
+) -> tuple[float, ...]:
+    """The score that the model expects of a genome, between the bounds of its 95 % interval; empty with few runs."""
+    if len(working) < max(settings.start, _TOLD_FROM):
+        return ()
+    parameters = list(space.parameters.values())
+    scale = _scale([sample.score for sample in working], parameters, settings)
+    model = _model(parameters, working, failed, (), scale, Draws(b"", b"", b""), settings)
+    mean, deviation = model.at(genome)
+    return tuple(scale.score(mean + width * deviation) for width in (-_WIDE, 0.0, _WIDE))
 
 
 def _parents(standing: Sequence[Sample], settings: Settings) -> Sequence[Sample]:
@@ -259,10 +282,11 @@ class _Scale:
         return self.floor + math.exp(self.centre + self.deviation * min(standard, self.standard(self.cap)))
 
 
-def _scale(scores: Sequence[float]) -> _Scale:
+def _scale(scores: Sequence[float], parameters: Sequence[Parameter], settings: Settings) -> _Scale:
     """The scale of sorted scores."""
+    share = settings.small_margin if len(parameters) <= settings.small else settings.margin
     best, middle, cap = scores[0], scores[len(scores) // 2], scores[(len(scores) - 1) * 4 // 5]
-    margin = 0.3 * (middle - best)
+    margin = share * (middle - best)
     floor = best - (margin if margin > 1e-9 * abs(best) else abs(best) or 1.0)
     logs = [math.log(min(score, cap) - floor) for score in scores]
     centre = math.fsum(logs) / len(logs)
@@ -291,16 +315,21 @@ def _model(
     rows += [(sample.genome, scale.standard(scale.cap), sample.weight * settings.least_weight) for sample in failed]
     if len(rows) > MOST_ROWS:
         rows = rows[: MOST_ROWS // 2] + draws.sample(rows[MOST_ROWS // 2 :], MOST_ROWS // 2)
-    return fit(parameters, rows, claimed, settings.belief)
+    belief = settings.belief
+    if len(parameters) <= settings.small:
+        belief = likeliest(parameters, rows, belief)
+    return fit(parameters, rows, claimed, belief)
 
 
-def _near(space: Space, parents: Sequence[Sample], draws: Draws, usable: Fresh, settings: Settings) -> Move | None:
-    """A few changes to the best program that is known, or to the base; anything where no such thing is left."""
+def _near(
+    space: Space, parents: Sequence[Sample], draws: Draws, usable: Fresh, most: int, settings: Settings
+) -> Move | None:
+    """Up to ``most`` changes to the best program that is known, or to the base; anything where nothing else is left."""
     parent = next(iter(parents), None)
     centre = space.default() if parent is None else parent.genome
     parameters = list(space.parameters.values())
     for _ in range(200):
-        genome = few_changes(parameters, centre, 1 + draws.below(settings.few), settings.first_step, draws)
+        genome = few_changes(parameters, centre, 1 + draws.below(most), settings.first_step, draws)
         if usable(genome):
             return Move(genome, "local", parent, None)
     return _random(parameters, draws, usable)

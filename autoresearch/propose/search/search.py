@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.ranges import Draws, Value
 from autoresearch.propose.program.space import Genome, Space, space_of
-from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun, gather
+from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun, by_tier, gather
 from autoresearch.propose.search.failures import Cause, causes
-from autoresearch.propose.search.moves import Move, Sample, Settings, next_move
+from autoresearch.propose.search.moves import Move, Sample, Settings, believed, next_move
 from autoresearch.propose.search.proposal import (
     LiveClaim,
     Problem,
@@ -206,6 +206,42 @@ def best_run(problem: Problem, runs: Collection[PastRun]) -> PastRun | None:
     evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
     leader = evidence.leader()
     return None if leader is None else leader.first
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What the search believes of a genome of ``space``: its value, with the 95 % interval; None while it knows little.
+
+    ``parent`` is the run of the best genome, which is ``before``.
+    """
+
+    space: Space
+    before: Genome
+    parent: bytes | None
+    expected: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def expectation(
+    problem: Problem, runs: Collection[PastRun], claims: Collection[LiveClaim], changed: Mapping[str, Value]
+) -> Expectation:
+    """What the search expects of the best program with some settings changed. Raises KeyError for an unknown one."""
+    state = _state(problem, runs, claims)
+    space = state.ground.space
+    working, failed = samples(state.ground, state.evidence, state.baseline)
+    standing = [sample for sample in working if sample.tier is not None]
+    parent = min(standing, key=lambda sample: (by_tier(sample.tier), sample.score), default=None)
+    before = space.default() if parent is None else parent.genome
+    genome = dict(before)
+    for name, value in changed.items():
+        genome[space.parameters[name].name] = value
+    bounds = believed(space, working, failed, genome, Settings())
+    values = sorted(state.sign * score for score in bounds)
+    run = None if parent is None else parent.run.id
+    if not values:
+        return Expectation(space, before, run)
+    return Expectation(space, before, run, expected=values[1], low=values[0], high=values[2])
 
 
 def _memory(runs: Collection[PastRun], claims: Collection[LiveClaim]) -> tuple[bytes, bytes]:

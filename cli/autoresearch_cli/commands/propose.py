@@ -13,18 +13,21 @@ from typing import Annotated
 import msgspec
 import typer
 
+from autoresearch.ask.acts.suggesting import SUGGESTIONS_MOST, suggest
 from autoresearch.ask.acts.varying import read_values, variants
 from autoresearch.ask.node import QueuedRun
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import ClaimRequest, DropRequest
 from autoresearch.errors import TimedOut, UsageError
 from autoresearch.face.columns.column import short
+from autoresearch.task.loading import load_task
 from autoresearch.text import clock, counted, parse_duration, value
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import bring
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_reference, examples
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, idea_of, record_of, request, tell_run, vary
-from autoresearch_cli.rendering.experiments import print_experiment
+from autoresearch_cli.reading import open_desk
+from autoresearch_cli.rendering.experiments import print_experiment, print_suggestions
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import queued_line
 
@@ -207,6 +210,39 @@ def vary_settings(
     words = [folder or str(idea.task.folder), *(word for each in values for word in ("--set", each))]
     again = shlex.join(["autoresearch", "run", "vary", *words, "--seeds", str(seeds), "--wait"])
     say(f"{counted(answer.to_go, 'run')} to go → {again}" if answer.to_go else "all runs have ended")
+
+
+@app.command(
+    "run suggest",
+    epilog=examples(
+        ("autoresearch run suggest .", "three changes, with the value that is expected of each"),
+        ("autoresearch run suggest . --set LR=0.003 --set DEPTH=4", "what is expected of the best program with these"),
+        ("autoresearch run suggest . -n 8 --json", "eight changes for a program"),
+        see="run vary, task effects, work, best",
+    ),
+)
+def suggest_changes(
+    folder: Folder = "",
+    *,
+    count: Annotated[int, typer.Option("-n", min=1, max=SUGGESTIONS_MOST, help="So many changes.")] = 3,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=V", help="A setting of the best program; repeatable: all of them at once."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Say what the search would try next, and what it expects of it. Nothing is run, and nothing is claimed."""
+    asked = read_values(values or [])
+    if several := next((name for name, given in asked.items() if len(given) > 1), ""):
+        raise UsageError(f"{several} has several values here", hint="run vary runs every combination of some values")
+    task = load_task(here.task_folder(folder))
+    with open_desk() as desk:
+        given = {name: only for name, (only,) in asked.items()}
+        answer = suggest(desk.log, desk.blobs, task, count, given, me=desk.me, now_ms=here.now_ms())
+    if json:
+        print_json(answer)
+        return
+    print_suggestions(answer, task.metric.name)
 
 
 MINUTES = 30

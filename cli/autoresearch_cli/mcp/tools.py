@@ -16,6 +16,8 @@ from typing_extensions import TypedDict
 
 from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.ideas import Idea
+from autoresearch.ask.acts.suggesting import SUGGESTIONS_MOST
+from autoresearch.ask.acts.suggesting import suggest as suggestions
 from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.client import Client
 from autoresearch.ask.ideas import NoteView, OpenClaim
@@ -314,13 +316,21 @@ class Tools:
         found = self._client().ask(questions.diff, Difference(old=old, new=new))
         return change_facts(found)
 
-    def effects(self, task: str = "") -> Facts:
+    def effects(self, suggest: int = 0, settings: dict[str, float | str | bool] | None = None, task: str = "") -> Facts:
         """What each setting did, over all pairs of a run and its parent: the surest help first.
 
         `median` is the change of the value when it is raised or the +part is added, `low` and `high` its 95 % interval.
+        With `suggest` also so many changes that the search would try, with the value that it expects; with `settings`
+        what it expects of the best program with these. Both are about the task folder and run nothing.
         """
         found = self._client().ask(questions.effects, OfTask(task=task or None)).effects[:ROWS_MAX]
-        return {"rows": [effect_facts(each) for each in found]}
+        rows = {"rows": [effect_facts(each) for each in found]}
+        if suggest < 1 and not settings:
+            return rows
+        folder, count = load_task(self._folder()), max(1, min(suggest, SUGGESTIONS_MOST))
+        with open_desk() as desk:
+            made = suggestions(desk.log, desk.blobs, folder, count, settings or {}, me=desk.me, now_ms=here.now_ms())
+        return rows | _quoted(suggestions=msgspec.to_builtins(made.suggestions))
 
     def history(self) -> str:
         """What is known of the task on some pages: programs, effects, failures, notes, what is tried now."""

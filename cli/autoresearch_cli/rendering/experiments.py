@@ -1,11 +1,18 @@
-"""An experiment as text."""
+"""An experiment, and what the search suggests, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autoresearch.ask.acts.suggesting import SuggestAnswer
 from autoresearch.ask.acts.varying import VaryAnswer
-from autoresearch.face.columns.experiments import INTERACTIONS, level_columns, variant_columns
+from autoresearch.face.columns.experiments import (
+    INTERACTIONS,
+    level_columns,
+    setting_text,
+    suggestion_columns,
+    variant_columns,
+)
 from autoresearch.text import counted
 from autoresearch_cli.rendering.output import is_rich, print_list, print_text
 
@@ -23,3 +30,16 @@ def print_experiment(answer: VaryAnswer, settings: Sequence[str], metric: str) -
         print_list(INTERACTIONS, answer.interactions)
     if answer.left_out:
         print_text(f"\nthe program itself forbids {counted(answer.left_out, 'combination')}")
+
+
+def print_suggestions(answer: SuggestAnswer, metric: str) -> None:
+    """What the search would try; for people also what it knows too little for, and how a change is run."""
+    print_list(suggestion_columns(metric), answer.suggestions)
+    if not is_rich():
+        return
+    if all(one.expected is None for one in answer.suggestions):
+        print_text("\nthe search knows too few runs to expect a value")
+    first = answer.suggestions[0]
+    sets = " ".join(f"--set {name}={setting_text(new)}" for name, (_, new) in first.change.items())
+    checkout = f"autoresearch run checkout . --run {first.parent} && " if first.parent else ""
+    print_text(f"→ {checkout}autoresearch run vary . {sets}" if sets else "→ autoresearch work --runs 1")

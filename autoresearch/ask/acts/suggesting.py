@@ -1,0 +1,101 @@
+"""What the search would try next, and what it expects of given settings; nothing is run and nothing is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autoresearch.ask.acts.varying import admitted
+from autoresearch.errors import UsageError
+from autoresearch.log.blobs import BlobStore
+from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import Answer
+from autoresearch.propose.mind.recall import recall
+from autoresearch.propose.program.ranges import Value
+from autoresearch.propose.search.proposal import LiveClaim, Proposal
+from autoresearch.propose.search.search import Expectation, expectation, propose
+from autoresearch.record.encoding import short_id
+from autoresearch.task.model import Task
+from autoresearch.text import did_you_mean
+
+# The draws of a suggestion are not those of a worker, which would otherwise try it too.
+WORKER = "suggest"
+SUGGESTIONS_MOST = 20
+
+
+class SuggestionView(Answer, frozen=True, kw_only=True):
+    """A change that the search would try: what it sets anew, as ``[before, after]``, on top of the run ``parent``.
+
+    ``expected`` is the value that it expects, ``low`` and ``high`` the 95 % interval of its belief; None while it knows
+    too little.
+    """
+
+    title: str = ""
+    change: dict[str, list[Value]]
+    hypothesis: str = ""
+    parent: str = ""
+    expected: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class SuggestAnswer(Answer, frozen=True, kw_only=True):
+    """What the search would try next; or, where settings were given, what it expects of the best program with these."""
+
+    schema: str = "autoresearch.suggest/1"
+    suggestions: list[SuggestionView]
+    settings: dict[str, Value] = {}
+
+
+def suggest(
+    log: Log,
+    blobs: BlobStore,
+    task: Task,
+    count: int,
+    settings: Mapping[str, object],
+    *,
+    me: bytes | None,
+    now_ms: int,
+) -> SuggestAnswer:
+    """So many suggestions, each told of those before it; with ``settings`` what is expected of these alone.
+
+    Raises:
+        UsageError: the program that leads has no such setting, or it can't have such a value.
+        NothingToTry: the search finds nothing to change.
+    """
+    problem, runs, claims = recall(log, blobs, task, now_ms, me=me or b"")
+    if settings:
+        found = expectation(problem, runs, claims, {})
+        parameters = found.space.parameters
+        if name := next((name for name in settings if name not in parameters), ""):
+            near = did_you_mean(name, parameters)
+            known = f"there are: {', '.join(list(parameters)[:20])}"
+            raise UsageError(f"the search turns no setting {name} of the program that leads", hint=near or known)
+        given = {name: admitted(parameters[name], value) for name, value in settings.items()}
+        told = expectation(problem, runs, claims, given)
+        change: dict[str, list[Value]] = {name: [told.before[name], value] for name, value in given.items()}
+        return SuggestAnswer(suggestions=[_view(told, change, told.parent)], settings=given)
+    made: list[Proposal] = []
+    for number in range(count):
+        tried = [LiveClaim(one.source_digest, one.replicate, one.genome) for one in made]
+        made.append(propose(problem, runs, [*claims, *tried], worker=WORKER, counter=number))
+    believed = [expectation(problem, runs, claims, one.genome) for one in made]
+    return SuggestAnswer(
+        suggestions=[
+            _view(found, one.change, one.parent, title=one.title, hypothesis=one.hypothesis)
+            for one, found in zip(made, believed, strict=True)
+        ]
+    )
+
+
+def _view(
+    found: Expectation, change: dict[str, list[Value]], parent: bytes | None, *, title: str = "", hypothesis: str = ""
+) -> SuggestionView:
+    return SuggestionView(
+        title=title,
+        change=change,
+        hypothesis=hypothesis,
+        parent="" if parent is None else short_id(parent),
+        expected=found.expected,
+        low=found.low,
+        high=found.high,
+    )
