@@ -9,7 +9,7 @@ from functools import partial
 from autoresearch.ask.node import TaskStatus
 from autoresearch.ask.people.participants import AwaitedView, VerifiedView
 from autoresearch.ask.records import Measured, RecordView
-from autoresearch.ask.runs.answers import EffectView, RunRow
+from autoresearch.ask.runs.answers import EffectView, RunRow, SizeView
 from autoresearch.face.columns.column import (
     CHANGE,
     COMPUTE_MS,
@@ -503,3 +503,14 @@ def measured_columns(tolerance: float) -> Columns[Measured]:
         Column("when", lambda one: one.time_ms, TIME, faces=PEOPLE, optional=2),
         Column("remarks", partial(_remarks, tolerance=tolerance)),
     )
+
+
+def size_line(size: SizeView) -> str:
+    """What the program that leads is worth in another size of the task."""
+    if size.value is None:
+        found = "not tried there" if size.best is not None else f"nobody works on it: autoresearch work {size.name}"
+    else:
+        gain = f", gain {signed(size.gain)}" if size.gain is not None else ""
+        found = f"{value(size.value)} there in {counted(size.runs, 'run')}{gain}"
+    best = f" · best there {value(size.best)}" if size.best is not None else ""
+    return f"{size.name} · {found}{best}"

@@ -14,6 +14,7 @@ import msgspec
 
 from autoresearch.ask.runs.answers import BestAnswer, ProgressAnswer, RunnerView, RunRow, RunsAnswer, SinceAnswer
 from autoresearch.face.columns.people import improvement, verifications
+from autoresearch.face.columns.runs import size_line
 from autoresearch.face.pages.chart import Query, Scale, axis_over, chart_data
 from autoresearch.log.standing.answers import CreditView, Leading, ProgramView, RunView, leading, numbers_of
 from autoresearch.text import one_line, sign_of
@@ -231,6 +232,7 @@ class ProgressContent:
             "chart": chart_data(self.progress, self.query) if self.progress else None,
             "standing": shown,
             "note": self.best.note,
+            "sizes": [size_line(size) for size in self.best.sizes],
             "compute_ms": max((run.cost_ms for run in self.newest), default=0),
             "last_step_ms": max((one.time_ms for one in (shown.best, shown.rival) if one), default=0) if shown else 0,
             "runners": self.runners,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoresearch.ask.runs.answers import BestAnswer, RunRow, SizeView, TopAnswer
+from autoresearch.ask.runs.answers import BestAnswer, RunRow, TopAnswer
 from autoresearch.face.columns.column import person, reproach, short
-from autoresearch.face.columns.runs import ABOUT, DOUBT, doubts, number_words, program_columns, told
+from autoresearch.face.columns.runs import ABOUT, DOUBT, doubts, number_words, program_columns, size_line, told
 from autoresearch.log.standing.answers import ProgramView
-from autoresearch.text import counted, lately, moment, one_line, signed, value
+from autoresearch.text import lately, moment, one_line
 from autoresearch.words import (
     BOARD_SECTION_SENTENCES,
     COPY,
@@ -53,17 +53,6 @@ def print_best(answer: BestAnswer, *, now_ms: int) -> None:
     if answer.note:
         lines.append(("!", answer.note))
     print_labelled(lines)
-
-
-def size_line(size: SizeView) -> str:
-    """What the program that leads is worth in another size of the task."""
-    if size.value is None:
-        found = "not tried there" if size.best is not None else f"nobody works on it: autoresearch work {size.name}"
-    else:
-        gain = f", gain {signed(size.gain)}" if size.gain is not None else ""
-        found = f"{value(size.value)} there in {counted(size.runs, 'run')}{gain}"
-    best = f" · best there {value(size.best)}" if size.best is not None else ""
-    return f"{size.name} · {found}{best}"
 
 
 def program_line(program: ProgramView, now_ms: int) -> str:

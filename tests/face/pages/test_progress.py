@@ -281,3 +281,15 @@ async def test_what_strangers_write_is_text(tmp_path):
         assert set(re.findall("<img[^>]*", text)) <= set(re.findall('<img src="/chart.svg"[^>]*', text))
     chart = json.loads(data)
     assert all(len(mark.get("label", "")) <= 40 and not harms(mark.get("label", "")) for mark in chart["marks"])
+
+
+async def test_the_summary_says_what_the_best_is_worth_in_other_sizes(notebook, tmp_path):
+    small, large = notebook.task(), notebook.task("grammar-l", budget=1e10)
+    notebook.run(small, 1.5)
+    notebook.run(small, 1.2, source="DEPTH = 9\n")
+    start = notebook.run(large, 1.4, budget=1e10)
+    async with asking(notebook.node, tmp_path) as ask:
+        assert "grammar-l · not tried there · best there 1.4000" in (await ask("/?task=grammar"))[0]
+        notebook.run(large, 1.3, source="DEPTH = 9\n", parent=start, budget=1e10)
+        text = (await ask("/?task=grammar"))[0]
+    assert "grammar-l · 1.3000 there in 1 run, gain +0.1000 · best there 1.3000" in text
