@@ -74,9 +74,13 @@ FULL = Plan(
         Group(4, 20, alone=True),
         Group(4, 20, models=1),
         Group(1, 20, alone=True, models=1),
+        Group(4, 10),
         Group(16, 5),
+        Group(16, 20),
     ),
 )
+# What is compared besides: many peers for a short time with few for a longer one, and with few for the same.
+PAIRS = (("16x5", "4x10"), ("16x20", "4x20"))
 QUICK = Plan(
     2e9,
     1,
@@ -222,10 +226,32 @@ def _figures(plan: Plan, folder: Path, *, processes: int) -> dict[str, float]:
     _difference(figures, "shared_with_model_minus_best_of_alone", apart)
     for group in others:
         figures[group.name] = statistics.fmean(values[0] for values in by_group[group])
-        wide = [many[0] - few[0] for many, few in zip(by_group[group], by_group[shared], strict=True)]
-        _difference(figures, f"{group.name}_minus_{shared.name}", wide)
+    named = {group.name: [values[0] for values in by_group[group]] for group in plan.groups if not group.alone}
+    for many, few in PAIRS:
+        if many in named and few in named:
+            apart = [one - other for one, other in zip(named[many], named[few], strict=True)]
+            _difference(figures, f"{many}_minus_{few}", apart)
+    together = [(job, found[job][: -plan.fresh]) for job in jobs if job.group == shared]
+    figures["shared_without_one_peer"] = statistics.fmean(
+        loss for job, runs in together for loss in losses_without(runs, job.group.peers)
+    )
     figures["duplicates_percent"] = 100 * _duplicates([found[job] for job in jobs if not job.group.alone], plan)
     return figures
+
+
+def losses_without(runs: Sequence[Measured], peers: int) -> list[float]:
+    """By how much the lowest value is worse without each peer: without its runs, and all that was built on them."""
+    lowest, losses = min(_value(run) for run in runs), []
+    for peer in range(peers):
+        gone: set[str] = set()
+        left = []
+        for number, (run, name) in enumerate(zip(runs, past_runs(runs), strict=True)):
+            if number % peers == peer or run.parent in gone:
+                gone.add(name.id.hex())
+            else:
+                left.append(_value(run))
+        losses.append(min(left, default=FAILED) - lowest)
+    return losses
 
 
 def _difference(figures: dict[str, float], name: str, values: Sequence[float]) -> None:
