@@ -158,6 +158,29 @@ def test_a_hand_written_leader_becomes_the_base() -> None:
     assert proposal.parent == hand.id
 
 
+def test_a_good_structure_that_does_not_lead_is_tuned_for_a_few_runs() -> None:
+    runs = memory(3, 30)
+    other = TRAIN.replace("F.gelu(self.up(x))", "F.silu(self.up(x))")
+    digest = source_digest(other)
+    good = sorted(run.value for run in runs if run.value is not None)[3]
+    hand = replace(past("hand", digest, {"LR": 0.02}, good + 1e-3), base=digest)
+    given = problem(source_of=lambda run: other if run == hand.id else None)
+
+    def bases(known: list[PastRun]) -> list[bytes | None]:
+        return [propose(given, known, [], worker="w", counter=number).base for number in range(40)]
+
+    found = bases([*runs, hand])
+    assert 2 <= found.count(digest) <= 16
+    assert set(found) == {digest, None}
+    children = [
+        replace(past(f"child{number}", bytes([number]) * 32, {"LR": 0.02 + number / 100}, good + 0.1), base=digest)
+        for number in range(1, 4)
+    ]
+    assert set(bases([*runs, hand, *children])) == {None}, "it was tuned"
+    assert set(bases([*runs, replace(hand, value=9.0)])) == {None}, "it is a bad one"
+    assert set(bases([*runs, replace(hand, tier=None)])) == {None}, "nothing may be built upon it"
+
+
 def test_a_program_that_is_its_own_base_says_nothing_of_its_settings_elsewhere() -> None:
     runs, ground = memory(3, 30), Base(space_of(TRAIN, PATCHES), None)
     for value in (5.0, None):

@@ -3,17 +3,19 @@
 Pure and deterministic: the same runs and claims, in any order, give the same proposal on every machine, so a proposal
 can be recomputed by whoever holds the same log.
 
-It stands on a base: the task's baseline, or a hand-written source that leads. What was tried on another base is weak
-knowledge: its genomes are read as far as they make sense, its scores are shifted so that the best of that base is as
-good as the best of this one, and it weighs half. While the search makes large steps, its leaders soon fall to better
-ones and their luck does not matter. So a leader earns seeds by what is built on it: the first after a few children, the
-next after as many again.
+It stands on a base: the task's baseline, or a hand-written source that leads. Now and then that is another good one
+whose settings nobody has turned yet: what a new structure is worth shows when it is tuned. What was tried on another
+base is weak knowledge: its genomes are read as far as they make sense, its scores are shifted so that the best of that
+base is as good as the best of this one, and it weighs half. While the search makes large steps, its leaders soon fall
+to better ones and their luck does not matter. So a leader earns seeds by what is built on it: the first after a few
+children, the next after as many again.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.ranges import Draws, Value
@@ -36,6 +38,8 @@ from autoresearch.text import sign_of
 # How many leading sources are asked for their base before the search stays on the baseline.
 LEADERS = 5
 FOREIGN_WEIGHT = 0.5
+# Of the proposals this share tunes hand-written sources in the better half, each until so many runs stand on it.
+TUNING_SHARE, TUNING_RUNS = 0.2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +57,18 @@ def choose_ground(problem: Problem, evidence: Evidence, baseline: bytes) -> Base
         base = base_of(leader, baseline)
         if base is None:
             break
-        source = problem.source_of(first_runs[base]) if base in first_runs else None
-        if source is not None and is_source(source, base):
-            space = space_of(source, problem.patches)
-            if space.parameters:
-                return Base(space, base)
+        if base in first_runs and (found := _opened(problem, first_runs[base], base)) is not None:
+            return found
     return Base(space_of(problem.baseline, problem.patches), None)
+
+
+def _opened(problem: Problem, run: bytes, digest: bytes) -> Base | None:
+    """The source of a run as a base; None where it is not at hand, is another one, or has nothing to change."""
+    source = problem.source_of(run)
+    if source is None or not is_source(source, digest):
+        return None
+    space = space_of(source, problem.patches)
+    return Base(space, digest) if space.parameters else None
 
 
 def base_of(candidate: Candidate, baseline: bytes) -> bytes | None:
@@ -171,10 +181,26 @@ def propose(
     if (again := _due(state, policy)) is not None:
         return again
     draws = Draws(problem.task, worker.encode(), str(counter).encode(), *_memory(runs, state.claims))
+    if (untuned := _untuned(state)) and draws.chance(TUNING_SHARE):
+        opened = (_opened(problem, one.first.id, one.source_digest) for one in untuned[:LEADERS])
+        state = replace(state, ground=next(filter(None, opened), state.ground))
     made = _new_source(state, draws, settings or Settings()) or _any_replicate(state, policy)
     if made is None:
         raise nothing_left(problem.baseline)
     return made
+
+
+def _untuned(state: _State) -> list[Candidate]:
+    """The hand-written sources in the better half that may be built upon and on which few runs stand, best first."""
+    standing = Counter(base_of(candidate, state.baseline) for candidate in state.evidence.candidates)
+    working = state.evidence.working
+    return [
+        candidate
+        for candidate in working[: (len(working) + 1) // 2]
+        if candidate.tier is not None
+        and base_of(candidate, state.baseline) == candidate.source_digest != state.ground.base
+        and standing[candidate.source_digest] < TUNING_RUNS
+    ]
 
 
 def replicate_due(problem: Problem, runs: Collection[PastRun], claims: Collection[LiveClaim]) -> Proposal | None:
