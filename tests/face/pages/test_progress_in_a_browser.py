@@ -3,6 +3,8 @@
 import pytest
 
 from autoresearch.record.encoding import short_id
+from tests.ask.notebook import Notebook
+from tests.daemon.api.conftest import SmallNode
 from tests.face.pages.browser import SHOTS
 from tests.face.pages.conftest import site_of
 from tests.face.pages.every_state import every_state
@@ -180,3 +182,24 @@ async def test_the_whole_range_is_drawn(browser, site):
     )
     assert seen.complaints == []
     assert seen.answer == 1
+
+
+async def test_large_values_are_written_with_seven_digits_in_the_chart_too(browser, tmp_path):
+    with Notebook.at(tmp_path / "notebook") as notebook:
+        node = SmallNode(notebook, tmp_path / "local.sqlite")
+        task = notebook.task(floor=None)
+        notebook.run(task, 147734.0)
+        notebook.run(task, 98583.25, source="DEPTH = 9\n")
+
+        def act(page):
+            drawn(page).locator("#chart").focus()
+            page.keyboard.press("End")
+            said = page.locator("#say", has_text="reported")
+            said.wait_for(state="attached")
+            return said.text_content()
+
+        async with site_of(node, tmp_path) as site:
+            seen = await browser.visit(f"{site}/", act)
+        node.local.close()
+    assert seen.complaints == []
+    assert "98583.25 reported" in seen.answer

@@ -145,7 +145,7 @@ class Painter {
     stroke(g, [this.left, y], [this.right, y]);
     g.setLineDash([]);
     g.fillStyle = colours["text-2"]; g.font = `${11 * k}px ${colours.font}`; g.textAlign = "left"; g.textBaseline = "bottom";
-    const text = `floor ${all.floor.toFixed(4)}`, left = this.left + 8 * k;
+    const text = `floor ${metric(all.floor)}`, left = this.left + 8 * k;
     g.fillText(text, left, y - 3 * k);
     this.taken.push({ left, middle: y - 9 * k, width: g.measureText(text).width });
   }
@@ -222,7 +222,7 @@ class Painter {
       if (named === most) break;
       const x = this.atX(step.mark), y = this.atY(value(step.mark)), text = step.mark.label;
       if (x < this.left || x > this.right || y < this.top || y > this.bottom) continue;
-      const gain = ` ${scene.all.maximize ? "+" : "\u2212"}${step.gain.toFixed(step.gain < .001 ? 5 : 3)}`;
+      const gain = ` ${scene.all.maximize ? "+" : "\u2212"}${step.gain < 1000 ? step.gain.toFixed(step.gain < .001 ? 5 : 3) : metric(step.gain)}`;
       const width = g.measureText(text).width + g.measureText(gain).width, spot = this.spot(x, y, width);
       if (!spot) continue;
       taken.push(spot);
@@ -291,6 +291,12 @@ function draw(u, scene) {
 }
 
 /* --- axes --- */
+/* A metric as the page writes it: four decimals, of large ones seven digits. */
+function metric(number) {
+  const size = Math.abs(number);
+  return size < 1000 ? number.toFixed(4) : String(+number.toFixed(Math.max(0, 7 - String(Math.round(size)).length)));
+}
+
 function digits(lo, hi) {
   return Math.max(0, Math.min(8, 2 - Math.floor(Math.log10(hi - lo || 1))));
 }
@@ -307,5 +313,5 @@ function axis(colours, more) {
   return { stroke: () => colours()["text-2"], font: `11px ${colours().font}`, grid: { stroke: () => colours().line, width: 1 }, ticks: { show: false }, gap: 6, ...more };
 }
 
-window.autoresearchChart = { draw, drawMark, readColours, valueRange, distanceRange, columnAt, digits, decades, axis, ORDER, RADIUS };
+window.autoresearchChart = { draw, drawMark, readColours, valueRange, distanceRange, columnAt, digits, metric, decades, axis, ORDER, RADIUS };
 })();

@@ -4,7 +4,7 @@ state, so that Back and a copied link show the same. */
 (async () => {
 "use strict";
 const find = (selector, from = document) => from.querySelector(selector);
-const box = find("#chart"), data = find("#chart-data"), { draw, readColours, valueRange, distanceRange, columnAt, digits, decades } = window.autoresearchChart;
+const box = find("#chart"), data = find("#chart-data"), { draw, readColours, valueRange, distanceRange, columnAt, digits, metric, decades } = window.autoresearchChart;
 if (!box) return;
 const card = find("#card"), say = find("#say"), plot = find("#plot"), dark = matchMedia("(prefers-color-scheme: dark)");
 const isExported = "exported" in box.dataset, exported = new Set((box.dataset.exported || "").split(" "));
@@ -230,7 +230,7 @@ function circle(mark) {
 function words(mark) {
   const name = mark.mark === "leading" ? "reported" : mark.mark;
   const origin = mark.run?.verified === undefined ? "reported" : "verified";
-  return [name, mark.value === undefined ? "" : `${mark.value.toFixed(4)} ${origin}`, mark.run?.label].filter(Boolean).join(", ");
+  return [name, mark.value === undefined ? "" : `${metric(mark.value)} ${origin}`, mark.run?.label].filter(Boolean).join(", ");
 }
 
 const cards = new Map();

@@ -3,7 +3,7 @@
 "use strict";
 const box = document.getElementById("slice"), told = document.getElementById("slice-told");
 if (!box || !window.uPlot) return;
-const { readColours, drawMark, axis, digits, decades, ORDER, RADIUS } = window.autoresearchChart;
+const { readColours, drawMark, axis, digits, metric, decades, ORDER, RADIUS } = window.autoresearchChart;
 const { DOUBTED, READING, load, valueRange, short, dots, Pointing, showKey } = window.autoresearchColumns;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const FEW_VALUES = 24, FEW_RUNS = 3, MANY_MARKS = 300, WIDE = 30, WINDOWS = 32, LEAST_WINDOW = 9, SPREAD = 14, NARROW = 560;
@@ -43,7 +43,7 @@ function show(data) {
   const counted = valued.filter(run => !DOUBTED.has(data.mark(run)));
   const line = medians(counted, at, data.value, isFew && counted.length >= FEW_RUNS * distinct.size), up = valueRange(data), places = digits(...up);
   const xs = new Float32Array(data.runs).fill(NaN), ys = new Float32Array(data.runs).fill(NaN);
-  const say = run => `${setting.name} ${setting.texts[at[run]] ?? short(at[run])}${Number.isFinite(data.value[run]) ? `, ${data.value[run].toFixed(4)}` : ""}, ${data.mark(run)}`;
+  const say = run => `${setting.name} ${setting.texts[at[run]] ?? short(at[run])}${Number.isFinite(data.value[run]) ? `, ${metric(data.value[run])}` : ""}, ${data.mark(run)}`;
   const pointing = new Pointing(box, data, { xs, ys, order: all, say });
   const kinds = new Map(PLAIN.map(mark => [mark, []])), plain = [];
   for (const run of valued) (kinds.get(data.mark(run)) || plain).push(run);
@@ -117,7 +117,7 @@ function show(data) {
 
   const best = line.reduce((a, b) => (data.maximize ? b[1] > a[1] : b[1] < a[1]) ? b : a, line[0]);
   const rest = known.length < data.runs ? ` ${(data.runs - known.length).toLocaleString("en")} others state none.` : "";
-  told.textContent = `${known.length.toLocaleString("en")} runs state ${setting.name}${failed.length ? `; ${failed.length.toLocaleString("en")} of them failed, the ticks below` : ""}.${best ? ` The running median is best, ${best[1].toFixed(4)}, at ${setting.texts[best[0]] ?? short(best[0])}.` : ""}${rest}${data.left_out ? ` ${data.left_out.toLocaleString("en")} older runs are left out.` : ""}`;
+  told.textContent = `${known.length.toLocaleString("en")} runs state ${setting.name}${failed.length ? `; ${failed.length.toLocaleString("en")} of them failed, the ticks below` : ""}.${best ? ` The running median is best, ${metric(best[1])}, at ${setting.texts[best[0]] ?? short(best[0])}.` : ""}${rest}${data.left_out ? ` ${data.left_out.toLocaleString("en")} older runs are left out.` : ""}`;
   showKey(data, all);
   new ResizeObserver(() => { if (chart?.width !== box.clientWidth || chart?.height !== box.clientHeight) rebuild(); }).observe(box);
   dark.addEventListener("change", rebuild);

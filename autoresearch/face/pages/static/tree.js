@@ -4,7 +4,7 @@ confirmed is a dead end; folded, the dead ends of a run are one pale line to the
 "use strict";
 const box = document.getElementById("tree"), told = document.getElementById("tree-told"), ends = document.getElementById("ends");
 if (!box || !window.uPlot) return;
-const { readColours, drawMark, axis, digits, decades, ORDER, RADIUS } = window.autoresearchChart;
+const { readColours, drawMark, axis, digits, metric, decades, ORDER, RADIUS } = window.autoresearchChart;
 const { DOUBTED, READING, load, valueRange, dots, Pointing, showKey } = window.autoresearchColumns;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const FEW = 400, NARROW = 560, NEAR = .1, ALIVE = ["leading", "provisional", "confirmed"], PLAIN = ORDER.filter(mark => mark !== "reported");
@@ -74,7 +74,7 @@ function show(data) {
     return true;
   };
   function say(run) {
-    const number = `run ${grouped(run + first)}${Number.isFinite(value[run]) ? `, ${value[run].toFixed(4)}` : ""}, ${data.mark(run)}`;
+    const number = `run ${grouped(run + first)}${Number.isFinite(value[run]) ? `, ${metric(value[run])}` : ""}, ${data.mark(run)}`;
     const count = dead[owner[run]], lost = failed[owner[run]];
     if (isStub(run)) return `${number}: the best of ${grouped(count)} in dead ends${lost ? `, ${grouped(lost)} failed` : ""}. A click unfolds them.`;
     return alive[run] && count ? `${number}; ${grouped(count)} ${count === 1 ? "run" : "runs"} in dead ends` : number;
