@@ -355,6 +355,10 @@ def test_nothing_is_left_of_a_command_when_the_daemon_is_killed(start: Callable[
 def test_a_mix_uses_them_all(start: Callable[..., Daemon], tmp_path: Path) -> None:
     with serving(nearer) as model:
         daemon = start(**with_model(model.url), **command(tmp_path, AGENT))
-        runs = work(daemon, 25, "mix")
-    names = {run.proposer.name.partition("/")[0] for run in runs}
+        names: set[str] = set()
+        runs: list[Run] = []
+        # Each has a tenth of the turns at least: 25 of them miss one in a few of a hundred cases.
+        while len(names) < 3 and len(runs) < 200:
+            runs = work(daemon, 25, "mix")
+            names = {run.proposer.name.partition("/")[0] for run in runs}
     assert names == {"search", "llm", "command"}

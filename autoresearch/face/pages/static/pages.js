@@ -313,10 +313,12 @@ live?.addEventListener("htmx:sse:after:connection", () => {
   if (!root.classList.contains("gone") && !restarting) return refreshSoon(); // what happened before it listened
   if (missed) missed.submit(); else reload();
 });
-/* A daemon that ends just now would leave the browser with an error's page, which asks for nothing any more. */
+/* A daemon that ends just now would leave the browser with an error's page, which asks for nothing any more. One that
+   begins again may answer until it ends: its page says since when it runs. */
 async function reload() {
   const answer = await fetch(location.href).catch(() => null);
-  if (answer?.ok) location.reload(); else setTimeout(reload, 500);
+  const began = answer?.ok && new DOMParser().parseFromString(await answer.text(), "text/html").body.dataset.started;
+  if (began && (!restarting || began !== document.body.dataset.started)) location.reload(); else setTimeout(reload, 500);
 }
 document.querySelector(".top [aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
 })();
