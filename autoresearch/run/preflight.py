@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def preflight(
         CannotRunHere: it does not run on this machine; the error says why.
         Refused: the task asks for more than this machine allows.
     """
-    check_card(task, bench)
+    check_card(task, [bench.device])
     evaluator = (task.evaluator.command, task.evaluator.answers) if task.evaluator else ()
     if (name := missing_command(task.recipe.build, task.recipe.command, *evaluator)) is not None:
         raise CannotRunHere(
@@ -132,9 +132,9 @@ def preflight(
     return None if began else outcome
 
 
-def check_card(task: Task, bench: Bench) -> None:
-    """Refuse with CannotRunHere a task for graphics cards where the bench has none, or one that is not there."""
-    if card_of(bench.device) is None and task.limits.card:
+def check_card(task: Task, devices: Iterable[str]) -> None:
+    """Refuse with CannotRunHere a task for graphics cards where no device is one, or a card that is not there."""
+    if not any(card_of(device) for device in devices) and task.limits.card:
         small = next((other.name for other in shipped_tasks() if other.name == f"{task.name}-smoke"), "")
         raise CannotRunHere(
             f"{task.name} is for graphics cards, and this node computes on the processor",

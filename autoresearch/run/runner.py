@@ -121,7 +121,7 @@ def make_ready(
     """
     bench = make_bench(task, conditions, place, scratch, on_stage=on_stage, cancelled=cancelled)
     if is_tried:
-        check_card(task, bench)
+        check_card(task, [bench.device])
     on_stage(Why.PREPARING_DATA)
     if conditions.recheck:
         forget_runs(task, bench)

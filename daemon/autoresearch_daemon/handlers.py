@@ -80,6 +80,7 @@ from autoresearch.record.kinds import BlobRef
 from autoresearch.record.record import Record
 from autoresearch.run.bench import fault_of_program
 from autoresearch.run.experiment import Plan, again
+from autoresearch.run.preflight import check_card
 from autoresearch.settings import Settings, load_settings, parse_setting
 from autoresearch.task.loading import folder_of_task
 from autoresearch.task.model import Task
@@ -158,6 +159,8 @@ class ApiHandlers:
                 sentence = f"no work was begun: {kind} can't be reached: {error}"
                 hint = f"autoresearch node doctor executor{f' --host {host}' if host else ''}, then the same again"
                 raise TimedOut(sentence, hint=hint) from error
+        elif task.limits.card:
+            check_card(task, self._node.pool.devices)
         order = replace(
             place,
             task=folder,

@@ -15,7 +15,7 @@ from autoresearch.run.bench import Ceiling, limits_of
 from autoresearch.run.folder import new_run
 from autoresearch.settings import environment_variable, load_settings, write_setting
 from autoresearch.task.folders import write_task
-from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.loading import load_task, shipped_by_name, shipped_task
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.test_below_the_wall import Yes
 from tests.daemon.toy import write_toy_task
@@ -119,6 +119,19 @@ def test_a_daemon_refuses_it_says_why_and_publishes_nothing(tmp_path: Path) -> N
     assert daemon.status().state == "idle"
     daemon.stop()
     assert daemon.runs() == []
+
+
+@pytest.mark.slow
+def test_a_daemon_begins_no_work_on_a_task_for_cards_without_one(tmp_path: Path) -> None:
+    task = shipped_by_name("gpt-small")
+    assert task is not None
+    daemon = Daemon(tmp_path / "home").start()
+    answer = daemon.post("/v1/work", task=str(task.folder))
+    assert answer.status_code == 409
+    assert "gpt-small is for graphics cards" in answer.text
+    assert "autoresearch work gpt-small-smoke" in answer.text
+    assert daemon.status().state == "idle"
+    daemon.stop()
 
 
 @pytest.mark.slow

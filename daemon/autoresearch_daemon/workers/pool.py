@@ -37,7 +37,7 @@ class Pool:
         on_leaving: Callable[[str], None],
         on_lost: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._devices = devices
+        self.devices = devices
         self._on_message = on_message
         self._on_leaving = on_leaving
         self._on_lost = on_lost
@@ -89,7 +89,7 @@ class Pool:
         child.start()
 
     def _device(self, worker: str) -> str:
-        return self._devices[(int(worker[1:]) - 1) % len(self._devices)]
+        return self.devices[(int(worker[1:]) - 1) % len(self.devices)]
 
     async def _deliver(self, name: str, message: protocol.FromWorker) -> None:
         child = self._children[name]
