@@ -167,10 +167,10 @@ def test_a_good_structure_that_does_not_lead_is_tuned_for_a_few_runs() -> None:
     given = problem(source_of=lambda run: other if run == hand.id else None)
 
     def bases(known: list[PastRun]) -> list[bytes | None]:
-        return [propose(given, known, [], worker="w", counter=number).base for number in range(40)]
+        return [propose(given, known, [], worker="w", counter=number).base for number in range(16)]
 
     found = bases([*runs, hand])
-    assert 2 <= found.count(digest) <= 16
+    assert 1 <= found.count(digest) <= 8
     assert set(found) == {digest, None}
     children = [
         replace(past(f"child{number}", bytes([number]) * 32, {"LR": 0.02 + number / 100}, good + 0.1), base=digest)
