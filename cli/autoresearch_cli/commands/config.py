@@ -97,6 +97,7 @@ def get(name: Name, *, json: Json = False) -> None:
 
 @app.command(
     name="set",
+    context_settings={"ignore_unknown_options": True},  # a value may begin with a dash
     epilog=examples(
         ("autoresearch node config set work.workers 2", "train two runs at a time, from now on"),
         ("autoresearch node config set work.task ~/my-task", "work on another task"),
