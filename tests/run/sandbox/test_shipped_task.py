@@ -51,6 +51,7 @@ def test_the_shipped_task_gives_the_same_value_as_by_hand(level: Level, once: On
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("level", [Level.BUBBLEWRAP], indirect=True)  # two minutes of a core
 def test_the_smallest_size_for_cards_runs_the_same_program_on_a_processor(
     level: Level, once: Once, tmp_path: Path
 ) -> None:
