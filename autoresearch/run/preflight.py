@@ -30,6 +30,7 @@ from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Outcome
 from autoresearch.task.loading import shipped_tasks
 from autoresearch.task.model import Task
+from autoresearch.task.source import parse_python
 from autoresearch.words import STARTED, RunStatus
 
 _SECONDS = 60
@@ -70,7 +71,7 @@ def missing_imports(task: Task, bench: Bench) -> list[str]:
 
 def _imported(source: bytes) -> set[str]:
     found: set[str] = set()
-    for node in ast.parse(source).body:
+    for node in parse_python(source).body:
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:

@@ -32,6 +32,7 @@ from autoresearch.task.loading import (
 )
 from autoresearch.task.model import USUAL, Budget, Limits, Metric, Python, Recipe, Task
 from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_name, source_digest, split_program
+from autoresearch.task.source import parse_python
 from autoresearch.text import MINIMIZE
 
 PREPARE = "prepare.py"
@@ -158,7 +159,7 @@ def _is_named(name: str, text: str) -> bool:
 
 
 def _imported(source: str) -> Iterable[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse_python(source)):
         if isinstance(node, ast.Import):
             yield from (f"{alias.name.split('.')[0]}.py" for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:

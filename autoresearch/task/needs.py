@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from autoresearch.errors import UsageError
 from autoresearch.task.program import split_program
+from autoresearch.task.source import parse_python
 
 # A list as people write it, and as it is locked.
 LOOSE, LOCK = "requirements.in", "requirements.txt"
@@ -189,7 +190,7 @@ class _Paths:
 
     def __init__(self, source: str) -> None:
         self._names: dict[str, str] = {}
-        tree = ast.parse(source)
+        tree = parse_python(source)
         for node in ast.walk(tree):
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):

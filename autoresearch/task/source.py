@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 import warnings
 
 from autoresearch.errors import UsageError
@@ -41,6 +42,17 @@ def canonical_source(source: str) -> bytes:
     return b"".join(out)
 
 
+# Python counts for all threads in one place how deep the tree is that it makes. Where a second thread begins meanwhile,
+# as it may when garbage is collected, the first one ends in a SystemError (seen with 3.11; python/cpython#106905).
+PARSING = threading.RLock()
+
+
+def parse_python(source: str | bytes) -> ast.Module:
+    """``ast.parse``, one thread at a time. Raises SyntaxError, ValueError, RecursionError, MemoryError as it does."""
+    with PARSING:
+        return ast.parse(source)  # noqa: TID251 - the one place
+
+
 def _parse(source: str) -> ast.Module:
     declared = _ENCODING.match(source)
     if declared and declared[1].lower().replace("_", "-") not in {"utf-8", "utf8"}:
@@ -48,7 +60,7 @@ def _parse(source: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape in a string warns, differently in each version
-            return ast.parse(source)
+            return parse_python(source)
     except SyntaxError as error:
         raise UsageError(f"line {error.lineno}: {error.msg}", hint="the source must be valid Python") from error
     except (ValueError, RecursionError, MemoryError) as error:

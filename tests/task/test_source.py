@@ -6,6 +6,9 @@ import ast
 import hashlib
 import json
 import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -217,3 +220,43 @@ def test_other_versions_of_python_agree(version: str) -> None:
     )
 
     assert json.loads(answer.stdout) == [source_digest(source).hex() for source in sources]
+
+
+class Garbage:
+    """Runs for a moment when it is collected, so that another thread gets its turn."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+    def __del__(self) -> None:
+        sum(range(300))
+
+
+def test_threads_parse_at_the_same_time() -> None:
+    found: list[BaseException] = []
+    end = time.monotonic() + 1
+
+    def parse(depth: int) -> None:
+        if depth:
+            return parse(depth - 1)
+        try:
+            while time.monotonic() < end and not found:
+                canonical_source(TRAIN)
+        except BaseException as error:  # noqa: BLE001 - told by the test
+            found.append(error)
+
+    threads = [threading.Thread(target=parse, args=(20 * number,)) for number in range(3)]
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        while time.monotonic() < end:
+            for _ in range(50):
+                Garbage()
+            time.sleep(0.0005)
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(usual)
+    assert found == []

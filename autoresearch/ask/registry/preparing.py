@@ -23,6 +23,7 @@ from autoresearch.record.kinds import BlobRef
 from autoresearch.record.kinds import Release as ReleaseBody
 from autoresearch.task.program import is_tool_file
 from autoresearch.task.release import NAME, TYPE, VERSION, BadBundle, File, Metadata, component_of, pack, tree_hash
+from autoresearch.task.source import parse_python
 
 COMPONENT_INI = "component.ini"
 REQUIREMENTS = ("requirements.txt", PYPROJECT)
@@ -146,7 +147,7 @@ def _docstring(files: Sequence[File], class_name: str, file_path: str) -> str:
     """What the code says of itself, in its first paragraph: the class, else its file."""
     content = next((file.content for file in files if file.path == file_path), b"")
     try:
-        tree = ast.parse(content)
+        tree = parse_python(content)
     except (SyntaxError, ValueError, RecursionError):
         return ""
     short = class_name.rpartition(":")[2]
@@ -254,7 +255,7 @@ def _module(path: str) -> str:
 
 def _classes(file: File) -> list[str]:
     try:
-        tree = ast.parse(file.content)
+        tree = parse_python(file.content)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{file.path} is not Python: {error}"[:200], hint="correct the file") from error
     return [node.name for node in tree.body if isinstance(node, ast.ClassDef)]

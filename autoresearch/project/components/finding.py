@@ -25,6 +25,7 @@ from autoresearch.errors import NotFound, UsageError
 from autoresearch.project import interfaces
 from autoresearch.project.components.trusting import Offer
 from autoresearch.project.model import AGENT, Component, check_name, lone_name
+from autoresearch.task.source import parse_python
 from autoresearch.text import did_you_mean, one_line
 
 _FOLDER = Path(__file__).parents[1] / "shipped"
@@ -304,7 +305,7 @@ def _lone_file(folder: Path, kind: str) -> Path:
 def _lone_class(file: Path, kind: str) -> str:
     """The class that a file holds for a type, told by its base class or its methods. Nothing is imported."""
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = parse_python(file.read_bytes())
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
         raise UsageError(f"{file}, line {line}: {one_line(str(error), 80)}") from None

@@ -19,6 +19,7 @@ from autoresearch.project.model import (
     Project,
 )
 from autoresearch.project.runs.kept import Run, ancestors
+from autoresearch.task.source import parse_python
 from autoresearch.text import one_line
 
 _MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,59}\.py")
@@ -54,7 +55,7 @@ def data_of(files: list[Path]) -> list[Path]:
     """The other files beside Python files that these name in a string, such as a map that they read."""
     found: dict[Path, None] = {}
     for path in files:
-        for node in ast.walk(ast.parse(path.read_bytes())):
+        for node in ast.walk(parse_python(path.read_bytes())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) <= 64:
                 named = path.parent / node.value
                 if "/" not in node.value and named.suffix not in ("", ".py", ".ini") and named.is_file():
@@ -106,7 +107,7 @@ class FlatNames:
 
 def _imported(component: Component, path: Path) -> Iterator[str]:
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = parse_python(path.read_bytes())
     except OSError as error:
         hint = f"autoresearch install {component.type} {component.name}"
         raise UsageError(f"{component.key}: {path} can't be read: {error.strerror}", hint=hint) from None

@@ -9,6 +9,7 @@ import ast
 
 from autoresearch.propose.mind.brief import fenced
 from autoresearch.task.model import Task
+from autoresearch.task.source import parse_python
 
 # A file with no more is shown whole.
 WHOLE_BYTES = 1200
@@ -42,7 +43,7 @@ def in_short(name: str, text: str) -> str:
     if not name.endswith(".py"):
         return f"{text[:WHOLE_BYTES].strip()}\n[… {len(text) - WHOLE_BYTES} more characters]"
     try:
-        tree = ast.parse(text)
+        tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError):
         return ""
     lines = text.splitlines()

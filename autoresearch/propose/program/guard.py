@@ -18,6 +18,7 @@ from autoresearch.task.folders import side_file
 from autoresearch.task.loading import NAMES
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
+from autoresearch.task.source import parse_python
 
 DUNDERS = frozenset({"__init__", "__name__"})
 LARGEST_BYTES = 64_000
@@ -70,7 +71,7 @@ def static_guard(source: str, parent_source: str, names: Names) -> list[str]:
         return [f"The file is larger than {LARGEST_BYTES} bytes."]
     try:
         digest = source_digest(source)
-        tree = ast.parse(source)
+        tree = parse_python(source)
     except UsageError as error:
         return [f"The file is not Python: {error}."]
     nodes = list(ast.walk(tree))

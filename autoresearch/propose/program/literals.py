@@ -31,6 +31,7 @@ from autoresearch.propose.program.ranges import (
     literal_value,
     read_range,
 )
+from autoresearch.task.source import parse_python
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -144,7 +145,7 @@ def python_literals(source: str) -> list[Literal]:
     A name that is bound more than once is left out: its value is not in one place.
     """
     try:
-        tree = ast.parse(source)
+        tree = parse_python(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     nodes = list(ast.walk(tree))

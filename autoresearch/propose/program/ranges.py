@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from autoresearch.task.source import PARSING
+
 T = TypeVar("T")
 
 
@@ -160,7 +162,8 @@ def _choices(texts: list[str], value: Value) -> Range | None:
 
 def _word(text: str) -> Value:
     try:
-        value = literal_value(ast.parse(text, mode="eval").body)
+        with PARSING:
+            value = literal_value(ast.parse(text, mode="eval").body)  # noqa: TID251 - an expression
     except (SyntaxError, ValueError, RecursionError):
         value = None
     return text if value is None else value

@@ -21,6 +21,7 @@ from autoresearch.propose.program.edits import NO_PATCHES, EditError, Patches, c
 from autoresearch.propose.program.known_names import divisions
 from autoresearch.propose.program.ranges import LARGEST, Constant, Draws, Range, Value
 from autoresearch.task.program import source_digest
+from autoresearch.task.source import parse_python
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -55,7 +56,7 @@ def assertions(source: str) -> list[ast.expr]:
 
 def _asserted(text: str) -> list[ast.expr]:
     try:
-        tree = ast.parse(text)
+        tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return [
