@@ -25,7 +25,7 @@ from autoresearch.run.evaluating import evaluate
 from autoresearch.run.experiment import plan_as_it_stands, trained
 from autoresearch.run.proving import left_card
 from autoresearch.run.sandbox.capture import Progress
-from autoresearch.run.sandbox.cards import card_of
+from autoresearch.run.sandbox.cards import card_of, cards
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Outcome
 from autoresearch.task.loading import shipped_tasks
@@ -137,10 +137,10 @@ def check_card(task: Task, devices: Iterable[str]) -> None:
     """Refuse with CannotRunHere a task for graphics cards where no device is one, or a card that is not there."""
     if not any(card_of(device) for device in devices) and task.limits.card:
         small = next((other.name for other in shipped_tasks() if other.name == f"{task.name}-smoke"), "")
+        ways = ["autoresearch node config set work.device cuda"] if cards() else []
+        ways += [f"on a processor: autoresearch work {small}"] if small else []
         raise CannotRunHere(
-            f"{task.name} is for graphics cards, and this node computes on the processor",
-            hint="autoresearch node config set work.device cuda"
-            + (f"; on a processor: autoresearch work {small}" if small else ""),
+            f"{task.name} is for graphics cards, and this node computes on the processor", hint="; ".join(ways)
         )
 
 
