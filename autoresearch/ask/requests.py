@@ -378,7 +378,8 @@ class ProposeRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Run a program on a task folder (empty: the configured one), with ``seeds`` seeds from ``replicate`` on.
 
     ``program`` is its text. ``parent`` names the run whose program was edited: an id, the beginning of one, ``@``. Left
-    out, it is the known run whose program differs in the fewest lines.
+    out, it is the known run whose program differs in the fewest lines. ``shared``: a seed that another node runs, or
+    has run, when its turn comes is left to that.
     """
 
     task: FolderPath = ""
@@ -387,6 +388,7 @@ class ProposeRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     hypothesis: Annotated[str, Meta(max_length=2048)] = ""
     replicate: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     seeds: Annotated[int, Meta(ge=1, le=100)] = 1
+    shared: bool = False
 
 
 class DropRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -25,6 +25,8 @@ from autoresearch.face.columns.column import short
 from autoresearch.face.columns.experiments import setting_text
 from autoresearch.judging.statistics import student
 from autoresearch.log.standing.answers import RunFields
+from autoresearch.log.standing.context import trust_context
+from autoresearch.log.standing.credit import is_heard
 from autoresearch.log.standing.queries import run_body
 from autoresearch.log.standing.verdicts import learnt_noise, noise_doubt
 from autoresearch.paths import typed_path
@@ -119,7 +121,8 @@ def refuse_repetition(idea: Idea) -> None:
 def vary(idea: Idea, asked: Mapping[str, Sequence[object]], seeds: int, client: Client | None) -> VaryAnswer:
     """What came of an experiment; with a ``client`` its daemon is given the runs that nobody has done or waits for.
 
-    Each program has its first seed before any has its second.
+    Each program has its first seed before any has its second. Nodes that are asked for the same divide it: what
+    another one runs when its turn comes is left to that. What another one has run without a value is run here.
 
     Raises:
         UsageError: there is no such setting or value, or these are too many runs.
@@ -129,14 +132,27 @@ def vary(idea: Idea, asked: Mapping[str, Sequence[object]], seeds: int, client: 
     waiting = client.ask(Node.proposals).queue if client else []
     pending = {(bytes.fromhex(each.source_digest), each.replicate) for each in waiting}
     with open_desk() as desk:
-        claims = desk.log.claims.open(task.digest, now_ms=here.now_ms())
-        pending |= {(claim.source_digest, claim.replicate) for claim in claims if claim.author == desk.me}
-        answer, missing = outcome_of(desk.log, task, programs, seeds, pending=pending, me=desk.me)
+        now, claims = here.now_ms(), desk.log.claims
+        context = trust_context(desk.log, desk.me)
+        elsewhere = set()
+        for claim in claims.open(task.digest, now_ms=now):
+            if claim.author == desk.me:
+                pending.add((claim.source_digest, claim.replicate))
+            elif is_heard(claim.author, now, context, desk.me):
+                elsewhere.add((claim.source_digest, claim.replicate))
+        answer, missing = outcome_of(desk.log, task, programs, seeds, pending=pending, elsewhere=elsewhere, me=desk.me)
+        tried = {
+            (variant.digest, number)
+            for variant, number in missing
+            if claims.tried_by(task.digest, variant.digest, number, now_ms=now) - {desk.me}
+        }
     proposed: list[str] = []
     for variant, number in sorted(missing, key=lambda one: one[1]) if client else ():
         values = ", ".join(f"{name} {setting_text(value)}" for name, value in variant.settings.items())
         why = f"{idea.hypothesis}: {values}" if idea.hypothesis else values
         asks = request(Idea(task, variant.program, idea.parent, why, number))
+        shared = task.budget.unit != "seconds" and (variant.digest, number) not in tried
+        asks = msgspec.structs.replace(asks, shared=shared)
         proposed += client.ask(Node.propose, asks).proposed if client else []
     return msgspec.structs.replace(answer, proposed=proposed, left_out=left_out)
 

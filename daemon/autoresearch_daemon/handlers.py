@@ -228,7 +228,8 @@ class ApiHandlers:
         if (fault := fault_of_program(task, request.program)) is not None:
             raise Refused(f"it can't be run: {fault}", hint="autoresearch task show DIR lists its files and limits")
         plan = await asyncio.to_thread(self._plan, task, request)
-        names = [self._node.propose(folder, again(plan, request.replicate + number)) for number in range(request.seeds)]
+        plans = [again(plan, request.replicate + number) for number in range(request.seeds)]
+        names = [self._node.propose(folder, each, shared=request.shared) for each in plans]
         return ProposedAnswer(
             proposed=names,
             title=plan.title,

@@ -26,12 +26,16 @@ class InHand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that somebody proposed for a task folder (empty: the one that ships), and that waits for a worker."""
+    """A program that somebody proposed for a task folder (empty: the one that ships), and that waits for a worker.
+
+    ``shared``: it is left to another node that runs it.
+    """
 
     number: int = 0
     task: str
     plan: Plan
     proposed_ms: int
+    shared: bool = False
 
     @property
     def name(self) -> str:

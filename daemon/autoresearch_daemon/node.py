@@ -71,6 +71,7 @@ from autoresearch_daemon.service.effects import (
     CloseAbandoned,
     Decline,
     Effect,
+    LeaveToOther,
     RecordWaiting,
     Save,
     Tell,
@@ -442,7 +443,7 @@ class Node:
                     self.events.tell(
                         "check_started", run.title, now_ms(), worker=worker, assignment=assignment.name, **about
                     )
-            case Announce() | Approve() | WithdrawClaim():
+            case Announce() | Approve() | WithdrawClaim() | LeaveToOther():
                 self._act_on_claim(effect)
             case Decline(worker, assignment):
                 self.pool.send(worker, protocol.Decline(assignment=assignment))
@@ -584,7 +585,7 @@ class Node:
         self.elsewhere.carry(run.assignment, folder, request.executor, is_started=True)
         return True
 
-    def _act_on_claim(self, effect: Announce | Approve | WithdrawClaim) -> None:
+    def _act_on_claim(self, effect: Announce | Approve | WithdrawClaim | LeaveToOther) -> None:
         match effect:
             case Announce(worker, assignment, key, settle_ms):
                 if self._write(worker, assignment, self.runs.claim):
@@ -597,6 +598,8 @@ class Node:
                     self.pool.send(worker, protocol.Approve(assignment=assignment))
             case WithdrawClaim(assignment):
                 self._block(self.runs.withdraw_claim(assignment))
+            case LeaveToOther(assignment):
+                self._forget(assignment, "left to another node, which runs it or has run it")
 
     def _write(self, worker: str, assignment: str, write: Callable[[protocol.Proposal], None]) -> bool:
         """Record what a worker proposed, and its task; or stop the worker, when that is not possible now."""
@@ -642,9 +645,9 @@ class Node:
             return run_in_hand(plan, self._task_of(plan).name, headline)
         return run_in_hand(plan, headline=headline)
 
-    def propose(self, folder: str, plan: Plan) -> str:
+    def propose(self, folder: str, plan: Plan, *, shared: bool = False) -> str:
         """Queue a plan for a task folder; returns the name that its events carry."""
-        assignment = self.proposals.add(folder, plan, now_ms())
+        assignment = self.proposals.add(folder, plan, now_ms(), shared=shared)
         self.take(RunAsked(assignment))
         return assignment.name
 
@@ -652,11 +655,15 @@ class Node:
         """Take a proposal out of the queue, or stop its run; whether there was either."""
         is_in_hand = self.service.is_in_hand(name)
         self.take(RunDropped(name))
-        if self.proposals.end(name):
-            text = "taken out of the queue before it began"
-            self.events.tell("run_failed", text, now_ms(), assignment=name, status=RunStatus.CANCELLED, reason=text)
-            return True
-        return is_in_hand
+        return self._forget(name, "taken out of the queue before it began") or is_in_hand
+
+    def _forget(self, name: str, reason: str) -> bool:
+        """End a proposal whose run has not begun; whether there was one."""
+        was_there = self.proposals.end(name)
+        if was_there:
+            status = RunStatus.CANCELLED
+            self.events.tell("run_failed", reason, now_ms(), assignment=name, status=status, reason=reason)
+        return was_there
 
     def queued(self) -> list[QueuedRun]:
         """The proposals that wait, the next first, and why."""

@@ -223,9 +223,9 @@ class Proposals:
         self._local = local
         self._waiting = {proposal.name: proposal for proposal in local.proposals()}
 
-    def add(self, task: str, plan: Plan, proposed_ms: int) -> Assignment:
+    def add(self, task: str, plan: Plan, proposed_ms: int, *, shared: bool) -> Assignment:
         """Keep a plan for a task folder; returns the assignment that runs it."""
-        kept = self._local.add_proposal(Proposal(task=task, plan=plan, proposed_ms=proposed_ms))
+        kept = self._local.add_proposal(Proposal(task=task, plan=plan, proposed_ms=proposed_ms, shared=shared))
         self._waiting[kept.name] = kept
         return _assignment(kept)
 
@@ -266,4 +266,4 @@ class Proposals:
 
 def _assignment(proposal: Proposal) -> Assignment:
     shown = msgspec.structs.replace(run_in_hand(proposal.plan), kind="proposal")
-    return Assignment(proposal.name, proposal.task, given=True, shown=shown)
+    return Assignment(proposal.name, proposal.task, given=True, shared=proposal.shared, shown=shown)

@@ -83,12 +83,15 @@ def test_the_log_says_what_was_run_and_what_is_missing(task, tmp_path):
         ran(made[0], 2.0, 1)
         ran(made[1], None, 0, status="crashed")
         pending = {(made[1].digest, 1)}
-        answer, missing = outcome_of(notebook.log, task, made, 3, pending=pending, me=notebook.mine.public)
+        elsewhere = {(made[0].digest, 0), (made[0].digest, 2)}
+        answer, missing = outcome_of(
+            notebook.log, task, made, 3, pending=pending, elsewhere=elsewhere, me=notebook.mine.public
+        )
     first, second = answer.variants
     assert (first.runs, first.value, first.to_go) == (2, 1.5, 1)
     assert (second.runs, second.value, second.failed, second.to_go) == (0, None, ["crashed"], 2)
-    assert answer.to_go == 3
-    assert [(one.settings["X"], number) for one, number in missing] == [(0.2, 2), (0.4, 2)]
+    assert (answer.to_go, answer.elsewhere) == (3, 1)
+    assert [(one.settings["X"], number) for one, number in missing] == [(0.4, 2)]
 
 
 def test_values_are_compared_where_all_else_is_the_same():

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 from autoresearch_daemon.service import machine
-from autoresearch_daemon.service.effects import Announce, Approve, Cancel, Decline, Effect, WithdrawClaim
+from autoresearch_daemon.service.effects import (
+    Announce,
+    Approve,
+    Cancel,
+    Decline,
+    Effect,
+    LeaveToOther,
+    WithdrawClaim,
+)
 from autoresearch_daemon.service.inputs import (
     Assignment,
     Dropped,
@@ -107,3 +115,29 @@ def test_what_a_person_asked_for_does_not_wait_for_others() -> None:
     node.handle(RunAsked(Assignment("given", "folder", given=True)), 0)
     node.handle(WorkerReady("w1", "cpu"), 0)
     assert with_peers(node, 1, 0) == [Approve("w1", "given")]
+
+
+def test_a_shared_proposal_is_left_to_the_node_that_was_faster() -> None:
+    gone = [LeaveToOther("given"), Cancel("w1", "given")]
+    for pauses in (False, True):
+        node = Service(workers_wanted=1)
+        node.handle(RunAsked(Assignment("given", "folder", given=True, shared=True)), 0)
+        node.handle(WorkerReady("w1", "cpu"), 0)
+        if pauses:  # it is crossed by another claim while its own is out
+            assert with_peers(node, 1, 0) == [Announce("w1", "given", key(1), machine.SETTLE_MS)]
+            assert node.handle(Outrun(key(1)), 1) == [WithdrawClaim("given"), *gone]
+            node.handle(PauseAsked(), 2)
+        else:
+            assert node.handle(Proposed("w1", "given", key(1), RUN, taken=True), 0) == gone
+        assert node.handle(Settled("w1", key(1)), 1000) == []
+        assert of(WithdrawClaim, node.handle(Dropped("w1"), 1001)) == []
+        assert not node.queue, "nothing of it waits"
+
+
+def test_a_shared_proposal_that_began_is_run_to_its_end() -> None:
+    node = Service(workers_wanted=1)
+    node.handle(RunAsked(Assignment("given", "folder", given=True, shared=True)), 0)
+    node.handle(WorkerReady("w1", "cpu"), 0)
+    with_peers(node, 1, 0)
+    assert node.handle(Settled("w1", key(1)), 1000) == [Approve("w1", "given")]
+    assert node.handle(Outrun(key(1)), 1001) == []

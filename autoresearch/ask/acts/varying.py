@@ -87,7 +87,8 @@ class VaryAnswer(Answer, frozen=True, kw_only=True):
     """An experiment: its programs, what each value did, which settings depend on each other.
 
     ``noise`` is the standard deviation over seeds, ``proposed`` the names of the runs that were put into the queue now,
-    ``to_go`` how many are not done, ``left_out`` how many combinations the program itself forbids.
+    ``to_go`` how many are not done, ``elsewhere`` how many of these other nodes run now, ``left_out`` how many
+    combinations the program itself forbids.
     """
 
     schema: str = "autoresearch.vary/1"
@@ -97,6 +98,7 @@ class VaryAnswer(Answer, frozen=True, kw_only=True):
     noise: float = 0.0
     proposed: list[str] = []
     to_go: int = 0
+    elsewhere: int = 0
     left_out: int = 0
 
 
@@ -165,19 +167,21 @@ def outcome_of(
     seeds: int,
     *,
     pending: Collection[tuple[bytes, int]],
+    elsewhere: Collection[tuple[bytes, int]],
     me: bytes | None,
 ) -> tuple[VaryAnswer, list[tuple[Variant, int]]]:
     """What the log knows of an experiment, and which runs nobody has done or waits for: program and seed number.
 
-    ``pending`` are programs and seed numbers that wait or are being run.
+    ``pending`` are programs and seed numbers that wait or are being run here, ``elsewhere`` those of other nodes.
     """
-    views, missing = [], []
+    views, missing, theirs = [], [], 0
     for variant in programs:
         row = log.programs.find(task.digest, variant.digest, float(task.budget.amount))
         free = [
             number for number in range(seeds) if run_before(log, task, variant.digest, replicate=number, me=me) is None
         ]
-        missing += [(variant, number) for number in free if (variant.digest, number) not in pending]
+        missing += [(variant, number) for number in free if not {(variant.digest, number)} & {*pending, *elsewhere}]
+        theirs += sum((variant.digest, number) in elsewhere for number in free)
         ended = [log.records.get(run).body for *_, run, _ in log.runs.of_programs(task.digest, [variant.digest])]
         views.append(
             VariantView(
@@ -197,6 +201,7 @@ def outcome_of(
         interactions=interactions_of(views, noise),
         noise=noise,
         to_go=sum(view.to_go for view in views),
+        elsewhere=theirs,
     )
     return answer, missing
 

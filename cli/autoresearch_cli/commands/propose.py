@@ -7,6 +7,7 @@ program is being tried, before it is run somewhere else.
 from __future__ import annotations
 
 import shlex
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,9 @@ from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.experiments import print_experiment, print_suggestions
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import queued_line
+
+# How often is looked whether other nodes have run their part of an experiment.
+_LOOK_SECONDS = 1.0
 
 app = command_app()
 
@@ -188,7 +192,7 @@ def vary_settings(
 ) -> None:
     """Run a program with every combination of some values, and say what each value did and which depend on each other.
 
-    Again, it goes on: what was run, waits or runs now is not run twice.
+    Again, it goes on: what was run, waits or runs now is not run twice. Nodes that are asked for the same divide it.
     """
     asked, idea = read_values(values), idea_in(Path(here.task_folder(folder)), parent=parent, hypothesis=hypothesis)
     client = None if show else here.client()
@@ -199,7 +203,9 @@ def vary_settings(
         begun = [worker.proposal for worker in client.ask(Node.status).workers if worker.proposal]
         for name in (*begun, *queue):
             client.ended(name, None)
-        answer = msgspec.structs.replace(vary(idea, asked, seeds, None), proposed=answer.proposed)
+        while (found := vary(idea, asked, seeds, None)).elsewhere:
+            time.sleep(_LOOK_SECONDS)
+        answer = msgspec.structs.replace(found, proposed=answer.proposed)
     if json:
         print_json(answer)
         return
@@ -209,7 +215,8 @@ def vary_settings(
         say(f"{counted(len(answer.proposed), 'run')} proposed: {' '.join(names)}")
     words = [folder or str(idea.task.folder), *(word for each in values for word in ("--set", each))]
     again = shlex.join(["autoresearch", "run", "vary", *words, "--seeds", str(seeds), "--wait"])
-    say(f"{counted(answer.to_go, 'run')} to go → {again}" if answer.to_go else "all runs have ended")
+    others = f", {answer.elsewhere} of them on other nodes now" if answer.elsewhere else ""
+    say(f"{counted(answer.to_go, 'run')} to go{others} → {again}" if answer.to_go else "all runs have ended")
 
 
 @app.command(

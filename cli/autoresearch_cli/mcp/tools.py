@@ -213,6 +213,7 @@ def experiment_facts(found: VaryAnswer) -> Facts:
         noise=found.noise,
         proposed=found.proposed,
         to_go=found.to_go,
+        elsewhere=found.elsewhere or None,
     )
 
 

@@ -23,6 +23,7 @@ class Worker:
     announced: RunInHand | None = None
     refused: int = 0
     yielded: bool = False
+    left: bool = False
     leaving: bool = False
     elsewhere: bool = False
     since_ms: int = 0
@@ -152,6 +153,13 @@ class WithdrawClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaveToOther:
+    """Another node does what was proposed here, and its proposer is content with that: forget it."""
+
+    assignment: str
+
+
+@dataclass(frozen=True, slots=True)
 class Decline:
     """Somebody does the same already: have the worker propose something else."""
 
@@ -210,6 +218,7 @@ Effect = (
     | Announce
     | Approve
     | WithdrawClaim
+    | LeaveToOther
     | Decline
     | Cancel
     | CloseAbandoned

@@ -31,11 +31,13 @@ class Assignment:
     """One piece of work for one worker. With ``given`` a program that somebody proposed is run.
 
     With ``job``, the name of a verification that the node knows, a run is checked. ``shown``: as people see it.
+    ``shared``: what is given is left to another node that runs it.
     """
 
     name: str
     task: str
     given: bool = False
+    shared: bool = False
     job: str = ""
     shown: RunInHand | None = None
 
@@ -43,6 +45,11 @@ class Assignment:
     def is_search(self) -> bool:
         """Whether the worker invents what it runs."""
         return not self.given and not self.job
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether what another node runs already is not run here."""
+        return self.is_search or self.shared
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from autoresearch_daemon.service.effects import (
     CloseAbandoned,
     Decline,
     Effect,
+    LeaveToOther,
     RecordWaiting,
     Save,
     ServiceStatus,
@@ -277,7 +278,8 @@ class Service:
             case Dropped(name):
                 worker = self._worker(name)
                 # What a person proposed waits until work goes on.
-                if worker.assignment and worker.assignment.given and (self.asked.paused or self._is_refused):
+                waits = (self.asked.paused or self._is_refused) and not worker.left
+                if worker.assignment and worker.assignment.given and waits:
                     self.queue.appendleft(worker.assignment)
                 claimed = worker.assignment.name if worker.assignment and worker.key else None
                 self._free(name, now_ms)
@@ -396,7 +398,7 @@ class Service:
         elif assignment:
             self.spent_ms.search += now_ms - worker.since_ms
         worker.assignment = worker.key = worker.run = worker.announced = None
-        worker.why, worker.refused = Why.NOT_ASKED, 0
+        worker.why, worker.refused, worker.left = Why.NOT_ASKED, 0, False
         if worker.elsewhere:
             del self.workers[name]
         return assignment is None or assignment.is_search
@@ -405,6 +407,9 @@ class Service:
         name, assignment = event.worker, event.assignment
         if self.stopping or self.asked.paused or self._is_refused or worker.assignment is None:
             return [Cancel(name, assignment)]
+        if event.taken and worker.assignment.shared:
+            worker.left = True
+            return [LeaveToOther(assignment), Cancel(name, assignment)]
         # What a person asks for by name is run whether others do it or not.
         elsewhere = event.taken and worker.assignment.is_search
         taken = elsewhere or any(other.key == event.key for other in self.workers.values() if other is not worker)
@@ -414,7 +419,7 @@ class Service:
         if taken:
             return [Cancel(name, assignment)]
         worker.key = event.key
-        if event.has_peers and worker.assignment.is_search and worker.refused < PROPOSALS_PER_ASSIGNMENT:
+        if event.has_peers and worker.assignment.gives_way and worker.refused < PROPOSALS_PER_ASSIGNMENT:
             worker.announced = event.run
             return [Announce(name, assignment, event.key, SETTLE_MS)]
         return self._approve(name, worker, event.run, assignment, now_ms)
@@ -435,14 +440,18 @@ class Service:
     def _give_way(self, key: tuple[bytes, bytes, int], now_ms: int) -> list[Effect]:
         """Leave a search to another node whose claim wins: what is announced, and a run that has just begun.
 
-        Only so often in a row, or a liar could keep a worker idle.
+        Only so often in a row, or a liar could keep a worker idle. A shared proposal is left while it is announced.
         """
         effects: list[Effect] = []
         for name, worker in self.workers.items():
-            if worker.key != key or worker.assignment is None or not worker.assignment.is_search:
+            if worker.key != key or worker.assignment is None or not worker.assignment.gives_way:
                 continue
             assignment = worker.assignment.name
-            if worker.announced:
+            if worker.assignment.shared:
+                if worker.announced:
+                    worker.key, worker.announced, worker.left = None, None, True
+                    effects += [WithdrawClaim(assignment), LeaveToOther(assignment), Cancel(name, assignment)]
+            elif worker.announced:
                 worker.key = worker.announced = None
                 worker.refused += 1
                 effects += [WithdrawClaim(assignment), Decline(name, assignment)]

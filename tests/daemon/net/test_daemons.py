@@ -15,6 +15,7 @@ from autoresearch_cli.models import Check, DoctorAnswer
 from autoresearch_daemon.events import now_ms
 
 from autoresearch.ask.acts.notebook import Notebook
+from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.node import PeersAnswer
 from autoresearch.ask.people.claims import published_task
@@ -28,11 +29,12 @@ from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Note
 from autoresearch.record.record import DEFAULT_NETWORK
+from autoresearch.task.folders import pin_baseline
 from autoresearch.task.loading import load_task
 from tests.daemon.daemons import Daemon, stop_all, wait_for
-from tests.daemon.toy import write_toy_task
+from tests.daemon.toy import SECOND_TRAIN, write_toy_task
 from tests.log.dumping import dump
-from tests.warm import PRELOADED, run_command, warm
+from tests.warm import PRELOADED, open_command, run_command, warm
 
 pytestmark = pytest.mark.slow
 
@@ -113,6 +115,26 @@ def test_nodes_that_begin_at_one_moment_run_nothing_twice(start: Start, tmp_path
     assert len(ended) == len(set(ended)) == 8
     with Log.open(one.paths.log, DEFAULT_NETWORK, read_only=True) as log:
         assert log.claims.open(load_task(folder).digest, now_ms=now_ms()) == []
+
+
+def test_nodes_that_are_asked_for_one_experiment_divide_it(start: Start, tmp_path: Path) -> None:
+    folder = write_toy_task(tmp_path / "task", SECOND_TRAIN)
+    pin_baseline(folder)
+    one = start()
+    two = start(one)
+    wait_for(lambda: all(any(peer.connected for peer in peers_of(daemon).peers) for daemon in (one, two)))
+    words = ("run", "vary", str(folder), "--set", "X=0.2,0.4,0.6", "--set", "Y=0.2,0.8", "--wait", "--json")
+    homes = [{**os.environ, **node.settings, "AUTORESEARCH_HOME": str(node.home)} for node in (one, two)]
+    answers = []
+    for process in [open_command(*words, environment=home) for home in homes]:
+        out, said = process.communicate()
+        assert process.returncode == 0, said
+        answers.append(msgspec.json.decode(out, type=VaryAnswer))
+    assert [(answer.to_go, answer.elsewhere, len(answer.proposed)) for answer in answers] == [(0, 0, 6)] * 2
+    assert [[variant.runs for variant in answer.variants] for answer in answers] == [[1] * 6] * 2
+    with Log.open(one.paths.log, DEFAULT_NETWORK, read_only=True) as log:
+        authors = [record.author for record in log.records.newest(kind="run", limit=1000)]
+    assert (len(authors), len(set(authors))) == (6, 2)
 
 
 def test_an_old_copy_of_the_whole_data_folder_catches_up_before_anything_is_signed(
