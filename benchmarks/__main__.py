@@ -17,6 +17,7 @@ import sys
 import time
 from contextlib import suppress
 
+from autoresearch.errors import AutoresearchError
 from benchmarks.plausible import impossible
 
 BENCHMARKS = {
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "scale": "how answers grow with the log, from 10,000 records to a million",
     "null": "how often luck is taken for progress by the rule of verification",
     "collusion": "what colluding participants get past the rule of verification",
+    "cards": "a graphics card: what it needs of the sandbox, runs on it, changes of known worth",
     "overhead": "sandbox and referee over plain `python train.py`",
     "contamination": "whether new text gives away who trained on the validation text",
     "proposer": "the built-in search against random search and Optuna",
@@ -55,7 +57,7 @@ QUICK_SECONDS = 600
 
 
 def main() -> int:
-    """Entry; the exit status is 2 for an unknown name, 1 for figures that are impossible."""
+    """Entry; the exit status is 2 for an unknown name, 1 for what can't be measured here and for impossible figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("name", nargs="?", help="which benchmark; without one, list them")
     parser.add_argument("--quick", action="store_true", help="smaller, within seconds on two cores")
@@ -72,7 +74,11 @@ def main() -> int:
         print(f"there is no benchmark {options.name}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
     module = importlib.import_module(f"benchmarks.{options.name}")
-    figures: dict[str, float] = module.measure(quick=options.quick)
+    try:
+        figures: dict[str, float] = module.measure(quick=options.quick)
+    except AutoresearchError as error:
+        print(f"{error} {error.hint}".strip(), file=sys.stderr)
+        return 1
     if options.json:
         print(json.dumps({"name": options.name, "figures": figures}))
         return tell(impossible(options.name, figures))

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 # and infinity. The longest beginning holds.
 BOUNDS: dict[str, tuple[float, float]] = {
     "attestation/attestations": (1, math.inf),
+    "cards/gain_": (-8, 8),  # bits a byte
+    "cards/needed_": (0, 1),
     "catchup/records_per_second": (1, math.inf),
     "collusion/": (0, 1),
     "contamination/": (-math.inf, math.inf),  # gaps and gains have a sign

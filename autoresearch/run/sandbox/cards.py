@@ -24,7 +24,8 @@ DEVICE = r"cpu|cuda(:[0-9]+)?|GPU-[0-9a-fA-F-]+"
 """How a device is named: the processor, any card, a card by its number, a card by its UUID or a beginning of that."""
 NO_CARD = "programs get no graphics card at sandbox level S1: CUDA writes below /proc, which landlock closes"
 GET_BUBBLEWRAP = "apt install bubblewrap, or: autoresearch node config set work.device cpu"
-_SHARED_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
+SHARED_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
+"""The device files that all cards share."""
 _NODE_SECONDS = 20
 _SMI_SECONDS = 10.0
 _FIGURES = ("memory.used", "memory.total", "power.limit")
@@ -61,7 +62,7 @@ class Card:
     @property
     def nodes(self) -> tuple[Path, ...]:
         """Its own device file, and those that all cards share."""
-        return tuple(node for name in (self.node.name, *_SHARED_NODES) if (node := NODES / name).exists())
+        return tuple(node for name in (self.node.name, *SHARED_NODES) if (node := NODES / name).exists())
 
 
 @dataclass(frozen=True, slots=True)

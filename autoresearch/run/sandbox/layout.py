@@ -24,7 +24,8 @@ SYSTEM_FILES = tuple(
     map(Path, ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"))
 )
 _PROC_SHOWN = frozenset({"cpuinfo", "meminfo", "filesystems", "mounts", "net", "self", "sys", "thread-self"})
-_PROC_OF_CARDS = frozenset({"devices", "driver", "modules"})
+PROC_OF_CARDS = frozenset({"devices", "driver", "modules"})
+"""What CUDA's driver reads in ``/proc``."""
 CARD_FOLDERS = tuple(
     map(Path, ("/sys/devices/system", *(f"/sys/module/nvidia{part}" for part in ("", "_uvm", "_drm", "_modeset"))))
 )
@@ -98,7 +99,7 @@ def _content(path: str) -> str:
 
 def hidden_in_proc(card: Card | None) -> list[Path]:
     """What of ``/proc`` tells of the machine and its other programs rather than of the run: clocks, counters, ids."""
-    shown = _PROC_SHOWN | (_PROC_OF_CARDS if card else set())
+    shown = _PROC_SHOWN | (PROC_OF_CARDS if card else set())
     hidden = (path for path in Path("/proc").iterdir() if not path.name.isdigit() and path.name not in shown)
     return [*sorted(hidden), *(path for path in IDENTITIES if path.name == "boot_id" and path.exists())]
 

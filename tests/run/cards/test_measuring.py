@@ -1,0 +1,37 @@
+"""The benchmark of cards: what it says of a stand-in, and its runs on a processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autoresearch.run.sandbox.job import Level
+from autoresearch.task.loading import shipped_task
+from benchmarks.cards import Lab, beside_processor, changes, needs, repeated
+from tests.run.cards.conftest import UUID
+from tests.walls import best_level
+
+
+def test_what_the_driver_does_not_do_without_is_found(set_state: Callable[[str], None]) -> None:
+    figures = needs(UUID, Level.BUBBLEWRAP)
+    assert [name for name, needed in figures.items() if name.startswith("needed_") and needed] == [
+        "needed_memory_files"
+    ]
+    assert figures["proof_with_attack_s"] > figures["proof_s"]
+
+
+@pytest.mark.slow
+def test_the_runs_that_it_measures_are_real(tmp_path: Path) -> None:
+    for place in (tmp_path, *tmp_path.parents[:2]):
+        place.chmod(0o755)
+    lab, task = Lab("cpu", best_level(), tmp_path), shipped_task()
+    figures = beside_processor(lab, task, share=0.01) | repeated(lab, task, runs=2, share=0.01)
+    assert (figures["grammar_again_apart"], figures["grammar_processor_apart"]) == (0, 0)
+    assert figures["grammar_referee_apart"] < 1e-6
+    assert figures["grammar_noise"] > 0
+    assert figures["grammar_tokens_a_second"] > 1000
+    gains = changes(lab, task, ["muon"], pairs=2, share=0.01)
+    assert gains["gain_muon"] != 0
+    assert gains["gain_muon_error"] > 0
