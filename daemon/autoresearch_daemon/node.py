@@ -24,6 +24,7 @@ from autoresearch.log.local import Choice, chosen
 from autoresearch.log.standing.context import participant_with_key
 from autoresearch.log.standing.settle import settle
 from autoresearch.paths import Paths, typed_path
+from autoresearch.propose.mind.recall import run_before
 from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
@@ -503,7 +504,7 @@ class Node:
                     self._faults.clear()
                 plan = message.plan
                 key = (plan.task, plan.source_digest, plan.replicate)
-                taken = self.notebook.is_tried_elsewhere(plan, now_ms())
+                taken = self._is_tried(message.assignment, plan)
                 has_peers = self.exchange is not None and bool(self.exchange.connected())
                 proposed = Proposed(worker, message.assignment, key, self._shown(plan), taken, has_peers)
                 self.take(proposed)
@@ -599,7 +600,7 @@ class Node:
             case WithdrawClaim(assignment):
                 self._block(self.runs.withdraw_claim(assignment))
             case LeaveToOther(assignment):
-                self._forget(assignment, "left to another node, which runs it or has run it")
+                self._forget(assignment, "left to another worker or node, which runs it or has run it")
 
     def _write(self, worker: str, assignment: str, write: Callable[[protocol.Proposal], None]) -> bool:
         """Record what a worker proposed, and its task; or stop the worker, when that is not possible now."""
@@ -637,6 +638,16 @@ class Node:
             if task.digest == plan.task:
                 return task
         raise NotFound("the task's folder changed since the worker read it", hint="autoresearch work")
+
+    def _is_tried(self, assignment: str, plan: Plan) -> bool:
+        """Whether another node does the same or has done it; of a shared proposal also whether this node has."""
+        if self.notebook.is_tried_elsewhere(plan, now_ms()):
+            return True
+        log, me = self.notebook.log, self.notebook.author
+        return (
+            self.proposals.is_shared(assignment)
+            and run_before(log, self._task_of(plan), plan.source_digest, replicate=plan.replicate, me=me) is not None
+        )
 
     def _shown(self, plan: Plan) -> RunInHand:
         """A plan as people see it."""

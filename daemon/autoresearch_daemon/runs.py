@@ -238,6 +238,11 @@ class Proposals:
         waiting = self._waiting.get(name)
         return waiting.plan if waiting else None
 
+    def is_shared(self, name: str) -> bool:
+        """Whether an assignment is a proposal that is left to a node that was faster."""
+        waiting = self._waiting.get(name)
+        return waiting is not None and waiting.shared
+
     def end(self, name: str) -> bool:
         """Forget a proposal: its run began, or nobody wants it any more. Returns whether it was there."""
         waiting = self._waiting.pop(name, None)

@@ -13,6 +13,7 @@ import psutil
 import pytest
 from autoresearch_daemon.local import LocalState
 
+from autoresearch.ask.client import Client
 from autoresearch.log.blobs import BlobStore
 from autoresearch.words import RunStatus
 from tests.daemon.daemons import Daemon, wait_for
@@ -185,6 +186,18 @@ def test_a_proposed_program_is_run(daemon: Daemon, tmp_path: Path) -> None:
 
     wait_for(lambda: len(daemon.runs()) == 1)
     assert daemon.runs()[0].value == pytest.approx(0.61)
+
+
+def test_what_was_run_is_not_run_again_where_any_run_of_it_will_do(daemon: Daemon, tmp_path: Path) -> None:
+    task = write_toy_task(tmp_path / "task")
+    asked = {"task": str(task), "program": (task / "train.py").read_text()}
+    daemon.start()
+    for shared in (False, True, False):
+        (name,) = daemon.post("/v1/proposals", **asked, shared=shared).json()["proposed"]
+        ended = Client(daemon.paths.socket).ended(name, 60)
+        assert ended is not None
+        assert ("left to another" in ended.text) == shared
+    assert len(daemon.runs()) == 2
 
 
 def test_a_task_that_cannot_be_read_is_refused_with_a_sentence(daemon: Daemon, tmp_path: Path) -> None:

@@ -141,3 +141,15 @@ def test_a_shared_proposal_that_began_is_run_to_its_end() -> None:
     with_peers(node, 1, 0)
     assert node.handle(Settled("w1", key(1)), 1000) == [Approve("w1", "given")]
     assert node.handle(Outrun(key(1)), 1001) == []
+
+
+def test_what_two_workers_are_asked_for_is_run_by_one_and_the_other_proposal_ends() -> None:
+    node = Service(workers_wanted=2)
+    for number in (1, 2):
+        node.handle(RunAsked(Assignment(f"given-{number}", "folder", given=True)), 0)
+        node.handle(WorkerReady(f"w{number}", "cpu"), 0)
+    assert of(Approve, node.handle(Proposed("w1", "given-1", key(1), RUN), 1))
+    same = node.handle(Proposed("w2", "given-2", key(1), RUN), 2)
+    assert same == [LeaveToOther("given-2"), Cancel("w2", "given-2")]
+    node.handle(Dropped("w2"), 3)
+    assert not node.queue

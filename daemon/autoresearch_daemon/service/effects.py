@@ -154,7 +154,7 @@ class WithdrawClaim:
 
 @dataclass(frozen=True, slots=True)
 class LeaveToOther:
-    """Another node does what was proposed here, and its proposer is content with that: forget it."""
+    """What was proposed here is done by another worker or, where its proposer is content with that, node: forget it."""
 
     assignment: str
 

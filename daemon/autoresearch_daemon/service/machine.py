@@ -407,12 +407,12 @@ class Service:
         name, assignment = event.worker, event.assignment
         if self.stopping or self.asked.paused or self._is_refused or worker.assignment is None:
             return [Cancel(name, assignment)]
-        if event.taken and worker.assignment.shared:
+        # What a person asks for by name is run whether others do it or not.
+        elsewhere = event.taken and worker.assignment.gives_way
+        taken = elsewhere or any(other.key == event.key for other in self.workers.values() if other is not worker)
+        if taken and worker.assignment.given:
             worker.left = True
             return [LeaveToOther(assignment), Cancel(name, assignment)]
-        # What a person asks for by name is run whether others do it or not.
-        elsewhere = event.taken and worker.assignment.is_search
-        taken = elsewhere or any(other.key == event.key for other in self.workers.values() if other is not worker)
         if taken and worker.refused < PROPOSALS_PER_ASSIGNMENT:
             worker.refused += 1
             return [Decline(name, assignment)]
