@@ -643,11 +643,12 @@ class Node:
         """Whether another node does the same or has done it; of a shared proposal also whether this node has."""
         if self.notebook.is_tried_elsewhere(plan, now_ms()):
             return True
-        log, me = self.notebook.log, self.notebook.author
-        return (
-            self.proposals.is_shared(assignment)
-            and run_before(log, self._task_of(plan), plan.source_digest, replicate=plan.replicate, me=me) is not None
-        )
+        if self.proposals.is_shared(assignment):
+            log, me = self.notebook.log, self.notebook.author
+            with suppress(NotFound):  # the task's folder changed meanwhile: where the run begins, that is said
+                task = self._task_of(plan)
+                return run_before(log, task, plan.source_digest, replicate=plan.replicate, me=me) is not None
+        return False
 
     def _shown(self, plan: Plan) -> RunInHand:
         """A plan as people see it."""

@@ -174,13 +174,13 @@ def outcome_of(
 
     ``pending`` are programs and seed numbers that wait or are being run here, ``elsewhere`` those of other nodes.
     """
-    views, missing, theirs = [], [], 0
+    views, missing, theirs, busy = [], [], 0, {*pending, *elsewhere}
     for variant in programs:
         row = log.programs.find(task.digest, variant.digest, float(task.budget.amount))
         free = [
             number for number in range(seeds) if run_before(log, task, variant.digest, replicate=number, me=me) is None
         ]
-        missing += [(variant, number) for number in free if not {(variant.digest, number)} & {*pending, *elsewhere}]
+        missing += [(variant, number) for number in free if (variant.digest, number) not in busy]
         theirs += sum((variant.digest, number) in elsewhere for number in free)
         ended = [log.records.get(run).body for *_, run, _ in log.runs.of_programs(task.digest, [variant.digest])]
         views.append(
