@@ -43,7 +43,7 @@ class Variant(NamedTuple):
 
 
 class VariantView(Answer, frozen=True, kw_only=True):
-    """What came of a program: the mean of its ``runs`` runs with a value. ``failed`` are how others ended.
+    """How a program did: the mean of its ``runs`` runs with a value. ``failed`` are how others ended.
 
     ``run`` is the short id of its first run, ``to_go`` how many of the seeds that were asked for were not run yet.
     """
@@ -108,8 +108,12 @@ def read_values(words: Sequence[str]) -> dict[str, list[str]]:
     for word in words:
         name, equals, text = word.partition("=")
         values = [part.strip() for part in text.split(",") if part.strip()]
-        if not equals or not values or name in asked:
-            raise UsageError(f"{word!r} names no values of a setting", hint="write each setting once: LR=0.001,0.003")
+        if name.strip() in asked:
+            raise UsageError(f"{name.strip()} is set twice", hint="write all its values at once: LR=0.001,0.003")
+        if not equals or not values:
+            raise UsageError(
+                f"{word!r} names no values of a setting", hint="write its values behind it: LR=0.001,0.003"
+            )
         asked[name.strip()] = values
     return asked
 
