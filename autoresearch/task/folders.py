@@ -39,6 +39,9 @@ PREPARE = "prepare.py"
 SCRIPT = "run.sh"
 # What a C or C++ program is compiled with: a file, so that flags change as the program does. clangd reads it too.
 FLAGS = "compile_flags.txt"
+# Files of settings, and names of those that belong to a program.
+SETTINGS_ENDINGS = (".ini", ".cfg", ".toml", ".yaml", ".yml", ".json")
+_SETTINGS = re.compile(r"(?:^|[._-])(?:conf|config|cfg|(?:h|hyper_?)?param(?:eter)?s|settings|defaults)(?![a-z])")
 _COMPILERS = {".cpp": "g++", ".cc": "g++", ".cxx": "g++", ".c": "gcc"}
 _HOW = "name the files that may change, and what starts them: --edit FILE --command 'bash run.sh'"
 
@@ -47,7 +50,8 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
     """The recipe of the program in a folder; what is given is not guessed.
 
     A ``train.py``, else a lone Python file, else a lone C or C++ file without a Makefile, which is compiled, and with a
-    ``run.sh`` started by that, else ``run.sh``. Of a command the files that it names may change.
+    ``run.sh`` started by that, else ``run.sh``. Of a command the files that it names may change. With a Python file
+    those of its settings that it names, such as ``config.yaml``.
     A compiled program's flags are in ``compile_flags.txt``, which is written where it is missing.
 
     Raises UsageError where there is no such program, or several.
@@ -67,6 +71,8 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
         files = (*files, FLAGS)
         if FLAGS not in names:
             _create(folder / FLAGS, "-O2\n")
+    if not edit and files[0].endswith(".py"):
+        files = (*files, *_settings_of(folder, files[0], names))
     recipe = _recipe(files)
     return Recipe(command=recipe.command, build=build or recipe.build, edit=files)
 
@@ -125,6 +131,12 @@ def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
     if script:
         return script
     raise UsageError(f"{folder} has no {ENTRY} and no other program that is known", hint=_HOW)
+
+
+def _settings_of(folder: Path, program: str, names: Sequence[str]) -> list[str]:
+    text = _read(folder / program).decode("utf-8", "replace")
+    settings = (name for name in names if name.endswith(SETTINGS_ENDINGS) and _SETTINGS.search(Path(name).stem.lower()))
+    return [name for name in settings if _is_named(name, text)]
 
 
 def _recipe(files: Sequence[str]) -> Recipe:

@@ -131,7 +131,8 @@ MAX_KEYS = 64  # as many as a run record holds
 MAX_KEY_CHARACTERS = 64
 # What a program's result is called, the likelier names first; of some of them more is better.
 _RESULTS = (
-    *("val_bpb", "val_", "test_", "accuracy", "acc", "f1", "auc", "score", "reward", "r2", "loss", "perplexity", "ppl"),
+    *("val_bpb", "val_", "valid_", "validation_", "test_"),
+    *("accuracy", "acc", "f1", "auc", "score", "reward", "r2", "loss", "perplexity", "ppl"),
     *("rmse", "mse", "mae", "error", "latency", "throughput", "time"),
 )
 _MORE = ("accuracy", "acc", "f1", "auc", "score", "reward", "return", "r2", "throughput", "precision", "recall")
@@ -141,6 +142,17 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]{0,63}")
 _KEY = r"(?P<key>[A-Za-z_][A-Za-z0-9_./ -]{0,63}?)"
 _NUMBER = r"(?P<number>[-+]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*|(?=\.\d))(?:\.\d*)?(?:[eE][-+]?\d+)?)"
 _UNIT = r"(?:[A-Za-z%][A-Za-z0-9%/^*.-]*)?"
+# A number among other words, as in "epoch 3 | train loss 2.1, val acc: 0.9", also where Python prints a dict, a number
+# of NumPy or a tensor. Bounded: a stranger's program prints it.
+_QUALIFIER = r"(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|dev|best|final|mean|average|avg)"
+_WRAPPED = r"(?:'|(?:np\.\w{1,16}|tensor|array)\()?"
+_AFTER = r"(?=\s|$|[';|)\]}]|,(?!\d)|\.(?!\d))"
+_AMONG_WORDS = re.compile(
+    rf"(?<![\w./-])(?P<key>(?:{_QUALIFIER} {{1,4}}){{0,3}}[A-Za-z_][A-Za-z0-9_./-]{{0,63}})"
+    rf"'?(?: {{0,8}}[:=] {{0,8}}| {{1,8}}){_WRAPPED}{_NUMBER}{_UNIT}{_AFTER}",
+    re.IGNORECASE,
+)
+_LONGEST_LINE = 1000
 _NO_NUMBER = re.compile(rf"\s*{_KEY}\s*[:=]\s*[-+]?(?:nan|inf|infinity)\s*", re.IGNORECASE)
 _LINE = re.compile(rf"\s*{_KEY}\s*[:=]\s*{_NUMBER}\s*{_UNIT}\s*")
 
@@ -149,30 +161,37 @@ def parse_summary(text: str, metric_name: str) -> dict[str, float]:
     """The numbers that a program printed: lines ``key: number``, or JSON objects of numbers, one a line.
 
     Those after the last line that is exactly ``---``, as in karpathy/autoresearch; without such a line all of them.
-    Spaces, a unit after the number and commas between thousands are tolerated; lines of another form are passed over.
-    Of a key given twice, the later number holds. Empty when there is no finite ``metric_name`` among them.
+    Spaces, a unit after the number and commas between thousands are tolerated; ``test accuracy`` is ``test_accuracy``.
+    Of a key given twice, the later number holds. Where no such line has ``metric_name``, a line counts that names it
+    among other words, such as ``epoch 3, val loss 2.1``. Empty when there is no finite ``metric_name`` at all.
     """
     numbers: dict[str, float] = {}
     for key, value in _printed(text):
         if len(numbers) < MAX_KEYS or key in {metric_name, *numbers}:
             numbers[key] = value
+    if metric_name not in numbers:
+        numbers |= {key: value for key, value in _among_words(text) if key == metric_name}
     return numbers if metric_name in numbers else {}
 
 
 def guess_metric(text: str) -> tuple[str, float] | None:
-    """The number that a program most likely wants to be judged by: one with a well-known name, else the last one."""
+    """The number that a program most likely wants to be judged by: one with a well-known name, else the last one.
+
+    With a well-known name it may stand among other words.
+    """
     values = {key: value for key, value in _printed(text) if _NAME.fullmatch(key)}
+    among = dict(_among_words(text))
     for result in _RESULTS:
-        for key in reversed(values):
-            if result in key.lower():
-                return key, values[key]
+        for found in (values, among):
+            for key in reversed(found):
+                if result in key.lower():
+                    return key, found[key]
     return next(reversed(values.items()), None)
 
 
 def printed_no_number(text: str) -> str:
     """The last line that names a result which is no number, such as ``loss: nan``; empty where there is none."""
-    lines = [line.strip() for line in text.splitlines() if _NO_NUMBER.fullmatch(line)]
-    return lines[-1] if lines else ""
+    return next((line.strip() for line in reversed(text.splitlines()) if _NO_NUMBER.fullmatch(line)), "")
 
 
 def guess_direction(metric_name: str) -> str:
@@ -183,15 +202,30 @@ def guess_direction(metric_name: str) -> str:
 
 
 def _printed(text: str) -> Iterator[tuple[str, float]]:
-    lines = text.splitlines()
-    starts = [i for i, line in enumerate(lines) if line.rstrip() == "---"]
-    for line in lines[starts[-1] + 1 :] if starts else lines:
+    for line in _lines(text):
         if line.lstrip().startswith("{"):
             yield from _in_json(line)
         elif match := _LINE.fullmatch(line):
-            value = float(match["number"].replace(",", "").replace("_", ""))
-            if math.isfinite(value):
-                yield match["key"], value
+            yield from _finite(match)
+
+
+def _among_words(text: str) -> Iterator[tuple[str, float]]:
+    for line in _lines(text):
+        if len(line) <= _LONGEST_LINE and not line.lstrip().startswith('{"'):
+            for match in _AMONG_WORDS.finditer(line):
+                yield from _finite(match)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.splitlines()
+    starts = [i for i, line in enumerate(lines) if line.rstrip() == "---"]
+    return lines[starts[-1] + 1 :] if starts else lines
+
+
+def _finite(match: re.Match[str]) -> Iterator[tuple[str, float]]:
+    value = float(match["number"].replace(",", "").replace("_", ""))
+    if math.isfinite(value):
+        yield "_".join(match["key"].split()), value
 
 
 def _in_json(line: str) -> Iterator[tuple[str, float]]:

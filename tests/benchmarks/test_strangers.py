@@ -34,7 +34,7 @@ def test_what_the_search_changes_in_a_program_that_says_nothing_of_it(name: str)
     source = program_in(folder, guess_recipe(folder)).decode()
 
     assert {one for one, constant in constants(source).items() if constant.range} == FOUND[name]
-    assert not any(constant.by_comment for constant in constants(source).values())
+    assert all(constant.guessed for constant in constants(source).values() if constant.range and not constant.is_flag)
 
 
 def test_a_folder_is_described_and_searched(tmp_path: Path) -> None:

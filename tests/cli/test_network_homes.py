@@ -91,6 +91,7 @@ def test_joining_adds_a_network_and_leaves_the_other_as_it_is(
     before = paths.log.read_bytes()
     told = cli("network", "join", str(tea))
     assert "tea is now the network in use; back to the other one: autoresearch network use commons" in told.stderr
+    assert "of yours stay there → autoresearch network bring commons" in told.stderr
     assert (used().log.parent, used().keys) == (paths.data / "networks" / used().folder, paths.keys)
     assert listed(cli) == {"commons": False, "tea": True}
     assert cli("node", "records").stdout == ""

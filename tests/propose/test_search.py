@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.propose.program.edits import set_constants
+from autoresearch.propose.program.edits import NO_PATCHES, set_constants
 from autoresearch.propose.program.guard import static_guard
 from autoresearch.propose.program.ranges import Value
 from autoresearch.propose.program.space import space_of
@@ -209,3 +210,33 @@ def test_a_leader_whose_source_is_not_at_hand_or_is_another_is_passed_over() -> 
     for answer in (None, TRAIN, "not ( python", "\0"):
         given = problem(source_of=lambda _, answer=answer: answer)
         assert propose(given, runs, [], worker="w", counter=1).base is None
+
+
+GUESSED = "LEARNING_RATE = 0.001\nDEPTH = 2\nprint(LEARNING_RATE, DEPTH)\n"
+
+
+def searched(source: str, count: int) -> list[Mapping[str, Value]]:
+    """The settings of runs whose best would be a rate of 0.1 and a depth of 8."""
+    runs: list[PastRun] = []
+    given = problem(baseline=source, patches=NO_PATCHES, noise=0.0)
+    for counter in range(count):
+        made = propose(given, runs, [], worker="w", counter=counter)
+        rate, depth = float(made.genome["LEARNING_RATE"]), float(made.genome["DEPTH"])
+        value = math.log10(rate / 0.1) ** 2 + (depth - 8) ** 2 / 10
+        runs.append(past(str(counter), made.source_digest, made.genome, value, replicate=made.replicate))
+    return [run.genome for run in runs]
+
+
+def test_a_guessed_range_goes_on_where_the_best_setting_lies_at_its_end() -> None:
+    tried = searched(GUESSED, 40)
+
+    assert max(float(genome["LEARNING_RATE"]) for genome in tried) > 0.03
+    assert 8 in {genome["DEPTH"] for genome in tried}
+
+
+def test_a_range_that_somebody_stated_is_kept() -> None:
+    stated = GUESSED.replace("0.001", "0.001  # 0.0001 .. 0.01").replace("= 2", "= 2  # int [1, 4]")
+    tried = searched(stated, 30)
+
+    assert max(float(genome["LEARNING_RATE"]) for genome in tried) <= 0.01
+    assert max(float(genome["DEPTH"]) for genome in tried) <= 4

@@ -75,9 +75,10 @@ CLASSIFY = Stranger(
         "--bandwidth": "0.1 .. 10 (log)",
         "--batch-size": "one of 8 16 32 64 128",
         "--power": "one of 1 2",
+        "--kernel": "one of rbf cauchy",
     },
     ("NOISE", "defaults.random_state", "defaults.print_every", "palette.red", "palette.blue", "--n-features",
-     "--kernel", "--epochs", "--test-size", "--n-samples", "--n_jobs", "--seed", "--verbose"),
+     "--epochs", "--test-size", "--n-samples", "--n_jobs", "--seed", "--verbose"),
 )  # fmt: skip
 MATMUL = Stranger("matmul.cpp", {"BLOCK": "1 .. 64 (log)", "UNROLL": "one of 1 2 4 8", "SCALE": "0.1 .. 2 (log)"})
 

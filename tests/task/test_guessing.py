@@ -72,6 +72,14 @@ def test_what_is_given_is_not_guessed(tmp_path: Path) -> None:
             guess_recipe(place, **given)  # type: ignore[arg-type]
 
 
+def test_settings_that_a_python_program_names_belong_to_it(tmp_path: Path) -> None:
+    place = folder_of(tmp_path, "train.py", "config.yaml", "hparams_small.json", "data.json", "other_config.toml")
+    (place / "train.py").write_text('read("config.yaml", "hparams_small.json", "data.json")\n')
+
+    assert guess_recipe(place).edit == ("train.py", "config.yaml", "hparams_small.json")
+    assert guess_recipe(place, edit=["train.py"]).edit == ("train.py",)
+
+
 def test_what_a_program_names_and_imports_is_fixed(tmp_path: Path) -> None:
     place = folder_of(tmp_path, "util.h", "deep.h", "unused.h", "run.sh", "data.csv", "helper.py", "prepare.py")
     (place / "a.cpp").write_text('#include "util.h"\nstd::ifstream in("data.csv"); // not task.toml\n')

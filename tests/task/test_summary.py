@@ -97,6 +97,15 @@ def test_without_a_mark_all_lines_count_and_json_does_too(text: str) -> None:
         ('{"latency_ms": 12.5}', "latency_ms", "minimize"),
         ("alpha: 1\nbeta: 2\n", "beta", "minimize"),
         ("epoch: 1\nval_acc: 0.5\nepoch: 2\nval_acc: 0.6\n", "val_acc", "maximize"),
+        ("Test Accuracy: 93.4%\n", "Test_Accuracy", "maximize"),
+        ("Epoch 3/10 - loss: 0.4 - val_loss: 0.5\n", "val_loss", "minimize"),
+        ("step 250: train loss 2.1000, val loss 2.3000\n", "val_loss", "minimize"),
+        ("[INFO] epoch 10 | lr 0.1 | valid acc 0.93 | 12.3 s\ntime: 3.2 s\n", "valid_acc", "maximize"),
+        ("RMSE on the test set: 0.4\n", "RMSE_on_the_test_set", "minimize"),
+        ("{'eval_loss': 0.69, 'eval_accuracy': '0.53', 'epoch': 1.0}\n", "eval_accuracy", "maximize"),
+        ("metrics {'rmse': np.float64(0.27), 'n': 3}\n", "rmse", "minimize"),
+        ("val acc: tensor(0.93, device='cuda:0')\n", "val_acc", "maximize"),
+        ("Final accuracy = 0.91 (best 0.92)\n", "Final_accuracy", "maximize"),
     ],
 )
 def test_the_result_of_a_strangers_program_is_guessed_by_its_name(text: str, name: str, direction: str) -> None:
@@ -105,9 +114,24 @@ def test_the_result_of_a_strangers_program_is_guessed_by_its_name(text: str, nam
     assert (found[0], guess_direction(found[0])) == (name, direction)
 
 
-@pytest.mark.parametrize("text", ["", "hello", "a b: 3", "[1, 2]", '{"a": "b"}'])
+@pytest.mark.parametrize("text", ["", "hello", "loaded 400 rows", "at 12:30:45 loss", "[1, 2]", '{"a": "b"}'])
 def test_where_no_number_has_a_name_nothing_is_guessed(text: str) -> None:
     assert guess_metric(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("epoch 1, val loss 3.1\nepoch 2, val loss 2.1\n", 2.1),
+        ("epoch 1 val_loss=3 val_acc=0.5\n", 3.0),
+        ("val loss: 2\nat last val_loss is fine, val_loss 9 earlier\n", 2.0),
+        ("val loss: nan, val loss 1,5, val loss 1.2.3, xval_loss 1, val_loss.x 1\n", None),
+        ("val_loss 3\n---\nbye\n", None),
+        ("val " * 2000 + "loss 1\n", None),
+    ],
+)
+def test_a_number_among_other_words_counts_where_no_line_is_its_own(text: str, value: float | None) -> None:
+    assert parse_summary(text, "val_loss").get("val_loss") == value
 
 
 def test_the_last_summary_and_the_last_number_hold() -> None:

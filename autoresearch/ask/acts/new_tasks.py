@@ -13,6 +13,7 @@ from autoresearch.ask.node import NewTaskAnswer
 from autoresearch.ask.requests import NewTaskRequest
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.paths import Paths, typed_path
+from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Work
 from autoresearch.task.folders import MEMORY_MIB, PREPARE, draft_task, fixed_files, guess_recipe, write_task
@@ -377,7 +378,9 @@ def _no_number(look: _Look, seen: _Seen, metric: str) -> UsageError:
             f"{look.names} printed no number in its first {PART_SECONDS:g} s", hint="name it: --metric NAME"
         )
     what = f"printed no number {metric}" if metric else "printed no number with a name"
-    return UsageError(f"{look.names} {what}", hint=PRINT_HINT)
+    last = last_lines(seen.runs[0].text)[-1:]
+    said = f"; its last line was “{last[0]}”" if last else "; it printed nothing at all"
+    return UsageError(f"{look.names} {what}{said}", hint=PRINT_HINT)
 
 
 def _noise(say: Callable[[str], None], metric: str, values: Sequence[float]) -> float | None:

@@ -28,9 +28,10 @@ from msgspec import Meta
 
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.known_names import guess
-from autoresearch.propose.program.literals import comments, ini_literals, line_literals, python_literals
+from autoresearch.propose.program.literals import comments, line_literals, python_literals
 from autoresearch.propose.program.ranges import Constant, Range, Value, is_fixed, read_range
-from autoresearch.task.folders import FLAGS, side_file
+from autoresearch.propose.program.settings_files import YAML, setting_literals
+from autoresearch.task.folders import FLAGS, SETTINGS_ENDINGS, side_file
 from autoresearch.task.loading import CHANGES
 from autoresearch.task.model import Task
 from autoresearch.task.program import join_files, split_program
@@ -88,7 +89,7 @@ def _words(text: str, line: int, start: int = 0) -> Iterator[_Word]:
     return (_Word(match[1], line, match.start(), match.end()) for match in _WORD.finditer(text, start))
 
 
-PYTHON, INI = ".py", ".ini"
+PYTHON = ".py"
 # A record holds no longer name of a setting.
 NAME_LENGTH = 64
 
@@ -109,8 +110,8 @@ def constants(source: str) -> dict[str, Constant]:
 
     Of Python these are top-level constants, defaults of config classes and of argparse, and entries of config dicts,
     and those in calls and functions that can be turned: none if the source doesn't parse. Of other languages they are
-    the numbers behind which a comment declares a range, and the constants whose names are known; of a file of sections
-    its numbers and defaults; of a script, or ``compile_flags.txt``, the compiler's flags.
+    the numbers behind which a comment declares a range, and the constants whose names are known; of a file of settings
+    what it says; of a script, or ``compile_flags.txt``, the compiler's flags.
     """
     return {name: constant for name, (_, constant) in _by_name(_files(source)).items()}
 
@@ -142,7 +143,7 @@ def _of_file(name: str, content: str) -> tuple[Constant, ...]:
     if name.endswith(PYTHON):
         literals = list(_of_python(content, lines))
     else:
-        literals = ini_literals(lines) if name.endswith(INI) else line_literals(lines)
+        literals = setting_literals(name, lines) if name.endswith(SETTINGS_ENDINGS) else line_literals(lines)
         literals = [*literals, *flag_literals(name, lines)]
         literals.sort(key=lambda one: (one.line, one.start, one.end))
     return tuple({constant.name: constant for constant in literals}.values())
@@ -166,7 +167,8 @@ def _of_python(source: str, lines: list[bytes]) -> Iterator[Constant]:
         if literal.is_deep and allowed is None:
             continue
         start, end = node.col_offset, node.end_col_offset or 0
-        yield Constant(literal.name, literal.value, node.lineno, start, end, allowed, declared is not None)
+        guessed = declared is None and literal.declared is None
+        yield Constant(literal.name, literal.value, node.lineno, start, end, allowed, guessed)
 
 
 def set_constants(source: str, values: Mapping[str, Value]) -> str:
@@ -184,6 +186,8 @@ def set_constants(source: str, values: Mapping[str, Value]) -> str:
         if name in values:
             line = lines[file][constant.line - 1]
             new = _literal(constant, values[name], line[constant.start : constant.end])
+            if file.endswith(YAML):
+                new = re.sub(rb"^(-?\d+)e", rb"\1.0e", new)  # to YAML 1.1 is 1e-05 a text
             lines[file][constant.line - 1] = line[: constant.start] + new + line[constant.end :]
     changed = join_files({file: b"".join(each).decode(errors="surrogatepass") for file, each in lines.items()})
     again = constants(changed)

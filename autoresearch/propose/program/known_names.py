@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from autoresearch.propose.program.ranges import Range, Value, interval
@@ -43,6 +43,12 @@ TASK = _words(
     "epochs? steps? iters? iterations? max_iter rounds? trials? repeats? folds? cv splits? batches updates? "
     "episodes? generations? data dataset samples? examples? rows docs points? train sequences? seq seq_?len "
     "block_size context ctx length len images? img pixels? features? channels? columns? noise mean means std stds"
+)
+
+# Of words to choose among: what is measured, and on what, are the task's too.
+_CHOSEN = _words(
+    "dataset corpus split task mode env environment dtype precision backend format lang language level kind type "
+    "metric model_name preset size"
 )
 
 Shape = Literal["log", "int", "float", "sizes", "choices"]
@@ -204,6 +210,23 @@ def guess(name: str, value: Value, *, known_only: bool = False) -> Range | None:
     if known_only or "[" in name or len(last) < 4 or TASK.search(last):
         return None
     return _around(value)
+
+
+def widened(name: str, allowed: Range, value: Value, best: Value) -> Range:
+    """A range that was guessed around ``value``, so that it reaches as far around ``best`` too; others stay."""
+    for rule in (guess, guess_compiled):
+        beyond = rule(name, best) if rule(name, value) is not None else None
+        if beyond is not None and beyond.kind == allowed.kind:
+            if allowed.kind != "one of":
+                return replace(allowed, low=min(allowed.low, beyond.low), high=max(allowed.high, beyond.high))
+            numbers = {number for number in (*allowed.choices, *beyond.choices) if not isinstance(number, str)}
+            return replace(allowed, choices=tuple(sorted(numbers)))
+    return allowed
+
+
+def names_a_choice(name: str) -> bool:
+    """Whether a search may take another of the words that a setting of this name allows, such as ``optimizer``."""
+    return not any(pattern.search(_plain(name)) for pattern in (NEVER, TASK, _CHOSEN))
 
 
 # How a loop is cut, in a compiled program: it changes the time and not the result.

@@ -2,10 +2,8 @@
 
 Of Python, at the top: ``LR``, ``BETAS[0]``, ``Config.lr`` of a class, ``config.optim.lr`` of a dict, ``--lr`` of
 argparse. Deeper, where only a well-known name or a comment makes a number a setting:
-``RandomForestClassifier.n_estimators`` of a call, ``main.lr`` in a function. Of a file of sections: the numbers that a
-component is made with, and which one is used (``default = q_table`` in ``[Policy]``). Of other languages:
-``name = number`` in a line, by a comment behind it that declares the range, or by a declaration as a constant and its
-name:
+``RandomForestClassifier.n_estimators`` of a call, ``main.lr`` in a function. Of other languages: ``name = number`` in
+a line, by a comment behind it that declares the range, or by a declaration as a constant and its name:
 
     constexpr int N = 16;   // 1 .. 64
     #define UNROLL 4
@@ -20,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from autoresearch.propose.program.known_names import guess, guess_compiled
+from autoresearch.propose.program.known_names import guess_compiled, names_a_choice
 from autoresearch.propose.program.ranges import (
     LARGEST,
     NUMBER,
@@ -122,7 +120,7 @@ class Literal:
     free: bool = True
     """Whether something reads it, as far as can be seen."""
     declared: Range | None = None
-    """What ``choices=`` of argparse allows."""
+    """What ``choices=`` of argparse, or ``Literal`` of a dataclass, allows."""
     known_only: bool = False
     """Whether only a well-known name makes it a setting: in a call, or in a dict that is not called a config."""
     is_deep: bool = False
@@ -235,10 +233,11 @@ def _fields(statement: ast.ClassDef, nodes: list[ast.AST]) -> Iterator[Literal]:
     if not _is_config(statement):
         return
     assigned = [target for inner in statement.body if (target := _assignment(inner)) is not None]
-    given = _given(statement, nodes)
+    given, allowed = _given(statement, nodes), dict(_literal_types(statement))
     for field, node in assigned:
         for name, value, place in _spread(f"{statement.name}.{field}", node):
-            yield Literal(name, value, place, free=field not in given)
+            declared = None if field in given else _one_of(allowed.get(field), name, value)
+            yield Literal(name, value, place, free=field not in given, declared=declared)
 
 
 def _is_config(statement: ast.ClassDef) -> bool:
@@ -262,11 +261,24 @@ def _given(statement: ast.ClassDef, nodes: list[ast.AST]) -> set[str]:
     return set.intersection(*calls) if calls else set()
 
 
+def _literal_types(statement: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
+    """Of each field that is a ``Literal["a", "b"]``, what it may be."""
+    for inner in statement.body:
+        match inner:
+            case ast.AnnAssign(
+                target=ast.Name(id=name),
+                annotation=ast.Subscript(
+                    value=ast.Name(id="Literal") | ast.Attribute(attr="Literal"), slice=ast.Tuple() as choices
+                ),
+            ):
+                yield name, choices
+
+
 # --- command line ---
 
 
 def _arguments(nodes: list[ast.AST]) -> Iterator[Literal]:
-    """The defaults of ``add_argument``; those with numbers as ``choices`` keep to them."""
+    """The defaults of ``add_argument``; those with ``choices`` keep to them."""
     for node in nodes:
         if not (isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument"):
             continue
@@ -278,15 +290,18 @@ def _arguments(nodes: list[ast.AST]) -> Iterator[Literal]:
         name = next((name for name in names if name.startswith("--")), names[0])
         choices = words.get("choices")
         for full, value, inner in _spread(name, place):
-            yield Literal(full, value, inner, free=choices is None, declared=_numbers(choices, value))
+            yield Literal(full, value, inner, free=choices is None, declared=_one_of(choices, full, value))
 
 
-def _numbers(choices: ast.expr | None, value: Value) -> Range | None:
-    if not isinstance(choices, ast.List | ast.Tuple) or isinstance(value, bool | str):
+def _one_of(choices: ast.expr | None, name: str, value: Value) -> Range | None:
+    """The range that listed choices are: of numbers, and of words where the name says that they are a way to train."""
+    if not isinstance(choices, ast.List | ast.Tuple) or isinstance(value, bool):
+        return None
+    if isinstance(value, str) and not names_a_choice(name):
         return None
     allowed = [literal_value(part) for part in choices.elts]
-    numbers = tuple(dict.fromkeys(one for one in allowed if type(one) is type(value)))
-    return Range("one of", choices=numbers) if len(numbers) == len(allowed) > 1 else None
+    found = tuple(dict.fromkeys(one for one in allowed if type(one) is type(value)))
+    return Range("one of", choices=found) if len(found) == len(allowed) > 1 and value in found else None
 
 
 # --- names that are bound in more than one place ---
@@ -306,53 +321,6 @@ def _bound(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.Global):
             yield from node.names
-
-
-_SECTION = re.compile(r"\[([^\[\]]+)\]\s*(?:[#;].*)?")
-_ENTRY = re.compile(r"(?P<key>[^\s=:#;\[][^=:]*?)\s*[=:]\s*(?P<value>.*?)\s*(?:(?:^|\s)[#;](?P<comment>.*))?")
-_NUMBER = re.compile(NUMBER)
-# Where a component's code is and what was installed: no arguments of it.
-_NOT_ARGUMENTS = frozenset(
-    ("class_name", "file_path", "path", "source", "release", "version", "commit", "tree", "isolated", "learns_on_run")
-)
-
-
-def ini_literals(lines: list[bytes]) -> list[Constant]:
-    """The numbers of the sections, and the defaults among several components, in the order of the file."""
-    return list(_ini_constants([line.decode(errors="surrogateescape").rstrip("\r\n") for line in lines]))
-
-
-def _ini_constants(lines: list[str]) -> Iterator[Constant]:
-    titles = [match[1].strip().lower() for line in lines if (match := _SECTION.fullmatch(line))]
-    section = ""
-    for count, line in enumerate(lines, 1):
-        if title := _SECTION.fullmatch(line):
-            section = title[1].strip().lower()
-            continue
-        entry = _ENTRY.fullmatch(line)
-        if entry is None or not section or entry["key"].lower() in _NOT_ARGUMENTS:
-            continue
-        text, comment, name = entry["value"], entry["comment"] or "", f"{section}.{entry['key'].lower()}"
-        value: Value = text
-        declared = allowed = None
-        if _NUMBER.fullmatch(text):
-            value = int(text) if text.lstrip("+-").isdigit() and len(text) < 18 else float(text)
-            declared = read_range(comment, value) if -LARGEST < value < LARGEST else None
-            allowed = declared or (None if is_fixed(comment) else guess(name, value))
-        elif entry["key"].lower() == "default" and not is_fixed(comment):
-            name, allowed = section, _components(titles, section, text)
-        if allowed is not None:
-            before = len(_bytes(line[: entry.start("value")]))
-            yield Constant(name, value, count, before, before + len(_bytes(text)), allowed, declared is not None)
-
-
-def _components(titles: list[str], kind: str, value: str) -> Range | None:
-    names = tuple(dict.fromkeys(title.partition(".")[2].strip() for title in titles if title.startswith(f"{kind}.")))
-    return Range("one of", choices=names) if len(names) > 1 and value in names else None
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode(errors="surrogateescape")
 
 
 _LINE = re.compile(
@@ -390,8 +358,12 @@ def _define_constants(lines: list[bytes]) -> Iterator[Constant]:
         if allowed is not None:
             before = len(_bytes(line[: match.start("number")]))
             width = len(_bytes(text))
-            yield Constant(match["name"], value, count, before, before + width, allowed, declared is not None)
+            yield Constant(match["name"], value, count, before, before + width, allowed, declared is None)
 
 
 def _by_name(name: str, value: Value, comment: str) -> Range | None:
     return None if is_fixed(comment) else guess_compiled(name, value)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")

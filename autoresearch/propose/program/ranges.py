@@ -110,7 +110,8 @@ class Constant:
     end: int
     range: Range | None
     """What it may be: by its comment, else by its name and value; None: it is not turned."""
-    by_comment: bool = False
+    guessed: bool = False
+    """Whether the range is a guess by the name, and not what the program says of it."""
     is_flag: bool = False
     """Whether it is a compiler's flag: ``-O3`` is its name and value, a switch its name or nothing."""
 

@@ -14,11 +14,11 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from autoresearch.propose.program.edits import NO_PATCHES, EditError, Patches, constants, python_files, set_constants
-from autoresearch.propose.program.known_names import divisions
+from autoresearch.propose.program.known_names import divisions, widened
 from autoresearch.propose.program.ranges import LARGEST, Constant, Draws, Range, Value
 from autoresearch.task.program import source_digest
 from autoresearch.task.source import parse_python
@@ -122,6 +122,8 @@ def _number(value: Value) -> float:
     return value
 
 
+# A value so near to an end of its range lies at the end.
+_END = 0.02
 # How far outside its range a value tried elsewhere may pull the search, in widths of the range.
 OUTSIDE = 0.3
 
@@ -133,6 +135,8 @@ class Parameter:
     name: str
     range: Range
     default: Value
+    guessed: bool = False
+    """Whether the range is a guess by the name."""
 
     @property
     def ordered(self) -> bool:
@@ -229,7 +233,7 @@ def constant_parameter(constant: Constant) -> Parameter | None:
     choices = allowed.choices or (1 if allowed.whole else 1.0,)
     if type(value) is int and any(isinstance(choice, float) for choice in choices):
         value = float(value)
-    return Parameter(constant.name, allowed, value)
+    return Parameter(constant.name, allowed, value, constant.guessed)
 
 
 def patch_parameter(name: str) -> Parameter:
@@ -294,6 +298,18 @@ class Space:
         """Whether the program's own assertions hold for this genome."""
         return holds(self.conditions, {**self.constants, **genome})
 
+    def widened(self, genome: Mapping[str, Value]) -> Space:
+        """The space with room beyond the settings of a genome that lie at the ends of their ranges.
+
+        Only where the range was a guess by name around the base's own value: ends that somebody stated are meant.
+        """
+        wider = {
+            name: replace(parameter, range=widened(name, parameter.range, parameter.default, genome[name]))
+            for name, parameter in self.parameters.items()
+            if parameter.guessed and parameter.ordered and not _END < parameter.place(genome[name]) < 1.0 - _END
+        }
+        return replace(self, parameters={**self.parameters, **wider}) if wider else self
+
     def settings(self, known: Collection[str] = ()) -> Genome:
         """The values that the base source has, without those that no record can hold.
 
@@ -347,7 +363,7 @@ def space_of(source: str, patches: Patches = NO_PATCHES) -> Space:
     offered = [patch_parameter(name) for name in patches.offered(source)]
     turned = [(constant, parameter) for constant in literals.values() if (parameter := constant_parameter(constant))]
     room = GENES_MAX - len(offered)
-    kept = {id(parameter) for _, parameter in sorted(turned, key=lambda one: not one[0].by_comment)[:room]}
+    kept = {id(parameter) for _, parameter in sorted(turned, key=lambda one: one[0].guessed)[:room]}
     parameters = [parameter for _, parameter in turned if id(parameter) in kept] + offered
     values = {name: constant.value for name, constant in literals.items()}
     conditions = assertions(source)

@@ -6,7 +6,8 @@ can be recomputed by whoever holds the same log.
 It stands on a base: the task's baseline, or a hand-written source that leads. Now and then that is another good one
 whose settings nobody has turned yet: what a new structure is worth shows when it is tuned. What was tried on another
 base is weak knowledge: its genomes are read as far as they make sense, its scores are shifted so that the best of that
-base is as good as the best of this one, and it weighs half. While the search makes large steps, its leaders soon fall
+base is as good as the best of this one, and it weighs half. Where the best setting lies at the end of a range that was
+guessed by its name, the range goes on from there. While the search makes large steps, its leaders soon fall
 to better ones and their luck does not matter. So a leader earns seeds by what is built on it: the first after a few
 children, the next after as many again.
 """
@@ -215,6 +216,9 @@ def _state(problem: Problem, runs: Collection[PastRun], claims: Collection[LiveC
     evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
     live = tuple(sorted(claims, key=lambda claim: (claim.source_digest, claim.replicate)))
     ground = choose_ground(problem, evidence, baseline)
+    best = next((one for one in evidence.working if base_of(one, baseline) == ground.base and one.first.genome), None)
+    if best is not None:
+        ground = replace(ground, space=ground.space.widened(ground.space.read(best.first.genome)))
     return _State(problem, runs, evidence, ground, live, frozenset(taken), baseline)
 
 

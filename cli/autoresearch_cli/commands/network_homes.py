@@ -222,6 +222,10 @@ def after_joining(left: HomeNetwork | None, *, bring: bool) -> None:
         for sentence in follow(found):
             say(sentence)
     if not bring:
+        mine = len(still_to_bring(left)) if left is not None else 0
+        if left is not None and mine:
+            stay = "stays" if mine == 1 else "stay"
+            say(f"{counted(mine, 'run')} of yours {stay} there → autoresearch network bring {left.name}")
         return
     if len(others) == 1:
         bring_from(others[0])
