@@ -49,18 +49,16 @@ from autoresearch.propose.program.known_names import named_in
 from autoresearch.propose.program.ranges import Value
 from autoresearch.run.sandbox.cards import card_of, cards, named_devices
 from autoresearch.settings import Work, load_settings
-from autoresearch.task.folders import copy_task, is_taken, write_program
-from autoresearch.task.loading import (
-    MANIFEST,
+from autoresearch.task.folder_state import (
     keep_baseline,
     keep_edit,
-    load_task,
     remember_edit,
     remember_start,
     remembered_edit,
-    shipped_task,
     started_from,
 )
+from autoresearch.task.folders import copy_task, is_taken, write_program
+from autoresearch.task.loading import MANIFEST, load_task, shipped_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest, split_program
 from autoresearch.text import value

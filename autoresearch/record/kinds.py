@@ -94,7 +94,7 @@ class Task(Body, frozen=True, kw_only=True):
     summary: Text = ""
     definition: dict[Name, object]
     baseline: BlobRef
-    harness: Annotated[dict[Name, BlobRef], Meta(max_length=16)]
+    harness: Annotated[dict[Name, BlobRef], Meta(max_length=64)]
 
 
 class Proposer(Body, frozen=True, kw_only=True):

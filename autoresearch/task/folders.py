@@ -1,182 +1,33 @@
 """From a folder with a program to a task, and from a published task to a folder. Runs nothing.
 
-Which program lies there, what builds it, starts it and is needed beside it; ``task.toml`` written for it; files beside
-a task that are no part of it.
+``task.toml`` written for a program; files beside a task that are no part of it.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
 import re
-import shlex
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autoresearch.errors import Refused, UsageError
+from autoresearch.task.folder_state import create_file, keep_baseline, write_files
+from autoresearch.task.guessing import PREPARE, fixed_files
 from autoresearch.task.loading import (
     CHANGES,
     MANIFEST,
-    MAX_FILE_BYTES,
-    MAX_FILES,
     NAMES,
-    check_source,
-    keep_baseline,
     load_task,
     program_in,
     read_file,
     shipped_tasks,
 )
 from autoresearch.task.model import USUAL, Budget, Limits, Metric, Python, Recipe, Task
-from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_name, source_digest, split_program
-from autoresearch.task.source import parse_python
+from autoresearch.task.program import check_file_names, source_digest, split_program
 from autoresearch.text import MINIMIZE
-
-PREPARE = "prepare.py"
-SCRIPT = "run.sh"
-# What a C or C++ program is compiled with: a file, so that flags change as the program does. clangd reads it too.
-FLAGS = "compile_flags.txt"
-# Files of settings, and names of those that belong to a program.
-SETTINGS_ENDINGS = (".ini", ".cfg", ".toml", ".yaml", ".yml", ".json")
-_SETTINGS = re.compile(r"(?:^|[._-])(?:conf|config|cfg|(?:h|hyper_?)?param(?:eter)?s|settings|defaults)(?![a-z])")
-_COMPILERS = {".cpp": "g++", ".cc": "g++", ".cxx": "g++", ".c": "gcc"}
-_HOW = "name the files that may change, and what starts them: --edit FILE --command 'bash run.sh'"
-
-
-def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequence[str] = ()) -> Recipe:
-    """The recipe of the program in a folder; what is given is not guessed.
-
-    A ``train.py``, else a lone Python file, else a lone C or C++ file without a Makefile, which is compiled, and with a
-    ``run.sh`` started by that, else ``run.sh``. Of a command the files that it names may change. With a Python file
-    those of its settings that it names, such as ``config.yaml``.
-    A compiled program's flags are in ``compile_flags.txt``, which is written where it is missing.
-
-    Raises UsageError where there is no such program, or several.
-    """
-    names = _names(folder)
-    for name in edit:
-        if name not in names:
-            raise UsageError(f"{folder / name} does not exist", hint="--edit names files of the task folder")
-    if command:
-        named = [word.removeprefix("@").removeprefix("./") for word in _words(command) + _words(build)]
-        files = tuple(edit) or tuple(dict.fromkeys(name for name in named if name in names))
-        if not files:
-            raise UsageError(f"{command!r} names no file of {folder}", hint="say which files may change: --edit FILE")
-        return Recipe(command=command, build=build, edit=files)
-    files = tuple(edit) or _program_files(folder, names)
-    if not (build or edit) and Path(files[0]).suffix in _COMPILERS:
-        files = (*files, FLAGS)
-        if FLAGS not in names:
-            _create(folder / FLAGS, "-O2\n")
-    if not edit and files[0].endswith(".py"):
-        files = (*files, *_settings_of(folder, files[0], names))
-    recipe = _recipe(files)
-    return Recipe(command=recipe.command, build=build or recipe.build, edit=files)
-
-
-def fixed_files(folder: Path, edit: Sequence[str]) -> dict[str, bytes]:
-    """The files that a program needs beside it: what Python imports from there, and what is named in its text.
-
-    A Python program's ``prepare.py`` is one of them. Raises UsageError where a Python file is none, or a file is too
-    large to be pinned or has a name that tools obey, or there are too many.
-    """
-    names, contents = _names(folder), {}
-    pending = [*edit, *([PREPARE] if PREPARE in names and any(name.endswith(".py") for name in edit) else [])]
-    while pending:
-        name = pending.pop()
-        if name in contents:
-            continue
-        content = contents[name] = _read(folder / name)
-        text = content.decode("utf-8", "replace")
-        if name.endswith(".py"):
-            check_source(folder / name, content)
-            pending += [module for module in _imported(text) if module in names]
-        pending += [other for other in names if "." in other and other != MANIFEST and _is_named(other, text)]
-    fixed = {name: content for name, content in sorted(contents.items()) if name not in edit}
-    for name in fixed:
-        check_file_name(name)
-    if len(fixed) > MAX_FILES:
-        raise UsageError(f"{folder} has {len(fixed)} files that the program needs", hint=f"{MAX_FILES} are allowed")
-    return fixed
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return sorted(path.name for path in folder.iterdir() if PLAIN_NAME.fullmatch(path.name) and path.is_file())
-    except OSError as error:
-        raise UsageError(f"{folder} can't be read: {error.strerror}", hint="check the folder") from error
-
-
-def _words(line: str) -> list[str]:
-    try:
-        return shlex.split(line)
-    except ValueError as error:
-        raise UsageError(f"{line!r} can't be read: {error}", hint="close its quotes") from error
-
-
-def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
-    if ENTRY in names:
-        return (ENTRY,)
-    python = [name for name in names if name.endswith(".py") and name != PREPARE]
-    compiled = [name for name in names if Path(name).suffix in _COMPILERS and "Makefile" not in names]
-    script = (SCRIPT,) if SCRIPT in names else ()
-    for programs, others in ((python, ()), (compiled, script)):
-        if len(programs) > 1 and not script:
-            raise UsageError(f"{folder} has several programs: {', '.join(programs)}", hint=_HOW)
-        if len(programs) == 1:
-            return (*programs, *others)
-    if script:
-        return script
-    raise UsageError(f"{folder} has no {ENTRY} and no other program that is known", hint=_HOW)
-
-
-def _settings_of(folder: Path, program: str, names: Sequence[str]) -> list[str]:
-    text = _read(folder / program).decode("utf-8", "replace")
-    settings = (name for name in names if name.endswith(SETTINGS_ENDINGS) and _SETTINGS.search(Path(name).stem.lower()))
-    return [name for name in settings if _is_named(name, text)]
-
-
-def _recipe(files: Sequence[str]) -> Recipe:
-    """How files are built and started, by the endings of their names."""
-    first, suffix = files[0], Path(files[0]).suffix
-    if suffix == ".py":
-        return Recipe(command=f"python {first}")
-    if suffix == ".sh":
-        return Recipe(command=f"bash {first}")
-    if suffix in _COMPILERS:
-        built = Path(first).stem
-        command = f"bash {SCRIPT}" if SCRIPT in files else f"./{built}"
-        flags = f"@{FLAGS}" if FLAGS in files else "-O2"
-        return Recipe(command=command, build=f"{_COMPILERS[suffix]} {flags} -o {built} {first}")
-    raise UsageError(f"{first}: its name does not say how it is started", hint="say it: --command 'bash run.sh'")
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
-    if len(content) > MAX_FILE_BYTES:
-        hint = "make it in a prepare.py, or mount its folder: [mounts] in task.toml; meanwhile move it away"
-        raise UsageError(f"{path} is named in the program and larger than {MAX_FILE_BYTES >> 10} KiB", hint=hint)
-    return content
-
-
-def _is_named(name: str, text: str) -> bool:
-    return name in text and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
-
-
-def _imported(source: str) -> Iterable[str]:
-    for node in ast.walk(parse_python(source)):
-        if isinstance(node, ast.Import):
-            yield from (f"{alias.name.split('.')[0]}.py" for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield f"{node.module.split('.')[0]}.py"
-
 
 # What a run may use of a program that nobody measured.
 MEMORY_MIB = 8192
@@ -279,7 +130,7 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
         python=f"\n[python]\nvenv = {json.dumps(venv, ensure_ascii=False)}\n" if venv else "",
     )
     keep_baseline(folder, baseline)
-    _create(path, text)
+    create_file(path, text)
     load_task(folder)
     return path
 
@@ -326,20 +177,6 @@ def pin_baseline(folder: Path) -> Task:
     return load_task(folder)
 
 
-def _create(path: Path, text: str) -> None:
-    """Write a new file whole: a crash leaves none, and a file that appeared meanwhile stays."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.link(temporary, path)
-    except FileExistsError as error:
-        raise Refused(f"{path} exists already", hint="edit it, or move it away first") from error
-    except OSError as error:
-        raise UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def side_file(name: str, definition: Mapping[str, object], folder: Path | None = None) -> bytes:
     """A file beside ``task.toml`` that is no part of the task, such as ``changes.toml``; empty where there is none.
 
@@ -377,19 +214,17 @@ def rebuild_task(
     if is_taken(folder):
         return _checked(folder, digest)
     program = split_program(baseline.decode("utf-8", "replace"))
-    for name in harness:
-        try:
-            check_file_name(name)
-        except UsageError as error:
-            raise UsageError(f"the task has a file with an impossible name: {error}") from error
-        if name in program:
-            raise UsageError(f"the task has a file with an impossible name: {name} is in its program, too")
+    try:
+        check_file_names((*harness, *program))
+    except UsageError as error:
+        raise UsageError(f"the task has a file with an impossible name: {error}") from error
+    if both := sorted(harness.keys() & program.keys()):
+        raise UsageError(f"the task has a file with an impossible name: {both[0]} is in its program, too")
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
-        for name, content in {**harness, **{name: text.encode() for name, text in program.items()}}.items():
-            (temporary / name).write_bytes(content)
+        write_files(temporary, {**harness, **{name: text.encode() for name, text in program.items()}})
         digest_of_baseline = source_digest(baseline.decode("utf-8", "replace"))
         manifest = manifest_text(definition, summary=summary, baseline=digest_of_baseline)
         (temporary / MANIFEST).write_text(manifest, encoding="utf-8")
@@ -404,8 +239,7 @@ def rebuild_task(
 def copy_task(task: Task, place: Path) -> None:
     """Copy a task's files into a new folder; task.toml last, so that a folder with it is whole."""
     place.mkdir(parents=True, exist_ok=True)
-    for name, content in task.harness.items():
-        (place / name).write_bytes(content)
+    write_files(place, task.harness)
     write_program(place, task.baseline.decode())
     keep_baseline(place, task.baseline)
     for name in (CHANGES, NAMES):
@@ -416,8 +250,7 @@ def copy_task(task: Task, place: Path) -> None:
 
 def write_program(folder: Path, program: str) -> None:
     """Write the files of a program into a folder."""
-    for name, content in split_program(program).items():
-        (folder / name).write_text(content, encoding="utf-8", newline="")
+    write_files(folder, {name: text.encode() for name, text in split_program(program).items()})
 
 
 def is_taken(folder: Path) -> bool:

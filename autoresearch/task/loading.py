@@ -1,17 +1,12 @@
-"""From a folder to a task: reads ``task.toml`` and the files that it pins; every fault is a UsageError.
-
-A folder also remembers the baseline as the task began, the run whose program was edited, and edits put aside.
-"""
+"""From a folder to a task: reads ``task.toml`` and the files that it pins; every fault is a UsageError."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shlex
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -20,118 +15,18 @@ import msgspec
 from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import EncodingError, encode
+from autoresearch.task.folder_state import STATE_FOLDER, kept_baselines
 from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task, TaskSettings
 from autoresearch.task.needs import parse_lock
-from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_name, is_lone, join_files, source_digest
+from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_names, join_files, source_digest
 from autoresearch.text import did_you_mean
-
-STATE_FOLDER = ".autoresearch"
-_BASELINE, _BASELINE_OF_FILES = "baseline.py", "baseline.txt"
-_PARENT = "parent"
-_EDIT = "edit"
-_KEPT = "kept"
-# So many edits that were put aside in one second.
-_KEPT_AT_ONCE = 1000
-# Longer than any record's id.
-_ID_CHARACTERS = 128
-
-
-def kept_baselines(folder: Path) -> Iterator[bytes]:
-    """The copies of the baseline in a task folder that are readable text: at most one for each form of a program."""
-    for name in (_BASELINE, _BASELINE_OF_FILES):
-        try:
-            content = (folder / STATE_FOLDER / name).read_bytes()
-            content.decode()
-        except (OSError, UnicodeDecodeError):
-            continue
-        yield content
-
-
-def keep_baseline(folder: Path, baseline: bytes) -> None:
-    """Keep a copy of the baseline, so that the program may change. Raises UsageError when it can't be written."""
-    _write(folder, _BASELINE if is_lone(baseline.decode("utf-8", "replace")) else _BASELINE_OF_FILES, baseline)
-
-
-def started_from(folder: Path) -> str:
-    """The id of the run that the program in a folder was edited from; empty: the baseline, or nobody knows."""
-    try:
-        with (folder / STATE_FOLDER / _PARENT).open(encoding="ascii") as file:
-            return file.read(_ID_CHARACTERS).strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def remember_start(folder: Path, run: str) -> None:
-    """Remember the run that the next edit starts from; empty: the baseline.
-
-    Raises UsageError when it can't be written.
-    """
-    _write(folder, _PARENT, f"{run}\n".encode())
-
-
-def remember_edit(folder: Path, program: str, hypothesis: str) -> None:
-    """Remember the program that a script wrote into a folder, and why it should help. Raises UsageError."""
-    _write(folder, _EDIT, f"{source_digest(program).hex()}\n{hypothesis}".encode())
-
-
-def remembered_edit(folder: Path) -> tuple[str, str]:
-    """The digest of the program that a script wrote there last, in hex, and its hypothesis; empty where none did."""
-    try:
-        digest, _, hypothesis = (folder / STATE_FOLDER / _EDIT).read_text("utf-8").partition("\n")
-    except (OSError, UnicodeDecodeError):
-        return "", ""
-    return digest, hypothesis
-
-
-def keep_edit(folder: Path, name: str, program: bytes, stamp: str) -> Path:
-    """Put a program aside under a name that begins with a time; returns the new file. Raises UsageError."""
-    place = folder / STATE_FOLDER / _KEPT
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        for number in range(_KEPT_AT_ONCE):
-            file = place / f"{stamp}{f'-{number}' if number else ''}-{name}"
-            try:
-                with file.open("xb") as new:
-                    new.write(program)
-            except FileExistsError:
-                continue
-            return file
-    except OSError as error:
-        raise _unwritable(place, error) from error
-    raise UsageError(f"{place} is full", hint="remove what you don't need there")
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write one file whole: a crash leaves the old one. Raises UsageError when it can't be written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
-        raise _unwritable(path, error) from error
-
-
-def _write(folder: Path, name: str, content: bytes) -> None:
-    place = folder / STATE_FOLDER
-    try:
-        place.mkdir(exist_ok=True)
-    except OSError as error:
-        raise _unwritable(place / name, error) from error
-    replace_file(place / name, content)
-
-
-def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder")
-
 
 S = TypeVar("S", bound=Section)
 MANIFEST = "task.toml"
 # What may lie beside it and is no part of the task: patches for the search, and what a program may name.
 CHANGES, NAMES = "changes.toml", "names.toml"
 MAX_FILE_BYTES = 1 << 20
-MAX_FILES = 16
+MAX_FILES = 64
 
 _HEX_SHA256 = re.compile(r"[0-9a-f]{64}")
 _PACKAGE = Path(__file__).parent
@@ -246,8 +141,10 @@ def program_in(folder: Path, recipe: Recipe, fixed: Collection[str] = ()) -> byt
 
 def program_names(folder: Path, recipe: Recipe, fixed: Collection[str]) -> tuple[str, ...]:
     """The names of a program's files, whether they are in the folder or not; those that ``*`` stands for are."""
-    there = (path.name for path in folder.glob("*") if path.is_file() and PLAIN_NAME.fullmatch(path.name))
-    return recipe.files_among(there, {MANIFEST, CHANGES, NAMES, *fixed})
+    found = {path for pattern in recipe.edit if "*" in pattern for path in folder.glob(pattern) if path.is_file()}
+    there = (path.relative_to(folder) for path in found)
+    names = (str(path) for path in there if all(PLAIN_NAME.fullmatch(part) for part in path.parts))
+    return recipe.files_among(names, {MANIFEST, CHANGES, NAMES, *fixed})
 
 
 def check_source(path: Path, content: bytes) -> None:
@@ -336,11 +233,13 @@ def _harness(path: Path, declared: dict[str, str], *, is_optional: bool) -> dict
 def _pins(path: Path, section: str, declared: dict[str, str]) -> dict[str, str]:
     if len(declared) > MAX_FILES:
         raise UsageError(f"{path}: [{section}] names {len(declared)} files", hint=f"{MAX_FILES} are allowed")
+    try:
+        check_file_names(declared)
+    except UsageError as error:
+        raise UsageError(f"{path}, {section}: {error}", hint=error.hint) from error
     for name, pin in declared.items():
-        try:
-            check_file_name(name)
-        except UsageError as error:
-            raise UsageError(f"{path}, {section}: {error}", hint=error.hint) from error
+        if section == "data" and "/" in name:
+            raise UsageError(f"{path}: data.{name} is in a folder", hint="name files that prepare.py writes: no folder")
         if not _HEX_SHA256.fullmatch(pin):
             hint = f"the output of: sha256sum {name}"
             raise UsageError(f"{path}: {section}.{name} is not a SHA-256 in lower-case hex", hint=hint)

@@ -44,7 +44,12 @@ _LATER = {"Evaluation": {"world"}, "Evaluator": {"answers", "fresh"}, "Limits": 
 _Slug = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
 _Identifier = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_./-]*\Z", max_length=64)]
 _File = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9._-]*\Z", max_length=64)]
-_Pattern = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_*][A-Za-z0-9._*-]*\Z", max_length=64)]
+_FileInFolders = Annotated[
+    str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*\Z", max_length=64)
+]
+_Pattern = Annotated[
+    str, Meta(pattern=r"\A[A-Za-z0-9_*][A-Za-z0-9._*-]*(?:/[A-Za-z0-9_*][A-Za-z0-9._*-]*)*\Z", max_length=64)
+]
 _Line = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]*\Z", max_length=280)]
 _Amount: TypeAlias = Annotated[float, Meta(gt=0, le=1e24)]
 _Size: TypeAlias = Annotated[int, Meta(ge=1, le=2**40)]
@@ -103,7 +108,7 @@ class Evaluation(Section, frozen=True, kw_only=True):
     length: Annotated[int, Meta(ge=1, le=1 << 20)]
     values: Annotated[int, Meta(ge=1, le=1 << 40)]
     tolerance: Annotated[float, Meta(gt=0, le=1)] = 0.0005
-    withheld: Annotated[list[_File], Meta(max_length=16)] = []
+    withheld: Annotated[list[_FileInFolders], Meta(max_length=16)] = []
     fresh: bool = False
     world: bool = False
 
@@ -112,7 +117,8 @@ class Recipe(Section, frozen=True, kw_only=True):
     """Which files a program has, and how it is started: ``build``, if there is one, then ``command``, in one sandbox.
 
     Both are words as a shell would split them, without a shell. ``edit`` are the files that may change; ``*.py`` stands
-    for all Python files of the folder that are not pinned, of which programs may have different ones.
+    for all Python files of the folder that are not pinned, of which programs may have different ones; ``src/*.py`` for
+    those of another folder.
     """
 
     command: Annotated[_Line, Meta(min_length=1)] = "python train.py"
@@ -128,7 +134,8 @@ class Recipe(Section, frozen=True, kw_only=True):
         """The files of a program among those of a folder: those that ``edit`` names, then those that it stands for."""
         named = [name for name in self.edit if "*" not in name]
         others = (name for name in sorted(names) if name not in named and name not in fixed and not is_tool_file(name))
-        meant = (name for name in others if any("*" in pattern and fnmatchcase(name, pattern) for pattern in self.edit))
+        patterns = [pattern for pattern in self.edit if "*" in pattern]
+        meant = (name for name in others if any(_stands_for(pattern, name) for pattern in patterns))
         return (*named, *meant)
 
     def fault(self, names: Iterable[str], fixed: Collection[str]) -> str | None:
@@ -137,6 +144,11 @@ class Recipe(Section, frozen=True, kw_only=True):
         if names == self.files_among(names, fixed):
             return None
         return f"the program is {', '.join(names)}; the task's is {', '.join(self.edit)}"
+
+
+def _stands_for(pattern: str, name: str) -> bool:
+    """Whether a pattern is for a file: ``*`` stands for no folder."""
+    return pattern.count("/") == name.count("/") and fnmatchcase(name, pattern)
 
 
 USUAL = Recipe()
@@ -164,7 +176,7 @@ class Evaluator(Section, frozen=True, kw_only=True):
     artifact_mib: Annotated[int, Meta(ge=1, le=256)] = 64
     answers: _Line = ""
     tolerance: Annotated[float, Meta(gt=0, le=1e24)] = 0.0005
-    withheld: Annotated[list[_File], Meta(max_length=16)] = []
+    withheld: Annotated[list[_FileInFolders], Meta(max_length=16)] = []
     fresh: bool = False
 
 

@@ -13,9 +13,10 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from pathlib import PurePosixPath
 
 from autoresearch.errors import UsageError
 from autoresearch.task.source import canonical_source
@@ -24,6 +25,10 @@ from autoresearch.text import MAXIMIZE, MINIMIZE
 ENTRY = "train.py"
 MAX_PROGRAM_FILES = 16
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+# A file's name is as long as a record's names at most, with the folders before it.
+_NAME_CHARACTERS = 64
+_PART = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+_FILE_NAME = rf"{_PART}(?:/{_PART})*"
 
 # In small letters. Coding agents take orders from such files; Python, pytest, make and editors run what stands there.
 _TOOL_FILES = (
@@ -41,7 +46,7 @@ _TOOL_FILES = (
 )
 
 _MARK = "==== autoresearch file: "
-_BOUNDARY = re.compile(re.escape(_MARK) + rf"({PLAIN_NAME.pattern}) ====")
+_BOUNDARY = re.compile(re.escape(_MARK) + rf"({_FILE_NAME}) ====")
 _DOMAIN = b"autoresearch/program/1\n"
 
 
@@ -52,13 +57,23 @@ def is_tool_file(path: str) -> bool:
 
 
 def check_file_name(name: str) -> None:
-    """Raises UsageError for a name that no file of a task or a program may have."""
-    if not PLAIN_NAME.fullmatch(name):
-        raise UsageError(f"{name[:80]!r} is no plain file name", hint="use letters, digits, dots, - and _")
+    """Raises UsageError for a name that no file of a task or a program may have; of a file in folders it has these."""
+    if not re.fullmatch(_FILE_NAME, name) or len(name) > _NAME_CHARACTERS:
+        hint = f"use letters, digits, dots, - and _, and no more than {_NAME_CHARACTERS} with its folders"
+        raise UsageError(f"{name[:80]!r} is no plain file name", hint=hint)
     if is_tool_file(name):
         raise UsageError(
             f"tools obey a file with the name {name}, so no task or program has one", hint="give the file another name"
         )
+
+
+def check_file_names(names: Iterable[str]) -> None:
+    """Raises UsageError as :func:`check_file_name`, and where a name is a file's and that of a folder of another."""
+    files = frozenset(names)
+    for name in files:
+        check_file_name(name)
+        if clash := next((str(folder) for folder in PurePosixPath(name).parents if str(folder) in files), ""):
+            raise UsageError(f"{clash} is a file, and the folder of {name}", hint="give one of them another name")
 
 
 def join_files(files: Mapping[str, str]) -> str:
@@ -68,9 +83,9 @@ def join_files(files: Mapping[str, str]) -> str:
     """
     if list(files) == [ENTRY]:
         return files[ENTRY]
+    check_file_names(files)
     parts = []
     for name, content in files.items():
-        check_file_name(name)
         if content.startswith(_MARK) or f"\n{_MARK}" in content:
             raise UsageError(f"{name} has a line that begins with {_MARK.strip()!r}", hint="change that line")
         parts.append(f"{_MARK}{name} ====\n{content}" + ("\n" if content and not content.endswith("\n") else ""))
@@ -95,8 +110,8 @@ def split_program(text: str) -> dict[str, str]:
         boundary = _BOUNDARY.fullmatch(line)
         if boundary is None or boundary[1] in files:
             raise UsageError(f"the program has a boundary line that names no file of its own: {line[:80]!r}")
-        check_file_name(boundary[1])
         lines = files[boundary[1]] = []
+    check_file_names(files)
     if list(files) == [ENTRY] or len(files) > MAX_PROGRAM_FILES:
         raise UsageError(f"the program has {len(files)} files behind boundary lines, which is no valid form")
     *others, last = files

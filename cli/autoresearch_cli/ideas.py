@@ -33,7 +33,8 @@ from autoresearch.paths import typed_path
 from autoresearch.propose.mind.recall import run_before
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Run
-from autoresearch.task.loading import check_source, load_task, remember_start, started_from
+from autoresearch.task.folder_state import remember_start, started_from
+from autoresearch.task.loading import check_source, load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone, join_files, source_digest
 from autoresearch.text import LARGE, one_line, sign_of, signed, value

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.propose.program.edits import constants
-from autoresearch.task.folders import guess_recipe
+from autoresearch.task.guessing import guess_recipe
 from autoresearch.task.loading import program_in
 from benchmarks.strangers import PROGRAMS, search
 

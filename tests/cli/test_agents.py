@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from autoresearch_cli.models import NextAnswer
 
+from autoresearch.task.folder_state import started_from
 from autoresearch.task.folders import pin_baseline
-from autoresearch.task.loading import load_task, started_from
+from autoresearch.task.loading import load_task
 from tests.cli.conftest import Cli, Process
 from tests.cli.test_ideas import daemon  # noqa: F401 - a fixture
 from tests.cli.test_json import strictly

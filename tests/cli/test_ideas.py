@@ -15,8 +15,9 @@ from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.node import ProposedAnswer, StatusAnswer
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.face.columns.column import short
+from autoresearch.task.folder_state import started_from
 from autoresearch.task.folders import pin_baseline
-from autoresearch.task.loading import load_task, shipped_task, started_from
+from autoresearch.task.loading import load_task, shipped_task
 from tests.cli.conftest import Process
 from tests.cli.test_json import strictly
 from tests.daemon.daemons import wait_for

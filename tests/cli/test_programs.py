@@ -11,8 +11,8 @@ import pytest
 
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import TopAnswer
+from autoresearch.task.folder_state import started_from
 from autoresearch.task.folders import pin_baseline
-from autoresearch.task.loading import started_from
 from tests.cli.conftest import Process
 from tests.cli.programs import CPP, MODEL, SHELL, cpp_task, python_task, shell_task
 from tests.cli.test_ideas import ran

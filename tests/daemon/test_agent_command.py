@@ -21,14 +21,16 @@ HERE = "import os; os.chdir('written_by_participants'); here = 'train.py'; text 
 CHANGED = "text.replace('X = 0.9', 'X = 0.5')"
 
 
-def change(folder: Path, script: str, seconds: int = 60, command: str = "") -> Change:
-    """What a command with this script makes of the toy task's program."""
+def change(folder: Path, script: str, seconds: int = 60, command: str = "", program: str = "") -> Change:
+    """What a command with this script makes of the toy task's program, or of that with these files."""
     (folder / "agent.py").write_text(script)
     settings = AgentCommand(command=command or f"{sys.executable} {folder / 'agent.py'}", seconds=seconds)
     known = Known(Best("", None, Origin.REPORTED, 0, "", TRAIN), baseline=None, noise=0.1, runs=0, since_best=0)
-    task = load_task(write_toy_task(folder / "toy"))
+    place = write_toy_task(folder / "toy")
+    (place / "task.toml").write_text((place / "task.toml").read_text() + program)
+    task = load_task(place)
     return change_by_command(
-        known, task, Rules(TRAIN), settings, folder, operator=Operator.DRAFT, cancelled=lambda: False
+        known, task, Rules(task.program.decode()), settings, folder, operator=Operator.DRAFT, cancelled=lambda: False
     )
 
 
@@ -60,6 +62,19 @@ def test_what_it_leaves_is_not_believed(
 
     with pytest.raises(ModelFailure, match=reason):
         change(tmp_path, HERE + script)
+
+
+def test_a_folder_that_it_leaves_is_no_way_out(tmp_path: Path) -> None:
+    (tmp_path / "toy" / "lib").mkdir(parents=True)
+    (tmp_path / "toy" / "lib" / "passwd.py").write_text("Y = 1\n")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "passwd.py").write_text("SECRET = 1\n")
+    program = '[program]\nedit = ["train.py", "lib/passwd.py"]\n'
+    kept = f"{HERE}open('lib/passwd.py', 'a').write('Z = 2\\n')"
+    assert "Z = 2" in change(tmp_path, kept, program=program).source
+    script = f"{HERE}import shutil; shutil.rmtree('lib'); os.symlink({str(tmp_path / 'elsewhere')!r}, 'lib')"
+    with pytest.raises(ModelFailure, match=r"left no lib/passwd\.py"):
+        change(tmp_path, script, program=program)
 
 
 def test_it_is_told_which_kind_of_change_is_wanted(tmp_path: Path) -> None:

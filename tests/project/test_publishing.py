@@ -191,6 +191,10 @@ def test_a_program_of_a_stranger_names_files_of_its_own_alone(tmp_path: Path) ->
     for number, change in enumerate((("path = .", "path = .."), ("still:Still", "../secret:Still"))):
         with pytest.raises(UsageError, match="was not published"):
             write_project(program.replace(*change), harness, tmp_path / f"theirs{number}")
+    for others in ({**harness, "sub/a.py": b""}, harness):
+        inside = program if others != harness else f"{program}==== autoresearch file: sub/a.py ====\n"
+        with pytest.raises(UsageError, match="has no files in folders"):
+            write_project(inside, others, tmp_path / "folders")
     added = program.replace("[Policy]", "[Environment.x]\nclass_name = still:Still\n[Policy]")
     with pytest.raises(UsageError, match="an environment of its own"):
         write_project(added, harness, tmp_path / "more")

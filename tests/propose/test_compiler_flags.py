@@ -15,7 +15,7 @@ from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.proposal import Problem, title
 from autoresearch.propose.search.search import best_run, propose
-from autoresearch.task.folders import FLAGS, guess_recipe
+from autoresearch.task.guessing import FLAGS, guess_recipe
 from autoresearch.task.loading import program_in
 from autoresearch.task.program import join_files, parse_summary, split_program
 from tests.propose.conftest import PATCHES

@@ -8,8 +8,9 @@ from shutil import copytree
 import pytest
 
 from autoresearch.errors import Refused, UsageError
+from autoresearch.task.folder_state import keep_baseline, remember_start, started_from
 from autoresearch.task.folders import pin_baseline, rebuild_task
-from autoresearch.task.loading import keep_baseline, load_task, remember_start, shipped_task, started_from
+from autoresearch.task.loading import load_task, shipped_task
 from autoresearch.task.program import source_digest
 
 EDITED = "LR = 0.2\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import UsageError
-from autoresearch.task.folders import FLAGS, fixed_files, guess_recipe
+from autoresearch.task.guessing import FLAGS, fixed_files, guess_recipe
 from autoresearch.task.model import USUAL, Recipe
 
 CPP = 'int main() { puts("latency: 1"); }\n'
@@ -92,3 +92,70 @@ def test_what_a_program_names_and_imports_is_fixed(tmp_path: Path) -> None:
     (place / "data.csv").write_bytes(bytes(2 << 20))
     with pytest.raises(UsageError, match=r"data\.csv is named in the program and larger"):
         fixed_files(place, ["a.cpp"])
+
+
+def repository(place: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    return place
+
+
+def test_modules_and_data_in_folders_are_found(tmp_path: Path) -> None:
+    place = repository(
+        tmp_path,
+        {
+            "train.py": "from models.net import Net\nimport lib\nopen('data/a.csv')\nos.listdir('images/')\n",
+            "models/__init__.py": "",
+            "models/net.py": "from . import layers\nfrom ..other import unused\nfrom .deep.part import x\n",
+            "models/layers.py": "",
+            "models/deep/part.py": "",
+            "models/unused.py": "",
+            "lib/__init__.py": "from lib import used\n",
+            "lib/used.py": "x = Path('data') / 'b.csv'\n",
+            "data/a.csv": "",
+            "data/b.csv": "",
+            "data/c.csv": "",
+            "images/1.txt": "",
+            "images/small/2.txt": "",
+            "venv/pyvenv.cfg": "",
+            "venv/lib.py": "",
+            ".hidden/net.py": "",
+        },
+    )
+
+    assert set(fixed_files(place, ["train.py"])) == {
+        "models/__init__.py",
+        "models/net.py",
+        "models/layers.py",
+        "models/deep/part.py",
+        "lib/__init__.py",
+        "lib/used.py",
+        "data/a.csv",
+        "data/b.csv",
+        "images/1.txt",
+        "images/small/2.txt",
+    }
+    assert "models/net.py" not in fixed_files(place, ["train.py", "models/net.py"])
+
+
+def test_a_program_in_a_folder_finds_what_lies_beside_it(tmp_path: Path) -> None:
+    place = repository(tmp_path, {"src/main.py": "import net\n", "src/net.py": "", "src/other.py": ""})
+
+    assert guess_recipe(place) == Recipe(command="python src/main.py", edit=("src/main.py",))
+    assert set(fixed_files(place, ["src/main.py"])) == {"src/net.py"}
+    assert guess_recipe(place, command="python -m src.main").edit == ("src/main.py",)
+    repository(place, {"old/main.py": ""})
+    with pytest.raises(UsageError, match=r"several programs: old/main\.py, src/main\.py"):
+        guess_recipe(place)
+
+
+def test_of_several_programs_the_one_that_imports_the_others_is_it(tmp_path: Path) -> None:
+    place = repository(tmp_path, {"run_it.py": "import model\n", "model.py": "import data\n", "data.py": ""})
+
+    assert guess_recipe(place).edit == ("run_it.py",)
+    assert guess_recipe(place, edit=["data.py", "run_it.py"]).command == "python data.py"
+    repository(place, {"settings.yaml": "", "compare.py": "import model\n"})
+    assert guess_recipe(place, edit=["settings.yaml", "run_it.py"]).command == "python run_it.py"
+    with pytest.raises(UsageError, match=r"several programs: compare\.py, run_it\.py"):
+        guess_recipe(place)

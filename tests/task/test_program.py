@@ -36,7 +36,11 @@ def of_files(folder: Path, program: str = PROGRAM) -> Path:
     return folder
 
 
-names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,20}", fullmatch=True)
+parts = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,8}(\.py)?", fullmatch=True)
+# Folders end with a dash, so that none has the name of a file.
+names = st.builds(
+    lambda folders, last: "/".join([*(f"{one}-" for one in folders), f"{last}x"]), st.lists(parts, max_size=3), parts
+)
 
 
 @given(st.dictionaries(names, st.text(), min_size=1, max_size=5))
@@ -69,6 +73,25 @@ def test_a_text_that_no_files_give_is_refused(text: str) -> None:
     for ask in (split_program, source_digest):
         with pytest.raises(UsageError, match="the program has"):
             ask(text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/a.py", "a/", "a//b.py", "./a.py", "a/../b.py", "..", "a/.git/x", ".venv/a.py", "a/AGENTS.md", "Makefile/x.py",
+     "a" * 65, "a/" * 32 + "b", "a b/c.py", "a\\b.py", "a/b.py\n"],
+)  # fmt: skip
+def test_a_name_that_leads_elsewhere_or_that_tools_obey_is_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        join_files({name: "", "other.py": ""})
+    with pytest.raises(UsageError):
+        split_program(f"{BOUNDARY}{name} ====\n{BOUNDARY}other.py ====\n")
+
+
+def test_no_name_is_a_file_and_a_folder() -> None:
+    with pytest.raises(UsageError, match=r"lib is a file, and the folder of lib/a/net\.py"):
+        join_files({"lib": "", "lib/a/net.py": ""})
+    with pytest.raises(UsageError, match="lib is a file"):
+        split_program(f"{BOUNDARY}lib/net.py ====\n{BOUNDARY}lib ====\n")
 
 
 def test_no_file_has_a_boundary_line() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from autoresearch.errors import AutoresearchError, Refused, UsageError
 from autoresearch.task.folders import rebuild_task, side_file
 from autoresearch.task.loading import CHANGES, load_task, shipped_task
 from autoresearch.task.model import Task
+from autoresearch.task.program import split_program
 
 
 def rebuilt(task: Task, folder: Path, **changed: object) -> Task:
@@ -45,6 +47,24 @@ def test_the_shipped_task_comes_back_the_same(tmp_path: Path) -> None:
     assert load_task(tmp_path / "new" / "grammar").digest == task.digest
 
 
+def test_files_in_folders_come_back_where_they_were(tmp_path: Path, folder: Path) -> None:
+    for name, text in {"lib/net.py": "X = 1\n", "data/a.csv": "1\n", "lib/new.py": "Y = 1\n"}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    manifest = (folder / "task.toml").read_text()
+    pinned = f'[harness]\n"data/a.csv" = "{hashlib.sha256(b"1" + bytes([10])).hexdigest()}"'
+    program = '[program]\ncommand = "python -m lib.net"\nedit = ["train.py", "lib/*.py"]\n'
+    (folder / "task.toml").write_text(manifest.replace("[harness]", pinned) + program)
+    task = load_task(folder)
+    assert list(split_program(task.program.decode())) == ["train.py", "lib/net.py", "lib/new.py"]
+
+    again = rebuilt(task, tmp_path / "again")
+
+    assert again.digest == task.digest
+    assert (again.folder / "data/a.csv").read_text() == "1\n"
+    assert (again.folder / "lib/new.py").read_text() == "Y = 1\n"
+
+
 def test_a_folder_that_is_the_task_is_left_alone(tmp_path: Path) -> None:
     task = shipped_task()
     rebuilt(task, tmp_path / "grammar")
@@ -64,6 +84,8 @@ def spoiled() -> list[tuple[str, dict[str, object], type[AutoresearchError]]]:
     return [
         ("harness", {**harness, "prepare.py": b"print(1)\n"}, UsageError),
         ("harness", {**harness, "../outside.py": b""}, UsageError),
+        ("harness", {**harness, "a/../../outside.py": b""}, UsageError),
+        ("harness", {**harness, "train.py/a.py": b""}, UsageError),
         ("harness", {**harness, "train.py": b""}, UsageError),
         ("harness", {}, UsageError),
         ("baseline", b"LR = 1\n", Refused),

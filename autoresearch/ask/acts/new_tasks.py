@@ -16,7 +16,8 @@ from autoresearch.paths import Paths, typed_path
 from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Work
-from autoresearch.task.folders import MEMORY_MIB, PREPARE, draft_task, fixed_files, guess_recipe, write_task
+from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
+from autoresearch.task.guessing import PREPARE, fixed_files, guess_recipe
 from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.model import Limits, Recipe
 from autoresearch.task.needs import CACHES, folders_to_mount, named_in_home, printed_in_home, stated_seconds
@@ -248,6 +249,9 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
     say(f"the program is {' and '.join(recipe.edit)}, started by: {recipe.command}")
     if fixed:
         say(f"fixed beside it: {', '.join(fixed)}")
+        if (code := [name for name in fixed if name.endswith(".py") and name != PREPARE]) and not given.edit:
+            largest = max(code, key=lambda name: len(fixed[name]))
+            say(f"to let more of it change: {' '.join(f'--edit {name}' for name in (*recipe.edit, largest))}")
     sources = {**program, **fixed}
     stated = stated_seconds(sources.values())
     if stated is None and _is_karpathy(place, recipe):

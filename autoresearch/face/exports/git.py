@@ -40,8 +40,9 @@ from autoresearch.log.standing.verification import judgements
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Run, Task
 from autoresearch.record.record import Record
+from autoresearch.task.folder_state import keep_baseline
 from autoresearch.task.folders import manifest_text
-from autoresearch.task.loading import MANIFEST, keep_baseline
+from autoresearch.task.loading import MANIFEST
 from autoresearch.task.program import source_digest
 
 # So many of the best programs may have a branch.

@@ -65,8 +65,11 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> P
         raise UsageError("this is no project: it has no agent.ini, or its task has no environment")
     if both := files.keys() & harness.keys():
         raise UsageError(f"the program and its task both have {one_line(', '.join(sorted(both)), 80)}")
+    files |= harness
+    if inside := next((name for name in sorted(files) if "/" in name), ""):
+        raise UsageError(f"a project has no files in folders, and this one has {one_line(inside, 80)}")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in {**files, **harness}.items():
+    for name, content in files.items():
         (folder / name).write_bytes(content)
     ini = _decoded(files[INI], INI)
     agent = project_of(ini, folder / INI)

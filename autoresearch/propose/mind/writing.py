@@ -16,7 +16,8 @@ from autoresearch.propose.mind.brief import answer_format, brief, fenced, file_n
 from autoresearch.propose.mind.fixed_files import fixed_files
 from autoresearch.propose.mind.known import Attempt, Change, Known, Said
 from autoresearch.propose.search.effects import Effect
-from autoresearch.task.loading import MANIFEST, replace_file
+from autoresearch.task.folder_state import replace_file
+from autoresearch.task.loading import MANIFEST
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone
 from autoresearch.text import MAXIMIZE, failures, one_line

@@ -31,7 +31,8 @@ from autoresearch.propose.program.known_names import guess
 from autoresearch.propose.program.literals import comments, line_literals, python_literals
 from autoresearch.propose.program.ranges import Constant, Range, Value, is_fixed, read_range
 from autoresearch.propose.program.settings_files import YAML, setting_literals
-from autoresearch.task.folders import FLAGS, SETTINGS_ENDINGS, side_file
+from autoresearch.task.folders import side_file
+from autoresearch.task.guessing import FLAGS, SETTINGS_ENDINGS
 from autoresearch.task.loading import CHANGES
 from autoresearch.task.model import Task
 from autoresearch.task.program import join_files, split_program

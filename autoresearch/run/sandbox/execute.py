@@ -90,7 +90,7 @@ def _check(job: Job) -> None:
         if name not in job.files:
             raise UsageError(f"the file {name} is not among the job's files")
     for name in job.files:
-        if not name or "/" in name or "\0" in name or name in {".", ".."}:
+        if "\0" in name or any(part in {"", ".", ".."} for part in name.split("/")):
             raise UsageError(f"{name!r} is not a plain file name")
     if any("\0" in argument for argument in (*job.build, *job.command, *job.arguments)):
         raise UsageError("an argument of the program contains a zero byte")

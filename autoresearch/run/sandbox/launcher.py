@@ -132,9 +132,11 @@ def ask_keeper(program: bytes, channel: socket) -> None:
     os.close(listener)
 
 
-def copy_here(path: str) -> None:
-    """Copies a file into the working folder: the program may change and run it."""
-    target = os.open(os.path.basename(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755)  # noqa: PTH119
+def copy_here(path: str, name: str) -> None:
+    """Copies a file into the working folder, or one in there: the program may change and run it."""
+    if "/" in name:
+        os.makedirs(os.path.dirname(name), exist_ok=True)  # noqa: PTH103, PTH120
+    target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755)
     with open(path, "rb") as source, open(target, "wb") as copy:  # noqa: PTH123
         copy.write(source.read())
 
@@ -184,10 +186,10 @@ def become(specification: dict[str, Any], channel: socket | None) -> None:
     for number in (_SIGPIPE, _SIGXFSZ):  # Python ignores them, and exec would pass that on
         _libc.signal(number, _SIG_DFL)
     os.chdir(specification["cwd"])
-    for path in specification["copied"]:
-        copy_here(path)
-    for path in specification["linked"]:
-        os.symlink(path, os.path.basename(path))  # noqa: PTH119, PTH211
+    for path, name in specification["copied"]:
+        copy_here(path, name)
+    for path, name in specification["linked"]:
+        os.symlink(path, name)  # noqa: PTH211
     if channel is not None:
         os.dup2(channel.fileno(), 0)
         if specification["asking"]:

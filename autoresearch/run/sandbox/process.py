@@ -282,6 +282,9 @@ def _fill(base: Path, input_folder: Path, scratch: Path, job: Job) -> None:
     input_folder.mkdir(mode=0o755)
     scratch.mkdir(mode=0o700)
     for name, text in job.files.items():
+        for folder in reversed(Path(name).parents[:-1]):
+            (input_folder / folder).mkdir(mode=0o755, exist_ok=True)
+            (input_folder / folder).chmod(0o755)
         (input_folder / name).write_bytes(text)
         (input_folder / name).chmod(0o444)
     _lend(scratch)

@@ -29,15 +29,8 @@ from autoresearch.propose.mind.writing import HISTORY, refresh_history, write_ag
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.run.bench import fault_of_program
 from autoresearch.run.packages import PackagesNotAllowed, allow_packages, task_not_allowed
-from autoresearch.task.loading import (
-    MANIFEST,
-    keep_edit,
-    kept_baselines,
-    load_task,
-    program_names,
-    remember_start,
-    replace_file,
-)
+from autoresearch.task.folder_state import keep_edit, kept_baselines, remember_start, replace_file
+from autoresearch.task.loading import MANIFEST, load_task, program_names
 from autoresearch.task.model import Task
 from autoresearch.task.needs import LOCK, Package, lock_digest
 from autoresearch.task.program import join_files, source_digest, split_program

@@ -10,8 +10,9 @@ from autoresearch.ask.requests import OneRecord
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.paths import typed_path
+from autoresearch.task.folder_state import remember_start
 from autoresearch.task.folders import copy_task, is_taken, write_program
-from autoresearch.task.loading import load_task, remember_start, shipped_by_name
+from autoresearch.task.loading import load_task, shipped_by_name
 from autoresearch.task.model import Task
 from autoresearch_cli import here
 

@@ -28,6 +28,7 @@ from autoresearch.propose.mind.reply import Change, Rules, check_program, parts_
 from autoresearch.propose.mind.writing import history_text
 from autoresearch.run.bench import program_files
 from autoresearch.settings import ENVIRONMENT_PREFIX, AgentCommand
+from autoresearch.task.folder_state import write_files
 from autoresearch.task.loading import program_names
 from autoresearch.task.model import Task
 from autoresearch.task.program import join_files
@@ -76,7 +77,7 @@ def change_by_command(
         prompt = _furnish(place, known, task, rules.parent, operator)
         output = _run(_command(settings.command, prompt, place), place, settings.seconds, cancelled)
         names = program_names(place / OTHERS, task.recipe, task.harness)
-        files = {name: _read_file(place / OTHERS / name, rules.largest_bytes) for name in names}
+        files = {name: _read_file(place / OTHERS, name, rules.largest_bytes) for name in names}
     finally:
         shutil.rmtree(place, ignore_errors=True)
     private = _private(folder)
@@ -106,8 +107,7 @@ def _private(folder: Path) -> dict[str, str]:
 def _furnish(place: Path, known: Known, task: Task, program: str, operator: Operator) -> str:
     """Write what the command needs, as a git repository where there is git. Returns the prompt."""
     (place / OTHERS).mkdir()
-    for name, content in {**task.harness, **program_files(program)}.items():
-        (place / OTHERS / name).write_bytes(content)
+    write_files(place / OTHERS, {**task.harness, **program_files(program)})
     (place / OTHERS / HISTORY).write_text(history_text(known, task, HISTORY_BYTES))
     better = "larger" if task.metric.direction == "maximize" else "smaller"
     entry = " and ".join(task.recipe.edit)
@@ -199,20 +199,30 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             continue
 
 
-def _read_file(file: Path, most: int) -> str:
-    """A file of the program that the command left: a plain file in UTF-8, of no more than the allowed size."""
+def _read_file(place: Path, name: str, most: int) -> str:
+    """A file of the program that the command left: a plain file in UTF-8, of no more than the allowed size.
+
+    Neither it nor a folder that it is in may be a link, which could lead to any file of this machine.
+    """
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+        for part in Path(name).parts:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            try:
+                inner = os.open(part, flags, dir_fd=descriptor)
+            finally:
+                os.close(descriptor)
+            descriptor = inner
     except OSError as error:
-        raise ModelFailure(f"the command left no {file.name}: {error.strerror}") from error
+        raise ModelFailure(f"the command left no {name}: {error.strerror}") from error
     with os.fdopen(descriptor, "rb") as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise ModelFailure(f"the command left a {file.name} that is no plain file")
+            raise ModelFailure(f"the command left a {name} that is no plain file")
         content = opened.read(most + 1)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise ModelFailure(f"the command left a {file.name} that is not UTF-8") from error
+        raise ModelFailure(f"the command left a {name} that is not UTF-8") from error
 
 
 def _last_words(text: str) -> str:

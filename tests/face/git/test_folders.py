@@ -253,7 +253,20 @@ def test_hostile_text_breaks_nothing(history: History, tmp_path: Path, export: E
     assert (repo / "train.py").read_bytes() == b""
 
 
-@pytest.mark.parametrize("name", ["../evil.py", ".git", ".gitattributes", "train.py", "a/b", "x\n"])
+def test_a_task_with_files_in_folders_is_exported(history: History, tmp_path: Path, export: Export) -> None:
+    prepare, baseline = (BlobRef(sha256=digest, size=len(text)) for digest, text in list(history.sources.items())[:2])
+    definition = {**history.definition, "harness": {"data/deep/a.py": prepare.sha256}}
+    task = digest_of(definition)
+    body = Task(digest=task, name="deep", definition=definition, baseline=baseline, harness={"data/deep/a.py": prepare})
+    history.sign(key(2), "task", body)
+    settle(home(tmp_path / "home"), history.records, list(history.sources.values()))
+    assert export(tmp_path / "home", tmp_path / "repo", "--task", task.hex()).exit_code == 0
+    assert (tmp_path / "repo" / "data/deep/a.py").read_bytes() == history.sources[prepare.sha256]
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil.py", ".git", ".gitattributes", "train.py", "a/../../b", "a/.git/config", "train.py/b", "x\n"]
+)
 def test_a_task_with_an_impossible_file_is_refused(history: History, tmp_path: Path, export: Export, name: str) -> None:
     prepare, baseline = (BlobRef(sha256=digest, size=len(text)) for digest, text in list(history.sources.items())[:2])
     definition = {**history.definition, "harness": {name: prepare.sha256}}

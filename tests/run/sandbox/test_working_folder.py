@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from autoresearch.errors import UsageError
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Outcome
 from tests.run.sandbox.support import SMALL, run
@@ -51,6 +54,22 @@ def test_a_command_runs_in_the_folder_and_finds_python_first(level: Level) -> No
 
     assert outcome.status == "ok", outcome.log
     assert outcome.log.decode().splitlines()[1:] == ["a note", "a tool", "msgspec"]
+
+
+def test_files_in_folders_are_there_too(level: Level) -> None:
+    files = {"run.sh": "python -m lib.deep.net\n", "lib/deep/net.py": "print(open('lib/data/a.txt').read())\n",
+             "lib/data/a.txt": "from a folder\n"}  # fmt: skip
+
+    outcome = shell(files, ("bash", "run.sh"), level)
+
+    assert outcome.status == "ok", outcome.log
+    assert outcome.log.decode().split("\n")[0] == "from a folder"
+
+
+@pytest.mark.parametrize("name", ["/etc/x", "../x", "a/../../x", "a//b", "a/", ""])
+def test_no_file_leads_out_of_it(name: str) -> None:
+    with pytest.raises(UsageError, match="is not a plain file name"):
+        shell({name: ""}, ("true",), Level.NONE)
 
 
 def test_nothing_but_the_files_is_there(level: Level) -> None:
