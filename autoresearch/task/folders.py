@@ -80,7 +80,7 @@ def draft_task(folder: Path, recipe: Recipe, limits: Limits, *, venv: str, mount
         limits=limits,
         mounts={str(number): mount for number, mount in enumerate(mounts)},
         python=Python(venv=venv) if venv else None,
-        harness=fixed_files(folder, recipe.edit),
+        harness=fixed_files(folder, recipe),
         baseline=program,
         data={},
         folder=folder,
@@ -111,7 +111,7 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     path = folder / MANIFEST
     if path.exists():
         raise Refused(f"{path} exists already", hint="edit it, or move it away first")
-    baseline, harness = program_in(folder, recipe), fixed_files(folder, recipe.edit)
+    baseline, harness = program_in(folder, recipe), fixed_files(folder, recipe)
     text = _TEMPLATE.format(
         files=" and ".join(recipe.edit),
         metric=metric,

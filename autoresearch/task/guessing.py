@@ -14,7 +14,7 @@ from autoresearch.errors import UsageError
 from autoresearch.task.folder_state import create_file
 from autoresearch.task.loading import CHANGES, MANIFEST, MAX_FILE_BYTES, MAX_FILES, NAMES, check_source
 from autoresearch.task.model import Recipe
-from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_names
+from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_names, is_tool_file
 from autoresearch.task.source import parse_python
 
 PREPARE = "prepare.py"
@@ -28,6 +28,7 @@ _COMPILERS = {".cpp": "g++", ".cc": "g++", ".cxx": "g++", ".c": "gcc"}
 # Folders that tools make, and what lies beside a task and is no part of it.
 _MADE_BY_TOOLS = frozenset({"__pycache__", "node_modules", "venv", "env", "site-packages"})
 _MOST_NAMES = 20_000
+_DATA = frozenset((".txt", ".csv", ".tsv", ".jsonl", ".npy", ".npz", ".bin", ".pt", ".pkl", ".parquet", ".gz", ".zip"))
 _NO_PART = frozenset({MANIFEST, CHANGES, NAMES})
 _HOW = "name the files that may change, and what starts them: --edit FILE --command 'bash run.sh'"
 
@@ -37,9 +38,9 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
 
     A ``train.py``, else a lone Python file, or one that imports the others, else a lone C or C++ file without a
     Makefile, which is compiled, and with a ``run.sh`` started by that, else ``run.sh``, else a ``train.py`` or
-    ``main.py`` in a folder. Of a command the files that it names may change. With a Python file those of its settings
-    that it names, such as ``config.yaml``. A compiled program's flags are in ``compile_flags.txt``, which is written
-    where it is missing.
+    ``main.py`` in a folder. Of a command the programs and settings that it names may change. With a Python file those
+    of its settings that it names, such as ``config.yaml``. A compiled program's flags are in ``compile_flags.txt``,
+    which is written where it is missing.
 
     Raises UsageError where there is no such program, or several.
     """
@@ -51,7 +52,7 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
         named = [word.removeprefix("@").removeprefix("./") for word in _words(command) + _words(build)]
         modules = [after for before, after in pairwise(named) if before == "-m"]
         named += [f"{module.replace('.', '/')}{end}" for module in modules for end in (".py", "/__main__.py")]
-        files = tuple(edit) or tuple(dict.fromkeys(name for name in named if name in names))
+        files = tuple(edit) or tuple(dict.fromkeys(name for name in named if name in names and _is_code(name)))
         if not files:
             raise UsageError(f"{command!r} names no file of {folder}", hint="say which files may change: --edit FILE")
         return Recipe(command=command, build=build, edit=files)
@@ -66,16 +67,20 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
     return Recipe(command=recipe.command, build=build or recipe.build, edit=files)
 
 
-def fixed_files(folder: Path, edit: Sequence[str]) -> dict[str, bytes]:
-    """The files that a program needs beside it: what Python imports from there, and what is named in its text.
+def fixed_files(folder: Path, recipe: Recipe) -> dict[str, bytes]:
+    """The files that a program needs beside it: what Python imports, and what its text or its command names.
 
     A Python program's ``prepare.py`` is one of them. Raises UsageError where a Python file is none, or a file is too
     large to be pinned or has a name that tools obey, or there are too many.
     """
-    names, contents = _names(folder), {}
+    names, contents, edit = _names(folder), {}, recipe.edit
     # Python looks beside the file that is started, and with "python -m" in the task's folder.
     roots = sorted({"", *(f"{parent}/" for name in edit if (parent := Path(name).parent) != Path())})
-    pending = [*edit, *([PREPARE] if PREPARE in names and any(name.endswith(".py") for name in edit) else [])]
+    pending = [
+        *edit,
+        *_named(names, f"{recipe.command} {recipe.build}"),
+        *([PREPARE] if PREPARE in names and any(name.endswith(".py") for name in edit) else []),
+    ]
     while pending:
         name = pending.pop()
         if name in contents:
@@ -118,6 +123,11 @@ def _is_source(folder: str) -> bool:
     return PLAIN_NAME.fullmatch(folder) is not None and folder not in _MADE_BY_TOOLS
 
 
+def _is_code(name: str) -> bool:
+    """Whether a file that a command names is what may change, and no data."""
+    return name == FLAGS or Path(name).suffix not in _DATA
+
+
 def _words(line: str) -> list[str]:
     try:
         return shlex.split(line)
@@ -129,7 +139,7 @@ def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
     if ENTRY in names:
         return (ENTRY,)
     here = [name for name in names if "/" not in name]
-    python = [name for name in here if name.endswith(".py") and name != PREPARE]
+    python = [name for name in here if name.endswith(".py") and name != PREPARE and not is_tool_file(name)]
     compiled = [name for name in here if Path(name).suffix in _COMPILERS and "Makefile" not in names]
     script = (SCRIPT,) if SCRIPT in names else ()
     if len(python) > 1:
@@ -188,7 +198,7 @@ def _read(path: Path) -> bytes:
 
 def _named(names: Iterable[str], text: str) -> list[str]:
     """The files that a text names: as a path, or in parts; else all in a folder that it has in quotes, but programs."""
-    here = [name for name in names if "." in name and name not in _NO_PART]
+    here = [name for name in names if "." in name and name not in _NO_PART and not is_tool_file(name)]
     found = [name for name in here if _is_named(name, text)]
     held = {folder for name in found for folder in Path(name).parents}
     others = [name for name in here if "/" in name and not name.endswith(".py") and name not in found]

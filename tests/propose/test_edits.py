@@ -153,6 +153,8 @@ def test_a_range_in_few_characters(comment: str, value: Value, range_: str) -> N
         ("config = dict(lr=0.1)\nprint(config, dict(lr=0.2))", {"config.lr": "0.003333 .. 1 (log)"}),
         ("def main():\n    lr = 0.1\n    other = 2.0\n    print(lr, other)", {"main.lr": "0.003333 .. 1 (log)"}),
         ("def main(lr):\n    lr = 0.1\n    print(lr)", {}),
+        ("C.trainer.lr = 0.1\nC.seed = 3\nself.lr = 0.1\nf().lr = 0.1", {"C.trainer.lr": "0.003333 .. 1 (log)"}),
+        ("C.lr = 0.1\nC.lr = 0.2", {}),
         ("def main():\n    lr = 0.1\n    lr *= 2\n    print(lr)", {}),
         ("def train(lr=0.1, epochs=3): pass\ntrain()", {"train.lr": "0.003333 .. 1 (log)"}),
         ("def train(lr=0.1): pass\ntrain(lr=x)\ntrain(y)", {}),

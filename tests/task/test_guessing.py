@@ -87,11 +87,21 @@ def test_what_a_program_names_and_imports_is_fixed(tmp_path: Path) -> None:
     (place / "model.py").write_text("import helper\n")
     (place / "task.toml").write_text("")
 
-    assert list(fixed_files(place, ["a.cpp", "run.sh"])) == ["data.csv", "deep.h", "util.h"]
-    assert list(fixed_files(place, ["model.py"])) == ["helper.py", "prepare.py"]
+    assert list(
+        fixed_files(
+            place,
+            Recipe(
+                edit=(
+                    "a.cpp",
+                    "run.sh",
+                )
+            ),
+        )
+    ) == ["data.csv", "deep.h", "util.h"]
+    assert list(fixed_files(place, Recipe(edit=("model.py",)))) == ["helper.py", "prepare.py"]
     (place / "data.csv").write_bytes(bytes(2 << 20))
     with pytest.raises(UsageError, match=r"data\.csv is named in the program and larger"):
-        fixed_files(place, ["a.cpp"])
+        fixed_files(place, Recipe(edit=("a.cpp",)))
 
 
 def repository(place: Path, files: dict[str, str]) -> Path:
@@ -124,7 +134,7 @@ def test_modules_and_data_in_folders_are_found(tmp_path: Path) -> None:
         },
     )
 
-    assert set(fixed_files(place, ["train.py"])) == {
+    assert set(fixed_files(place, Recipe(edit=("train.py",)))) == {
         "models/__init__.py",
         "models/net.py",
         "models/layers.py",
@@ -136,15 +146,27 @@ def test_modules_and_data_in_folders_are_found(tmp_path: Path) -> None:
         "images/1.txt",
         "images/small/2.txt",
     }
-    assert "models/net.py" not in fixed_files(place, ["train.py", "models/net.py"])
+    assert "models/net.py" not in fixed_files(
+        place,
+        Recipe(
+            edit=(
+                "train.py",
+                "models/net.py",
+            )
+        ),
+    )
 
 
 def test_a_program_in_a_folder_finds_what_lies_beside_it(tmp_path: Path) -> None:
     place = repository(tmp_path, {"src/main.py": "import net\n", "src/net.py": "", "src/other.py": ""})
 
     assert guess_recipe(place) == Recipe(command="python src/main.py", edit=("src/main.py",))
-    assert set(fixed_files(place, ["src/main.py"])) == {"src/net.py"}
+    assert set(fixed_files(place, Recipe(edit=("src/main.py",)))) == {"src/net.py"}
     assert guess_recipe(place, command="python -m src.main").edit == ("src/main.py",)
+    repository(place, {"words.txt": "", "setup.py": ""})
+    given = guess_recipe(place, command="python src/main.py -i words.txt")
+    assert (given.edit, set(fixed_files(place, given))) == (("src/main.py",), {"src/net.py", "words.txt"})
+    assert guess_recipe(place).edit == ("src/main.py",), "setup.py is no program"
     repository(place, {"old/main.py": ""})
     with pytest.raises(UsageError, match=r"several programs: old/main\.py, src/main\.py"):
         guess_recipe(place)

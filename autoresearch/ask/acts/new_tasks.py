@@ -245,7 +245,7 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
     if person and not given.command:
         recipe = _asked_command(place, given, recipe, person)
     program = split_program(program_in(place, recipe).decode())
-    fixed = {name: text.decode("utf-8", "replace") for name, text in fixed_files(place, recipe.edit).items()}
+    fixed = {name: text.decode("utf-8", "replace") for name, text in fixed_files(place, recipe).items()}
     say(f"the program is {' and '.join(recipe.edit)}, started by: {recipe.command}")
     if fixed:
         say(f"fixed beside it: {', '.join(fixed)}")

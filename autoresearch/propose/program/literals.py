@@ -2,8 +2,9 @@
 
 Of Python, at the top: ``LR``, ``BETAS[0]``, ``Config.lr`` of a class, ``config.optim.lr`` of a dict, ``--lr`` of
 argparse. Deeper, where only a well-known name or a comment makes a number a setting:
-``RandomForestClassifier.n_estimators`` of a call, ``main.lr`` in a function. Of other languages: ``name = number`` in
-a line, by a comment behind it that declares the range, or by a declaration as a constant and its name:
+``RandomForestClassifier.n_estimators`` of a call, ``main.lr`` in a function, ``C.optim.lr`` of an object.
+Of other languages: ``name = number`` in a line, by a comment behind it that declares the range, or by a declaration as
+a constant and its name:
 
     constexpr int N = 16;   // 1 .. 64
     #define UNROLL 4
@@ -68,6 +69,20 @@ def in_functions(nodes: Sequence[ast.AST]) -> Iterator[Place]:
             if owner is None or node.name == "__init__":
                 yield from _defaults(node, owner, nodes)
             yield from _assigned(node)
+
+
+def in_attributes(nodes: Sequence[ast.AST]) -> Iterator[Place]:
+    """What is assigned to attributes of a config: ``C.trainer.learning_rate = 5e-4``, but nothing of ``self``."""
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Attribute() as target], value=value):
+                parts: list[str] = []
+                holder: ast.expr = target
+                while isinstance(holder, ast.Attribute):
+                    parts.insert(0, holder.attr)
+                    holder = holder.value
+                if isinstance(holder, ast.Name) and holder.id not in {"self", "cls"}:
+                    yield Place(".".join((holder.id, *parts)), value)
 
 
 def _called(call: ast.Call) -> str:
@@ -180,7 +195,7 @@ def _top_level(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[Literal]:
 
 def _deeper(nodes: list[ast.AST], named: Mapping[str, Literal]) -> Iterator[Literal]:
     """The literals in calls and functions; what a config class has under the same name is known from there."""
-    for place in (*in_calls(nodes), *in_functions(nodes)):
+    for place in (*in_calls(nodes), *in_functions(nodes), *in_attributes(nodes)):
         for name, value, node in _spread(place.name, place.node):
             if name not in named:
                 yield Literal(name, value, node, free=place.free, known_only=True, is_deep=True)

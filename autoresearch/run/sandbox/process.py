@@ -252,7 +252,10 @@ def _talk(job: Job) -> tuple[int, ...]:
 def _environment(job: Job, pipes: Pipes, home: str, data: str, library: str) -> dict[str, str]:
     checkpoint = pipes.checkpoint[1] if pipes.checkpoint else None
     variables = environment(job, home=home, data=data, result_fd=pipes.result[1], checkpoint_fd=checkpoint)
-    return variables | ({"PYTHONPATH": library} if job.library else {})
+    if job.library:
+        return variables | {"PYTHONPATH": library}
+    # A program in a folder may import what lies beside that folder, as where the whole is installed for editing.
+    return variables | ({"PYTHONPATH": "."} if any("/" in name for name in job.files) else {})
 
 
 def _popen(
