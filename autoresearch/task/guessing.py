@@ -201,7 +201,7 @@ def _named(names: Iterable[str], text: str) -> list[str]:
     here = [name for name in names if "." in name and name not in _NO_PART and not is_tool_file(name)]
     found = [name for name in here if _is_named(name, text)]
     held = {folder for name in found for folder in Path(name).parents}
-    others = [name for name in here if "/" in name and not name.endswith(".py") and name not in found]
+    others = [name for name in here if "/" in name and not name.endswith((".py", ".md")) and name not in found]
     quoted = {folder for name in others for folder in Path(name).parents if folder not in held}
     quoted = {folder for folder in quoted if folder != Path() and _is_quoted(str(folder), text)}
     return found + [name for name in others if not quoted.isdisjoint(Path(name).parents)]

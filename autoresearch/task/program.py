@@ -199,7 +199,7 @@ def guess_metric(text: str) -> tuple[str, float] | None:
     for result in _RESULTS:
         for found in (values, among):
             for key in reversed(found):
-                if result in key.lower():
+                if re.search(rf"(?<![a-z]){result}", key.lower()):  # no eval_iters where val_ is meant
                     return key, found[key]
     return next(reversed(values.items()), None)
 

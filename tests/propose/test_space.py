@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Space, space_of
+from autoresearch.task.folders import write_task
+from autoresearch.task.loading import load_task
+from autoresearch.task.model import Recipe
 from tests.propose.conftest import PATCHES, TRAIN
 
 SPACE = space_of(TRAIN, PATCHES)
@@ -59,3 +65,20 @@ def test_a_program_of_the_space_has_its_genome_and_another_has_none(space: Space
     assert space.genome_of(TRAIN, {}) == space.default()
     assert space.genome_of(TRAIN + "\nEXTRA = 1\n", {}) is None
     assert space.genome_of("x = (", {}) is None
+
+
+def test_what_the_command_gives_is_no_setting(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "weight_decay = 0.1\nclass Config:\n    lr = 0.1\n    dropout = 0.1\n"
+        "parser.add_argument('--batch-size', default=8)\nC.optim.momentum = 0.5\nmomentum = 0.9\n"
+        "print(weight_decay, Config, momentum)\n"
+    )
+    command = "python train.py --batch-size 16 --lr=0.2 optim.momentum=0.9 config/lr.py --dropout_of=1"
+    write_task(tmp_path, recipe=Recipe(command=command), metric="loss", seconds=5)
+    task = load_task(tmp_path)
+
+    assert set(space_of(task.baseline.decode(), patches_of(task)).parameters) == {
+        "weight_decay",
+        "Config.dropout",
+        "momentum",
+    }

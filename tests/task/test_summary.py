@@ -101,6 +101,7 @@ def test_without_a_mark_all_lines_count_and_json_does_too(text: str) -> None:
         ("Epoch 3/10 - loss: 0.4 - val_loss: 0.5\n", "val_loss", "minimize"),
         ("step 250: train loss 2.1000, val loss 2.3000\n", "val_loss", "minimize"),
         ("[INFO] epoch 10 | lr 0.1 | valid acc 0.93 | 12.3 s\ntime: 3.2 s\n", "valid_acc", "maximize"),
+        ("eval_iters = 200\nstep 40: train loss 2.1, val loss 2.3\nalgorithm: 3\n", "val_loss", "minimize"),
         ("RMSE on the test set: 0.4\n", "RMSE_on_the_test_set", "minimize"),
         ("{'eval_loss': 0.69, 'eval_accuracy': '0.53', 'epoch': 1.0}\n", "eval_accuracy", "maximize"),
         ("metrics {'rmse': np.float64(0.27), 'n': 3}\n", "rmse", "minimize"),

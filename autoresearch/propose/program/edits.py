@@ -18,6 +18,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -328,10 +329,19 @@ class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Patches(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The patches of a task. ``needs`` is a text without which a program has a text of a patch in it by chance."""
+    """The patches of a task. ``needs`` is a text without which a program has a text of a patch in it by chance.
+
+    ``given`` are the settings that the task's command gives: changes of them in the program would do nothing.
+    """
 
     needs: str = ""
     patches: Annotated[tuple[Patch, ...], Meta(max_length=64)] = msgspec.field(name="patch", default=())
+    given: frozenset[str] = frozenset()
+
+    def gives(self, name: str) -> bool:
+        """Whether the command gives the setting that a constant of this name is."""
+        plain = f".{_plain_name(name)}"
+        return any(plain.endswith(f".{one}") for one in self.given)
 
     def find(self, name: str) -> Patch | None:
         """The patch of this name."""
@@ -366,11 +376,23 @@ NO_PATCHES = Patches()
 
 
 def patches_of(task: Task) -> Patches:
-    """The patches of a task, from its folder; none where it has no ``changes.toml``.
+    """The patches of a task, from its folder; none where it has no ``changes.toml``. With what its command gives.
 
     Raises UsageError naming the file and the key where it can't be read.
     """
-    return read_patches(side_file(CHANGES, task.definition(), task.folder), f"{task.folder / CHANGES}")
+    patches = read_patches(side_file(CHANGES, task.definition(), task.folder), f"{task.folder / CHANGES}")
+    words = (_GIVEN.fullmatch(word) for word in shlex.split(task.recipe.command))
+    given = frozenset(_plain_name(word["flag"] or word["name"]) for word in words if word)
+    return msgspec.structs.replace(patches, given=given) if given else patches
+
+
+# "--lr", "--lr=0.1", and "lr=0.1" as Hydra has it.
+_GIVEN = re.compile(r"--(?P<flag>[A-Za-z][\w.-]*)(?:=.*)?|(?P<name>[A-Za-z][\w.]*)=.*", re.DOTALL)
+
+
+def _plain_name(name: str) -> str:
+    """How the name of a setting is written in a program and on a command line alike."""
+    return name.rpartition(":")[2].lstrip("-").replace("-", "_").lower()
 
 
 @lru_cache(maxsize=16)

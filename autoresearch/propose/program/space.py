@@ -357,11 +357,12 @@ class Space:
 def space_of(source: str, patches: Patches = NO_PATCHES) -> Space:
     """Read the search space of a source: empty when it has no number that can be turned and no patch applies.
 
-    ``patches`` are those of its task.
+    ``patches`` are those of its task, with the settings that its command gives.
     """
     literals = constants(source)
     offered = [patch_parameter(name) for name in patches.offered(source)]
-    turned = [(constant, parameter) for constant in literals.values() if (parameter := constant_parameter(constant))]
+    free = [constant for constant in literals.values() if not patches.gives(constant.name)]
+    turned = [(constant, parameter) for constant in free if (parameter := constant_parameter(constant))]
     room = GENES_MAX - len(offered)
     kept = {id(parameter) for _, parameter in sorted(turned, key=lambda one: one[0].guessed)[:room]}
     parameters = [parameter for _, parameter in turned if id(parameter) in kept] + offered

@@ -6,7 +6,6 @@ The log keeps everything.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -154,11 +153,6 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     say(f"{place} is a task: {answer.metric}, {answer.direction}")
     names = [one.name for one in answer.search]
     say(f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}" if names else NOTHING_TO_CHANGE)
-    given_twice = [name for name in names if name.startswith("--") and re.search(rf"(?<!\S){name}(?![\w-])", command)]
-    if given_twice:
-        say(
-            f"the command gives {', '.join(given_twice)}, which no change of the program moves: make them defaults there"
-        )
     _say_all(left)
     say(f"→ look at {place / 'task.toml'}, then: autoresearch run {folder}")
 
