@@ -28,6 +28,8 @@ _COMPILERS = {".cpp": "g++", ".cc": "g++", ".cxx": "g++", ".c": "gcc"}
 # Folders that tools make, and what lies beside a task and is no part of it.
 _MADE_BY_TOOLS = frozenset({"__pycache__", "node_modules", "venv", "env", "site-packages"})
 _MOST_NAMES = 20_000
+# So many programs are named in an error.
+_NAMED = 6
 _DATA = frozenset((".txt", ".csv", ".tsv", ".jsonl", ".npy", ".npz", ".bin", ".pt", ".pkl", ".parquet", ".gz", ".zip"))
 _NO_PART = frozenset({MANIFEST, CHANGES, NAMES})
 _HOW = "name the files that may change, and what starts them: --edit FILE --command 'bash run.sh'"
@@ -147,7 +149,7 @@ def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
         python = [name for name in python if name not in needed] or python
     for programs, others in ((python, ()), (compiled, script)):
         if len(programs) > 1 and not script:
-            raise UsageError(f"{folder} has several programs: {', '.join(programs)}", hint=_HOW)
+            raise _several(folder, programs)
         if len(programs) == 1:
             return (*programs, *others)
     if script:
@@ -155,10 +157,15 @@ def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
     for last in (ENTRY, "main.py"):
         inside = [name for name in names if name.endswith(f"/{last}")]
         if len(inside) > 1:
-            raise UsageError(f"{folder} has several programs: {', '.join(inside)}", hint=_HOW)
+            raise _several(folder, inside)
         if inside:
             return (inside[0],)
     raise UsageError(f"{folder} has no {ENTRY} and no other program that is known", hint=_HOW)
+
+
+def _several(folder: Path, programs: Sequence[str]) -> UsageError:
+    more = f" and {len(programs) - _NAMED} more" if len(programs) > _NAMED else ""
+    return UsageError(f"{folder} has several programs: {', '.join(programs[:_NAMED])}{more}", hint=_HOW)
 
 
 def _settings_of(folder: Path, program: str, names: Sequence[str]) -> list[str]:

@@ -381,9 +381,14 @@ def patches_of(task: Task) -> Patches:
     Raises UsageError naming the file and the key where it can't be read.
     """
     patches = read_patches(side_file(CHANGES, task.definition(), task.folder), f"{task.folder / CHANGES}")
-    words = (_GIVEN.fullmatch(word) for word in shlex.split(task.recipe.command))
-    given = frozenset(_plain_name(word["flag"] or word["name"]) for word in words if word)
+    given = settings_in(task.recipe.command)
     return msgspec.structs.replace(patches, given=given) if given else patches
+
+
+def settings_in(command: str) -> frozenset[str]:
+    """The settings that a command gives, as :attr:`Patches.given` has them."""
+    words = (_GIVEN.fullmatch(word) for word in shlex.split(command))
+    return frozenset(_plain_name(word["flag"] or word["name"]) for word in words if word)
 
 
 # "--lr", "--lr=0.1", and "lr=0.1" as Hydra has it.

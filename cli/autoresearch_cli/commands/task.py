@@ -18,7 +18,7 @@ from autoresearch.errors import Refused, UsageError
 from autoresearch.face.columns.runs import budget_words
 from autoresearch.log.local import Choice, choose, chosen
 from autoresearch.paths import typed_path
-from autoresearch.propose.program.edits import constants
+from autoresearch.propose.program.edits import Patches, constants, settings_in
 from autoresearch.propose.search.proposal import nothing_to_change
 from autoresearch.task.folders import copy_task, pin_baseline
 from autoresearch.task.loading import MANIFEST, load_task, shipped_task
@@ -334,6 +334,7 @@ def ceiling() -> Ceiling:
 
 def describe(task: Task) -> TaskAnswer:
     """A task as an answer."""
+    commanded = Patches(given=settings_in(task.recipe.command))
     return TaskAnswer(
         folder=str(task.folder),
         name=task.name,
@@ -359,7 +360,7 @@ def describe(task: Task) -> TaskAnswer:
         search=[
             ConstantAnswer(name=one.name, value=one.value, range=str(one.range))
             for one in constants(task.baseline.decode()).values()
-            if one.range
+            if one.range and not commanded.gives(one.name)
         ],
         files=[f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in task.harness.items()],
     )
