@@ -30,6 +30,7 @@ _MADE_BY_TOOLS = frozenset({"__pycache__", "node_modules", "venv", "env", "site-
 _MOST_NAMES = 20_000
 # So many programs are named in an error.
 _NAMED = 6
+# What is data, and neither a program nor its settings.
 _DATA = frozenset((".txt", ".csv", ".tsv", ".jsonl", ".npy", ".npz", ".bin", ".pt", ".pkl", ".parquet", ".gz", ".zip"))
 _NO_PART = frozenset({MANIFEST, CHANGES, NAMES})
 _HOW = "name the files that may change, and what starts them: --edit FILE --command 'bash run.sh'"
@@ -92,7 +93,7 @@ def fixed_files(folder: Path, recipe: Recipe) -> dict[str, bytes]:
         if name.endswith(".py"):
             check_source(folder / name, content)
             pending += _imported(folder, name, names, roots)
-        pending += _named(names, text)
+        pending += [] if Path(name).suffix in _DATA else _named(names, text)
     fixed = {name: content for name, content in sorted(contents.items()) if name not in edit}
     check_file_names((*edit, *fixed))
     if len(fixed) > MAX_FILES:
@@ -231,9 +232,12 @@ def _is_word(name: str, text: str) -> bool:
 
 def _imported(folder: Path, name: str, names: Sequence[str], roots: Sequence[str]) -> list[str]:
     """The files among ``names`` that a Python file imports: from ``roots``, the folders where Python looks for them."""
-    source = _read(folder / name).decode("utf-8", "replace")
     modules: list[tuple[str, str]] = []
-    for node in ast.walk(parse_python(source)):
+    try:
+        tree = parse_python(_read(folder / name).decode("utf-8", "replace"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules += [(root, alias.name) for alias in node.names for root in roots]
         elif isinstance(node, ast.ImportFrom):

@@ -177,7 +177,7 @@ def test_of_several_programs_the_one_that_imports_the_others_is_it(tmp_path: Pat
 
     assert guess_recipe(place).edit == ("run_it.py",)
     assert guess_recipe(place, edit=["data.py", "run_it.py"]).command == "python data.py"
-    repository(place, {"settings.yaml": "", "compare.py": "import model\n"})
+    repository(place, {"settings.yaml": "", "compare.py": "import model\nprint 'Python 2'\n"})
     assert guess_recipe(place, edit=["settings.yaml", "run_it.py"]).command == "python run_it.py"
     with pytest.raises(UsageError, match=r"several programs: compare\.py, run_it\.py"):
         guess_recipe(place)
