@@ -281,6 +281,8 @@ def _record(changes: Sequence[ChangeView], seen: Mapping[str, Effect]) -> str:
     _, number, did, helped, pairs, failed = min(found)
     name = short_name(changes[number].name.removeprefix("+"), 64)
     failures = f" and failed in {failed} more" if failed else ""
+    if 2 * helped < pairs:
+        return f"So far {did.lower()} {name} helped in only {helped} of {pairs} comparisons{failures}."
     return f"{did} {name} helped in {helped} of {pairs} earlier comparisons{failures}."
 
 
