@@ -152,8 +152,11 @@ class Nevergrad:
         self._asked: list[tuple[Genome, Any]] = []
 
     def ask(self) -> Genome:
-        """The next candidate."""
-        candidate = self._search.ask()
+        """The next candidate; a random one where Nevergrad fails."""
+        try:
+            candidate = self._search.ask()
+        except TypeError:  # its metamodel makes a number of an array of one, which NumPy 2.4 refuses
+            candidate = self._search.parametrization.sample()
         self._asked.append((dict(candidate.value), candidate))
         return dict(candidate.value)
 
