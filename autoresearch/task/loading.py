@@ -173,6 +173,8 @@ def _converted(path: Path, table: Mapping[str, Any], kind: type[S], prefix: str)
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
         sentence, _, where = str(error).partition(" - at `$")
+        if "matching regex" in sentence:
+            sentence = "this is no name of the form that belongs there"
         key = prefix + where.strip("`.") or "the file"
         raise UsageError(f"{path}, {key}: {sentence}", hint=f"correct {key} in {MANIFEST}") from error
 

@@ -94,6 +94,12 @@ def test_no_name_is_a_file_and_a_folder() -> None:
         split_program(f"{BOUNDARY}lib/net.py ====\n{BOUNDARY}lib ====\n")
 
 
+def test_a_name_that_leads_elsewhere_in_task_toml_is_a_sentence(folder: Path) -> None:
+    of_files(folder, '[program]\nedit = ["../x.py"]\n')
+    with pytest.raises(UsageError, match=r"program\.edit\[0\]: this is no name of the form that belongs there"):
+        load_task(folder)
+
+
 def test_no_file_has_a_boundary_line() -> None:
     with pytest.raises(UsageError, match=r"run\.sh has a line"):
         join_files({"run.sh": f"cat <<X\n{BOUNDARY}a ====\nX\n"})
