@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Sequence
 from statistics import fmean
 
 import pytest
 
 from autoresearch.propose.program.edits import patches_of
-from autoresearch.propose.program.space import space_of
+from autoresearch.propose.program.ranges import Draws
+from autoresearch.propose.program.space import Genome, Parameter, space_of
+from autoresearch.propose.search.moves import anywhere
 from autoresearch.propose.search.proposal import LiveClaim, Problem, Proposal
 from autoresearch.propose.search.search import propose
 from autoresearch.task.loading import shipped_task
+from autoresearch.task.program import source_digest
 from benchmarks.long_history import NOISE, history, landscape
+from tests.propose.conftest import no_source, past
 
 PEERS = 16
 
@@ -31,17 +37,20 @@ def proposals(search: int, runs: int, *, claims_seen: bool) -> list[Proposal]:
 
 def apart(made: list[Proposal]) -> float:
     """The mean distance of a program to the nearest of the others, in widths of a range."""
-    parameters = space_of(shipped_task().baseline.decode(), patches_of(shipped_task())).parameters.values()
+    parameters = list(space_of(shipped_task().baseline.decode(), patches_of(shipped_task())).parameters.values())
+    return _nearest([one.genome for one in made], parameters)
 
-    def distance(one: Proposal, other: Proposal) -> float:
+
+def _nearest(genomes: Sequence[Genome], parameters: Sequence[Parameter]) -> float:
+    def distance(one: Genome, other: Genome) -> float:
         return sum(
-            abs(each.place(one.genome[each.name]) - each.place(other.genome[each.name]))
+            abs(each.place(one[each.name]) - each.place(other[each.name]))
             if each.ordered
-            else 0.5 * (one.genome[each.name] != other.genome[each.name])
+            else 0.5 * (one[each.name] != other[each.name])
             for each in parameters
         )
 
-    return fmean(min(distance(one, other) for other in made if other is not one) for one in made)
+    return fmean(min(distance(one, other) for other in genomes if other is not one) for one in genomes)
 
 
 @pytest.mark.parametrize("runs", [2, pytest.param(60, marks=pytest.mark.slow)])
@@ -52,3 +61,28 @@ def test_peers_of_one_round_propose_different_programs(runs: int) -> None:
     seen, unseen = (fmean(map(apart, rounds[each])) for each in (True, False))
     print(f"{runs} runs known: the nearest is {seen:.2f} away, and {unseen:.2f} where no claim is seen")
     assert seen > unseen > 1.0
+
+
+WAVES = """
+RATE = 0.01   # log [0.0001, 1.0]
+DECAY = 0.5   # float [0.0, 1.0]
+"""
+
+
+def test_a_round_in_a_small_space_does_not_crowd_around_one_point() -> None:
+    space = space_of(WAVES)
+    rate, decay = parameters = list(space.parameters.values())
+
+    def proposed(draws: Draws) -> list[Genome]:
+        known = []
+        for genome in [space.default(), *(anywhere(parameters, draws) for _ in range(23))]:
+            value = math.sin(7 * rate.place(genome["RATE"])) + 0.3 * math.cos(9 * decay.place(genome["DECAY"]))
+            known.append(past(f"{genome}", source_digest(space.build(genome) or ""), genome, value))
+        asked = Problem(b"small", WAVES, "minimize", 0.0, None, no_source)
+        made: list[Proposal] = []
+        for peer in range(8):
+            claims = [LiveClaim(one.source_digest, one.replicate, one.genome) for one in made]
+            made.append(propose(asked, known, claims, worker=f"{peer}", counter=0))
+        return [one.genome for one in made]
+
+    assert fmean(_nearest(proposed(Draws(b"round", bytes([i]))), parameters) for i in range(4)) > 0.1

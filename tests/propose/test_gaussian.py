@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 
@@ -10,7 +11,7 @@ import pytest
 
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, space_of
-from autoresearch.propose.search.gaussian import Belief, expected_improvement, fit
+from autoresearch.propose.search.gaussian import Belief, expected_improvement, fit, likeliest
 from autoresearch.propose.search.moves import anywhere
 from tests.propose.conftest import PATCHES, TRAIN
 
@@ -104,3 +105,15 @@ def test_the_expected_improvement_is_the_mean_of_what_lies_below() -> None:
 
     assert expected_improvement(1.2, 0.5, 1.0) == pytest.approx(sum(drawn) / len(drawn), abs=0.003)
     assert expected_improvement(5.0, 0.1, 1.0) < 1e-12
+
+
+def test_runs_say_within_how_much_of_its_range_each_gene_changes_the_score() -> None:
+    space = space_of("FAST = 0.5  # float [0.0, 1.0]\nSLOW = 0.5  # float [0.0, 1.0]\n")
+    parameters, draws = list(space.parameters.values()), Draws(b"widths")
+    genomes = [anywhere(parameters, draws) for _ in range(40)]
+    seen = [(one, math.sin(12 * float(one["FAST"])) + 0.5 * float(one["SLOW"]), 1.0) for one in genomes]
+
+    widths = likeliest(parameters, seen, Belief()).widths
+
+    assert widths.get("FAST", 1.0) >= 4 * widths.get("SLOW", 1.0)
+    assert not likeliest(parameters, seen[:7], Belief()).widths

@@ -8,8 +8,8 @@ to each other where runs lie close.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +31,16 @@ class Belief:
     """How far the bump reaches: a distance over all genes, where a range is 1 wide and a switch ``SWITCH``."""
     patch_gain: float = 0.2
     """What a patch gains: the catalogue lists what helped others."""
+    widths: Mapping[str, float] = field(default_factory=dict)
+    """How wide the range of a gene is for the bump, where not 1: in a wide one scores change within a part of it."""
 
 
 SWITCH = 0.5
 # From so many rows on they say themselves how rough and how noisy the scores are; so many of the best are asked.
 LEAST_ROWS, MOST_ROWS = 6, 60
 REACHES, NOISES, BUMPS = (0.15, 0.3, 0.6, 1.2), (0.01, 0.05, 0.2), (0.6, 1.2)
+# From so many rows a gene on they say in so many rounds how wide the range of each gene is.
+GENE_ROWS, ROUNDS = 4, 2
 
 
 _Array = npt.NDArray[np.float64]
@@ -100,20 +104,36 @@ def fit(
 
 
 def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, float, float]], belief: Belief) -> Belief:
-    """The belief under which the rows are likeliest, among some that differ in reach, noise and bump.
+    """The belief under which the rows are likeliest, among some that differ in reach, noise, bump and widths.
 
-    See Rasmussen and Williams, 2006, chapter 5 (type II maximum likelihood). With few rows it is the one that is given.
+    See Rasmussen and Williams, 2006, chapter 5 (type II maximum likelihood; with widths, "automatic relevance
+    determination"). With few rows it is the one that is given.
     """
     if len(rows) < LEAST_ROWS:
         return belief
+    best, most = belief, -math.inf
 
     def likelihood(other: Belief) -> float:
         made = fit(parameters, rows[:MOST_ROWS], [], other)
         logarithm = math.fsum(np.log(np.diag(made.inverse))) - 0.5 * math.fsum(made.whitened**2)
+        # a prior: few rows fit by chance with one width or another, so each doubling must explain something
+        logarithm -= math.fsum(abs(math.log2(width)) for width in other.widths.values())
         return float(f"{logarithm:.9g}")
 
-    beliefs = (replace(belief, reach=a, noise=b, bump=c) for a in REACHES for b in NOISES for c in BUMPS)
-    return max(beliefs, key=likelihood)
+    def consider(others: Iterable[Belief]) -> None:
+        nonlocal best, most
+        for other in others:
+            if (likely := likelihood(other)) > most:
+                best, most = other, likely
+
+    consider(replace(belief, reach=a, noise=b, bump=c) for a in REACHES for b in NOISES for c in BUMPS)
+    for _ in range(ROUNDS if len(rows) >= GENE_ROWS * len(parameters) else 0):
+        for parameter in parameters:
+            width = best.widths.get(parameter.name, 1.0)
+            widths = [{**best.widths, parameter.name: width * factor} for factor in (0.5, 2.0)]
+            consider([replace(best, widths=one) for one in widths])
+        consider([replace(best, noise=noise) for noise in NOISES])
+    return best
 
 
 def expected_improvement(mean: float, deviation: float, best: float) -> float:
@@ -128,16 +148,16 @@ def _points(parameters: Sequence[Parameter], belief: Belief, genomes: Sequence[G
     for genome in genomes:
         curves, near, mean = [1.0], [], 0.0
         for parameter in parameters:
-            value = genome[parameter.name]
+            value, width = genome[parameter.name], belief.widths.get(parameter.name, 1.0)
             if parameter.ordered:
                 place = parameter.place(value)
                 unit = 2.0 * place - 1.0
                 curves += [belief.curve * unit, belief.curve * (unit * unit - 1 / 3)]
-                near.append(place)
+                near.append(width * place)
                 continue
             switches = [float(value == choice) for choice in parameter.range.choices if choice != parameter.default]
             curves += [belief.curve * switch for switch in switches]
-            near += [SWITCH * switch for switch in switches]
+            near += [width * SWITCH * switch for switch in switches]
             if parameter.name.startswith("+"):
                 mean -= belief.patch_gain * sum(switches)
         features.append(curves)

@@ -1,6 +1,8 @@
 """Which genome to try next, given what was tried on this base: the one with the largest expected improvement.
 
-It is chosen among some made anywhere, around a good one, between two, or a few steps from one.
+It is chosen among some made anywhere, around a good one, between two, or a few steps from one. Where many scores are
+equal and other trials run, the model sees one plain and knows no way to spread them: then some go where the good ones
+lie close.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, Parameter, Space
 from autoresearch.propose.search.evidence import PastRun, by_tier
 from autoresearch.propose.search.gaussian import Belief, Process, expected_improvement, fit, likeliest
+from autoresearch.propose.search.parzen import densest
 from autoresearch.propose.search.proposal import ProposalKind
 
 
@@ -82,6 +85,10 @@ class Settings:
     """Up to so many parameters genomes are drawn from the whole space too, and not near good ones alone."""
     wide: int = 2
     """So many times more of them than near good ones; these were chosen by functions and models (benchmarks search)."""
+    equal: float = 0.1
+    """From this share of scores that another has too, as accuracies have on few examples, they come in steps."""
+    dense_share: float = 0.5
+    """Share of proposals that go where the good lie close, while scores come in steps and other trials run."""
     belief: Belief = field(default_factory=Belief)
     """What the model believes before it has seen anything; in small spaces runs say how rough and noisy scores are."""
     margin: float = 0.3
@@ -161,20 +168,30 @@ def next_move(
         return _random(parameters, draws, usable)
     scale = _scale([sample.score for sample in working], parameters, settings)
     model = _model(parameters, working, failed, claimed[:MOST_CLAIMS], scale, draws, settings)
-    best = min(model.at(sample.genome)[0] for sample in parents)
+    small = len(parameters) <= settings.small
+    # What is claimed may be better than all that is known: in small spaces a batch must not crowd around it.
+    incumbents = [sample.genome for sample in parents] + list(claimed[:MOST_CLAIMS] if small else ())
+    best = min(model.at(genome)[0] for genome in incumbents)
 
     def promise(genome: Genome) -> float:
         return float(f"{expected_improvement(*model.at(genome), best):.9g}")
 
     drawn = _draw(parameters, parents, working, draws, reachable, settings)
-    if len(parameters) <= settings.small:
+    if small:
         anywhere_else = (anywhere(parameters, draws) for _ in range(settings.wide * settings.drawn))
         drawn += [genome for genome in anywhere_else if reachable(genome)]
     if not drawn:
         return _random(parameters, draws, usable)
-    genome = _climb(parameters, drawn, promise, draws, reachable, settings)
+    steps = len({sample.score for sample in working}) < (1.0 - settings.equal) * len(working)
+    dense = None
+    if claimed and steps and small and draws.chance(settings.dense_share):
+        others = [sample for sample in working if sample.tier is None or sample.tier != first] + list(failed)
+        ranked = [sample.genome for sample in standing]
+        dense = densest(parameters, ranked, [sample.genome for sample in others], draws, reachable)
+    genome = dense or _climb(parameters, drawn, promise, draws, reachable, settings)
     parent = min(parents, key=lambda sample: (_changes(sample.genome, genome), sample.score))
-    genome = _without_ballast(parent.genome, genome, promise, usable)
+    if dense is None:
+        genome = _without_ballast(parent.genome, genome, promise, usable)
     local = _changes(parent.genome, genome) <= MOST_LOCAL
     return Move(genome, "local" if local else "model", parent, scale.score(model.at(genome)[0]))
 
