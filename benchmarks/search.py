@@ -1,7 +1,8 @@
 """The built-in search beside its rivals, on functions and models whose values are exact.
 
 The 24 functions of BBOB in 5 and 20 dimensions with coordinates of four kinds, six of them with a part where every
-trial fails; six models of scikit-learn. All methods see the same parameters and begin with the same first point.
+trial fails; six models of scikit-learn; a table of recorded trainings. All methods see the same parameters and begin
+with the same first point.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from autoresearch.propose.search.proposal import LiveClaim, Problem
 from autoresearch.propose.search.search import propose
 from autoresearch.task.program import source_digest
 from benchmarks.proposer_methods import Measured, distributions, past_runs
+from benchmarks.recorded import trainings
 from benchmarks.search_spaces import Question, bbob, models
 
 COMPARED = (
@@ -202,6 +204,7 @@ def questions(*, quick: bool) -> list[Question]:
         made
         + ([] if quick else [bbob(number, 20, holes=False) for number in range(1, 25)])
         + models()[: 2 if quick else 6]
+        + [trainings()]
     )
 
 

@@ -346,9 +346,10 @@ class Purse:
         took = "its answers took" if self.asked_alone else "it took"
         for_what = "the same answers" if self.asked_alone else "the same budget"
         included = ", its answers included" if baseline.asked and not self.asked_alone else ""
+        times = f", {most / usual:.1f} times that" if usual > 0 else ""
         return (
             f"{took} {spent:.1f} s of {kind} time{included}; the baseline takes {usual:.1f} s here for {for_what}, "
-            f"and {most:.1f} s are allowed"
+            f"and {most:.1f} s are allowed{times}: a program that takes longer is not compared with it"
         )
 
     def _cost(self, baseline: Cost) -> Cost:

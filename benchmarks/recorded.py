@@ -1,0 +1,71 @@
+"""A table of recorded trainings, one for each point of a grid: real values that a search may ask at no cost.
+
+    python -m benchmarks.recorded DIR    trains them again: an hour of one core; stop it and start it again at will
+
+Each is the shipped task's program, trained once at a fortieth of its budget by seed 0. None: it failed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from autoresearch.propose.program.edits import set_constants
+from autoresearch.propose.program.space import space_of
+from benchmarks.proposer_methods import shipped_space
+from benchmarks.proposer_runs import Trainer
+from benchmarks.search_spaces import Question
+
+TABLE = Path(__file__).parent / "recorded.jsonl"
+WORK = 5e10
+GRID: dict[str, tuple[Any, ...]] = {
+    "DEPTH": (1, 2, 3, 4),
+    "WIDTH": (32, 48, 64, 96),
+    "BATCH_DOCS": (1, 2, 4, 8, 16),
+    "LR": (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.03),
+    "EMBED_LR_MULT": (0.3, 1.0, 3.0),
+}
+# What a search turns: the places of values in the grid, from small to large; a width is one of some, as in the program.
+SPACE = """
+DEPTH = 2          # int [0, 3]
+WIDTH = 64         # one of 32 48 64 96
+BATCH_DOCS = 3     # int [0, 4]
+LR = 1             # int [0, 6]
+EMBED_LR_MULT = 1  # int [0, 2]
+"""
+
+
+def trainings() -> Question:
+    """The recorded trainings as a question; its optimum is the lowest value of the table."""
+    values = [json.loads(line) for line in TABLE.read_text().splitlines()]
+    table = dict(zip(itertools.product(*GRID.values()), values, strict=True))
+
+    def evaluate(genome: Mapping[str, Any]) -> float:
+        value = table[tuple(genome[name] if name == "WIDTH" else levels[genome[name]] for name, levels in GRID.items())]
+        if value is None:
+            raise ValueError("a training that failed")
+        return float(value)
+
+    return Question(
+        "trainings", "table", space_of(SPACE), evaluate, min(value for value in values if value is not None)
+    )
+
+
+def record(data: Path) -> None:
+    """Train each point of the grid that the table does not have yet, and write its value, a line for each."""
+    trainer, source = Trainer(budget=WORK, data=data), shipped_space().source
+    points = list(itertools.product(*GRID.values()))
+    done = len(TABLE.read_text().splitlines()) if TABLE.exists() else 0
+    with TABLE.open("a") as file:
+        for point in points[done:]:
+            program = set_constants(source, {"HEAD_DIM": 16, **dict(zip(GRID, point, strict=True))})
+            file.write(f"{json.dumps(trainer.value(program, seed=0))}\n")
+            file.flush()
+
+
+if __name__ == "__main__":
+    record(Path(sys.argv[1]))
