@@ -153,7 +153,7 @@ def value(number: float | None) -> str:
 
 def _rounded(number: float, sign: str = "") -> str:
     if not LARGE <= abs(number) < math.inf:
-        return f"{number:{sign}.4f}"
+        return f"{number:{sign}z.4f}"  # z: no minus before what rounds to zero
     decimals = max(0, _DIGITS - len(f"{abs(number):.0f}"))
     text = f"{number:{sign}.{decimals}f}"
     return text.rstrip("0").rstrip(".") if decimals else text

@@ -55,6 +55,7 @@ def test_values_have_a_dash_when_there_is_none() -> None:
     assert value(1.23456) == "1.2346"
     assert change(1.2, 1.3) == "-0.1000"
     assert change(1.2, None) == ""
+    assert change(0.94441, 0.94442) == "+0.0000", "a change that rounds to zero is no loss"
     assert percent(0.421) == "42%"
     assert percent(None) == "–"
     assert counted(1, "run") == "1 run"

@@ -101,6 +101,7 @@ def test_notes_are_published_found_by_words_shown_at_their_run_and_withdrawn(cli
         (("task", "archive", "nothing"), 4, "There is no task nothing here"),
         (("network", "credit", "--task", "nothing"), 4, "There is no task nothing here"),
         (("status", "--task", "nothing"), 4, "There is no task nothing here"),
+        (("top", "--task", "/home/ada/my-task/"), 4, "did you mean my-task?"),
     ],
 )
 def test_wrong_words_are_refused_with_a_sentence(
