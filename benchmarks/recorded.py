@@ -1,15 +1,15 @@
 """A table of recorded trainings, one for each point of a grid: real values that a search may ask at no cost.
 
-    python -m benchmarks.recorded DIR    trains them again: an hour of one core; stop it and start it again at will
+    python -m benchmarks.recorded DIR    trains them again, into DIR: an hour of one core; stop and start it at will
 
-Each is the shipped task's program, trained once at a fortieth of its budget by seed 0. None: it failed.
+Each is the shipped task's program, trained once at a fortieth of its budget by seed 0. A training that failed is null.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -55,12 +55,12 @@ def trainings() -> Question:
     )
 
 
-def record(data: Path) -> None:
-    """Train each point of the grid that the table does not have yet, and write its value, a line for each."""
-    trainer, source = Trainer(budget=WORK, data=data), shipped_space().source
-    points = list(itertools.product(*GRID.values()))
-    done = len(TABLE.read_text().splitlines()) if TABLE.exists() else 0
-    with TABLE.open("a") as file:
+def record(folder: Path) -> None:
+    """Train each point of the grid that the folder's table does not have yet, and write its value, a line for each."""
+    trainer, source = Trainer(budget=WORK, data=folder / "data"), shipped_space().source
+    points, table = list(itertools.product(*GRID.values())), folder / TABLE.name
+    done = len(table.read_text().splitlines()) if table.exists() else 0
+    with table.open("a") as file:
         for point in points[done:]:
             program = set_constants(source, {"HEAD_DIM": 16, **dict(zip(GRID, point, strict=True))})
             file.write(f"{json.dumps(trainer.value(program, seed=0))}\n")
@@ -68,4 +68,6 @@ def record(data: Path) -> None:
 
 
 if __name__ == "__main__":
-    record(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description="Train every point of the recorded table again.")
+    parser.add_argument("folder", type=Path, help="for the data and the table")
+    record(parser.parse_args().folder)

@@ -75,8 +75,8 @@ def find_task(
         named = [task for task in named if log.runs.newest(task.digest, limit=1, author=author)] or named
     if not named:
         names = sorted({row.name for row in published})
-        named_by = reference.rstrip("/").rpartition("/")[2]  # of a folder its name, which most tasks have too
-        hint = did_you_mean(named_by, names) or (f"known tasks: {', '.join(names[:5])}" if names else _NO_TASKS)
+        last = reference.rstrip("/").rpartition("/")[2]  # of a folder its own name, which its task mostly has too
+        hint = did_you_mean(last, names) or (f"known tasks: {', '.join(names[:5])}" if names else _NO_TASKS)
         raise NotFound(f"There is no task {reference[:80]} here.", hint=hint)
     if len(named) > 1:
         newest = sorted(named, key=lambda task: -known[task.digest].time)[:10]

@@ -1,49 +1,79 @@
-"""Genomes near the good ones and away from the rest, and none that may not be used."""
+"""Where scores come in steps and other trials run: near the good ones, away from the rest, from nothing barred."""
 
 from __future__ import annotations
 
+import itertools
+import math
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, space_of
-from autoresearch.propose.search.moves import anywhere
-from autoresearch.propose.search.parzen import densest
-from tests.propose.conftest import TRAIN
+from autoresearch.propose.search.moves import Sample, Settings, anywhere, next_move
+from autoresearch.propose.search.parzen import Density
+from tests.propose.conftest import past
 
 SPACE = space_of('RATE = 0.5  # float [0.0, 1.0]\nDEPTH = 3  # int [1, 9]\nKIND = "up"  # one of up down left right\n')
 GENES = list(SPACE.parameters.values())
+CHOICES = space_of('KIND = "up"  # one of up down left right\nNORM = False  # one of True False\n')
 
 
-def test_it_goes_where_the_good_lie_and_the_rest_does_not() -> None:
+def sample(genome: Genome, score: float, tier: int | None = 0) -> Sample:
+    name = f"{genome}".encode().ljust(32)[-32:]
+    return Sample(genome, past(f"{genome}", name, genome, score), score, tier=tier)
+
+
+def moves(working: list[Sample], count: int = 40) -> list[Genome]:
+    """Proposals that all go by density: there is a claim, and scores are equal."""
+    always, claimed = Settings(dense_share=1.0, random_share=0.0), [SPACE.default()]
+    ranked = sorted(working, key=lambda one: one.score)
+    made = (
+        next_move(SPACE, ranked, [], claimed, Draws(b"dense", bytes([i])), lambda _: True, always) for i in range(count)
+    )
+    return [move.genome for move in made if move is not None]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["up", "down", "left", "right"]), st.booleans()), max_size=20))
+def test_the_density_of_a_space_of_choices_sums_to_one(centres: list[tuple[str, bool]]) -> None:
+    parameters = list(CHOICES.parameters.values())
+    density = Density(parameters, [{"KIND": kind, "NORM": norm} for kind, norm in centres])
+    points = itertools.product(*(each.range.choices for each in parameters))
+
+    total = math.fsum(
+        math.exp(density.logarithm(dict(zip(CHOICES.parameters, point, strict=True)))) for point in points
+    )
+
+    assert total == pytest.approx(1.0)
+
+
+def test_proposals_go_where_the_good_lie_and_the_rest_does_not() -> None:
     def good(genome: Genome) -> bool:
         return float(genome["RATE"]) < 0.3 and genome["KIND"] == "left"
 
-    tried = sorted((anywhere(GENES, Draws(bytes([i]))) for i in range(200)), key=lambda one: not good(one))
-    drawn = [densest(GENES, tried, [], Draws(b"draw", bytes([i])), lambda _: True) for i in range(40)]
+    tried = [anywhere(GENES, Draws(bytes([i]))) for i in range(200)]
 
-    assert sum(good(one) for one in drawn if one) >= 30
+    made = moves([sample(one, 0.1 if good(one) else 0.2) for one in tried])
+
+    assert sum(map(good, made)) >= 30
     assert sum(map(good, tried)) < 40
 
 
 def test_what_may_not_be_built_upon_draws_nobody() -> None:
-    low, high = {"RATE": 0.1, "DEPTH": 2, "KIND": "up"}, {"RATE": 0.9, "DEPTH": 8, "KIND": "down"}
-    drawn = [densest(GENES, [low], [high] * 30, Draws(b"barred", bytes([i])), lambda _: True) for i in range(40)]
+    low = [{"RATE": 0.1 + 0.01 * i, "DEPTH": 2, "KIND": "up"} for i in range(5)]
+    high = [{"RATE": 0.85 + 0.003 * i, "DEPTH": 8, "KIND": "down"} for i in range(30)]
 
-    assert sum(abs(float(one["RATE"]) - 0.9) < 0.2 for one in drawn if one) < 4
+    made = moves([sample(one, 0.2) for one in low] + [sample(one, 0.0, tier=None) for one in high])
+
+    assert sum(abs(float(one["RATE"]) - 0.9) < 0.2 for one in made) < 4
+    assert len(made) == 40
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 1000))
-def test_every_genome_is_of_the_space_and_usable(count: int, others: int, seed: int) -> None:
-    genes = list(space_of(TRAIN).parameters.values())
-    tried = [anywhere(genes, Draws(b"tried", bytes([i]))) for i in range(count + others)]
-
-    def usable(genome: Genome) -> bool:
-        return all(genome[gene.name] == gene.at(gene.place(genome[gene.name])) for gene in genes if gene.ordered)
-
-    found = densest(genes, tried[:count], tried[count:], Draws(b"seed", seed.to_bytes(2, "big")), usable)
-
-    assert found is not None
-    assert usable(found)
-    assert densest(genes, tried[:count], tried[count:], Draws(b"seed"), lambda _: False) is None
+@settings(max_examples=20, deadline=None)
+@given(st.integers(3, 30), st.integers(0, 255))
+def test_every_proposal_is_of_the_space(count: int, seed: int) -> None:
+    tried = [anywhere(GENES, Draws(b"tried", bytes([seed, i]))) for i in range(count)]
+    for genome in moves([sample(one, 0.5) for one in tried], 3):
+        assert all(genome[gene.name] == gene.at(gene.place(genome[gene.name])) for gene in GENES if gene.ordered)
+        assert genome["KIND"] in ("up", "down", "left", "right")

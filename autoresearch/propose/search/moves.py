@@ -15,7 +15,7 @@ from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, Parameter, Space
 from autoresearch.propose.search.evidence import PastRun, by_tier
 from autoresearch.propose.search.gaussian import Belief, Process, expected_improvement, fit, likeliest
-from autoresearch.propose.search.parzen import densest
+from autoresearch.propose.search.parzen import Density
 from autoresearch.propose.search.proposal import ProposalKind
 
 
@@ -24,13 +24,15 @@ def anywhere(parameters: Sequence[Parameter], draws: Draws) -> Genome:
     return {parameter.name: parameter.anywhere(draws) for parameter in parameters}
 
 
-def around(parameters: Sequence[Parameter], centre: Genome, spread: float, change: float, draws: Draws) -> Genome:
-    """A genome with every ordered gene moved by a normal step, every other drawn anew with this chance."""
+def around(
+    parameters: Sequence[Parameter], centre: Genome, spread: float, change: Callable[[Parameter], float], draws: Draws
+) -> Genome:
+    """A genome with every ordered gene moved by a normal step, every other drawn anew with the chance of ``change``."""
     genome = dict(centre)
     for parameter in parameters:
         if parameter.ordered:
             genome[parameter.name] = parameter.at(parameter.place(centre[parameter.name]) + spread * draws.normal())
-        elif draws.chance(change):
+        elif draws.chance(change(parameter)):
             genome[parameter.name] = draws.choice(parameter.range.choices)
     return genome
 
@@ -89,6 +91,8 @@ class Settings:
     """From this share of scores that another has too, as accuracies have on few examples, they come in steps."""
     dense_share: float = 0.5
     """Share of proposals that go where the good lie close, while scores come in steps and other trials run."""
+    dense_good: float = 0.1
+    """The good are then this share of all that was tried, ``most_good`` of them at most."""
     belief: Belief = field(default_factory=Belief)
     """What the model believes before it has seen anything; in small spaces runs say how rough and noisy scores are."""
     margin: float = 0.3
@@ -186,8 +190,7 @@ def next_move(
     dense = None
     if claimed and steps and small and draws.chance(settings.dense_share):
         others = [sample for sample in working if sample.tier is None or sample.tier != first] + list(failed)
-        ranked = [sample.genome for sample in standing]
-        dense = densest(parameters, ranked, [sample.genome for sample in others], draws, reachable)
+        dense = _densest(parameters, standing, others, draws, reachable, settings)
     genome = dense or _climb(parameters, drawn, promise, draws, reachable, settings)
     parent = min(parents, key=lambda sample: (_changes(sample.genome, genome), sample.score))
     if dense is None:
@@ -232,7 +235,7 @@ def _draw(
         way = draws.below(3)
         if way == 0:
             centre = draws.choice(parents).genome
-            genome = around(parameters, centre, settings.spread, 1 / (len(parents) + 2), draws)
+            genome = around(parameters, centre, settings.spread, lambda _: 1 / (len(parents) + 2), draws)
         if way == 1:
             genome = crossing(genome, draws.choice(partners).genome, 0.7, draws)
         if way == 2 or (way == 1 and draws.chance(0.5)):
@@ -242,6 +245,36 @@ def _draw(
         if len(drawn) == settings.drawn:
             break
     return drawn
+
+
+def _densest(
+    parameters: Sequence[Parameter],
+    standing: Sequence[Sample],
+    others: Sequence[Sample],
+    draws: Draws,
+    usable: Fresh,
+    settings: Settings,
+) -> Genome | None:
+    """Of some genomes drawn near the good ones the one where these lie closest for what all others do.
+
+    None where nothing usable was drawn in many tries.
+    """
+    count = min(settings.most_good, math.ceil(settings.dense_good * (len(standing) + len(others))))
+    centres = [sample.genome for sample in standing[:count]]
+    good = Density(parameters, centres)
+    rest = Density(parameters, [sample.genome for sample in (*standing[count:], *others)])
+    drawn: list[Genome] = []
+    for _ in range(8 * settings.drawn):
+        place = draws.below(len(centres) + 1)
+        if place == len(centres):
+            genome = anywhere(parameters, draws)
+        else:
+            genome = around(parameters, centres[place], good.width, good.change, draws)
+        if usable(genome):
+            drawn.append(genome)
+        if len(drawn) == settings.drawn:
+            break
+    return max(drawn, key=lambda one: float(f"{good.logarithm(one) - rest.logarithm(one):.9g}"), default=None)
 
 
 def _climb(
