@@ -166,7 +166,7 @@ def interval(number: float | None, margin: float | None) -> str:
 
 def figure(number: float | None) -> str:
     """A number for another program: six digits, or nothing when there is none."""
-    return "" if number is None else f"{number:.6g}"
+    return "" if number is None else f"{number:z.6g}"
 
 
 def change(number: float | None, parent: float | None) -> str:

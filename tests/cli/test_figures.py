@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.errors import UsageError
-from autoresearch.text import age, change, counted, duration, moment, parse_duration, percent, size, value
+from autoresearch.text import age, change, counted, duration, figure, moment, parse_duration, percent, size, value
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,7 @@ def test_values_have_a_dash_when_there_is_none() -> None:
     assert change(1.2, 1.3) == "-0.1000"
     assert change(1.2, None) == ""
     assert change(0.94441, 0.94442) == "+0.0000", "a change that rounds to zero is no loss"
+    assert (figure(-0.0), figure(-1e-9)) == ("0", "-1e-09")
     assert percent(0.421) == "42%"
     assert percent(None) == "–"
     assert counted(1, "run") == "1 run"
