@@ -78,7 +78,7 @@ RUN_MODES = {
 
 RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.OK: "finished and measured",
-    RunStatus.DIVERGED: "the loss became infinite or not a number",
+    RunStatus.DIVERGED: "its number became infinite or not a number",
     RunStatus.CRASHED: "the program stopped with an error",
     RunStatus.TIMED_OUT: "it ran longer than the task allows and was stopped",
     RunStatus.OUT_OF_MEMORY: "it ran out of memory",

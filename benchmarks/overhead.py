@@ -62,7 +62,7 @@ def measure(*, quick: bool) -> dict[str, float]:
         plan = msgspec.structs.replace(plan, budget=plan.budget * share, seed=0)
         by_hand, measured = _hand_runner(task, plan, bench, folder / "hand"), _measured_runner(task, plan, bench)
         costs = _alternate(by_hand, measured, pairs, _QUICK_SECONDS if quick else math.inf)
-        empty = Job({ENTRY: b""}, limits=_SPARE, metric_source="stdout", parse=lambda _: {})
+        empty = Job({ENTRY: b""}, limits=_SPARE, metric_source="stdout")
         (folder / "hand" / ENTRY).write_bytes(b"")
         starts = _alternate(by_hand, _sandbox_runner(empty, level), _STARTS, _QUICK_SECONDS / 3)
     return {

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from autoresearch.task.program import parse_summary
+from autoresearch.task.printed import read_metric
 
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
 METRIC = "val_bpb"
@@ -61,7 +61,7 @@ class Trainer:
         with os.fdopen(reader, encoding="utf-8", errors="replace") as pipe:
             printed = pipe.read()
         os.waitpid(child, 0)
-        return parse_summary(printed, METRIC).get(METRIC)
+        return read_metric(printed, METRIC).value
 
     def _child(self, source: str, seed: int, writer: int) -> None:
         status = 1

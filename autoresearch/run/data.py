@@ -239,7 +239,6 @@ def _prepare(
         limits=limits,
         seed=seed,
         metric_source="stdout",
-        parse=lambda _: {},
         arguments=arguments,
         python=python,
     )

@@ -33,7 +33,6 @@ from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Outcome, Talk
 from autoresearch.run.texts import NewText, new_text, own_text
 from autoresearch.task.model import Task
-from autoresearch.task.program import parse_summary
 from autoresearch.words import RunStatus
 
 if TYPE_CHECKING:
@@ -67,7 +66,6 @@ def evaluate(
         data=task_data(task, bench),
         metric_source="stdout",
         metric_name=task.metric.name,
-        parse=lambda text: parse_summary(text, task.metric.name),
     )
     if task.evaluator.answers:
         outcome = _run_evaluator(task, source, artifact, job, bench, purse, cancelled)
@@ -116,9 +114,7 @@ def _run_evaluator(
     try:
         with ThreadPoolExecutor(1) as pool:
             python = program_python(source, bench, cancelled)
-            partner = replace(
-                partner, data=data, talk=theirs, metric_source="stdout", parse=lambda _: {}, python=python
-            )
+            partner = replace(partner, data=data, talk=theirs, metric_source="stdout", python=python)
             answering = pool.submit(execute, partner, level=bench.level, cancelled=stopped)
             try:
                 outcome = execute(replace(job, talk=ours), level=bench.level, cancelled=cancelled)

@@ -43,7 +43,7 @@ from autoresearch.run.sandbox.job import Job, Limits, Outcome
 from autoresearch.run.sandbox.supervise import KILLED
 from autoresearch.run.texts import World
 from autoresearch.task.model import Task, evaluation_seed, seed_for
-from autoresearch.task.program import parse_summary, source_digest
+from autoresearch.task.program import source_digest
 from autoresearch.text import NOTE_CHARACTERS
 from autoresearch.words import COMPUTED, RUN_STATUS_SENTENCES, STOPPED, RunStatus
 
@@ -275,7 +275,6 @@ def trained(
         device=bench.device,
         metric_source="stdout" if task.metric.source == "evaluator" else task.metric.source,
         metric_name="" if task.evaluator else task.metric.name,  # of what it prints then nothing is a measurement
-        parse=lambda text: {} if task.evaluator else parse_summary(text, task.metric.name),
         checkpoint_to=bench.scratch,
         python=program_python(plan.source, bench, cancelled),
         artifact=task.evaluator.artifact if task.evaluator else "",

@@ -62,7 +62,6 @@ def missing_imports(task: Task, bench: Bench) -> list[str]:
         arguments=tuple(names),
         limits=replace(limits, seconds=min(limits.seconds, _SECONDS)),
         metric_source="stdout",
-        parse=lambda _: {},
         python=bench.python,
     )
     outcome = execute(job, level=bench.level)

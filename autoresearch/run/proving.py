@@ -66,7 +66,6 @@ def prove(device: str, level: Level) -> Memory:
         limits=Limits(seconds=_SECONDS),
         device=device,
         metric_source="stdout",
-        parse=lambda _: {},
     )
     outcome = execute(job, level=level)
     answer = _Answer(error=outcome.reason)

@@ -213,7 +213,6 @@ def _ask(
         threads=examinee.threads,
         device=examinee.device,
         metric_source="stdout",
-        parse=lambda _: {},
         checkpoint_to=folder,
         python=examinee.python,
     )

@@ -27,7 +27,7 @@ from autoresearch.task.loading import (
 )
 from autoresearch.task.model import USUAL, Budget, Limits, Metric, Python, Recipe, Task
 from autoresearch.task.program import check_file_names, source_digest, split_program
-from autoresearch.text import MINIMIZE
+from autoresearch.text import MAXIMIZE, MINIMIZE
 
 # What a run may use of a program that nobody measured.
 MEMORY_MIB = 8192
@@ -40,7 +40,7 @@ baseline = "{baseline}"  # the program that it began with; edits of it are runs 
 
 [metric]
 name = "{metric}"           # the program prints "{metric}: 1.23", or a line of JSON that has it
-direction = "{direction}"      # "minimize" or "maximize"
+direction = "{direction}"      # {which}
 source = "stdout"
 # floor = 0.0               # a bound that no honest run passes, if one is known
 {noise}
@@ -95,6 +95,7 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     recipe: Recipe = USUAL,
     metric: str = "val_bpb",
     direction: str = MINIMIZE,
+    is_guess: bool = False,
     seconds: float = 300,
     most_memory_mib: int = MEMORY_MIB,
     noise: float | None = None,
@@ -103,7 +104,8 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
 ) -> Path:
     """Write ``task.toml`` for the program in ``folder``, which prints its ``metric``; return its path.
 
-    Pins what the program needs from beside it. A run may take ``seconds``, and three times as long with start-up and
+    Pins what the program needs from beside it. ``is_guess``: the direction is one by the metric's name.
+    A run may take ``seconds``, and three times as long with start-up and
     evaluation. It may use ``most_memory_mib``. ``venv`` is the absolute path of an environment of this machine that
     runs it, where that is not the node's own; ``mounts`` are folders that runs may read, such as ``~/.cache/name``.
     Raises Refused when ``task.toml`` exists, UsageError when a file is missing, or a ``.py`` file is not Python.
@@ -116,6 +118,7 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
         files=" and ".join(recipe.edit),
         metric=metric,
         direction=direction,
+        which=f'"{MINIMIZE}" or "{MAXIMIZE}"' + ("; a guess by the name: look at it" if is_guess else ""),
         seconds=seconds,
         most_seconds=3 * seconds,
         baseline=source_digest(baseline.decode()).hex(),

@@ -42,7 +42,7 @@ _EPISODE_DOMAIN = b"autoresearch/episode-seed/1"
 _LATER = {"Evaluation": {"world"}, "Evaluator": {"answers", "fresh"}, "Limits": {"card", "program_kib"}}
 
 _Slug = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
-_Identifier = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_./-]*\Z", max_length=64)]
+_Metric = Annotated[str, Meta(pattern=r"\A[^\W\d][\w./@%+-]*\Z", max_length=64)]
 _File = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9._-]*\Z", max_length=64)]
 _FileInFolders = Annotated[
     str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*\Z", max_length=64)
@@ -67,7 +67,7 @@ class Metric(Section, frozen=True, kw_only=True):
     the program prints.
     """
 
-    name: _Identifier
+    name: _Metric
     direction: Literal["minimize", "maximize"]
     source: Literal["referee", "evaluator", "harness", "stdout"] = "harness"
     floor: Annotated[float, Meta(ge=-1e24, le=1e24)] | None = None

@@ -202,7 +202,12 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
         return Outcome(verdict=verdict, sentence=sentence, next=following, run=short(shown.record.id), **numbers)
 
     if run.value is None:
-        return found(Verdict.FAILED, f"discard: {RUN_STATUS_SENTENCES[RunStatus(run.status)]}", back), []
+        why = (
+            f"diverged: {run.reason}"
+            if run.status == RunStatus.DIVERGED
+            else RUN_STATUS_SENTENCES[RunStatus(run.status)]
+        )
+        return found(Verdict.FAILED, f"discard: {why}", back), []
     after, seeds = _mean(desk, run)
     mean = {"value": after, "seeds": seeds}
     if bytes.fromhex(run.source_digest) == source_digest(task.baseline.decode()):

@@ -94,7 +94,7 @@ def test_files_that_are_named_may_change(process: Process, tmp_path: Path) -> No
     ("words", "said"),
     [
         (("--command", "no-such-command a.sh"), "no-such-command is not on this machine"),
-        (("--command", "sh a.sh"), "printed no number with a name"),
+        (("--command", "sh a.sh"), "printed no result with a name"),
         (("--command", "sh a.sh", "--metric", "score"), "printed no number score"),
         (("--edit", "b.sh"), "b.sh does not exist"),
         (("--command", "sh 'a.sh"), "can't be read"),
@@ -190,7 +190,7 @@ def test_a_folder_that_is_no_cache_is_mounted_when_it_is_named(
     ("program", "said"),
     [
         ('print("loss: 1.5")\nraise SystemExit(3)\n', "ended with status 3"),
-        ('print("loss: nan")\n', "printed “loss: nan”, which is no finite number"),
+        ('print("loss: nan")\n', "diverged: the last it printed of loss is no finite number: “loss: nan”"),
     ],
 )
 def test_a_program_that_fails_is_refused_even_with_a_number(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from safetensors.torch import load
 
-from autoresearch.task.program import parse_summary
+from autoresearch.task.printed import read_metric
 
 from .conftest import TRAIN, Finished, Run
 
@@ -164,7 +164,7 @@ def test_the_checkpoint_holds_the_weights_of_build_model(run: Run, change: Chang
 def test_by_hand_it_prints_a_summary(run: Run) -> None:
     finished = run(by_hand=True)
 
-    summary = parse_summary(finished.stdout, "val_bpb")
+    summary = read_metric(finished.stdout, "val_bpb").numbers
     assert finished.exit_status == 0
     assert finished.events == []
     assert 0.76 < summary["val_bpb"] < 8

@@ -17,7 +17,8 @@ from autoresearch.propose.search.proposal import Problem, title
 from autoresearch.propose.search.search import best_run, propose
 from autoresearch.task.guessing import FLAGS, guess_recipe
 from autoresearch.task.loading import program_in
-from autoresearch.task.program import join_files, parse_summary, split_program
+from autoresearch.task.printed import read_metric
+from autoresearch.task.program import join_files, split_program
 from tests.propose.conftest import PATCHES
 from tests.propose.test_strangers import MATMUL, STRANGERS, run_of
 
@@ -84,7 +85,7 @@ def test_a_search_of_real_runs_finds_flags_that_make_a_program_faster(tmp_path: 
             (tmp_path / name).write_text(content)
         subprocess.run(shlex.split(recipe.build), cwd=tmp_path, check=True)
         ended = subprocess.run([recipe.command], cwd=tmp_path, capture_output=True, text=True, check=True)
-        runs.append(run_of(made, counter, parse_summary(ended.stdout, "seconds")["seconds"]))
+        runs.append(run_of(made, counter, read_metric(ended.stdout, "seconds").value))
 
     best = best_run(problem, runs)
     assert best is not None

@@ -14,7 +14,8 @@ from autoresearch.propose.search.failures import causes
 from autoresearch.propose.search.moves import Sample
 from autoresearch.propose.search.proposal import Problem, Proposal
 from autoresearch.propose.search.search import propose
-from autoresearch.task.program import join_files, parse_summary, split_program
+from autoresearch.task.printed import read_metric
+from autoresearch.task.program import join_files, split_program
 
 PROGRAM = """\
 CELLS = 24  # 8 .. 64
@@ -109,7 +110,7 @@ def measured(made: Proposal, number: int) -> PastRun:
     """A run of a real program: its value, or the last line of its error."""
     program = split_program(made.source)["cells.py"]
     ended = subprocess.run([sys.executable, "-ISc", program], capture_output=True, text=True, check=False)
-    value, fault = parse_summary(ended.stdout, "loss").get("loss"), ended.stderr.strip().rpartition("\n")[2]
+    value, fault = read_metric(ended.stdout, "loss").value, ended.stderr.strip().rpartition("\n")[2]
     name = number.to_bytes(32, "big")
     return PastRun(name, made.source_digest, made.genome, value, made.replicate, made.parent, made.base, fault=fault)
 

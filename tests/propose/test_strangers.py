@@ -16,7 +16,8 @@ from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.proposal import NothingToTry, Problem, Proposal
 from autoresearch.propose.search.search import Replication, best_run, propose
-from autoresearch.task.program import join_files, parse_summary, source_digest, split_program
+from autoresearch.task.printed import read_metric
+from autoresearch.task.program import join_files, source_digest, split_program
 from tests.propose.conftest import no_source, problem
 
 STRANGERS = Path(__file__).parent / "strangers"
@@ -152,7 +153,7 @@ def measured(source: str, folder: Path) -> float | None:
     program = folder / "train.py"
     program.write_text(source)
     ended = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False, timeout=250)
-    return parse_summary(ended.stdout, "test_loss").get("test_loss")
+    return read_metric(ended.stdout, "test_loss").value
 
 
 @pytest.mark.slow

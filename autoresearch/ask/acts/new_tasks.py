@@ -19,18 +19,16 @@ from autoresearch.settings import Work
 from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
 from autoresearch.task.guessing import PREPARE, fixed_files, guess_recipe
 from autoresearch.task.loading import MANIFEST, load_task, program_in
+from autoresearch.task.metric_names import Kind, direction_of, meaning_of
 from autoresearch.task.model import Limits, Recipe
 from autoresearch.task.needs import CACHES, folders_to_mount, named_in_home, printed_in_home, stated_seconds
-from autoresearch.task.program import (
-    guess_direction,
-    guess_metric,
-    parse_summary,
-    printed_no_number,
-    split_program,
-)
+from autoresearch.task.printed import Guess, guess_metric, numbers_in, read_metric
+from autoresearch.task.program import split_program
 from autoresearch.text import MAXIMIZE, MINIMIZE, size, value
 
 PRINT_HINT = "have it print a line such as accuracy: 0.93"
+# So many other numbers of a program are named in a sentence.
+_OTHERS = 8
 
 PACKAGES_HINT = (
     "name an environment that has them: --venv PATH; or list them in {folder}/requirements.in, then "
@@ -136,8 +134,8 @@ class _Seen:
 
     def values(self, metric: str) -> list[float]:
         """The value of a metric in each run that printed it."""
-        found = (parse_summary(run.text, metric).get(metric) for run in self.runs)
-        return [number for number in found if number is not None]
+        values = (read_metric(run.text, metric).value for run in self.runs)
+        return [number for number in values if number is not None]
 
     def is_part(self) -> bool:
         """Whether no run came to its end."""
@@ -262,7 +260,7 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
     seen = _Seen()
     if not (given.metric and given.seconds):
         look, seen = _looked(look, given)
-    metric, direction = _judged(look, given, seen, _KARPATHY if _is_karpathy(place, recipe) else "")
+    metric, direction, is_guess = _judged(look, given, seen, _KARPATHY if _is_karpathy(place, recipe) else "")
     seconds = given.seconds or seen.seconds()
     if person and given.seconds is None:
         seconds = person.number("Seconds that a run may take", seconds)
@@ -274,6 +272,7 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
         recipe=recipe,
         metric=metric,
         direction=direction,
+        is_guess=is_guess,
         seconds=seconds,
         most_memory_mib=seen.memory_mib(most),
         noise=_noise(say, metric, seen.values(metric)),
@@ -350,11 +349,18 @@ def _missed(text: str, mounts: Sequence[str]) -> list[str]:
     return [folder for folder in folders if folder not in mounts]
 
 
-def _judged(look: _Look, given: Given, seen: _Seen, usual: str) -> tuple[str, str]:
-    """The number by which runs are compared, and which of its values are better; ``usual`` is one that is known."""
-    found = guess_metric(seen.runs[0].text) if seen.runs else None
-    metric = given.metric or usual or (found[0] if found else "")
+def _judged(look: _Look, given: Given, seen: _Seen, usual: str) -> tuple[str, str, bool]:
+    """The number by which runs are compared, which of its values are better, and whether that is a guess by the name.
+
+    ``usual`` is a number that is known.
+    """
     say, person = look.occasion.say, look.occasion.person
+    text = seen.runs[0].text if seen.runs else ""
+    guess = guess_metric(text)
+    metric = given.metric or usual or (guess.name if guess else "")
+    taken = None if given.metric or usual else guess
+    if taken and taken.others and meaning_of(metric).kind is Kind.OTHER and not person:
+        raise _unnamed(look, taken, text)
     if person and not given.metric:
         metric = person.line("Number to improve", metric)
     values = seen.values(metric)
@@ -364,27 +370,58 @@ def _judged(look: _Look, given: Given, seen: _Seen, usual: str) -> tuple[str, st
         used, took = max(run.memory_bytes for run in seen.runs), max(run.seconds for run in seen.runs)
         number = f"printed {metric}: {value(values[0])}, after" if values else "ran without an error for"
         say(f"it {number} {took:.1f} s, with {size(used)}")
-    direction: str = given.direction or guess_direction(metric)
-    if person and given.direction is None:
-        direction = person.line("Which values are better, minimize or maximize", direction)
-        if direction not in (MINIMIZE, MAXIMIZE):
-            raise UsageError(f"{direction!r} is no direction", hint="minimize or maximize")
-    return metric, direction
+    if values and taken and metric == taken.name:
+        say(f"{metric} is taken because it is {taken.why}{'' if taken.is_sure else ': not sure'}")
+    if values and (others := _others(text, metric)):
+        say(f"it also printed {others}; to take another: --metric NAME")
+    return metric, *_direction(metric, given, person)
+
+
+def _direction(metric: str, given: Given, person: Person | None) -> tuple[str, bool]:
+    """Which values of a metric are better, and whether that is a guess by its name."""
+    if given.direction is not None:
+        return given.direction, False
+    direction = direction_of(metric)
+    if person is None:
+        if direction is None:
+            hint = f"--metric {metric} --direction {MAXIMIZE}, or --direction {MINIMIZE}"
+            raise UsageError(f"the name {metric} does not say whether more or less of it is better", hint=hint)
+        return direction, True
+    line = person.line("Which values are better, minimize or maximize", direction or "")
+    if line not in (MINIMIZE, MAXIMIZE):
+        raise UsageError(f"{line!r} is no direction", hint=f"{MINIMIZE} or {MAXIMIZE}")
+    return line, False
+
+
+def _others(text: str, metric: str) -> str:
+    """The other numbers that a text has, as a sentence lists them."""
+    numbers = [(name, number) for name, number in numbers_in(text).items() if name != metric]
+    more = f" and {len(numbers) - _OTHERS} more" if len(numbers) > _OTHERS else ""
+    return ", ".join(f"{name} {value(number)}" for name, number in numbers[:_OTHERS]) + more
+
+
+def _unnamed(look: _Look, guess: Guess, text: str) -> UsageError:
+    """The error where a program printed nothing that is a result by its name."""
+    names = f"--metric {guess.name} --direction {direction_of(guess.name)}"
+    numbers = ", ".join(filter(None, (f"{guess.name} {value(guess.value or 0.0)}", _others(text, guess.name))))
+    return UsageError(f"{look.names} printed only speeds, times or sizes: {numbers}", hint=f"name one: {names}")
 
 
 def _no_number(look: _Look, seen: _Seen, metric: str) -> UsageError:
-    if line := printed_no_number(seen.runs[0].text):
-        return UsageError(
-            f"{look.names} printed “{line}”, which is no finite number", hint="have it print a finite one"
-        )
+    text = seen.runs[0].text
+    if metric and (reading := read_metric(text, metric)).diverged:
+        sentence = f"{look.names} diverged: the last it printed of {metric} is no finite number: “{reading.line}”"
+        return UsageError(sentence, hint="begin with settings with which it ends well")
     if seen.is_part():
         return UsageError(
             f"{look.names} printed no number in its first {PART_SECONDS:g} s", hint="name it: --metric NAME"
         )
-    what = f"printed no number {metric}" if metric else "printed no number with a name"
-    last = last_lines(seen.runs[0].text)[-1:]
-    said = f"; its last line was “{last[0]}”" if last else "; it printed nothing at all"
-    return UsageError(f"{look.names} {what}{said}", hint=PRINT_HINT)
+    what = f"printed no number {metric}" if metric else "printed no result with a name"
+    if others := _others(text, metric):
+        return UsageError(f"{look.names} {what}; it printed {others}", hint=f"name one: --metric NAME; or {PRINT_HINT}")
+    last = last_lines(text)[-1:]
+    end = f"; its last line was “{last[0]}”" if last else "; it printed nothing at all"
+    return UsageError(f"{look.names} {what}{end}", hint=PRINT_HINT)
 
 
 def _noise(say: Callable[[str], None], metric: str, values: Sequence[float]) -> float | None:

@@ -360,7 +360,6 @@ def _executed(
         seed=order.seed,
         budget=order.episodes,
         metric_source="stdout",
-        parse=lambda _: {},
         python=python,
         library=True,
         talk=theirs,

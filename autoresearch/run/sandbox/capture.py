@@ -17,6 +17,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from autoresearch.task.printed import plain_text
+
 LINE_BYTES = 64 * 1024
 TOTAL_BYTES = 8 * 1024 * 1024
 CURVE_POINTS = 64
@@ -137,7 +139,7 @@ def printed_curve(text: str, metric: str = "") -> list[float]:
     These are the numbers behind ``loss`` in lines such as ``step 10 loss 2.31`` or ``{"epoch": 3, "train_loss": 0.4}``.
     Where there are none, those behind the name of the task's metric, in lines that name a step.
     """
-    lines = [line.lower() for line in re.split(r"[\r\n]+", text) if len(line) <= _LINE_CHARACTERS]
+    lines = [line.lower() for line in re.split(r"[\r\n]+", plain_text(text)) if len(line) <= _LINE_CHARACTERS]
     losses = _numbers(lines, _LOSS, _NOT_TRAINING)
     if len(losses) < 2 and metric:
         named = re.compile(_NUMBERED.format(re.escape(metric.lower())))
@@ -159,7 +161,7 @@ def _numbers(lines: Iterable[str], pattern: re.Pattern[str], without: Collection
 
 def last_lines(text: str) -> tuple[str, ...]:
     """The last lines of a text, each cut; a progress bar that draws over itself is its last state."""
-    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+    lines = [line for line in re.split(r"[\r\n]+", plain_text(text)) if line.strip()]
     return tuple(line[:LINE_CHARACTERS] for line in lines[-LINES_SHOWN:])
 
 

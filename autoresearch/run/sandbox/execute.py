@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, UsageError
+from autoresearch.errors import CannotRunHere, Refused, UsageError
 from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress, printed_curve
 from autoresearch.run.sandbox.cards import GET_BUBBLEWRAP, NO_CARD, card_of
 from autoresearch.run.sandbox.job import Job, Level, Outcome, Used
@@ -24,6 +24,7 @@ from autoresearch.run.sandbox.supervise import (
     over_processor_time,
     supervise,
 )
+from autoresearch.task.printed import read_metric
 from autoresearch.words import RunStatus
 
 
@@ -103,8 +104,6 @@ def _check(job: Job) -> None:
         raise UsageError("the limits of a run must be positive numbers")
     if job.artifact and ("/" in job.artifact or job.checkpoint_to is None):
         raise UsageError(f"{job.artifact!r} is no file name, or there is no folder for it")
-    if job.metric_source == "stdout" and job.parse is None:
-        raise UsageError("a task measured by its printed text needs a parser")
 
 
 def _failed_start(watch: Watch) -> Stop | None:
@@ -150,13 +149,16 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
 
 
 def _printed(job: Job, log: bytes) -> tuple[Stop, dict[str, float], float | None]:
-    assert job.parse is not None, "checked before the start"
-    try:
-        metrics = dict(job.parse(log.decode(errors="replace")))
-    except (AutoresearchError, ValueError) as error:
-        return Stop(RunStatus.CRASHED, f"its printed text holds no metrics: {error}"), {}, None
-    metrics = {name: value for name, value in metrics.items() if math.isfinite(value)}
-    value = metrics.get(job.metric_name)
-    if job.metric_name and value is None:
-        return Stop(RunStatus.CRASHED, f"it printed no finite {job.metric_name}"), metrics, None
-    return Stop(RunStatus.OK, "finished and measured"), metrics, value
+    """What a program that ended well printed: its last word on the metric decides."""
+    if not job.metric_name:
+        return Stop(RunStatus.OK, "finished and measured"), {}, None
+    reading = read_metric(log.decode(errors="replace"), job.metric_name)
+    if reading.diverged:
+        stop = Stop(
+            RunStatus.DIVERGED, f"the last it printed of {job.metric_name} is no finite number: “{reading.line}”"
+        )
+    elif reading.value is None:
+        stop = Stop(RunStatus.CRASHED, f"it printed no {job.metric_name}")
+    else:
+        stop = Stop(RunStatus.OK, "finished and measured")
+    return stop, reading.numbers, reading.value

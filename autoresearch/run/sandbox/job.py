@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -107,8 +107,8 @@ class Job:
 
     ``files`` are the read-only inputs by plain name (harness files and the program); ``data`` and ``mounts`` are
     folders shown read-only; ``writable_data`` makes ``data`` writable (for making the data). With
-    ``metric_source`` "stdout", ``parse`` turns the log into metrics and ``metric_name`` says which one is the value;
-    with "referee" the result has no value yet.
+    ``metric_source`` "stdout" the value is the last number that the program printed under ``metric_name``, if it has
+    one; with "referee" the result has no value yet.
     The checkpoint is written to ``checkpoint_to`` (a folder); without it the run gets no checkpoint channel.
     With an ``artifact`` the checkpoint is the plain file of that name that a program which ends well leaves in its
     working folder. Files ``linked`` are shown there by a link, to read.
@@ -140,7 +140,6 @@ class Job:
     device: str = "cpu"
     metric_source: Literal["referee", "harness", "stdout"] = "harness"
     metric_name: str = ""
-    parse: Callable[[str], Mapping[str, float]] | None = None
     arguments: tuple[str, ...] = ()
     checkpoint_to: Path | None = None
     text: bytes | None = None

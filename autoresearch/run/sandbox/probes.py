@@ -68,7 +68,6 @@ def _attack(level: Level, secrets: Sequence[Path], device: str) -> tuple[ProbeRe
             limits=_LIMITS,
             device=device,
             metric_source="stdout",
-            parse=lambda _: {},
             arguments=(json.dumps(targets),),
         )
         outcome = execute(job, level=level)

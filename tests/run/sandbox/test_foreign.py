@@ -68,7 +68,7 @@ def trap() -> Iterator[Trap]:
 
 
 def _job(trap: Trap) -> Job:
-    return Job({"train.py": trap.source.encode()}, metric_source="stdout", parse=lambda _: {}, limits=SMALL)
+    return Job({"train.py": trap.source.encode()}, metric_source="stdout", limits=SMALL)
 
 
 def _examinee(trap: Trap) -> Examinee:
@@ -119,9 +119,7 @@ def test_what_others_wrote_is_refused_where_there_is_no_sandbox(trap: Trap, path
 
 
 def test_ones_own_program_runs_there_and_reads_what_the_trap_holds(trap: Trap) -> None:
-    own = Job(
-        {"train.py": trap.source.encode()}, foreign=False, metric_source="stdout", parse=lambda _: {}, limits=SMALL
-    )
+    own = Job({"train.py": trap.source.encode()}, foreign=False, metric_source="stdout", limits=SMALL)
     assert execute(own, level=Level.NONE).status == "ok"
     assert trap.seen.read_bytes() == b"secret"
 

@@ -333,17 +333,20 @@ def test_runs_side_by_side_do_not_disturb_each_other(level: Level) -> None:
     assert outcomes == ["ok"] * 4
 
 
-def test_printed_metrics_are_read_by_the_given_parser(level: Level) -> None:
-    def parse(text: str) -> dict[str, float]:
-        return {k: float(v) for k, v in (line.split(": ") for line in text.split("---\n")[1].splitlines())}
-
+def test_what_a_program_prints_last_of_its_metric_is_its_value(level: Level) -> None:
     source = "print('step 1 loss 3.0\\nstep 2 loss 2.0\\n---\\nval_bpb: 1.5\\nsteps: 3')"
-    outcome = run(source, level, metric_source="stdout", metric_name="val_bpb", parse=parse)
+    outcome = run(source, level, metric_source="stdout", metric_name="val_bpb")
     assert (outcome.status, outcome.value, outcome.metrics["steps"]) == ("ok", 1.5, 3.0)
     assert outcome.curve == [3.0, 2.0], "of what it printed"
-    for bad in ("print('---\\nval_bpb: nan')", "print('---\\nval_bpb: x')", "print('---\\nother: 1')"):
-        outcome = run(bad, level, metric_source="stdout", metric_name="val_bpb", parse=parse)
-        assert (outcome.status, outcome.value) == ("crashed", None)
+    for bad, status in (
+        ("print('val_bpb: 2\\nval_bpb: nan')", "diverged"),
+        ("print('val_bpb: 2\\nval_bpb:')", "diverged"),
+        ("print('---\\nval_bpb: x')", "crashed"),
+        ("print('---\\nother: 1')", "crashed"),
+    ):
+        outcome = run(bad, level, metric_source="stdout", metric_name="val_bpb")
+        assert (outcome.status, outcome.value) == (status, None)
+        assert "val_bpb" in outcome.reason
 
 
 def test_data_and_mounts_are_readable_and_not_writable(

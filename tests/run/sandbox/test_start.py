@@ -29,7 +29,6 @@ from tests.run.sandbox.support import job
         Job(files={"train.py": b""}, limits=Limits(seconds=float("nan"))),
         Job(files={"train.py": b""}, limits=Limits(processes=0)),
         Job(files={"train.py": b""}, arguments=("a\0b",)),
-        Job(files={"train.py": b""}, metric_source="stdout"),
     ],
 )
 def test_a_senseless_job_is_a_usage_error(wrong: Job) -> None:
@@ -53,7 +52,7 @@ from autoresearch.run.sandbox.probes import detect_level
 launcher._prctl(38, 1)  # PR_SET_NO_NEW_PRIVS
 launcher.apply_seccomp(filters.deny_filter(platform.machine(), sockets=True))
 files = {"train.py": b"print('it ran')"}
-outcome = execute(Job(files=files, metric_source="stdout", parse=lambda text: {}), level=Level.LANDLOCK)
+outcome = execute(Job(files=files, metric_source="stdout"), level=Level.LANDLOCK)
 print(outcome.status, outcome.reason, outcome.log)
 level, results = detect_level()
 print(level, results[0].name, results[0].blocked, results[0].detail)
@@ -97,8 +96,8 @@ from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import interpreter_folders
-files = {{"train.py": b"print('here')"}}
-job = Job(files=files, metric_source="stdout", metric_name="x", parse=lambda text: {{"x": 1.0}})
+files = {{"train.py": b"print('x: 1')"}}
+job = Job(files=files, metric_source="stdout", metric_name="x")
 outcome = execute(job, level=Level({int(level)}))
 print(outcome.status, outcome.value, outcome.reason, interpreter_folders())
 """

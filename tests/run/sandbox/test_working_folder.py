@@ -22,7 +22,6 @@ def shell(files: dict[str, str], command: tuple[str, ...], level: Level, *, buil
         copied=tuple(given),
         limits=SMALL,
         metric_source="stdout",
-        parse=lambda _: {},
     )
     return execute(job, level=level)
 

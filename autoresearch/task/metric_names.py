@@ -1,0 +1,162 @@
+"""What the name of a metric says: which values are better, of what kind it is, on which part of the data. Pure.
+
+By whole words (``metric_words.toml``), never by parts of words: ``sentiment_accuracy`` has no "time" in it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from enum import IntEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+Direction = Literal["minimize", "maximize"]
+
+_WORDS = tomllib.loads(Path(__file__).with_name("metric_words.toml").read_text("utf-8"))
+_MORE = frozenset((*_WORDS["result"]["more"], *_WORDS["result_elsewhere"]["more"]))
+_LESS = frozenset((*_WORDS["result"]["less"], *_WORDS["result_elsewhere"]["less"]))
+_WEAK = frozenset(_WORDS["weak"]["more"])
+_OTHER_MORE, _OTHER_LESS = frozenset(_WORDS["other"]["more"]), frozenset(_WORDS["other"]["less"])
+_NONE, _TURNED = frozenset(_WORDS["none"]["words"]), frozenset(_WORDS["turned"]["words"])
+_HELD_OUT, _TRAINING = frozenset(_WORDS["part"]["held_out"]), frozenset(_WORDS["part"]["training"])
+_RESULTS = _MORE | _LESS | _WEAK
+_WORTH = {word: place for place, word in enumerate((*_WORDS["result"]["more"], *_WEAK, *_WORDS["result"]["less"]))}
+_ALL = _RESULTS | _OTHER_MORE | _OTHER_LESS | _NONE | _TURNED | _HELD_OUT | _TRAINING
+# What counts a run's progress: the number beside it is a place, and no part of a name.
+COUNTERS = frozenset(_WORDS["counter"]["words"])
+# A word at the end of a name that says over what the number was taken: train_loss_epoch.
+_OVER = frozenset({"epoch", "step", "batch", "episode", "fold", "fraction", "percent", "n"})
+_TIME = frozenset({"second", "seconds", "sec", "s", "minute", "hour", "day", "ms"})
+_SPLIT = re.compile(r"[\s_./:@()\[\]|'’%#*+-]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_A_SECOND = re.compile(r"(?<=\w)/s(?:ec|econd)?(?!\w)")
+_LONGEST = 200
+
+
+class Kind(IntEnum):
+    """What a number is, the likelier the number to improve the smaller."""
+
+    RESULT = 0
+    UNKNOWN = 1
+    OTHER = 2
+
+
+class Part(IntEnum):
+    """Which part of the data it is about; the smaller is preferred."""
+
+    HELD_OUT = 0
+    UNSTATED = 1
+    TRAINING = 2
+
+
+class Meaning(NamedTuple):
+    """What a name says. ``worth`` orders the results of one part of the data: the smaller is preferred."""
+
+    kind: Kind
+    part: Part
+    direction: Direction | None
+    worth: int
+
+
+def direction_of(name: str) -> Direction | None:
+    """Whether less or more of a metric is better, by its name; None where it says nothing, or two things.
+
+    ``val_loss`` minimize, ``tokens_per_second`` maximize, ``fid_score`` minimize, ``foo`` None.
+    """
+    return meaning_of(name).direction
+
+
+@lru_cache(maxsize=4096)
+def meaning_of(name: str) -> Meaning:
+    """What a metric's name says by its words."""
+    words = list(_words(name[:_LONGEST]))
+    part = Part.HELD_OUT if _HELD_OUT & {*words} else Part.TRAINING if _TRAINING & {*words} else Part.UNSTATED
+    if "per" in words[1:-1]:  # tokens_per_second
+        return _ratio(words, part)
+    if "to" in words[1:]:  # time_to_accuracy, episodes_to_solve
+        words = words[: words.index("to", 1)]
+    core = [word for word in words if word not in _HELD_OUT | _TRAINING and not word.isdigit()]
+    results = [word for word in core if word in _RESULTS]
+    while len(core) > 1 and core[-1] in _OVER and results:
+        core.pop()
+    last = core[-1] if core else ""
+    is_other = (
+        last in _OTHER_MORE | _OTHER_LESS or (last in _NONE - {"rate", "fraction"}) or core[:1] in (["num"], ["n"])
+    )
+    if results and not is_other:
+        turns = sum(word in _TURNED for word in core)
+        strong = [word for word in results if word not in _WEAK] or results
+        return Meaning(Kind.RESULT, part, _by_noun(strong, _MORE | _WEAK, _LESS, turns), min(map(_worth, strong)))
+    others = [word for word in core if word in _OTHER_MORE | _OTHER_LESS]
+    if results and core[:1] in (["num"], ["n"]):
+        return Meaning(Kind.OTHER, part, _by_noun(results, _MORE | _WEAK, _LESS, 0), 0)
+    kind = Kind.OTHER if others or _NONE & {*core} else Kind.UNKNOWN
+    return Meaning(kind, part, _by_noun(others[-1:], _OTHER_MORE, _OTHER_LESS, 0), 0)
+
+
+def part_word(text: str) -> str:
+    """The first word of a text that says which part of the data it is about, as it stands there; else empty."""
+    return next((word for word in _SPLIT.split(text[:_LONGEST]) if word.lower() in _HELD_OUT | _TRAINING), "")
+
+
+def _ratio(words: list[str], part: Part) -> Meaning:
+    """What a name such as ``tokens_per_second``, ``seconds_per_step`` or ``bits_per_byte`` says."""
+    place = words.index("per", 1)
+    above = [word for word in words[:place] if word not in _HELD_OUT | _TRAINING]
+    if {*words[place + 1 :]} & _TIME:
+        results = [word for word in above if word in _LESS]
+        return Meaning(Kind.OTHER, part, "minimize" if results else "maximize", 0)
+    whole = meaning_of("_".join(above))
+    return whole._replace(part=part)
+
+
+def _by_noun(words: list[str], more: frozenset[str], less: frozenset[str], turns: int) -> Direction | None:
+    """The direction of the last word that has one: the noun, as in ``top1_error``."""
+    last = next((word for word in reversed(words) if word in more | less), None)
+    if last is None:
+        return None
+    return "maximize" if (last in more) != bool(turns % 2) else "minimize"
+
+
+def _worth(word: str) -> int:
+    return _WORTH.get(word, len(_WORTH))
+
+
+def _words(name: str) -> Iterator[str]:
+    """The words of a name in small letters; two or three that are one word of the field together count as that."""
+    tokens = [token for token in _SPLIT.split(_A_SECOND.sub(" per second", name)) if token]
+    parts: list[str] = []
+    for token in tokens:
+        small = token.lower()
+        pieces = [small] if small in _ALL or not token.isascii() else [one.lower() for one in _CAMEL.split(token)]
+        parts += [piece for whole in pieces for piece in _pieces(whole)]
+    place = 0
+    while place < len(parts):
+        for count in (3, 2, 1):
+            joined = "".join(parts[place : place + count])
+            if count == 1 or (joined in _ALL and place + count <= len(parts)):
+                yield joined
+                place += count
+                break
+
+
+def _pieces(word: str) -> Iterator[str]:
+    """A word, or where a script has no blanks the known words at its beginning and its end; ``loss3`` is ``loss``."""
+    if word in _ALL:
+        yield word
+        return
+    if word.isascii():
+        yield word.rstrip("0123456789") if word.rstrip("0123456789") in _ALL else word
+        return
+    for size in range(len(word) - 1, 1, -1):
+        if word[:size] in _ALL:
+            yield word[:size]
+            break
+    for size in range(len(word) - 1, 1, -1):
+        if word[-size:] in _ALL:
+            yield word[-size:]
+            return
+    yield word

@@ -1,0 +1,526 @@
+"""What a program printed about itself: its numbers by name, the one it is judged by, and its last word on it. Pure.
+
+A stranger's program prints it, so all work is bounded by the length of the text. The forms that are read:
+
+==================  ============================================================================================
+form                for example
+==================  ============================================================================================
+assignment          ``val_loss: 0.31`` · ``Test accuracy = 93.4%`` · ``accuracy (test): 0.93`` · ``score is 0.9``
+among words         ``step 250: train loss 2.1, val loss 2.3`` · ``[9]  train-auc:0.9  eval-auc:0.8`` · ``loss 2.1``
+mapping             ``{"val_loss": 0.31}`` · ``{'eval': {'loss': 0.31}}`` · ``"val_loss": 0.31,`` in lines of their own
+wrapped number      ``tensor([0.93], grad_fn=<…>)`` · ``np.float64(0.93)`` · ``[12.]`` · ``'0.93'`` · ``**0.93**``
+number and more     ``93.4%`` · ``0.93 ± 0.01`` · ``9912/10000 (99%)`` · ``1,234.5`` · ``12 ms`` · ``0.31 (best 0.30)``
+table               cells between ``|``, ``│``, tabs, commas or blanks: a name beside its number, or a line of names
+                    above lines of numbers
+no number           ``nan`` · ``-inf`` · ``None`` · ``null`` · nothing behind the name: the run has diverged
+==================  ============================================================================================
+
+A name is its words joined by ``_``. The number of a step is no part of it: ``epoch 3 val_loss`` is ``val_loss``.
+Colours are left out, and each state of a line that is drawn over is a line. What stands last under a name counts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+from autoresearch.task.metric_names import COUNTERS, Kind, Part, direction_of, meaning_of, part_word
+
+MAX_KEYS = 64  # as many as a run record holds
+MAX_KEY_CHARACTERS = 64
+# Names that are remembered at a time; of more the ones that were not printed for the longest time are forgotten.
+_NAMES = 2048
+_LONGEST_LINE, _LONGEST_MAPPING = 2000, 65_536
+# So many different lines are read of a text, and so many cells of a line.
+_MOST_LINES, _MOST_CELLS = 10_000, 48
+_LONGEST_NAME_WORDS = 9
+_QUOTED_CHARACTERS = 160
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]{0,40}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)|[@-_])")
+_GAP = re.compile(r" {3,}")
+_NUMBERS = re.compile(r"(?<![\w@])(?<!\w-)[\d.,]+(?:e[-+]?\d+)?")
+_RULE = re.compile(r"-{3}\s*")
+
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d[\d_]*|(?=\.\d))(?:\.\d*)?(?:e[-+]?\d+)?"
+_NOTHING = r"[-+]?(?:nan|inf(?:inity)?|none|null|n/a)(?![\w./(])"
+_TYPE = r"(?:(?:np|numpy|torch|jnp|tf)\.)?(?:float|int|tensor|array|decimal|parameter)\d{0,3}"
+_WRAP = rf"(?:['\"*`$€£<\[(]|{_TYPE}[\[(]){{0,6}}\s?"
+# Behind a number that is one of several in brackets.
+_SEVERAL = r"(?!(?:\s?,\s?|\s)[-+]?\.?\d[\d.e+-]*(?:(?:\s?,\s?|\s)[-+]?[\d.e+-]+){0,99}(?:\s?\.\.\.)?\s?[\])])"
+# What may stand between a number and the end of what it was wrapped in.
+_NAMED = r",\s?(?:device|dtype|grad_fn|requires_grad|shape|weak_type)=[^,()\[\]]{0,60}(?:\([^()]{0,20}\))?"
+_UNWRAP = rf"(?:\s?[\])'\"*`>]|{_NAMED}){{0,8}}"
+_VALUE = (
+    rf"{_WRAP}(?:(?P<nothing>{_NOTHING})|(?P<number>[-+]?{_DIGITS})(?P<of>\s?/\s?{_DIGITS})?(?P<unit>%|[kMB](?![\w/]))?)"
+    rf"{_SEVERAL}{_UNWRAP}"
+)
+_END = r"(?=\s|$|,(?!\d)|[;|│┃║)\]}'\"%…]|\.(?!\d)|[A-Za-zµ°](?!\w*\())"
+# Between a name and its number stand one of these, or blanks.
+_JOIN = r"\s{0,3}(?::=|[:=：＝]|[-=]>|→|⇒|≈)(?![:=])\s{0,3}|\s(?:is|was|of|are|at)(?:\s?[:=])?\s"
+_JOINED = re.compile(rf"(?:(?P<join>{_JOIN})|(?P<blank>\s{{1,3}})){_VALUE}{_END}", re.IGNORECASE)
+_UNITS = re.compile(
+    r"\s?(?:[A-Za-zµ°]{1,8}/[A-Za-z]{1,10}|%|[kMGT]?i?B|[mµun]?s|secs?|seconds?|minutes?|mins?|hours?|hrs?|dB|bits?|bytes?|Hz|ms)?"
+    r"(?:\s?(?:±|\+/-|\+-)\s?[\d.]+(?:e[-+]?\d+)?%?|\s?\((?:±|\+/-|\+-)\s?[\d.]+(?:e[-+]?\d+)?%?\)|\s?\(\d+(?:\.\d+)?\s?%\))?(?!\w)",
+    re.IGNORECASE,
+)
+_ATTACHED = re.compile(r"[A-Za-zµ°%/^*]{0,16}")
+_PAIR = re.compile(
+    rf"(?P<quote>['\"])(?P<key>[^'\"\n]{{1,80}}?)(?P=quote)\s{{0,8}}:\s{{0,8}}(?:(?P<open>\{{)|{_VALUE}(?=\s*(?:[,}}\]]|$)))|(?P<close>\}})",
+    re.IGNORECASE,
+)
+_BARE = re.compile(rf"\s*{_VALUE}(?:\s?[A-Za-zµ°%][\w%/^*.-]{{0,15}})?(?:\s?±\s?[\d.]+)?\s*[.;]?\s*", re.IGNORECASE)
+_EMPTY = re.compile(r"\s*(?P<key>[^\W\d_][^:=：＝\n]{0,80}?)\s*[:=：＝]\s*")
+_HAS_VALUE = re.compile(r"\d|nan|inf|none|null|n/a", re.IGNORECASE)
+
+# How far a bar of progress is, as tqdm draws it; what it says in brackets behind that stays.
+_BAR = re.compile(
+    r":?\s{0,4}\d{1,3}%\|[^|\n]{0,200}\|\s{0,4}[^\s\[]{1,24}\s?\[[\d:?<\s]{1,24}(?:,\s{0,3}(?:\?|[\d.]{1,12})\s?[A-Za-z]{1,12}/[A-Za-z]{1,12})?,?"
+)
+# What stands before a name and is no part of it: times, levels and sources of a log, marks of lists.
+_PREFIX = re.compile(
+    r"\s*(?:\d{4}[-/]\d\d[-/]\d\d[T ]?|\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?!\w)|"
+    r"wandb:|\[[^\[\]]{0,60}\]\s?:?|\([\w .=:-]{0,30} ?pid=\d+\)|"
+    r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|NOTICE|SUCCESS)\b(?::[\w.]{1,60}:)?\s*[:|-]?|"
+    r"[\w.]{1,60}:[\w<>.]{1,60}:\d+\s*[-:|]|[-*•>#+=~✓✔✅🚀📈🎯→]+(?=\s|\w|\*)|\$(?=\s))\s*",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(
+    rf"(?:\s(?P<at>at|after|in|on|for|from)\s+)?(?<![\w/.-])(?:{'|'.join(sorted(COUNTERS, key=len, reverse=True))})"
+    r"\s?(?:no\.?|number)?\s?[#:=]?\s?[\[(]?\s?\d[\d,_]*(?![\d.]*\d|\w)(?:\s?(?:/|of)\s?\d[\d,_]*)?\s?[\])]?(?:\s?\(\s?\d+(?:\.\d+)?\s?%\))?",
+    re.IGNORECASE,
+)
+_BOUNDARY = re.compile(r"[,;|│┃║\t(){}<>\[\]—·•]|[:=：＝]\s*|\s[-–]{1,2}\s|[.!?]\s|\s{2,}|\s(?:with|and|to|has|have)\s")
+_MOST_BESIDE = 4
+_CELL = re.compile(r"[|│┃║┆┊]")
+_RULED = re.compile(r"[\s|│┃║┆┊+=:_.·┌┬┐├┼┤└┴┘─━═╒╤╕╞╪╡╘╧╛┏┳┓┡╇┩╭╮╰╯╶╴╺╸—–-]+")
+_BLANKS = re.compile(r"\s{2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One number with a name: ``value`` is None where it is no finite number. ``line`` is where it stands."""
+
+    name: str
+    value: float | None
+    line: str
+    number: int
+    """Counts the lines of the text."""
+    bare: str = ""
+    """The name without the word for a part of the data that stands earlier in its line: ``Test set: loss: 2``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The last word on a metric; ``line`` quotes it, empty where the metric was not printed.
+
+    ``numbers`` are all finite numbers by name, the metric's with the others, at most ``MAX_KEYS``.
+    """
+
+    value: float | None = None
+    line: str = ""
+    numbers: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def diverged(self) -> bool:
+        """Whether what stands last under the metric's name is no finite number."""
+        return bool(self.line) and self.value is None
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The number that a program is most likely judged by, and why. ``others``: further names, likelier ones first."""
+
+    name: str
+    value: float | None
+    is_sure: bool
+    why: str
+    others: tuple[str, ...] = ()
+
+    @property
+    def diverged(self) -> bool:
+        """Whether its last word is no finite number."""
+        return self.value is None
+
+
+def plain_text(text: str) -> str:
+    """A text without what steers a terminal, such as colours."""
+    return _ESCAPE.sub("", text)
+
+
+def read_metric(text: str, name: str) -> Reading:
+    """What a text says last of the metric with this name: ``epoch 3, val loss 2.1`` of ``val_loss`` 2.1.
+
+    Letters' case does not count, nor which of ``_ - / .`` and blanks joins words. A line ``---`` begins a summary where
+    the metric stands below it, as in karpathy/autoresearch: then only that counts.
+    """
+    entries, rule = _entries(text, keep=_key(name))
+    key = _matching(name, entries)
+    if key is None:
+        return Reading(numbers=_numbers(entries.values(), ""))
+    if entries[key].number > rule:
+        entries = {one: entry for one, entry in entries.items() if entry.number > rule}
+    last = entries[key]
+    numbers = _numbers(entries.values(), key)
+    if last.value is not None:
+        numbers.pop(last.name, None)
+        numbers = {name: last.value, **numbers}
+    return Reading(last.value, last.line, dict(list(numbers.items())[:MAX_KEYS]))
+
+
+def guess_metric(text: str) -> Guess | None:
+    """The number that a program most likely wants to be judged by; None where it printed no result with a name.
+
+    Held-out data come before training data, and results before speeds, times, counts and settings, which only a person
+    can choose. Of several results that with the likelier name, of equal ones the later.
+    """
+    entries, rule = _entries(text, keep="")
+    ranked = [(_rank(entry), entry) for entry in entries.values()]
+    below = [one for one in ranked if one[1].number > rule >= 0 and one[0][0] is Kind.RESULT]
+    ranked = below or [one for one in ranked if one[0][0] is not Kind.OTHER or meaning_of(one[1].name).direction]
+    if not ranked:
+        return None
+    ranked.sort(key=lambda one: (*one[0], -one[1].number))
+    (rank, best), *others = ranked
+    is_alone = not others or others[0][0] != rank
+    is_sure = rank[:2] <= (Kind.RESULT, Part.UNSTATED) and direction_of(best.name) is not None and is_alone
+    return Guess(best.name, best.value, is_sure, _why(rank), tuple(entry.name for _, entry in others))
+
+
+def numbers_in(text: str) -> dict[str, float]:
+    """All finite numbers of a text by name: results first, then in the text's order; at most ``MAX_KEYS``."""
+    entries, _ = _entries(text, keep="")
+    return _numbers(sorted(entries.values(), key=lambda entry: meaning_of(entry.name).kind), "")
+
+
+def _why(rank: tuple[Kind, Part, int, int]) -> str:
+    kind, part, *_ = rank
+    if kind is Kind.RESULT:
+        held_out = "a result on held-out data"
+        training = "a result on training data: none on held-out data was printed"
+        return {Part.HELD_OUT: held_out, Part.TRAINING: training}.get(part, "a result")
+    return (
+        "no result by its name, but the last number" if kind is Kind.UNKNOWN else "a speed, a time or a size, no result"
+    )
+
+
+def _rank(entry: Printed) -> tuple[Kind, Part, int, int]:
+    meaning = meaning_of(entry.name)
+    is_best = entry.name.lower().startswith(("best", "max_", "min_", "new_best"))
+    part = meaning.part if meaning.kind is Kind.RESULT else Part.UNSTATED
+    return meaning.kind, part, int(is_best), meaning.worth
+
+
+def _numbers(entries: Iterable[Printed], metric: str) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    for entry in entries:
+        if entry.value is not None and (len(numbers) < MAX_KEYS or _key(entry.name) == metric):
+            numbers[entry.name] = entry.value
+    return numbers
+
+
+def _key(name: str) -> str:
+    """A name for comparison."""
+    return "_".join(re.split(r"[\W_]+", unicodedata.normalize("NFKC", name).casefold())).strip("_")
+
+
+def _matching(name: str, entries: dict[str, Printed]) -> str | None:
+    """The key of the entry with a name.
+
+    Without one, of the last that has it behind a word earlier in its line, or of the only one behind a section:
+    ``rollout/name``.
+    """
+    if (key := _key(name)) in entries:
+        return key
+    if behind := [one for one, entry in entries.items() if _key(entry.bare) == key]:
+        return behind[-1]
+    inside = [one for one, entry in entries.items() if "/" in entry.name and _key(entry.name.rpartition("/")[2]) == key]
+    return inside[0] if len(inside) == 1 else None
+
+
+def _entries(text: str, *, keep: str) -> tuple[dict[str, Printed], int]:
+    """The last entry of each name, and the number of the last line ``---``; -1 without one.
+
+    ``keep`` is never forgotten.
+    """
+    latest: dict[str, Printed] = {}
+    lines = plain_text(text).splitlines()
+    rule = max((number for number, line in enumerate(lines) if _RULE.fullmatch(line)), default=-1)
+    reader = _Reader()
+    for number in _telling(lines):
+        line = lines[number]
+        for name, value, bare in reader.read(_GAP.sub("  ", _BAR.sub("; ", line))):
+            key = _key(name)
+            if not key or (value is None and reader.is_empty and key not in latest):
+                continue  # a heading
+            latest.pop(key, None)
+            latest[key] = Printed(name[:MAX_KEY_CHARACTERS], value, line.strip()[:_QUOTED_CHARACTERS], number, bare)
+            if len(latest) > _NAMES:
+                del latest[next(one for one in latest if one != keep)]
+    return latest, rule
+
+
+def _telling(lines: Sequence[str]) -> list[int]:
+    """The numbers of the lines that are worth reading.
+
+    Of lines that differ in their numbers alone, below one line of words, only the last says anything. Of a text with
+    too many different lines the first and the last are read.
+    """
+    last: dict[tuple[str, int], tuple[int, int]] = {}
+    words, above = -1, 0
+    for number, line in enumerate(lines):
+        if len(line) > _LONGEST_LINE and not (line.lstrip().startswith("{") and len(line) <= _LONGEST_MAPPING):
+            continue
+        if _HAS_VALUE.search(line) or line.rstrip().endswith((":", "=", "：")):
+            last[_NUMBERS.sub("0", line), above] = (number, words)
+        elif line.strip() and not _RULED.fullmatch(line):
+            words, above = number, hash(line)
+    kept = sorted(last.values())
+    if len(kept) > _MOST_LINES:
+        kept = [*kept[: _MOST_LINES // 4], *kept[-_MOST_LINES * 3 // 4 :]]
+    return sorted({number for pair in kept for number in pair} - {-1})
+
+
+_Item = tuple[str, float | None, str]
+"""A name, its number or None, and the name without what stands earlier in the line."""
+
+
+class _Reader:
+    """Reads lines in their order: what a line means can depend on those before it."""
+
+    def __init__(self) -> None:
+        self.is_empty = False
+        self._names: dict[str, list[str]] = {}
+        """The last line of names, by how its cells are parted."""
+        self._section = ""
+        self._inside: list[str] = []
+        """The keys of the mapping that lines are in."""
+        self._heading = ""
+
+    def read(self, line: str) -> list[_Item]:
+        """The names and numbers of a line."""
+        self.is_empty = False
+        heading, self._heading = self._heading, ""
+        line = _without_prefix(line)
+        if not line.strip():
+            self._heading = heading
+            return []
+        if match := _EMPTY.fullmatch(line):
+            self._heading, self.is_empty, name = match["key"], True, _name(match["key"])
+            return [(name, None, name)] if name else []
+        if not _HAS_VALUE.search(line):
+            self._keep_names(line)
+            return []
+        if heading and (match := _BARE.fullmatch(line)):
+            name = _name(heading)
+            return [(name, _value(match, name), name)] if name else []
+        items, rest = self._mapping(line)
+        if not items and (row := self._table(line)) is not None:
+            return row
+        return [*items, *_sentence(rest)]
+
+    def _mapping(self, line: str) -> tuple[list[_Item], str]:
+        """The pairs of a dict or of JSON, also of one that goes over lines; and the line without them."""
+        items: list[_Item] = []
+        stated = part_word(line.partition("{")[0]) if "{" in line else ""
+
+        def take(match: re.Match[str]) -> str:
+            if match["close"]:
+                self._inside = self._inside[:-1]
+            elif match["open"]:
+                self._inside = [*self._inside[-3:], match["key"]]
+            else:
+                name = "/".join((*self._inside, "_".join(match["key"].split())))
+                items.append((_qualified(name, stated), _value(match, name), name))
+            return ";"
+
+        rest = _PAIR.sub(take, line) if "'" in line or '"' in line or self._inside else line
+        return items, rest
+
+    # Tables
+
+    def _keep_names(self, line: str) -> None:
+        if _RULED.fullmatch(line):
+            return
+        for kind, cells in _rows(line):
+            names = [cell.strip(" *`\"'↑↓") for cell in cells]
+            if kind == " " and not all(re.match(r"[^\W\d]", name) for name in names):
+                self._names.pop(kind, None)
+            elif len([name for name in names if name]) >= 2:
+                self._names[kind] = names
+                self._section = ""
+            elif kind == "|" and len(names) == 2 and names[0].endswith("/"):
+                self._section = names[0]
+            else:
+                self._names.pop(kind, None)
+
+    def _table(self, line: str) -> list[_Item] | None:
+        """The names and numbers of a row; None where the line is none."""
+        rows = [(kind, cells, [_BARE.fullmatch(cell) for cell in cells]) for kind, cells in _rows(line)]
+        if not any(value for kind, _, values in rows for value in values if kind != " "):
+            if not _JOINED.search(line):
+                self._keep_names(line)  # such as "epoch  dev_f1"
+            return None
+        for kind, cells, values in rows:
+            names = self._names.get(kind)
+            numeric = sum(value is not None for value in values)
+            if not numeric:
+                continue
+            least = {"|": 1, "\t": 1, " ": len(cells)}.get(kind, max(1, len(cells) // 2))
+            if names and len(names) == len(cells) and numeric >= least:
+                if len(cells) == 2 and values[0] is None and meaning_of(names[1]).kind is not Kind.RESULT:
+                    return self._row(cells[0], values[1])
+                return self._columns(names, cells, values)
+            if names and kind == "  " and len(cells) == len(names) + 1:
+                return self._labelled(names, cells[0] if values[0] is None else "", values[1:])
+            if values[0] is None and values[1] is not None and kind in "|\t":
+                return self._row(cells[0], values[1])
+            is_result = kind == "  " and meaning_of(cells[0]).kind is Kind.RESULT and not re.search("[:=]", line)
+            if values[0] is None and values[1] is not None and is_result:
+                return self._row(cells[0], values[1])
+        return None
+
+    def _row(self, label: str, value: re.Match[str] | None) -> list[_Item]:
+        name = _name(label.strip(" *`\"'"))
+        if not name or value is None:
+            return []
+        name = f"{self._section}{name}"
+        return [(name, _value(value, name), name)]
+
+    def _labelled(self, names: list[str], label: str, values: list[re.Match[str] | None]) -> list[_Item]:
+        """A row whose label no name stands above, as in scikit-learn's report, or the name of the label."""
+        row = _name(label.strip(" *`\"'"))
+        items: list[_Item] = []
+        for name, value in zip(names, values, strict=True):
+            if value is not None and (column := _name(name)):
+                items.append((f"{row}_{column}" if row else column, _value(value, column), column))
+        return items
+
+    def _columns(self, names: list[str], cells: list[str], values: list[re.Match[str] | None]) -> list[_Item]:
+        small = [name.lower() for name in names]
+        if "metric" in small and "value" in small:
+            return self._row(cells[small.index("metric")], values[small.index("value")])
+        if values[0] is None and meaning_of(cells[0]).kind is not Kind.OTHER:
+            return self._labelled(names[1:], cells[0], values[1:])
+        return self._labelled(names, "", values)
+
+
+def _rows(line: str) -> Iterator[tuple[str, list[str]]]:
+    """The cells of a line for each way in which it may be parted."""
+    if _CELL.search(line):
+        ways = {"|": _CELL.split(line.strip().strip("|│┃║┆┊"))}
+    else:
+        ways = {
+            "\t": line.split("\t"),
+            ",": line.split(","),
+            ";": line.split(";"),
+            "  ": _BLANKS.split(line.strip()),
+            " ": line.split(),
+        }
+    for kind, cells in ways.items():
+        if 1 < len(cells) <= _MOST_CELLS:
+            yield kind, [cell.strip() for cell in cells]
+
+
+def _without_prefix(line: str) -> str:
+    """A line without times, levels and marks before it; ``[val] loss: 2`` is ``val: loss: 2``."""
+    for _ in range(6):
+        match = _PREFIX.match(line)
+        if match is None or not match.end():
+            break
+        word = match.group().strip(" []:")
+        if word.isalpha() and meaning_of(word).part is not Part.UNSTATED:
+            return f"{word}: {line[match.end() :]}"
+        line = line[match.end() :]
+    return line
+
+
+def _sentence(line: str) -> Iterator[_Item]:
+    """The names and numbers of a line of words.
+
+    A number with only blanks before it counts where its name is short and the next name, a mark or the end follows.
+    """
+    plain = _COUNTED.sub(lambda counted: (" " if counted["at"] else ";").ljust(len(counted.group())), line)
+    matches = list(_JOINED.finditer(plain)) or list(_JOINED.finditer(line))
+    line = plain if plain is not line and _JOINED.search(plain) else line
+    stated, start = "", 0
+    for match, following in zip_longest(matches, matches[1:]):
+        name, lead = _trailing(line[start : match.start()])
+        if lead and meaning_of(lead).kind is not Kind.RESULT:
+            stated = part_word(lead) or stated
+        unit = _UNITS.match(line, match.end()) or _ATTACHED.match(line, match.end())
+        end = start = unit.end() if unit else match.end()
+        if not name:
+            continue
+        if match["blank"] is not None:
+            after = line[end : following.start() if following else None]
+            is_followed = following is not None and len(after.split()) <= _MOST_BESIDE and not re.search(r"\d", after)
+            is_last = _BOUNDARY.match(after) or not after.strip() or re.match(r"\s?[.(\[]|\s(?:at|in|after)\s", after)
+            if name.count("_") >= _MOST_BESIDE or not (is_last or is_followed):
+                continue
+            if match["nothing"] and meaning_of(name).kind is not Kind.RESULT:
+                continue
+        yield _qualified(name, stated), _value(match, name), name
+
+
+def _qualified(name: str, stated: str) -> str:
+    """A name with the word for the part of the data that it is about, where it has none itself."""
+    return f"{stated}_{name}" if stated and meaning_of(name).part is Part.UNSTATED else name
+
+
+def _trailing(before: str) -> tuple[str, str]:
+    """The name at the end of a text, and what stands before that."""
+    aside = re.search(r"\s?\(([^()]{1,40})\)\s*$", before)  # accuracy (test)
+    *leads, last = _BOUNDARY.split(before[: aside.start()] if aside else before)
+    name = _name(last)
+    if aside and name and (inner := _name(aside[1])):
+        name = f"{name}_{inner}"
+    return name, next((lead for piece in reversed(leads) if (lead := _name(piece))), "")
+
+
+_AROUND_NAME = " \t-–*•>#`\"'.…,;:=~✓✔✅🚀📈🎯→[]"
+_UNIT_OF_NAME = re.compile(
+    r"\s?[(\[](?:%|[mµun]?s|sec|seconds|mm|cm|km|[KMG]?i?B|[KMG]B/s|ms/step|bits|dB|Hz|eV|kcal/mol)[)\]]$"
+)
+
+
+def _name(text: str) -> str:
+    """The name of a number from the words before it; empty where these are none."""
+    text = _UNIT_OF_NAME.sub("", text.strip(_AROUND_NAME)).strip(_AROUND_NAME)
+    text = re.sub(r"'s(?=\s)", "", text)
+    words = text.split()
+    while words and (
+        words[0].lower() in {"the", "and", "a", "an", "with", "is", "now"} or not re.search(r"[^\W_]", words[0])
+    ):
+        words = words[1:]
+    # the number of a step, or any number before the words
+    while len(words) > 1 and (
+        re.fullmatch(r"[\d.,/%#\[\]()-]+:?", words[0])
+        or (words[0].lower() in COUNTERS and re.match(r"[\[#(]?\d", words[1]))
+    ):
+        words = words[2:] if words[0].lower() in COUNTERS else words[1:]
+    if not words or len(words) > _LONGEST_NAME_WORDS:
+        return ""
+    name = "_".join(words)
+    if len(name) > MAX_KEY_CHARACTERS or not re.match(r"[^\W\d]", name):
+        return ""
+    return name.rstrip(":：=")
+
+
+def _value(match: re.Match[str], name: str) -> float | None:
+    """The number of a match; None where it is no finite number."""
+    if match["number"] is None:
+        return None
+    number = float(match["number"].replace(",", "").replace("_", ""))
+    if (whole := match["of"]) and not _is_counter(name):
+        total = float(whole.strip().lstrip("/").strip().replace(",", "").replace("_", ""))
+        number = number / total if total else math.nan
+    number *= {"k": 1e3, "m": 1e6, "b": 1e9}.get((match["unit"] or "").lower(), 1.0)
+    return number if math.isfinite(number) else None
+
+
+def _is_counter(name: str) -> bool:
+    return bool({*_key(name).split("_")} & COUNTERS)
