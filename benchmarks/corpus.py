@@ -1,10 +1,14 @@
 """Texts as programs print them, and names of metrics: what is right, and what the reader makes of each.
 
 They lie in ``tests/programs``, in two halves: the reader is made with ``seen``, and judged by ``unseen``.
+
+    python -m benchmarks.corpus             right, asked and wrong by family, as Markdown tables
+    python -m benchmarks.corpus --seen      each entry of ``seen`` that is not right as well
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import math
 import re
@@ -13,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 from autoresearch.text import MAXIMIZE, MINIMIZE
 
@@ -129,7 +133,7 @@ def printed_texts(part: str) -> list[PrintedText]:
             path.stem,
             entry["title"],
             entry["text"],
-            [_result(each) for each in [entry, *entry.get("also", ())] if "metric" in each],
+            results_of(entry),
             [_result(each) for each in entry.get("named", ())],
             entry.get("numbers", {}),
             entry.get("unsure", False),
@@ -137,6 +141,11 @@ def printed_texts(part: str) -> list[PrintedText]:
         for path in sorted((CORPUS / "printed" / part).glob("*.toml"))
         for entry in tomllib.loads(path.read_text())["text"]
     ]
+
+
+def results_of(entry: Mapping[str, Any]) -> list[Result]:
+    """The metrics of an entry of the corpus that are right: its own, and those under ``also``."""
+    return [_result(each) for each in [entry, *entry.get("also", ())] if "metric" in each]
 
 
 def metric_directions(part: str) -> dict[str, tuple[str, ...]]:
@@ -231,14 +240,30 @@ def _taken(text: PrintedText, reader: Reader) -> tuple[Verdict, str]:
     return (Verdict.RIGHT, "") if guess.is_sure or text.is_unsure else (Verdict.ASKED, f"{taken} was offered")
 
 
-def _result(entry: Mapping[str, object]) -> Result:
+def _result(entry: Mapping[str, Any]) -> Result:
     names, values, directions = (_several(entry.get(key, ())) for key in ("metric", "value", "direction"))
-    return Result(cast("Sequence[str]", names), cast("Sequence[float]", values), cast("Sequence[str]", directions))
+    return Result(names, values, directions)
 
 
-def _several(value: object) -> Sequence[object]:
+def _several(value: Any) -> Sequence[Any]:  # noqa: ANN401
     return value if isinstance(value, list | tuple) else [value]
 
 
 def _letters(name: str) -> str:
     return re.sub(r"[\W_]+", "_", name.casefold()).strip("_")
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seen", action="store_true", help="the entries of the half `seen` that are not right")
+    options = parser.parse_args()
+    for kind, judgements in judge_texts(program_reader()).items():
+        print(f"{kind}\n\n{family_table(judgements)}\n")
+        for each in judgements if options.seen else ():
+            if each.part == "seen" and each.verdict is not Verdict.RIGHT:
+                print(f"{each.verdict}: {each.family}: {each.title}: {each.reason}")
+
+
+if __name__ == "__main__":
+    main()
