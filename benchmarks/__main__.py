@@ -42,7 +42,7 @@ BENCHMARKS = {
     "contamination": "whether new text gives away who trained on the validation text",
     "proposer": "the built-in search against random search and Optuna",
     "search": "the built-in search beside TPE, CMA-ES, NGOpt and random search, on functions and models",
-    "strangers": "what the search finds in programs as one finds them, and how far it gets",
+    "strangers": "programs as one finds them: what is understood of them, what the search finds, how far it gets",
     "sharing": "peers that share a log against peers that are alone",
     "pages": "the answers behind the pages in a large log",
     "projects": "components: found among many, installed; steps of training; agents published and fetched",

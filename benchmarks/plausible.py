@@ -37,6 +37,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "soak/unclean_ends": (0, 0),
     "soak/left_over": (0, 0),
     "soak/out_of_memory": (1, 1),
+    **{f"strangers/{kind} ": (0, 1) for kind in ("texts", "named", "directions", "folders")},
     "sharing/": (-8, 8),  # bits a byte, and differences of them
     "sharing/duplicates_percent": (0, 100),
     "scale/exponent": (-math.inf, math.inf),

@@ -1,4 +1,7 @@
-"""What does the search find in programs as one finds them, and how far does it get in some runs?
+"""How are programs understood as one finds them, what does the search find in them, and how far does it get?
+
+The corpus of tests/programs says what is right of printed texts, names of metrics and small folders: the figures are
+shares of what was taken rightly, refused or asked about, and wrong without a word of doubt.
 
     python -m benchmarks.strangers --runs 40            the programs of benchmarks/programs/, as a Markdown table
     python -m benchmarks.strangers --runs 40 DIR …      folders of your own
@@ -29,12 +32,16 @@ from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
+from benchmarks.corpus import PARTS, judge_texts, program_reader, shares
+from benchmarks.corpus_folders import judge_folders, stranger_folders
 
-COMPARED = "the program as it stands: its own number, on this machine and in the same search"
+COMPARED = "what is right by the corpus; the program as it stands: its own number, here and in the same search"
 PROGRAMS = Path(__file__).parent / "programs"
 # What a program needs that the node itself does not.
 NEEDS = {"digits": "sklearn"}
 RUNS = {True: 2, False: 40}
+# Each so-manieth folder of the corpus: a folder takes about five seconds.
+FOLDER_STEP = {True: 9, False: 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +70,12 @@ class Searched:
 
 
 def measure(*, quick: bool) -> dict[str, float]:
-    """The figures of each program; without scikit-learn its program is left out."""
+    """The figures of the corpus and of each program; without scikit-learn its program is left out."""
     figures: dict[str, float] = {}
+    for kind, judgements in judge_texts(program_reader()).items():
+        figures |= shares(kind, judgements)
+    some = [folder for part in PARTS for folder in stranger_folders(part)[:: FOLDER_STEP[quick]]]
+    figures |= shares("folders", judge_folders(some))
     for folder in programs():
         found = search(folder, RUNS[quick])
         figures |= {

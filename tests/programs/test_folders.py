@@ -1,0 +1,48 @@
+"""What ``task new`` and ``run`` make of small folders as one finds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.corpus import PARTS, Verdict, family_table
+from benchmarks.corpus_folders import (
+    StrangerFolder,
+    judge_folder,
+    judge_folders,
+    scratch_folder,
+    stranger_folders,
+)
+
+RIGHT_SHARE = 0.95
+
+
+def test_the_corpus_says_what_is_right_of_each_folder(tmp_path: Path) -> None:
+    folders = [folder for part in PARTS for folder in stranger_folders(part)]
+    assert len(folders) >= 30
+    for folder in folders:
+        assert bool(folder.hint) != bool(folder.results), folder.name
+        assert all(result.names and result.values and result.directions for result in folder.results), folder.name
+        place = folder.write(tmp_path / folder.part / folder.name)
+        assert {str(path.relative_to(place)) for path in place.rglob("*")} >= set(folder.files)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", stranger_folders("seen"), ids=str)
+def test_a_folder_becomes_a_task_or_is_refused_with_what_to_do(folder: StrangerFolder) -> None:
+    pytest.importorskip("autoresearch.task.printed")
+    if missing := folder.missing():
+        pytest.skip(f"this machine has no {' and no '.join(missing)}")
+    with scratch_folder() as scratch:
+        judgement = judge_folder(folder, scratch)
+    assert judgement.verdict is Verdict.RIGHT, judgement.reason
+
+
+@pytest.mark.slow
+def test_nearly_all_unseen_folders_are_right_and_none_wrong_without_a_doubt() -> None:
+    pytest.importorskip("autoresearch.task.printed")
+    judgements = judge_folders(stranger_folders("unseen"))
+    verdicts = [each.verdict for each in judgements]
+    assert verdicts.count(Verdict.WRONG) == 0, family_table(judgements)
+    assert verdicts.count(Verdict.RIGHT) >= RIGHT_SHARE * len(verdicts), family_table(judgements)

@@ -1,0 +1,102 @@
+"""What the reader makes of texts that programs print, and of names of metrics: never wrong, seldom a question."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from benchmarks.corpus import (
+    DIRECTIONS,
+    PARTS,
+    PrintedText,
+    Reader,
+    Verdict,
+    family_table,
+    judge_named,
+    judge_text,
+    judge_texts,
+    metric_directions,
+    printed_texts,
+    program_reader,
+)  # fmt: skip
+
+SEEN = printed_texts("seen")
+TEXTS = {part: printed_texts(part) for part in PARTS}
+RIGHT_SHARE = 0.95
+
+
+@pytest.fixture(scope="module")
+def reader() -> Reader:
+    pytest.importorskip("autoresearch.task.printed")
+    return program_reader()
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_corpus_says_what_is_right(part: str) -> None:
+    texts = TEXTS[part]
+    results = [result for text in texts for result in text.results]
+
+    assert len(texts) >= 60
+    assert sum(any(not result.values for result in text.results) for text in texts) >= 12, "that have diverged"
+    assert sum(not text.results and not text.is_unsure for text in texts) >= 5, "without a result"
+    assert [title for title, count in Counter(map(str, texts)).items() if count > 1] == []
+    assert {each for result in results for each in result.directions} <= set(DIRECTIONS)
+    assert all(result.names and result.directions for result in results)
+
+
+def test_no_entry_of_one_half_is_in_the_other() -> None:
+    assert not {text.text for text in TEXTS["seen"]} & {text.text for text in TEXTS["unseen"] if text.text.strip()}
+    assert not set(metric_directions("seen")) & set(metric_directions("unseen"))
+    assert sum(len(metric_directions(part)) for part in PARTS) >= 200
+
+
+@pytest.mark.parametrize("text", SEEN, ids=str)
+def test_a_text_is_read_rightly_or_asked_about(text: PrintedText, reader: Reader) -> None:
+    judgement = judge_text(text, reader)
+    assert judgement.verdict is not Verdict.WRONG, judgement.reason
+    assert [each.reason for each in judge_named(text, reader) if each.verdict is not Verdict.RIGHT] == []
+
+
+@pytest.mark.parametrize("text", [text for text in SEEN if text.numbers], ids=str)
+def test_the_numbers_that_a_text_has_are_listed(text: PrintedText, reader: Reader) -> None:
+    numbers = reader.read_metric(text.text, "no_such_metric").numbers
+    assert {name: numbers.get(name) for name in text.numbers} == text.numbers
+
+
+@pytest.mark.parametrize("kind", ["texts", "named", "directions"])
+@pytest.mark.parametrize("part", PARTS)
+def test_nearly_all_is_right_and_nothing_wrong_without_a_doubt(part: str, kind: str, reader: Reader) -> None:
+    judgements = [each for each in judge_texts(reader)[kind] if each.part == part]
+    verdicts = [each.verdict for each in judgements]
+    assert verdicts.count(Verdict.WRONG) == 0, family_table(judgements)
+    assert verdicts.count(Verdict.RIGHT) >= RIGHT_SHARE * len(verdicts), family_table(judgements)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("\x00\ufffd\x07\ufffd" * 50_000 + "\nval_loss: 0.5\n", 0.5, id="bytes"),
+        pytest.param("n" * 10_000 + ": 3.0\nval_loss: 0.5\n", 0.5, id="a name of 10 kB"),
+        pytest.param("".join(f"m{i}: {i}\n" for i in range(1_000_000)) + "val_loss: 0.5\n", 0.5, id="a million names"),
+        pytest.param("1.0 " * 1_000_000 + "\nval_loss: 0.5\n", 0.5, id="a million numbers in a line"),
+        pytest.param("val_loss: 0.7\n" * 300_000 + "val_loss: 0.5\n", 0.5, id="a long curve"),
+        pytest.param("[" * 200_000 + "\nval_loss: 0.5\n", 0.5, id="brackets that nobody closes"),
+        pytest.param('{"a":' * 100_000 + "\nval_loss: 0.5\n", 0.5, id="objects in objects"),
+        pytest.param("| " * 500_000 + "\nval_loss: 0.5\n", 0.5, id="a row of empty cells"),
+        pytest.param("\x1b[" * 300_000 + "\nval_loss: 0.5\n", 0.5, id="escapes that do not end"),
+        pytest.param("\r" * 500_000 + "\nval_loss: 0.5\n", 0.5, id="carriage returns"),
+        pytest.param("-" * 500_000 + "\nval_loss: 0.5\n", 0.5, id="a long rule"),
+        pytest.param(("a " * 400 + "\n") * 1_000 + "val_loss: 0.5\n", 0.5, id="many words"),
+        pytest.param("val_loss: " + "9" * 100_000 + "\nval_loss: 0.5\n", 0.5, id="a number of 100,000 digits"),
+        pytest.param("val_loss: 0.5\nval_loss: 1e999\n", None, id="a number that is too large"),
+    ],
+)
+@pytest.mark.timeout(60)
+@pytest.mark.slow
+def test_hostile_text_is_read_in_bounded_time(text: str, value: float | None, reader: Reader) -> None:
+    reading = reader.read_metric(text, "val_loss")
+    assert (reading.value, reading.diverged) == (value, value is None)
+    assert len(reading.line) <= 1_000
+    assert len(reading.numbers) <= 1_000
+    reader.guess_metric(text)
