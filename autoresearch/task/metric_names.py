@@ -30,6 +30,9 @@ COUNTERS = frozenset(_WORDS["counter"]["words"])
 # A word at the end of a name that says over what the number was taken: train_loss_epoch.
 _OVER = frozenset({"epoch", "step", "batch", "episode", "fold", "fraction", "percent", "n"})
 _TIME = frozenset({"second", "seconds", "sec", "s", "minute", "hour", "day", "ms"})
+_SPREAD = frozenset({"std", "sd", "stderr", "stdev"})
+_PREPOSITIONS = frozenset({"of", "on", "for", "in", "at", "over", "after", "with"})  # accuracy of the test images
+_AT = re.compile(r"(?<![A-Za-z])([PR])(?=@\d)", re.IGNORECASE)  # P@5
 _SPLIT = re.compile(r"[\s_./:@()\[\]|'’%#*+-]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _A_SECOND = re.compile(r"(?<=\w)/s(?:ec|econd)?(?!\w)")
@@ -72,26 +75,26 @@ def direction_of(name: str) -> Direction | None:
 @lru_cache(maxsize=4096)
 def meaning_of(name: str) -> Meaning:
     """What a metric's name says by its words."""
-    words = list(_words(name[:_LONGEST]))
+    words = list(words_of(name[:_LONGEST]))
     part = Part.HELD_OUT if _HELD_OUT & {*words} else Part.TRAINING if _TRAINING & {*words} else Part.UNSTATED
     if "per" in words[1:-1]:  # tokens_per_second
         return _ratio(words, part)
     if "to" in words[1:]:  # time_to_accuracy, episodes_to_solve
         words = words[: words.index("to", 1)]
-    core = [word for word in words if word not in _HELD_OUT | _TRAINING and not word.isdigit()]
+    head = next((place for place, word in enumerate(words) if place and word in _PREPOSITIONS), len(words))
+    core = [word for word in words[:head] if word not in _HELD_OUT | _TRAINING and not word.isdigit()]
     results = [word for word in core if word in _RESULTS]
     while len(core) > 1 and core[-1] in _OVER and results:
         core.pop()
     last = core[-1] if core else ""
-    is_other = (
-        last in _OTHER_MORE | _OTHER_LESS or (last in _NONE - {"rate", "fraction"}) or core[:1] in (["num"], ["n"])
-    )
+    is_count = core[:1] in (["num"], ["n"])
+    is_other = is_count or last in _OTHER_MORE | _OTHER_LESS | _NONE - {"rate", "fraction"} or _SPREAD & {*core}
     if results and not is_other:
         turns = sum(word in _TURNED for word in core)
         strong = [word for word in results if word not in _WEAK] or results
         return Meaning(Kind.RESULT, part, _by_noun(strong, _MORE | _WEAK, _LESS, turns), min(map(_worth, strong)))
     others = [word for word in core if word in _OTHER_MORE | _OTHER_LESS]
-    if results and core[:1] in (["num"], ["n"]):
+    if results and is_count:
         return Meaning(Kind.OTHER, part, _by_noun(results, _MORE | _WEAK, _LESS, 0), 0)
     kind = Kind.OTHER if others or _NONE & {*core} else Kind.UNKNOWN
     return Meaning(kind, part, _by_noun(others[-1:], _OTHER_MORE, _OTHER_LESS, 0), 0)
@@ -125,9 +128,9 @@ def _worth(word: str) -> int:
     return _WORTH.get(word, len(_WORTH))
 
 
-def _words(name: str) -> Iterator[str]:
+def words_of(name: str) -> Iterator[str]:
     """The words of a name in small letters; two or three that are one word of the field together count as that."""
-    tokens = [token for token in _SPLIT.split(_A_SECOND.sub(" per second", name)) if token]
+    tokens = [token for token in _SPLIT.split(_AT.sub("precision", _A_SECOND.sub(" per second", name))) if token]
     parts: list[str] = []
     for token in tokens:
         small = token.lower()

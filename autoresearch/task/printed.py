@@ -27,8 +27,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import NamedTuple
 
-from autoresearch.task.metric_names import COUNTERS, Kind, Part, direction_of, meaning_of, part_word
+from autoresearch.task.metric_names import COUNTERS, Kind, Part, direction_of, meaning_of, part_word, words_of
 
 MAX_KEYS = 64  # as many as a run record holds
 MAX_KEY_CHARACTERS = 64
@@ -58,7 +59,7 @@ _VALUE = (
     rf"{_WRAP}(?:(?P<nothing>{_NOTHING})|(?P<number>[-+]?{_DIGITS})(?P<of>\s?/\s?{_DIGITS})?(?P<unit>%|[kMB](?![\w/]))?)"
     rf"{_SEVERAL}{_UNWRAP}"
 )
-_END = r"(?=\s|$|,(?!\d)|[;|│┃║)\]}'\"%…]|\.(?!\d)|[A-Za-zµ°](?!\w*\())"
+_END = r"(?=\s|$|,(?!\d)|[;|│┃║)\]}'\"%…±]|\+/?-|\.(?!\d)|[A-Za-zµ°](?!\w*\())"
 # Between a name and its number stand one of these, or blanks.
 _JOIN = r"\s{0,3}(?::=|[:=：＝]|[-=]>|→|⇒|≈)(?![:=])\s{0,3}|\s(?:is|was|of|are|at)(?:\s?[:=])?\s"
 _JOINED = re.compile(rf"(?:(?P<join>{_JOIN})|(?P<blank>\s{{1,3}})){_VALUE}{_END}", re.IGNORECASE)
@@ -80,6 +81,13 @@ _HAS_VALUE = re.compile(r"\d|nan|inf|none|null|n/a", re.IGNORECASE)
 _BAR = re.compile(
     r":?\s{0,4}\d{1,3}%\|[^|\n]{0,200}\|\s{0,4}[^\s\[]{1,24}\s?\[[\d:?<\s]{1,24}(?:,\s{0,3}(?:\?|[\d.]{1,12})\s?[A-Za-z]{1,12}/[A-Za-z]{1,12})?,?"
 )
+# Brackets between a name and its number: Average Precision @[ IoU=0.50 | area=all ] = 0.4
+_ASIDE = re.compile(r"(?:\([^()]{1,20}\)\s?)?@?\[([^\[\]]{1,80})\](?=\s{0,3}[:=]\s{0,3}[-+]?\.?\d)")
+_CHANGED = re.compile(
+    r"\s(?:has\s)?(?:improved|increased|decreased|reduced|went|rose|fell|dropped|changed)(?:\sfrom\s\S{1,24})?\sto\s(?=[-+]?\.?\d)"
+)
+# A pair of an OrderedDict.
+_TUPLE = re.compile(r"\(\s?(['\"])([^'\"\n]{1,80})\1,\s?(?=[-+.\d]|nan|inf|none|np\.|tensor|array)", re.IGNORECASE)
 # What stands before a name and is no part of it: times, levels and sources of a log, marks of lists.
 _PREFIX = re.compile(
     r"\s*(?:\d{4}[-/]\d\d[-/]\d\d[T ]?|\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?!\w)|"
@@ -93,8 +101,12 @@ _COUNTED = re.compile(
     r"\s?(?:no\.?|number)?\s?[#:=]?\s?[\[(]?\s?\d[\d,_]*(?![\d.]*\d|\w)(?:\s?(?:/|of)\s?\d[\d,_]*)?\s?[\])]?(?:\s?\(\s?\d+(?:\.\d+)?\s?%\))?",
     re.IGNORECASE,
 )
-_BOUNDARY = re.compile(r"[,;|│┃║\t(){}<>\[\]—·•]|[:=：＝]\s*|\s[-–]{1,2}\s|[.!?]\s|\s{2,}|\s(?:with|and|to|has|have)\s")
+_BOUNDARY = re.compile(
+    r"[,;|│┃║\t(){}<>\[\]—·•]|[:=：＝]\s*|\s[-–]{1,2}\s|(?<=\w{4})[.!?]\s|(?<=\d)\.\s|\s{2,}|\s(?:with|and|to|has|have)\s"
+)
 _MOST_BESIDE = 4
+# One of several numbers, chosen by its size or its place: the number itself comes first.
+_SELECTED = frozenset({"best", "max", "min", "maximum", "minimum", "highest", "lowest", "last", "current", "recent"})
 _CELL = re.compile(r"[|│┃║┆┊]")
 _RULED = re.compile(r"[\s|│┃║┆┊+=:_.·┌┬┐├┼┤└┴┘─━═╒╤╕╞╪╡╘╧╛┏┳┓┡╇┩╭╮╰╯╶╴╺╸—–-]+")
 _BLANKS = re.compile(r"\s{2,}")
@@ -111,6 +123,8 @@ class Printed:
     """Counts the lines of the text."""
     bare: str = ""
     """The name without the word for a part of the data that stands earlier in its line: ``Test set: loss: 2``."""
+    is_loose: bool = False
+    """Whether only a blank is between name and number: a sign of a result only where the field knows the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,22 +192,39 @@ def guess_metric(text: str) -> Guess | None:
     can choose. Of several results that with the likelier name, of equal ones the later.
     """
     entries, rule = _entries(text, keep="")
-    ranked = [(_rank(entry), entry) for entry in entries.values()]
+    ranked = [(_rank(entry), entry) for entry in _current(entries.values())]
     below = [one for one in ranked if one[1].number > rule >= 0 and one[0][0] is Kind.RESULT]
-    ranked = below or [one for one in ranked if one[0][0] is not Kind.OTHER or meaning_of(one[1].name).direction]
+    ranked = below or [one for one in ranked if _can_be_meant(one[1])]
     if not ranked:
         return None
     ranked.sort(key=lambda one: (*one[0], -one[1].number))
     (rank, best), *others = ranked
     is_alone = not others or others[0][0] != rank
     is_sure = rank[:2] <= (Kind.RESULT, Part.UNSTATED) and direction_of(best.name) is not None and is_alone
-    return Guess(best.name, best.value, is_sure, _why(rank), tuple(entry.name for _, entry in others))
+    name = best.name
+    if (
+        meaning_of(best.bare).part is meaning_of(name).part
+        and [one.bare for one in entries.values()].count(best.bare) == 1
+    ):
+        name = best.bare  # of a table with one row, the name of the column
+    return Guess(name, best.value, is_sure, _why(rank), tuple(entry.name for _, entry in others))
 
 
 def numbers_in(text: str) -> dict[str, float]:
     """All finite numbers of a text by name: results first, then in the text's order; at most ``MAX_KEYS``."""
     entries, _ = _entries(text, keep="")
     return _numbers(sorted(entries.values(), key=lambda entry: meaning_of(entry.name).kind), "")
+
+
+def _can_be_meant(entry: Printed) -> bool:
+    meaning = meaning_of(entry.name)
+    return meaning.direction is not None or (meaning.kind is not Kind.OTHER and not entry.is_loose)
+
+
+def _current(entries: Iterable[Printed]) -> list[Printed]:
+    """The entries without those whose bare name a later line has: ``Test: acc 0.7``, then ``acc 0.8``."""
+    plain = {_key(entry.name): entry.number for entry in entries}
+    return [entry for entry in entries if plain.get(_key(entry.bare), -1) <= entry.number]
 
 
 def _why(rank: tuple[Kind, Part, int, int]) -> str:
@@ -209,7 +240,7 @@ def _why(rank: tuple[Kind, Part, int, int]) -> str:
 
 def _rank(entry: Printed) -> tuple[Kind, Part, int, int]:
     meaning = meaning_of(entry.name)
-    is_best = entry.name.lower().startswith(("best", "max_", "min_", "new_best"))
+    is_best = not _SELECTED.isdisjoint(words_of(entry.name))
     part = meaning.part if meaning.kind is Kind.RESULT else Part.UNSTATED
     return meaning.kind, part, int(is_best), meaning.worth
 
@@ -252,12 +283,14 @@ def _entries(text: str, *, keep: str) -> tuple[dict[str, Printed], int]:
     reader = _Reader()
     for number in _telling(lines):
         line = lines[number]
-        for name, value, bare in reader.read(_GAP.sub("  ", _BAR.sub("; ", line))):
+        for name, value, bare, is_loose in reader.read(_simplified(line)):
             key = _key(name)
             if not key or (value is None and reader.is_empty and key not in latest):
                 continue  # a heading
             latest.pop(key, None)
-            latest[key] = Printed(name[:MAX_KEY_CHARACTERS], value, line.strip()[:_QUOTED_CHARACTERS], number, bare)
+            latest[key] = Printed(
+                name[:MAX_KEY_CHARACTERS], value, line.strip()[:_QUOTED_CHARACTERS], number, bare, is_loose
+            )
             if len(latest) > _NAMES:
                 del latest[next(one for one in latest if one != keep)]
     return latest, rule
@@ -284,8 +317,15 @@ def _telling(lines: Sequence[str]) -> list[int]:
     return sorted({number for pair in kept for number in pair} - {-1})
 
 
-_Item = tuple[str, float | None, str]
-"""A name, its number or None, and the name without what stands earlier in the line."""
+class _Item(NamedTuple):
+    """A name with its number or None."""
+
+    name: str
+    value: float | None
+    bare: str
+    """The name without what stands earlier in the line."""
+    is_loose: bool = False
+    """Whether only a blank is between name and number."""
 
 
 class _Reader:
@@ -310,13 +350,13 @@ class _Reader:
             return []
         if match := _EMPTY.fullmatch(line):
             self._heading, self.is_empty, name = match["key"], True, _name(match["key"])
-            return [(name, None, name)] if name else []
+            return [_Item(name, None, name)] if name else []
         if not _HAS_VALUE.search(line):
             self._keep_names(line)
             return []
         if heading and (match := _BARE.fullmatch(line)):
             name = _name(heading)
-            return [(name, _value(match, name), name)] if name else []
+            return [_Item(name, _value(match, name), name)] if name else []
         items, rest = self._mapping(line)
         if not items and (row := self._table(line)) is not None:
             return row
@@ -334,7 +374,7 @@ class _Reader:
                 self._inside = [*self._inside[-3:], match["key"]]
             else:
                 name = "/".join((*self._inside, "_".join(match["key"].split())))
-                items.append((_qualified(name, stated), _value(match, name), name))
+                items.append(_Item(_qualified(name, stated), _value(match, name), name))
             return ";"
 
         rest = _PAIR.sub(take, line) if "'" in line or '"' in line or self._inside else line
@@ -376,7 +416,7 @@ class _Reader:
                 return self._columns(names, cells, values)
             if names and kind == "  " and len(cells) == len(names) + 1:
                 return self._labelled(names, cells[0] if values[0] is None else "", values[1:])
-            if values[0] is None and values[1] is not None and kind in "|\t":
+            if values[0] is None and values[1] is not None and (kind == "|" or (kind == "\t" and len(cells) == 2)):
                 return self._row(cells[0], values[1])
             is_result = kind == "  " and meaning_of(cells[0]).kind is Kind.RESULT and not re.search("[:=]", line)
             if values[0] is None and values[1] is not None and is_result:
@@ -388,7 +428,7 @@ class _Reader:
         if not name or value is None:
             return []
         name = f"{self._section}{name}"
-        return [(name, _value(value, name), name)]
+        return [_Item(name, _value(value, name), name)]
 
     def _labelled(self, names: list[str], label: str, values: list[re.Match[str] | None]) -> list[_Item]:
         """A row whose label no name stands above, as in scikit-learn's report, or the name of the label."""
@@ -396,7 +436,7 @@ class _Reader:
         items: list[_Item] = []
         for name, value in zip(names, values, strict=True):
             if value is not None and (column := _name(name)):
-                items.append((f"{row}_{column}" if row else column, _value(value, column), column))
+                items.append(_Item(f"{row}_{column}" if row else column, _value(value, column), column))
         return items
 
     def _columns(self, names: list[str], cells: list[str], values: list[re.Match[str] | None]) -> list[_Item]:
@@ -423,6 +463,17 @@ def _rows(line: str) -> Iterator[tuple[str, list[str]]]:
     for kind, cells in ways.items():
         if 1 < len(cells) <= _MOST_CELLS:
             yield kind, [cell.strip() for cell in cells]
+
+
+def _simplified(line: str) -> str:
+    """A line with what is drawn, put aside or told in words in the form of an assignment."""
+    line = _ASIDE.sub(_flat, _BAR.sub("; ", line))
+    return _GAP.sub("  ", _TUPLE.sub(r"{\1\2\1: ", _CHANGED.sub(": ", line)))
+
+
+def _flat(aside: re.Match[str]) -> str:
+    """What stands in brackets as one word of a name; a number alone is left as it stands."""
+    return "_" + "_".join(re.findall(r"[\w.]+", aside[1])) if re.search(r"[^\W\d]", aside[1]) else aside[0]
 
 
 def _without_prefix(line: str) -> str:
@@ -452,18 +503,22 @@ def _sentence(line: str) -> Iterator[_Item]:
         if lead and meaning_of(lead).kind is not Kind.RESULT:
             stated = part_word(lead) or stated
         unit = _UNITS.match(line, match.end()) or _ATTACHED.match(line, match.end())
-        end = start = unit.end() if unit else match.end()
+        end = unit.end() if unit else match.end()
         if not name:
+            start = end
             continue
         if match["blank"] is not None:
             after = line[end : following.start() if following else None]
-            is_followed = following is not None and len(after.split()) <= _MOST_BESIDE and not re.search(r"\d", after)
+            is_followed = (
+                following is not None and len(after.split()) <= _MOST_BESIDE and not re.search(r"(?<![\w@])\d", after)
+            )
             is_last = _BOUNDARY.match(after) or not after.strip() or re.match(r"\s?[.(\[]|\s(?:at|in|after)\s", after)
             if name.count("_") >= _MOST_BESIDE or not (is_last or is_followed):
                 continue
             if match["nothing"] and meaning_of(name).kind is not Kind.RESULT:
                 continue
-        yield _qualified(name, stated), _value(match, name), name
+        start = end
+        yield _Item(_qualified(name, stated), _value(match, name), name, is_loose=match["blank"] is not None)
 
 
 def _qualified(name: str, stated: str) -> str:
@@ -481,7 +536,7 @@ def _trailing(before: str) -> tuple[str, str]:
     return name, next((lead for piece in reversed(leads) if (lead := _name(piece))), "")
 
 
-_AROUND_NAME = " \t-–*•>#`\"'.…,;:=~✓✔✅🚀📈🎯→[]"
+_AROUND_NAME = " \t%/-–*•>#`\"'.…,;:=~✓✔✅🚀📈🎯→[]"
 _UNIT_OF_NAME = re.compile(
     r"\s?[(\[](?:%|[mµun]?s|sec|seconds|mm|cm|km|[KMG]?i?B|[KMG]B/s|ms/step|bits|dB|Hz|eV|kcal/mol)[)\]]$"
 )
@@ -504,7 +559,7 @@ def _name(text: str) -> str:
         words = words[2:] if words[0].lower() in COUNTERS else words[1:]
     if not words or len(words) > _LONGEST_NAME_WORDS:
         return ""
-    name = "_".join(words)
+    name = re.sub(r"[^\w./@%+-]+", "_", "_".join(words)).strip("_./-")
     if len(name) > MAX_KEY_CHARACTERS or not re.match(r"[^\W\d]", name):
         return ""
     return name.rstrip(":：=")
