@@ -26,6 +26,7 @@ from pathlib import Path
 from benchmarks.corpus import CORPUS, PARTS, Judgement, Result, Verdict, family_table, results_of
 
 COMMAND_SECONDS = 240
+BUG = "this is a bug in autoresearch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,8 @@ def judge_folders(folders: Sequence[StrangerFolder]) -> list[Judgement]:
 def _outcome(folder: StrangerFolder, place: Path, home: Path) -> tuple[Verdict, str]:
     before = _names(place)
     new = _command(home, "task", "new", str(place), "--once", "--json", *folder.options)
+    if BUG in new.stderr:
+        return Verdict.WRONG, _end(new.stderr)
     if folder.hint:
         if new.returncode == 0:
             return Verdict.WRONG, f"it became a task: {new.stdout[:200]}"
