@@ -41,6 +41,7 @@ class StrangerFolder:
     many: Mapping[str, int]
     """So many small files; ``{}`` in the name is the number."""
     links: Mapping[str, str]
+    pipes: Sequence[str]
     options: Sequence[str]
     results: Sequence[Result]
     hint: str
@@ -71,6 +72,8 @@ class StrangerFolder:
             (place / name).write_bytes(content)
         for name, target in self.links.items():
             (place / name).symlink_to(target)
+        for name in self.pipes:
+            os.mkfifo(place / name)
         return place
 
 
@@ -156,6 +159,7 @@ def _folder(part: str, path: Path) -> StrangerFolder:
         entry.get("large", {}),
         entry.get("many", {}),
         entry.get("links", {}),
+        entry.get("pipes", ()),
         entry.get("options", ()),
         results_of(entry),
         entry.get("hint", ""),
