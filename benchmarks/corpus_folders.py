@@ -113,9 +113,9 @@ def _outcome(folder: StrangerFolder, place: Path, home: Path) -> tuple[Verdict, 
         if left := _names(place) - before:
             return Verdict.WRONG, f"it was refused, and left {', '.join(sorted(left))}"
         is_right = re.search(folder.hint, new.stderr) is not None
-        return (Verdict.RIGHT, "") if is_right else (Verdict.ASKED, _end(new.stderr))
+        return (Verdict.RIGHT, "") if is_right else (Verdict.UNSURE, _end(new.stderr))
     if new.returncode != 0:
-        return Verdict.ASKED, _end(new.stderr)
+        return Verdict.UNSURE, _end(new.stderr)
     task = json.loads(new.stdout)
     taken = f"{task['metric']}, {task['direction']}"
     results = [
@@ -129,7 +129,7 @@ def _outcome(folder: StrangerFolder, place: Path, home: Path) -> tuple[Verdict, 
     except (ValueError, KeyError, TypeError):
         value = None
     if value is None:
-        return Verdict.ASKED, f"its run gave no value: {_end(run.stderr)}"
+        return Verdict.UNSURE, f"its run gave no value: {_end(run.stderr)}"
     return (Verdict.RIGHT, "") if results[0].fits(value, diverged=False) else (Verdict.WRONG, f"{taken}: {value}")
 
 
