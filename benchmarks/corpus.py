@@ -2,7 +2,7 @@
 
 They lie in ``tests/programs``, in two halves: the reader is made with ``seen``, and judged by ``unseen``.
 
-    python -m benchmarks.corpus             right, asked and wrong by family, as Markdown tables
+    python -m benchmarks.corpus             right, unsure and wrong by family, as Markdown tables
     python -m benchmarks.corpus --seen      each entry of ``seen`` that is not right as well
 """
 
@@ -67,10 +67,10 @@ def program_reader() -> Reader:
 
 
 class Verdict(StrEnum):
-    """``ASKED``: it took nothing, or said that it is not sure; ``WRONG``: it took a wrong thing without a doubt."""
+    """``UNSURE``: it took nothing, or said that it is not sure; ``WRONG``: it took a wrong thing without a doubt."""
 
     RIGHT = "right"
-    ASKED = "asked"
+    UNSURE = "unsure"
     WRONG = "wrong"
 
 
@@ -167,7 +167,7 @@ def judge_named(text: PrintedText, reader: Reader) -> list[Judgement]:
         reading = reader.read_metric(text.text, result.names[0])
         fits = result.fits(reading.value, diverged=reading.diverged)
         nothing = reading.value is None and not reading.diverged
-        verdict = Verdict.RIGHT if fits else Verdict.ASKED if nothing else Verdict.WRONG
+        verdict = Verdict.RIGHT if fits else Verdict.UNSURE if nothing else Verdict.WRONG
         reason = "" if fits else f"{result.names[0]} is read as {reading.value}"
         judgements.append(Judgement(text.part, text.family, text.title, verdict, reason))
     return judgements
@@ -177,7 +177,7 @@ def judge_direction(part: str, name: str, directions: Sequence[str], reader: Rea
     """What the reader makes of a metric's name."""
     direction = reader.direction_of(name) or ASK
     fits = direction in directions
-    verdict = Verdict.RIGHT if fits else Verdict.ASKED if direction == ASK else Verdict.WRONG
+    verdict = Verdict.RIGHT if fits else Verdict.UNSURE if direction == ASK else Verdict.WRONG
     reason = "" if fits else f"{name} is {' or '.join(directions)}, not {direction}"
     return Judgement(part, directions[0], name, verdict, reason)
 
@@ -206,7 +206,7 @@ def shares(kind: str, judgements: Iterable[Judgement]) -> dict[str, float]:
 
 def family_table(judgements: Iterable[Judgement]) -> str:
     """Markdown: a row for each family and half. It shows no entry, so nobody tunes the reader to ``unseen``."""
-    rows = ["| half | family | entries | right | asked | wrong |", "| --- | --- | --- | --- | --- | --- |"]
+    rows = ["| half | family | entries | right | unsure | wrong |", "| --- | --- | --- | --- | --- | --- |"]
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for each in judgements:
         groups.setdefault((each.part, each.family), []).append(each.verdict)
@@ -220,14 +220,14 @@ def family_table(judgements: Iterable[Judgement]) -> str:
 def _taken(text: PrintedText, reader: Reader) -> tuple[Verdict, str]:
     guess = reader.guess_metric(text.text)
     if guess is None:
-        return (Verdict.ASKED, "nothing was taken") if text.results else (Verdict.RIGHT, "")
+        return (Verdict.UNSURE, "nothing was taken") if text.results else (Verdict.RIGHT, "")
     taken = f"{guess.name} = {'diverged' if guess.diverged else guess.value}"
     choices = [result for result in text.results if result.has_name(guess.name)]
     if not choices:
         if guess.is_sure:
             return Verdict.WRONG, f"{taken} was taken"
         is_right = text.is_unsure and not text.results
-        return (Verdict.RIGHT, "") if is_right else (Verdict.ASKED, f"{taken} was offered")
+        return (Verdict.RIGHT, "") if is_right else (Verdict.UNSURE, f"{taken} was offered")
     fitting = [result for result in choices if result.fits(guess.value, diverged=guess.diverged)]
     if not fitting:
         return Verdict.WRONG, f"{taken} was read"
@@ -236,8 +236,8 @@ def _taken(text: PrintedText, reader: Reader) -> tuple[Verdict, str]:
         return Verdict.WRONG, f"{taken} was taken, and {reading.value} read"
     direction = reader.direction_of(guess.name) or ASK
     if direction not in fitting[0].directions:
-        return (Verdict.ASKED if direction == ASK else Verdict.WRONG), f"the direction of {guess.name} is {direction}"
-    return (Verdict.RIGHT, "") if guess.is_sure or text.is_unsure else (Verdict.ASKED, f"{taken} was offered")
+        return (Verdict.UNSURE if direction == ASK else Verdict.WRONG), f"the direction of {guess.name} is {direction}"
+    return (Verdict.RIGHT, "") if guess.is_sure or text.is_unsure else (Verdict.UNSURE, f"{taken} was offered")
 
 
 def _result(entry: Mapping[str, Any]) -> Result:

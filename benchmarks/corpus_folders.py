@@ -26,6 +26,7 @@ from pathlib import Path
 from benchmarks.corpus import CORPUS, PARTS, Judgement, Result, Verdict, family_table, results_of
 
 COMMAND_SECONDS = 240
+BUG = "this is a bug in autoresearch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class StrangerFolder:
     many: Mapping[str, int]
     """So many small files; ``{}`` in the name is the number."""
     links: Mapping[str, str]
+    pipes: Sequence[str]
     options: Sequence[str]
     results: Sequence[Result]
     hint: str
@@ -70,6 +72,8 @@ class StrangerFolder:
             (place / name).write_bytes(content)
         for name, target in self.links.items():
             (place / name).symlink_to(target)
+        for name in self.pipes:
+            os.mkfifo(place / name)
         return place
 
 
@@ -101,15 +105,17 @@ def judge_folders(folders: Sequence[StrangerFolder]) -> list[Judgement]:
 def _outcome(folder: StrangerFolder, place: Path, home: Path) -> tuple[Verdict, str]:
     before = _names(place)
     new = _command(home, "task", "new", str(place), "--once", "--json", *folder.options)
+    if BUG in new.stderr:
+        return Verdict.WRONG, _end(new.stderr)
     if folder.hint:
         if new.returncode == 0:
             return Verdict.WRONG, f"it became a task: {new.stdout[:200]}"
         if left := _names(place) - before:
             return Verdict.WRONG, f"it was refused, and left {', '.join(sorted(left))}"
         is_right = re.search(folder.hint, new.stderr) is not None
-        return (Verdict.RIGHT, "") if is_right else (Verdict.ASKED, _end(new.stderr))
+        return (Verdict.RIGHT, "") if is_right else (Verdict.UNSURE, _end(new.stderr))
     if new.returncode != 0:
-        return Verdict.ASKED, _end(new.stderr)
+        return Verdict.UNSURE, _end(new.stderr)
     task = json.loads(new.stdout)
     taken = f"{task['metric']}, {task['direction']}"
     results = [
@@ -123,7 +129,7 @@ def _outcome(folder: StrangerFolder, place: Path, home: Path) -> tuple[Verdict, 
     except (ValueError, KeyError, TypeError):
         value = None
     if value is None:
-        return Verdict.ASKED, f"its run gave no value: {_end(run.stderr)}"
+        return Verdict.UNSURE, f"its run gave no value: {_end(run.stderr)}"
     return (Verdict.RIGHT, "") if results[0].fits(value, diverged=False) else (Verdict.WRONG, f"{taken}: {value}")
 
 
@@ -153,6 +159,7 @@ def _folder(part: str, path: Path) -> StrangerFolder:
         entry.get("large", {}),
         entry.get("many", {}),
         entry.get("links", {}),
+        entry.get("pipes", ()),
         entry.get("options", ()),
         results_of(entry),
         entry.get("hint", ""),

@@ -40,7 +40,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 # What a program needs that the node itself does not.
 NEEDS = {"digits": "sklearn"}
 RUNS = {True: 2, False: 40}
-# Each so-manieth folder of the corpus: a folder takes about five seconds.
+# Each ninth folder of the corpus, or all: a folder takes about five seconds.
 FOLDER_STEP = {True: 9, False: 1}
 
 
