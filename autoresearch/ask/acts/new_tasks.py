@@ -19,7 +19,7 @@ from autoresearch.settings import Work
 from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
 from autoresearch.task.guessing import PREPARE, fixed_files, guess_recipe
 from autoresearch.task.loading import MANIFEST, load_task, program_in
-from autoresearch.task.model import Limits, Recipe
+from autoresearch.task.model import Recipe
 from autoresearch.task.needs import CACHES, folders_to_mount, named_in_home, printed_in_home, stated_seconds
 from autoresearch.task.program import (
     guess_direction,
@@ -178,9 +178,10 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
     if (level := detect_level()[0]) < Level.LANDLOCK:  # nobody knows yet who wrote it
         raise UsageError(f"there is no sandbox here, so {names} is not run to find its number and its time", hint=hint)
     work, paths = look.occasion.work, look.occasion.paths
-    limits = Limits(seconds=seconds, memory_mib=Ceiling.of(work).memory_mib)
-    ceiling = Ceiling(seconds, limits.memory_mib, limits.disk_mib, limits.processes, limits.output_kib)
-    task = draft_task(look.place, recipe, limits, venv=look.venv, mounts=look.mounts)
+    memory = Ceiling.of(work).memory_mib
+    task = draft_task(look.place, recipe, seconds=seconds, memory_mib=memory, venv=look.venv, mounts=look.mounts)
+    limits = task.limits
+    ceiling = Ceiling(seconds, memory, limits.disk_mib, limits.processes, limits.output_kib)
     plan = plan_as_it_stands(task, task.program.decode(), replicate=seed)
     conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
     with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task

@@ -104,11 +104,6 @@ def over_disk(limits: Limits) -> Stop:
     return Stop(RunStatus.DISK_LIMIT, f"it wrote more than {limits.disk_bytes // MIB} MiB to disk or too many files")
 
 
-def over_output(limits: Limits) -> Stop:
-    """Too much text."""
-    return Stop(RunStatus.OUTPUT_LIMIT, f"it printed more than {limits.output_bytes // 1024} KiB")
-
-
 def over_checkpoint(limits: Limits) -> Stop:
     """Too large a checkpoint."""
     return Stop(RunStatus.OUTPUT_LIMIT, f"its checkpoint is larger than {limits.checkpoint_bytes // MIB} MiB")
@@ -259,8 +254,6 @@ def _feed(running: Sandboxed, watch: Watch, ready: set[int]) -> set[int]:
 
 def _over_a_cap(watch: Watch) -> Stop | None:
     limits = watch.job.limits
-    if watch.log.over_limit:
-        return over_output(limits)
     if watch.checkpoint is not None and watch.checkpoint.over_limit:
         return over_checkpoint(limits)
     return over_channel() if watch.channel.over_limit else None

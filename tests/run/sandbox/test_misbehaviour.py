@@ -146,12 +146,27 @@ def test_a_flood_on_the_result_channel_is_stopped(level: Level) -> None:
     assert run(source, level).status == "output_limit"
 
 
-def test_a_gigabyte_of_text_is_stopped_and_head_and_tail_kept(level: Level) -> None:
-    outcome = run("print('first')\nfor n in range(1 << 20): print('%01023d' % n)", level)
-    assert outcome.status == "output_limit"
+def test_much_text_costs_no_number_and_head_and_tail_are_kept(level: Level) -> None:
+    source = "print('first')\nfor n in range(1 << 13): print('%01023d' % n)\nprint('score: 0.5')"
+    last = {"metric_source": "stdout", "metric_name": "score", "parse": lambda text: {"score": float(text.split()[-1])}}
+    outcome = run(source, level, **last)
+    assert (outcome.status, outcome.value) == ("ok", 0.5)
     assert outcome.log.startswith(b"first\n")
     assert b"left out" in outcome.log
     assert len(outcome.log) < SMALL.output_bytes + 100
+
+
+@pytest.mark.slow
+def test_a_gigabyte_of_text_costs_no_memory(level: Level) -> None:
+    source = "line = 'x' * 1023\nfor n in range(1 << 20): print(line)\nsucceed(2.0)"
+    outcome = run(source, level, limits=replace(SMALL, seconds=300))
+    assert (outcome.status, outcome.value) == ("ok", 2.0)
+    assert len(outcome.log) < SMALL.output_bytes + 100
+
+
+def test_text_without_end_ends_with_the_time(level: Level) -> None:
+    outcome = run("while True: print('x' * 10000)", level, limits=BRIEF)
+    assert (outcome.status, len(outcome.log) < BRIEF.output_bytes + 100) == ("timed_out", True)
 
 
 def test_eaten_memory_is_stopped(level: Level) -> None:
