@@ -169,6 +169,27 @@ def test_text_without_end_ends_with_the_time(level: Level) -> None:
     assert (outcome.status, len(outcome.log) < BRIEF.output_bytes + 100) == ("timed_out", True)
 
 
+OF_CARD = {
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.68 GiB "
+    "of which 1.10 GiB is free. Including non-PyTorch memory, this process has 22.57 GiB memory in use.": (
+        "it used 22.57 GiB of its card, which has 23.68 GiB"
+    ),
+    "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total capacity; 8.50 GiB already "
+    "allocated; 512.00 MiB free; 8.60 GiB reserved in total by PyTorch)": (
+        "it used 8.50 GiB of its card, which has 10.00 GiB"
+    ),
+    "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.00 GiB total capacity; …)": "its card has 10.00 GiB",
+    "RuntimeError: CUDA error: CUDA_ERROR_OUT_OF_MEMORY": "on its card",
+}
+
+
+@pytest.mark.parametrize("said", OF_CARD)
+def test_memory_that_a_card_lacks_is_not_the_machines(level: Level, said: str) -> None:
+    outcome = run(f"raise SystemExit({said!r})", level)
+    assert (outcome.status, OF_CARD[said] in outcome.reason) == ("out_of_memory", True), outcome.reason
+    assert "the limit is" not in outcome.reason
+
+
 def test_eaten_memory_is_stopped(level: Level) -> None:
     outcome = run("a = []\nwhile True: a.append(bytearray(1 << 20)); time.sleep(0.0005)", level)
     assert outcome.status == "out_of_memory"
