@@ -66,7 +66,7 @@ class Work(Section, frozen=True, kw_only=True):
     ] = 0
     max_disk_mib: Annotated[int, Meta(ge=1, description="MiB of files that one run may write")] = 4096
     max_processes: Annotated[int, Meta(ge=1, description="processes of one run")] = 256
-    max_output_kib: Annotated[int, Meta(ge=1, description="KiB that one run may print")] = 16_384
+    max_output_kib: Annotated[int, Meta(ge=1, description="KiB of what one run prints that are kept")] = 16_384
     cores: Annotated[
         int, Meta(ge=0, le=4096, description="processor cores that all runs together may use; 0: all (Linux)")
     ] = 0

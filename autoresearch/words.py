@@ -82,7 +82,7 @@ RUN_STATUS_SENTENCES: dict[RunStatus, str] = {
     RunStatus.CRASHED: "the program stopped with an error",
     RunStatus.TIMED_OUT: "it ran longer than the task allows and was stopped",
     RunStatus.OUT_OF_MEMORY: "it ran out of memory",
-    RunStatus.OUTPUT_LIMIT: "it printed more than the task allows and was stopped",
+    RunStatus.OUTPUT_LIMIT: "it printed or left more than the task allows and was stopped",
     RunStatus.DISK_LIMIT: "it wrote more to disk than the task allows and was stopped",
     RunStatus.PROCESS_LIMIT: "it started more processes than the task allows",
     RunStatus.OVER_BUDGET: "it cost far more than the baseline costs on the same machine for the same budget",

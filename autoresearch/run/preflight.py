@@ -23,6 +23,7 @@ from autoresearch.errors import CannotRunHere
 from autoresearch.run.bench import Bench, device_name, job_limits, missing_command, program_files
 from autoresearch.run.evaluating import evaluate
 from autoresearch.run.experiment import plan_as_it_stands, trained
+from autoresearch.run.failures import way_out
 from autoresearch.run.proving import left_card
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.cards import card_of, cards
@@ -30,6 +31,7 @@ from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Outcome
 from autoresearch.task.loading import shipped_tasks
 from autoresearch.task.model import Task
+from autoresearch.task.needs import printed_folders
 from autoresearch.task.source import parse_python
 from autoresearch.words import STARTED, RunStatus
 
@@ -178,8 +180,13 @@ def _way(task: Task, outcome: Outcome, level: Level) -> str:
     """What to do about a cause that is recognised."""
     if missing := re.search(r"No module named '([^'.]+)", outcome.reason):
         return way_to_packages(task, missing[1])
-    if level is Level.LANDLOCK and "Permission denied" in outcome.reason:
-        return "a run can't start what it compiled itself without bubblewrap: apt install bubblewrap, or program.build"
+    text = outcome.log.decode(errors="replace")
+    if way := way_out(text, level):
+        return way
+    mounts = [Path(mount).expanduser() for mount in task.mounts.values()]
+    hidden = (Path(folder) for folder in printed_folders(text, Path.home()))
+    if folder := next((each for each in hidden if not any(each.is_relative_to(mount) for mount in mounts)), None):
+        return f"a run does not see {folder}: name it under [mounts] in {task.folder / 'task.toml'}"
     if "CUDA" in outcome.reason or "NVIDIA" in outcome.reason:
         return "nvidia-smi shows whether the card works; or: autoresearch node config set work.device cpu"
     return "mend it, then: autoresearch node doctor task"

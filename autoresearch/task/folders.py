@@ -31,6 +31,7 @@ from autoresearch.text import MAXIMIZE, MINIMIZE
 
 # What a run may use of a program that nobody measured.
 MEMORY_MIB = 8192
+DISK_MIB, PROCESSES, OUTPUT_KIB = 4096, 256, 4096
 
 _TEMPLATE = """\
 # A task: {files} may change, the files under [harness] may not. A change here makes another task of it.
@@ -52,9 +53,9 @@ amount = {seconds:g}
 [limits]
 seconds = {most_seconds:g}                # start-up and evaluation included
 memory_mib = {memory_mib}
-disk_mib = 4096
-processes = 256
-output_kib = 4096
+disk_mib = {disk_mib}
+processes = {processes}
+output_kib = {output_kib}
 {program}
 [harness]
 {harness}
@@ -67,8 +68,12 @@ _MOUNTS = """
 """
 
 
-def draft_task(folder: Path, recipe: Recipe, limits: Limits, *, venv: str, mounts: Sequence[str]) -> Task:
+def draft_task(
+    folder: Path, recipe: Recipe, *, seconds: float, memory_mib: int, venv: str, mounts: Sequence[str]
+) -> Task:
     """The task of a program of which nobody knows yet what it prints: its runs have no value.
+
+    Beside time and memory it has the limits of the task that is written for it.
 
     Raises UsageError where there is no such program.
     """
@@ -77,7 +82,9 @@ def draft_task(folder: Path, recipe: Recipe, limits: Limits, *, venv: str, mount
         name="draft",
         metric=Metric(name="", direction="minimize", source="stdout"),
         budget=Budget(unit="seconds", amount=0.0),
-        limits=limits,
+        limits=Limits(
+            seconds=seconds, memory_mib=memory_mib, disk_mib=DISK_MIB, processes=PROCESSES, output_kib=OUTPUT_KIB
+        ),
         mounts={str(number): mount for number, mount in enumerate(mounts)},
         python=Python(venv=venv) if venv else None,
         harness=fixed_files(folder, recipe),
@@ -124,6 +131,9 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
         baseline=source_digest(baseline.decode()).hex(),
         name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:64] or "task",
         memory_mib=most_memory_mib,
+        disk_mib=DISK_MIB,
+        processes=PROCESSES,
+        output_kib=OUTPUT_KIB,
         noise=_UNKNOWN_NOISE
         if noise is None
         else f"noise = {noise:.2g}".ljust(28) + (_TWO_RUNS if noise else _NO_SEED),

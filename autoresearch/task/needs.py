@@ -15,6 +15,7 @@ import hashlib
 import math
 import os
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -137,6 +138,14 @@ _ABSOLUTE = re.compile(r"(?<![\w.~])/[\w.@+-]+(?:/[\w.@+-]+)*")
 _SHARED = frozenset({".cache", ".config", ".local", ".local/share", ".local/state", ".local/lib", ".local/bin"})
 _SECRET = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".password-store", ".mozilla"})
 CACHES = "~/.cache/"
+# Where an error happened is no path that a program wants: a line of a traceback, or of a compiler's or a warning's.
+_PLACE_IN_CODE = re.compile(r"""File "[^"\n]{1,1000}", line \d+|[^\s"':]{1,1000}:\d+:""")
+_QUOTED_PATH = re.compile(r"""['"`‘](/[^'"`’\n]{1,500})['"’]""")
+_SYSTEM = frozenset({"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "nix", "proc", "run", "sbin", "sys", "usr"})
+_PLACES = frozenset({"/", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var", "/var/lib", "/var/tmp"})  # noqa: S108
+# Only so much of the end of what a program printed is looked at.
+_END_CHARACTERS = 16_384
+_LIBRARY = re.compile(r"/(?:site-packages|dist-packages|lib(?:32|64)?/python\d[\d.]*)(?:/|$)")
 
 
 def stated_seconds(sources: Iterable[str]) -> float | None:
@@ -159,9 +168,40 @@ def named_in_home(name: str, source: str) -> set[str]:
 
 
 def printed_in_home(text: str, homes: Iterable[Path]) -> set[str]:
-    """The paths below one of ``homes`` that a program printed, relative to it: such as those that it did not find."""
-    paths = [PurePosixPath(found) for found in _ABSOLUTE.findall(text)]
+    """The paths below one of ``homes`` that a program printed, relative to it: such as those that it did not find.
+
+    No place in code is among them, and nothing of Python or its packages.
+    """
+    named = _ABSOLUTE.findall(_PLACE_IN_CODE.sub("", text))
+    paths = [PurePosixPath(path) for path in named if not is_library(path)]
     return {str(path.relative_to(home)) for path in paths for home in homes if path.is_relative_to(home)} - {"."}
+
+
+def printed_folders(text: str, home: Path) -> list[str]:
+    """The folders outside of the home that a program named when it failed, where this machine has them, outermost.
+
+    Of a file it is the one that it is in. Nothing of the system is among them, nor of Python and its packages.
+    """
+    end = _PLACE_IN_CODE.sub("", text[-_END_CHARACTERS:])
+    paths = [*_QUOTED_PATH.findall(end), *_ABSOLUTE.findall(end)]
+    kept: list[Path] = []
+    for path in sorted({Path(os.path.normpath(path)) for path in paths}):
+        try:
+            folder = path if path.is_dir() else path.parent if path.is_file() else None
+        except OSError:
+            continue
+        if folder is None or str(folder) in _PLACES or folder.parts[1] in _SYSTEM or is_library(str(folder)):
+            continue
+        is_own = folder.is_relative_to(home) or home.is_relative_to(folder) or _SECRET.intersection(folder.parts)
+        if not is_own and not any(folder.is_relative_to(other) for other in kept):
+            kept.append(folder)
+    return list(map(str, kept))
+
+
+def is_library(path: str) -> bool:
+    """Whether an absolute path lies in Python or its packages, of the node's own or of another environment."""
+    prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix} - {"/", "/usr", "/usr/local"}
+    return bool(_LIBRARY.search(path)) or any(PurePosixPath(path).is_relative_to(prefix) for prefix in prefixes)
 
 
 def folders_to_mount(paths: Iterable[str], home: Path) -> list[str]:

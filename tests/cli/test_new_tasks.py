@@ -214,6 +214,58 @@ def test_without_bubblewrap_it_says_why_a_compiled_program_does_not_start(
     assert (told.returncode, "apt install bubblewrap" in told.stderr) == (2, True), told.stderr
 
 
+POOL = """\
+from concurrent.futures import ProcessPoolExecutor
+def work(x):
+    return x * 0.5
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2) as pool:
+        print("loss:", sum(pool.map(work, range(4))))
+"""
+HINTS = {
+    "worker processes": (POOL, 0, "it printed loss: 3", "bubblewrap"),
+    "a typing error": ('print("loss:", lenn([]))\n', 2, "NameError", "g++"),
+    "the network": (
+        'import urllib.request\nurllib.request.urlopen("http://example.org")\n', 2, "has no network", "--mount /"
+    ),
+    "a set outside": ('print("loss:", float(open("SETS/a b.csv").read()))\n', 2, "--mount SETS", "g++"),
+    "a lie": ('print("/x: Permission denied")\nraise SystemExit(1)\n', 2, "ended with status 1", "g++"),
+    "text without end": ('import time\nwhile True: print("iter 3"); time.sleep(0.1)\n', 2, "“iter 3”", "g++"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("walls", ["bubblewrap", "landlock"])
+@pytest.mark.slow
+@pytest.mark.parametrize("what", HINTS)
+def test_what_a_program_meets_at_a_wall_is_said_as_what_it_is(
+    process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, walls: str
+) -> None:
+    if walls == "landlock":
+        if landlock_version() < LEAST_LANDLOCK:
+            pytest.skip("needs landlock")
+        monkeypatch.setenv("PATH", str(tmp_path))
+    program, status, said, never = HINTS[what]
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as sets:
+        Path(sets).chmod(0o755)
+        Path(sets, "a b.csv").write_text("0.5")
+        folder = write_files(tmp_path / "mine", {"train.py": program.replace("SETS", sets)})
+        told = process("task", "new", str(folder), "--once", "--seconds", "3")
+    assert (told.returncode, said.replace("SETS", sets) in told.stderr) == (status, True), told.stderr
+    assert never not in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+@pytest.mark.slow
+def test_a_long_log_is_no_reason_to_refuse_a_program(process: Process, tmp_path: Path) -> None:
+    program = (
+        'for i in range(80_000):\n    print(f"step {i} loss: {1 / (i + 1):.6f}", "." * 60)\nprint("val_loss: 0.5")\n'
+    )
+    folder = write_files(tmp_path / "mine", {"train.py": program})
+    told = process("task", "new", str(folder), "--once")
+    assert told.returncode == 0, told.stderr
+    assert ran(process, folder).run
+
+
 def test_a_program_for_a_folder_that_is_not_there_is_refused(process: Process, tmp_path: Path) -> None:
     told = process("task", "new", str(tmp_path / "new"), "--command", "sh a.sh")
     assert (told.returncode, (tmp_path / "new").exists()) == (2, False)

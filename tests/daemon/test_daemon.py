@@ -224,7 +224,10 @@ def test_a_second_daemon_on_the_same_home_is_refused(daemon: Daemon) -> None:
 BROKEN = {
     "raise ValueError('broken on purpose')": (RunStatus.CRASHED, "broken on purpose"),
     "print('done and gone')": (RunStatus.CRASHED, "done and gone"),
-    "while True: print('x' * 10000)": (RunStatus.OUTPUT_LIMIT, "xxxx"),
+    "for _ in range(1000): print('x' * 10000)\nraise ValueError('after much text')": (
+        RunStatus.CRASHED,
+        "after much text",
+    ),
     "hog = [bytes([1]) * (1 << 20) for _ in range(4096)]": (RunStatus.OUT_OF_MEMORY, ""),
 }
 

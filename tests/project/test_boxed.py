@@ -210,7 +210,7 @@ CONTAINED = {
     "forks without end": ("while True:\n    os.fork()", "it started more than 32 processes|BlockingIOError"),
     "never ends": ("while True:\n    pass", r"stopped after 5 s"),
     "fills the memory": ("kept = [bytearray(1 << 27) for _ in range(64)]", "memory|MemoryError"),
-    "prints without end": ("while True:\n    print('x' * 9999)", "it printed more than"),
+    "prints without end": ("while True:\n    print('x' * 9999)", r"stopped after 5 s"),
     "kills its parent": ("os.kill(os.getppid(), 9)", NO_SIGNAL),
     "ends the process": ("os._exit(0)", "it ended before the run was done"),
 }

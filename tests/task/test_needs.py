@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.task.needs import folders_to_mount, named_in_home, printed_in_home, stated_seconds
+from autoresearch.task.needs import (
+    folders_to_mount,
+    named_in_home,
+    printed_folders,
+    printed_in_home,
+    stated_seconds,
+)
 
 PYTHON = {
     'CACHE = os.path.join(os.path.expanduser("~"), ".cache", "tiny")\nDATA = os.path.join(CACHE, "data")': {
@@ -55,6 +63,43 @@ def test_a_budget_of_time_is_read_from_the_source(text: str, seconds: float | No
 def test_what_a_run_did_not_find_is_below_its_home_or_the_real_one() -> None:
     text = "No such file or directory: '/tmp/sets/a.bin'\nopen /home/me/b/c.txt: not found; /etc/x; ratio 1/2"
     assert printed_in_home(text, [Path("/home/me"), Path("/tmp")]) == {"sets/a.bin", "b/c.txt"}
+
+
+def test_places_in_code_and_python_itself_are_never_data(tmp_path: Path) -> None:
+    for folder in ("sets", "code", "venv/lib/python3.11/site-packages/torch/cuda", ".pyenv/lib/python3.11/json"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "code" / "train.py").write_text("")
+    (tmp_path / "sets" / "a.csv").write_text("")
+    text = f"""Traceback (most recent call last):
+  File "{tmp_path}/code/train.py", line 3, in <module>
+  File "{tmp_path}/.pyenv/lib/python3.11/json/__init__.py", line 9, in load
+{tmp_path}/venv/lib/python3.11/site-packages/torch/cuda/__init__.py:61: UserWarning: no card
+{tmp_path}/code/main.cpp:12:3: error: no such thing
+ImportError: {tmp_path}/venv/lib/python3.11/site-packages/torch/lib/libtorch.so
+FileNotFoundError: [Errno 2] No such file or directory: '{tmp_path}/sets/a.csv'
+"""
+    assert printed_in_home(text, [tmp_path]) == {"sets/a.csv"}
+    assert printed_in_home(f"open {sys.prefix}/x", [Path(sys.prefix).parent]) == set()
+
+
+def test_folders_outside_of_the_home_are_offered_where_they_are() -> None:
+    with TemporaryDirectory(dir="/var/tmp") as place:
+        sets, home = Path(place, "my sets"), Path(place, "home")
+        for folder in (sets, home / "a"):
+            folder.mkdir(parents=True)
+        (sets / "ä b.csv").write_text("")
+        for said, offered in (
+            (f"FileNotFoundError: [Errno 2] No such file or directory: '{sets}/ä b.csv'", [str(sets)]),
+            (f"PermissionError: [Errno 13] Permission denied: '{sets}'", [str(sets)]),
+            (f"'{sets}/not-there.csv'", []),
+            (f"open {place}/my: no such file", []),
+            (f"{home}/a", []),  # of the home by another way
+            (f"{place} /tmp /home / /etc/passwd /usr/bin/env /proc/self/maps {sys.prefix}", []),
+            (f"'{place}/x/../my sets/../../../etc'", []),
+            ("\0'/\0'", []),
+            ("/" * 100_000, []),
+        ):
+            assert printed_folders(said, home) == offered, said
 
 
 def test_a_folder_that_is_shared_secret_or_outside_is_never_offered(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from autoresearch.ask.node import NewTaskAnswer
 from autoresearch.ask.requests import NewTaskRequest
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.paths import Paths, typed_path
+from autoresearch.run.failures import SCRATCH_FOLDER, way_out
 from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Work
@@ -20,8 +22,15 @@ from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
 from autoresearch.task.guessing import PREPARE, fixed_files, guess_recipe
 from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.metric_names import Kind, direction_of, meaning_of
-from autoresearch.task.model import Limits, Recipe
-from autoresearch.task.needs import CACHES, folders_to_mount, named_in_home, printed_in_home, stated_seconds
+from autoresearch.task.model import Recipe
+from autoresearch.task.needs import (
+    CACHES,
+    folders_to_mount,
+    named_in_home,
+    printed_folders,
+    printed_in_home,
+    stated_seconds,
+)
 from autoresearch.task.printed import Guess, guess_metric, numbers_in, read_metric
 from autoresearch.task.program import split_program
 from autoresearch.text import MAXIMIZE, MINIMIZE, size, value
@@ -34,8 +43,12 @@ PACKAGES_HINT = (
     "name an environment that has them: --venv PATH; or list them in {folder}/requirements.in, then "
     "autoresearch task new {folder} --metric NAME --seconds N runs nothing: autoresearch task lock {folder}"
 )
-# Landlock lets a run execute what its build made, and nothing that it made itself.
-COMPILED_HINT = "have it compiled before the run: --build 'g++ -O2 -o NAME FILE'; or: apt install bubblewrap"
+MORE_SECONDS_HINT = (
+    "where it ends by itself: --seconds N, longer than that; or it is not run now: --metric NAME --seconds N"
+)
+
+# So many lines of a program that did not end are quoted.
+LINES_QUOTED = 3
 
 # Of a program whose time nobody measured.
 USUAL_SECONDS = 300.0
@@ -176,9 +189,10 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
     if (level := detect_level()[0]) < Level.LANDLOCK:  # nobody knows yet who wrote it
         raise UsageError(f"there is no sandbox here, so {names} is not run to find its number and its time", hint=hint)
     work, paths = look.occasion.work, look.occasion.paths
-    limits = Limits(seconds=seconds, memory_mib=Ceiling.of(work).memory_mib)
-    ceiling = Ceiling(seconds, limits.memory_mib, limits.disk_mib, limits.processes, limits.output_kib)
-    task = draft_task(look.place, recipe, limits, venv=look.venv, mounts=look.mounts)
+    memory = Ceiling.of(work).memory_mib
+    task = draft_task(look.place, recipe, seconds=seconds, memory_mib=memory, venv=look.venv, mounts=look.mounts)
+    limits = task.limits
+    ceiling = Ceiling(seconds, memory, limits.disk_mib, limits.processes, limits.output_kib)
     plan = plan_as_it_stands(task, task.program.decode(), replicate=seed)
     conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
     with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task
@@ -191,15 +205,19 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
             outcome, text = outcome_of(ended), log_of(folder).decode("utf-8", "replace")
     printed = Printed(text, outcome.duration_ms / 1000, outcome.peak_memory_bytes)
     if outcome.status == RunStatus.TIMED_OUT:
-        fault = UsageError(f"{names} ran for {seconds:g} s without an end", hint=hint)
+        lines = " / ".join(f"“{line}”" for line in last_lines(text)[-LINES_QUOTED:]) or "nothing"
+        sentence = f"{names} ran for {seconds:g} s without an end; it printed last: {lines}"
+        fault = UsageError(sentence, hint=way_out(text, level) or MORE_SECONDS_HINT)
         return replace(printed, is_part=True, fault=fault)
     if outcome.status == RunStatus.OK:
         return printed
     hint = "mend it, or look at what it prints: " + recipe.command
     if "No module named" in outcome.reason:
         hint = PACKAGES_HINT.format(folder=look.place)
-    elif "Permission denied" in text and level is Level.LANDLOCK:
-        hint = COMPILED_HINT
+    elif folders := _missed(text, look.mounts):
+        hint = f"to show it to its runs, to read: {' '.join(map(_mount_option, folders))}"
+    elif way := way_out(text, level):
+        hint = way
     return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
 
 
@@ -306,8 +324,16 @@ def _mounts(occasion: Occasion, offered: Sequence[str], mounts: tuple[str, ...])
             mounts = (*mounts, folder)
             occasion.say(f"its runs may read {folder}: [mounts] in task.toml")
         else:
-            occasion.say(f"it names {folder}, which its runs don't see; to show it to them, to read: --mount {folder}")
+            occasion.say(
+                f"it names {folder}, which its runs don't see; to show it to them, to read: {_mount_option(folder)}"
+            )
     return mounts
+
+
+def _mount_option(folder: str) -> str:
+    """The option that mounts a folder, as a shell reads it."""
+    home = "~/" if folder.startswith("~/") else ""
+    return f"--mount {home}{shlex.quote(folder.removeprefix(home))}"
 
 
 def _looked(look: _Look, given: Given) -> tuple[_Look, _Seen]:
@@ -342,10 +368,11 @@ def _looked(look: _Look, given: Given) -> tuple[_Look, _Seen]:
 
 
 def _missed(text: str, mounts: Sequence[str]) -> list[str]:
-    """The folders of the home that a run named when it failed, and that it could not see."""
+    """The folders of this machine that a run named when it failed, and that it could not see."""
     from autoresearch.run.sandbox.command import HOME
 
-    folders = folders_to_mount(printed_in_home(text, [Path.home(), Path(HOME)]), Path.home())
+    home, text = Path.home(), SCRATCH_FOLDER.sub(HOME, text)
+    folders = folders_to_mount(printed_in_home(text, [home, Path(HOME)]), home) + printed_folders(text, home)
     return [folder for folder in folders if folder not in mounts]
 
 

@@ -20,6 +20,7 @@ from autoresearch.face.pages.boards import bare_row, by_credit, confirmed_board
 from autoresearch.face.pages.chart import CurveData, axis_over, curve_data
 from autoresearch.face.pages.pictures import forest, refuting, waterfall
 from autoresearch.log.standing.answers import CreditAnswer, ProgramView, RunFields, leading
+from autoresearch.run.sandbox.capture import bytes_left_out
 from autoresearch.text import MAXIMIZE, one_line, sanitised, value
 from autoresearch.words import BoardSection, RunState
 
@@ -28,10 +29,11 @@ TAIL_CHARACTERS = 400
 
 
 class LogTail(NamedTuple):
-    """The last lines of a log that has ``total`` lines."""
+    """The last lines of a log that has ``total`` lines; ``bytes_left_out`` of the run's text are in no log."""
 
     lines: list[str]
     total: int
+    bytes_left_out: int = 0
 
     @property
     def left_out(self) -> int:
@@ -45,7 +47,7 @@ def log_tail(text: str) -> LogTail:
     if not ended:
         return LogTail([], 0)
     last = ended.rsplit("\n", TAIL_LINES)[-TAIL_LINES:]
-    return LogTail([_tail_line(line) for line in last], ended.count("\n") + 1)
+    return LogTail([_tail_line(line) for line in last], ended.count("\n") + 1, bytes_left_out(text))
 
 
 def _tail_line(line: str) -> str:

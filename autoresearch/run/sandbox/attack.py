@@ -69,6 +69,10 @@ def _read_home() -> None:
     raise PermissionError("only what the interpreter needs")
 
 
+def _share_memory() -> None:
+    Path(TARGETS["shared"]).read_bytes()
+
+
 def _read_environment_token() -> None:
     if TARGETS["token"] not in json.dumps(dict(os.environ)):
         raise PermissionError("not in the environment")
@@ -399,6 +403,7 @@ PROBES: dict[str, Callable[[], None]] = {
     "read the daemon's key": _read_key,
     "read this node's keys and passwords": _read_secrets,
     "list the home folder": _read_home,
+    "read other programs' shared memory": _share_memory,
     "read a secret from the environment": _read_environment_token,
     "use the daemon's open files": _use_inherited_descriptors,
     "read other processes' environments": _read_other_environments,

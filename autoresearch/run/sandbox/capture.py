@@ -173,7 +173,12 @@ def curve_of(numbers: Sequence[float]) -> list[float]:
     return [statistics.fmean(numbers[a:b]) for a, b in itertools.pairwise(cuts)]
 
 
+_LINE_END = re.compile(rb"[\r\n]+")
 CHECKPOINT_NAME = "checkpoint.safetensors"
+
+
+# Where a log is cut, it is cut at the end of a line no longer than this: half a number would be another number.
+_CUT_BYTES = 4096
 
 
 class Log:
@@ -186,11 +191,6 @@ class Log:
         self._tail_bytes = limit_bytes - self._head_bytes
         self._head = bytearray()
         self._tail = bytearray()
-
-    @property
-    def over_limit(self) -> bool:
-        """More came than the limit."""
-        return self.received > self.limit_bytes
 
     def feed(self, data: bytes) -> None:
         """Takes the next bytes."""
@@ -207,12 +207,25 @@ class Log:
         return bytes(self._head[max(0, len(self._head) - size + len(tail)) :] + tail)
 
     def contents(self) -> bytes:
-        """Everything when it fits, otherwise head, a marker line and tail."""
-        tail = bytes(self._tail[len(self._tail) - min(len(self._tail), self._tail_bytes) :])
-        left_out = self.received - len(self._head) - len(tail)
-        if not left_out:
-            return bytes(self._head) + tail
-        return bytes(self._head) + b"\n[... %d bytes left out ...]\n" % left_out + tail
+        """Everything when it fits, otherwise head, a marker line and tail, both of whole lines."""
+        if self.received <= self.limit_bytes:
+            return bytes(self._head + self._tail)
+        head, tail = bytes(self._head), bytes(self._tail[-self._tail_bytes or None :])
+        if ends := [match.end() for match in _LINE_END.finditer(head, max(0, len(head) - _CUT_BYTES))]:
+            head = head[: ends[-1]]
+        if first := _LINE_END.search(tail, 0, _CUT_BYTES):
+            tail = tail[first.end() :]
+        left_out = self.received - len(head) - len(tail)
+        return head.rstrip(b"\r\n") + b"\n[... %d bytes left out ...]\n" % left_out + tail
+
+
+_LEFT_OUT = re.compile(r"^\[\.\.\. (\d{1,18}) bytes left out \.\.\.\]$", re.MULTILINE)
+
+
+def bytes_left_out(log: str) -> int:
+    """How many bytes a log says that it lacks between its head and its tail; 0: it is whole."""
+    mark = _LEFT_OUT.search(log)
+    return int(mark[1]) if mark else 0
 
 
 class CheckpointFile:

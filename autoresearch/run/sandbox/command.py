@@ -32,7 +32,12 @@ PYTHON = frozenset({"python", "python3"})
 _OPEN_FILES = 1024
 _LARGEST_LIMIT = 1 << 60
 _NULL_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_PROCESSOR_FILES = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
+# Joblib asks for its share of the processors, and ends where the file is there but closed.
+_PROCESSOR_SHARE = ("cpu.max", "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")
+_PROCESSOR_FILES = (
+    *("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu"),
+    *(f"/sys/fs/cgroup/{name}" for name in _PROCESSOR_SHARE),
+)
 
 
 def run_user() -> int | None:
@@ -111,14 +116,16 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
     go_fd: int,
     checkpoint_fd: int | None = None,
     rules: Sequence[tuple[str, int]] = (),
+    shared: Path | None = None,
     tasks_of_others: int = 0,
 ) -> str:
-    """The launcher's argument. The last two are for the levels below bubblewrap. ``folder`` holds the files inside.
+    """The launcher's argument. The last three are for the levels below bubblewrap. ``folder`` holds the files inside.
 
     ``keeper_fds``: what its keeper holds and the program does not get: the leash first, a text last. ``go_fd``: where
     it waits for a byte, or for the end.
     """
     seen = [Path(path) for path, _ in rules]
+    shows_shared = level is not Level.LANDLOCK or any(path.resolve().is_relative_to(SHARED) for path in seen)
     walled = level is not Level.NONE
     program = b""
     if walled:
@@ -141,6 +148,8 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
             "keep_read": os.geteuid() == 0 and level < Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
             "limits": rlimits(job, tasks_of_others=tasks_of_others),
             "landlock": (filters.LANDLOCK_HANDLED, list(rules)) if level is Level.LANDLOCK else None,
+            # A mount would hide what is shown of there.
+            "shared": None if shared is None or shows_shared else (str(shared), SHARED, filters.WRITE),
             "seccomp": program,
             "text": None if job.text is None else keeper_fds[-1],
             "asking": filters.asking_filter(platform.machine()) if asking else b"",

@@ -37,6 +37,7 @@ _EPERM = 1
 _CAPABILITY_VERSION = 0x20080522
 _CAP_DAC_READ_SEARCH = 1 << 2
 _CLONE_NEWUTS, _CLONE_NEWUSER, _CLONE_NEWPID = 0x04000000, 0x10000000, 0x20000000
+_CLONE_NEWNS, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x00020000, 1 << 12, 1 << 14, 1 << 18
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _RULE_PATH_BENEATH = 1
 _FILE_TYPE, _PLAIN_FILE, _STREAMS = 0o170000, 0o100000, (0o140000, 0o010000, 0o020000)  # sockets, pipes, characters
@@ -74,6 +75,25 @@ def separate_processes() -> None:
     own = 0 if os.geteuid() == 0 else _CLONE_NEWUSER
     _checked(_libc.unshare(own | _CLONE_NEWPID | _CLONE_NEWUTS), "the kernel refuses a namespace for processes")
     _libc.sethostname(b"run", 3)  # some systems refuse it to a user: the name is no secret there
+
+
+def give_shared_memory(specification: dict[str, Any]) -> None:
+    """Puts a folder of the run in the place of the machine's shared memory, and lets the run write there.
+
+    Semaphores and shared arrays are files there, by a path that the C library fixes. Some systems refuse users a
+    mount: a run then has no shared memory at all.
+    """
+    if specification["shared"] is None:
+        return
+    folder, shared, access = specification["shared"]
+    try:
+        _checked(_libc.unshare(_CLONE_NEWNS), "the kernel refuses a namespace for mounts")
+        _checked(_libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "mounts can't be made private")
+        _checked(_libc.mount(folder.encode(), shared.encode(), None, _MS_BIND, None), "no mount can be made")
+    except OSError:
+        return
+    if os.path.samefile(folder, shared):  # noqa: PTH121
+        specification["landlock"][1].append((shared, access))
 
 
 def drop_user(uid: int, *, keep_read: bool) -> None:
@@ -530,6 +550,7 @@ def main() -> None:
             raise OSError("there is no namespace for processes")  # else the keeper would end all that it sees
         if specification["landlock"] is not None:
             separate_processes()
+            give_shared_memory(specification)
             if first := os.fork():
                 _prctl(_PR_SET_DUMPABLE, 0)
                 wait_for(first)

@@ -17,7 +17,7 @@ from typing import Any
 from autoresearch.errors import AutoresearchError
 from autoresearch.run.sandbox import apptainer, layout
 from autoresearch.run.sandbox.cards import PROCESSOR, card_of
-from autoresearch.run.sandbox.command import tasks_allowed
+from autoresearch.run.sandbox.command import SHARED, tasks_allowed
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import MIB, Job, Level, Limits
 from autoresearch.run.sandbox.scratch import scratch_folder
@@ -106,6 +106,11 @@ def _targets() -> Iterator[tuple[dict[str, Any], socket.socket]]:
         key = folder / "key"
         key.write_text(token)
         key.chmod(0o666)
+        shared = Path(SHARED, f"autoresearch-{token}")
+        with contextlib.suppress(OSError):  # there is none here, or not for us
+            stack.callback(shared.unlink, missing_ok=True)
+            shared.write_text(token)
+            shared.chmod(0o666)
         tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         udp.bind(("127.0.0.1", 0))
@@ -134,6 +139,7 @@ def _targets() -> Iterator[tuple[dict[str, Any], socket.socket]]:
                 "socket": f"{folder}/stream",
                 "datagram": f"{folder}/datagram",
                 "outside": str(folder),
+                "shared": str(shared),
             },
             udp,
         )

@@ -12,7 +12,7 @@ import platform
 import select
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,7 +84,7 @@ class Sandboxed:
     leash: int
     walled: bool
     group: Group | None = None
-    scratch: Path | None = None  # below bubblewrap
+    written: tuple[Path, ...] = ()  # the folders of a disk that it writes; none under bubblewrap
 
     def keepers(self) -> frozenset[int]:
         """Our processes below the root: the first of the namespace."""
@@ -169,8 +169,8 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         raise StartError(f"the kernel's landlock is older than version {filters.LEAST_LANDLOCK}")
     leash_read, leash_write = descriptors.pipe()
     with scratch_folder() as base:
-        input_folder, scratch = base.folder / "in", base.folder / "scratch"
-        _fill(base.folder, input_folder, scratch, job)
+        input_folder, scratch, shared = (base.folder / name for name in ("in", "scratch", "shared"))
+        _fill(base.folder, input_folder, (scratch, shared), job)
         library = _library(base.folder)
         for mount in job.shown:
             if inside(mount).is_relative_to(HOME):
@@ -191,6 +191,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             go_fd=go_fd,
             checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
             rules=landlock_rules(job, (input_folder, library), scratch),
+            shared=shared,
             tasks_of_others=others,
         )
         command = [launcher_python(job.python), "-I", "-S", str(_LAUNCHER), told]
@@ -198,7 +199,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             variables = _environment(job, pipes, str(scratch), str(job.data), str(library))
             process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, go_fd))
             descriptors.close(*(set(held) - {base.lock}))
-            yield Sandboxed(process, pipes, leash_write, level is not Level.NONE, scratch=scratch)
+            yield Sandboxed(process, pipes, leash_write, level is not Level.NONE, written=(scratch, shared))
 
 
 @contextmanager
@@ -206,7 +207,7 @@ def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descript
     leash_read, leash_write = descriptors.pipe()
     with scratch_folder() as base:
         input_folder, scratch = base.folder / "in", base.folder / "scratch"
-        _fill(base.folder, input_folder, scratch, job)
+        _fill(base.folder, input_folder, (scratch,), job)
         (base.folder / "launcher.py").write_bytes(_LAUNCHER.read_bytes())
         held = [leash_read, base.lock, *_text(job, descriptors)]
         # Without a user namespace of their own the kernel counts a user's runs with all else of that user.
@@ -238,7 +239,7 @@ def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descript
                 (*pipes.inherited(), *_talk(job), *held, go_fd),
             )
             descriptors.close(*(set(held) - {base.lock}))
-            yield Sandboxed(process, pipes, leash_write, walled=True, scratch=scratch)
+            yield Sandboxed(process, pipes, leash_write, walled=True, written=(scratch,))
 
 
 def _text(job: Job, descriptors: Descriptors) -> list[int]:
@@ -278,19 +279,20 @@ def _popen(
         raise StartError(str(error)) from error
 
 
-def _fill(base: Path, input_folder: Path, scratch: Path, job: Job) -> None:
-    """Writes the inputs and an empty scratch folder, so that the run's user can read one and write the other."""
+def _fill(base: Path, input_folder: Path, written: Sequence[Path], job: Job) -> None:
+    """Writes the inputs, which the run's user can read, and makes the empty folders that it can write."""
     uid = run_user()
     base.chmod(0o700 if uid is None else 0o711)
     input_folder.mkdir(mode=0o755)
-    scratch.mkdir(mode=0o700)
     for name, text in job.files.items():
         for folder in reversed(Path(name).parents[:-1]):
             (input_folder / folder).mkdir(mode=0o755, exist_ok=True)
             (input_folder / folder).chmod(0o755)
         (input_folder / name).write_bytes(text)
         (input_folder / name).chmod(0o444)
-    _lend(scratch)
+    for folder in written:
+        folder.mkdir(mode=0o700)
+        _lend(folder)
 
 
 def _lend(folder: Path) -> None:

@@ -38,8 +38,10 @@ _SIGNS = (
     (RunStatus.DISK_LIMIT, rb"No space left on device|\[Errno 27\] File too large"),
     (RunStatus.PROCESS_LIMIT, rb"BlockingIOError: \[Errno 11\]|can't start new thread|fork: retry"),
 )
-_CARD_TOTAL = rb"total capacity of ([0-9.]+ [KMGT]iB)"
-_CARD_IN_USE = rb"this process has ([0-9.]+ [KMGT]iB) memory in use"
+_OF_CARD = rb"CUDA|GPU \d|HIP out of memory|hipError"
+# torch says it in two forms: total capacity of 10.00 GiB, and before version 2.1 (GPU 0; 10.00 GiB total capacity; …).
+_CARD_TOTAL = rb"total capacity of ([0-9.]+ [KMGT]iB)|([0-9.]+ [KMGT]iB) total capacity"
+_CARD_IN_USE = rb"this process has ([0-9.]+ [KMGT]iB) memory in use|([0-9.]+ [KMGT]iB) already allocated"
 _SIGXFSZ = 25
 _SIGNALS = {
     9: "killed",
@@ -89,8 +91,12 @@ def memory_used(log_tail: bytes, used: Used, limits: Limits) -> str:
 
     What was on the card when it asked for more is its peak there.
     """
-    if (total := re.search(_CARD_TOTAL, log_tail)) and (in_use := re.search(_CARD_IN_USE, log_tail)):
-        return f": it used {in_use[1].decode()} of its card, which has {total[1].decode()}"
+    if total := re.search(_CARD_TOTAL, log_tail):
+        in_use = re.search(_CARD_IN_USE, log_tail)
+        used_there = f"it used {(in_use[1] or in_use[2]).decode()} of its card, which has" if in_use else "its card has"
+        return f": {used_there} {(total[1] or total[2]).decode()}"
+    if re.search(_OF_CARD, log_tail):
+        return " on its card"
     return f": it used {used.peak_memory_bytes // MIB} MiB of memory, the limit is {limits.memory_bytes // MIB} MiB"
 
 
@@ -102,11 +108,6 @@ def over_processes(limits: Limits) -> Stop:
 def over_disk(limits: Limits) -> Stop:
     """Too many bytes or files on disk."""
     return Stop(RunStatus.DISK_LIMIT, f"it wrote more than {limits.disk_bytes // MIB} MiB to disk or too many files")
-
-
-def over_output(limits: Limits) -> Stop:
-    """Too much text."""
-    return Stop(RunStatus.OUTPUT_LIMIT, f"it printed more than {limits.output_bytes // 1024} KiB")
 
 
 def over_checkpoint(limits: Limits) -> Stop:
@@ -259,8 +260,6 @@ def _feed(running: Sandboxed, watch: Watch, ready: set[int]) -> set[int]:
 
 def _over_a_cap(watch: Watch) -> Stop | None:
     limits = watch.job.limits
-    if watch.log.over_limit:
-        return over_output(limits)
     if watch.checkpoint is not None and watch.checkpoint.over_limit:
         return over_checkpoint(limits)
     return over_channel() if watch.channel.over_limit else None
@@ -313,18 +312,17 @@ def _news(watch: Watch) -> Progress | None:
 
 def _disk_is_over(running: Sandboxed, job: Job) -> bool:
     """The sized file systems under bubblewrap bound bytes but not files; real folders are measured, both ways."""
-    if running.scratch is None:
+    if not running.written:
         roots = (f"/proc/{keeper}/root" for keeper in running.keepers())
         if any(_files_in(f"{root}{folder}") > job.limits.files for root in roots for folder in ("/tmp", "/dev/shm")):  # noqa: S108
             return True
     used = 0
-    for folder in (running.scratch, job.data if job.writable_data else None):
-        if folder is not None:
-            size, files = watchdog.folder_usage(folder, most_files=job.limits.files)
-            if files > job.limits.files:
-                return True
-            used += size
-    if used or running.scratch is not None or job.device != PROCESSOR:  # on a card it may have files in memory
+    for folder in (*running.written, *((job.data,) if job.data is not None and job.writable_data else ())):
+        size, files = watchdog.folder_usage(folder, most_files=job.limits.files)
+        if files > job.limits.files:
+            return True
+        used += size
+    if used or running.written or job.device != PROCESSOR:  # on a card it may have files in memory
         used += watchdog.unlinked_bytes(running.process.pid)
     return used > job.limits.disk_bytes
 

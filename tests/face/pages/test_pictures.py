@@ -250,6 +250,8 @@ def test_the_tail_of_a_log(lines):
 def test_a_progress_bar_in_a_log_is_its_last_state():
     assert log_tail("1 %\r2 %\r3 %\ndone\r\n").lines == ["3 %", "done"]
     assert log_tail("").lines == []
+    assert log_tail("a\n[... 1234 bytes left out ...]\nb\n").bytes_left_out == 1234
+    assert log_tail("whole\n").bytes_left_out == 0
     assert len(log_tail("z" * 1_000_000).lines[0]) <= 401
 
 

@@ -59,7 +59,21 @@ def test_the_log_keeps_all_or_head_and_tail(pieces: list[bytes], limit: int) -> 
     if len(whole) <= limit:
         assert kept == whole
     else:
-        assert log.over_limit
-        assert kept.startswith(whole[: limit // 4])
-        assert kept.endswith(whole[-(limit - limit // 4) :])
+        head, _, tail = kept.partition(b"\n[... ")
+        number, _, tail = tail.partition(b" bytes left out ...]\n")
+        assert whole.startswith(head)
+        assert whole.endswith(tail)
+        assert len(whole) - int(number) - len(tail) - len(head) <= limit // 4  # line ends before the cut
         assert len(kept) <= limit + 60
+
+
+def test_a_log_is_cut_between_lines() -> None:
+    log = Log(400)
+    for step in range(1000):
+        log.feed(b"step %d val_loss: 12.5\n" % step)
+    before, marker, after = log.contents().decode().partition("[... ")
+    assert marker
+    assert before.splitlines() == [f"step {step} val_loss: 12.5" for step in range(len(before.splitlines()))]
+    last = after.splitlines()[1:]
+    assert last == [f"step {step} val_loss: 12.5" for step in range(1000 - len(last), 1000)]
+    assert log.received == len(before) + len("\n".join(last)) + 1 + int(after.split()[0])

@@ -146,12 +146,48 @@ def test_a_flood_on_the_result_channel_is_stopped(level: Level) -> None:
     assert run(source, level).status == "output_limit"
 
 
-def test_a_gigabyte_of_text_is_stopped_and_head_and_tail_kept(level: Level) -> None:
-    outcome = run("print('first')\nfor n in range(1 << 20): print('%01023d' % n)", level)
-    assert outcome.status == "output_limit"
+def test_much_text_costs_no_number_and_head_and_tail_are_kept(level: Level) -> None:
+    source = "print('first')\nfor n in range(1 << 13): print('%01023d' % n)\nprint('score: 0.5')"
+    last = {"metric_source": "stdout", "metric_name": "score", "parse": lambda text: {"score": float(text.split()[-1])}}
+    outcome = run(source, level, **last)
+    assert (outcome.status, outcome.value) == ("ok", 0.5)
     assert outcome.log.startswith(b"first\n")
     assert b"left out" in outcome.log
     assert len(outcome.log) < SMALL.output_bytes + 100
+
+
+@pytest.mark.slow
+def test_a_gigabyte_of_text_costs_no_memory(level: Level) -> None:
+    source = "line = 'x' * 1023\nfor n in range(1 << 20): print(line)\nsucceed(2.0)"
+    outcome = run(source, level, limits=replace(SMALL, seconds=300))
+    assert (outcome.status, outcome.value) == ("ok", 2.0)
+    assert len(outcome.log) < SMALL.output_bytes + 100
+
+
+def test_text_without_end_ends_with_the_time(level: Level) -> None:
+    outcome = run("while True: print('x' * 10000)", level, limits=BRIEF)
+    assert (outcome.status, len(outcome.log) < BRIEF.output_bytes + 100) == ("timed_out", True)
+
+
+OF_CARD = {
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.68 GiB "
+    "of which 1.10 GiB is free. Including non-PyTorch memory, this process has 22.57 GiB memory in use.": (
+        "it used 22.57 GiB of its card, which has 23.68 GiB"
+    ),
+    "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total capacity; 8.50 GiB already "
+    "allocated; 512.00 MiB free; 8.60 GiB reserved in total by PyTorch)": (
+        "it used 8.50 GiB of its card, which has 10.00 GiB"
+    ),
+    "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.00 GiB total capacity; …)": "its card has 10.00 GiB",
+    "RuntimeError: CUDA error: CUDA_ERROR_OUT_OF_MEMORY": "on its card",
+}
+
+
+@pytest.mark.parametrize("said", OF_CARD)
+def test_memory_that_a_card_lacks_is_not_the_machines(level: Level, said: str) -> None:
+    outcome = run(f"raise SystemExit({said!r})", level)
+    assert (outcome.status, OF_CARD[said] in outcome.reason) == ("out_of_memory", True), outcome.reason
+    assert "the limit is" not in outcome.reason
 
 
 def test_eaten_memory_is_stopped(level: Level) -> None:
