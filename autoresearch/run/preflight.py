@@ -28,6 +28,7 @@ from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.cards import card_of, cards
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Outcome
+from autoresearch.task.inputs import sources
 from autoresearch.task.loading import shipped_tasks
 from autoresearch.task.model import Task
 from autoresearch.task.source import parse_python
@@ -97,10 +98,11 @@ def preflight(
     Returns the outcome where it came so far without a step that was reported, as a program does that only prints.
 
     Raises:
-        CannotRunHere: it does not run on this machine; the error says why.
+        CannotRunHere: it does not run on this machine, or its data is not here; the error says why.
         Refused: the task asks for more than this machine allows.
     """
     check_card(task, [bench.device])
+    sources(task)  # before anything is claimed: is the task's data here, and is it that of the task?
     evaluator = (task.evaluator.command, task.evaluator.answers) if task.evaluator else ()
     if (name := missing_command(task.recipe.build, task.recipe.command, *evaluator)) is not None:
         raise CannotRunHere(

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import UsageError
-from autoresearch.task.guessing import FLAGS, fixed_files, guess_recipe
+from autoresearch.task.guessing import FLAGS, guess_recipe
 from autoresearch.task.model import USUAL, Recipe
+from autoresearch.task.needed import needed_files
 
 CPP = 'int main() { puts("latency: 1"); }\n'
 
@@ -88,7 +89,7 @@ def test_what_a_program_names_and_imports_is_fixed(tmp_path: Path) -> None:
     (place / "task.toml").write_text("")
 
     assert list(
-        fixed_files(
+        needed_files(
             place,
             Recipe(
                 edit=(
@@ -96,12 +97,12 @@ def test_what_a_program_names_and_imports_is_fixed(tmp_path: Path) -> None:
                     "run.sh",
                 )
             ),
-        )
+        ).fixed
     ) == ["data.csv", "deep.h", "util.h"]
-    assert list(fixed_files(place, Recipe(edit=("model.py",)))) == ["helper.py", "prepare.py"]
+    assert list(needed_files(place, Recipe(edit=("model.py",))).fixed) == ["helper.py", "prepare.py"]
     (place / "data.csv").write_bytes(bytes(2 << 20))
-    with pytest.raises(UsageError, match=r"data\.csv is named in the program and larger"):
-        fixed_files(place, Recipe(edit=("a.cpp",)))
+    needed = needed_files(place, Recipe(edit=("a.cpp",)))
+    assert (list(needed.fixed), list(needed.inputs)) == (["deep.h", "util.h"], ["data.csv"])
 
 
 def repository(place: Path, files: dict[str, str]) -> Path:
@@ -134,7 +135,7 @@ def test_modules_and_data_in_folders_are_found(tmp_path: Path) -> None:
         },
     )
 
-    assert set(fixed_files(place, Recipe(edit=("train.py",)))) == {
+    assert set(needed_files(place, Recipe(edit=("train.py",))).fixed) == {
         "models/__init__.py",
         "models/net.py",
         "models/layers.py",
@@ -146,14 +147,17 @@ def test_modules_and_data_in_folders_are_found(tmp_path: Path) -> None:
         "images/1.txt",
         "images/small/2.txt",
     }
-    assert "models/net.py" not in fixed_files(
-        place,
-        Recipe(
-            edit=(
-                "train.py",
-                "models/net.py",
-            )
-        ),
+    assert (
+        "models/net.py"
+        not in needed_files(
+            place,
+            Recipe(
+                edit=(
+                    "train.py",
+                    "models/net.py",
+                )
+            ),
+        ).fixed
     )
 
 
@@ -161,11 +165,11 @@ def test_a_program_in_a_folder_finds_what_lies_beside_it(tmp_path: Path) -> None
     place = repository(tmp_path, {"src/main.py": "import net\n", "src/net.py": "", "src/other.py": ""})
 
     assert guess_recipe(place) == Recipe(command="python src/main.py", edit=("src/main.py",))
-    assert set(fixed_files(place, Recipe(edit=("src/main.py",)))) == {"src/net.py"}
+    assert set(needed_files(place, Recipe(edit=("src/main.py",))).fixed) == {"src/net.py"}
     assert guess_recipe(place, command="python -m src.main").edit == ("src/main.py",)
     repository(place, {"words.txt": "", "setup.py": ""})
     given = guess_recipe(place, command="python src/main.py -i words.txt")
-    assert (given.edit, set(fixed_files(place, given))) == (("src/main.py",), {"src/net.py", "words.txt"})
+    assert (given.edit, set(needed_files(place, given).fixed)) == (("src/main.py",), {"src/net.py", "words.txt"})
     assert guess_recipe(place).edit == ("src/main.py",), "setup.py is no program"
     repository(place, {"old/main.py": ""})
     with pytest.raises(UsageError, match=r"several programs: old/main\.py, src/main\.py"):

@@ -17,9 +17,11 @@ from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Work
 from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
-from autoresearch.task.guessing import PREPARE, fixed_files, guess_recipe
+from autoresearch.task.guessing import guess_recipe
+from autoresearch.task.inputs import described
 from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.model import Limits, Recipe
+from autoresearch.task.needed import PREPARE, Needed, needed_files
 from autoresearch.task.needs import CACHES, folders_to_mount, named_in_home, printed_in_home, stated_seconds
 from autoresearch.task.program import (
     guess_direction,
@@ -39,6 +41,8 @@ PACKAGES_HINT = (
 # Landlock lets a run execute what its build made, and nothing that it made itself.
 COMPILED_HINT = "have it compiled before the run: --build 'g++ -O2 -o NAME FILE'; or: apt install bubblewrap"
 
+# So many files that runs don't see are named.
+MOST_LEFT_OUT = 6
 # Of a program whose time nobody measured.
 USUAL_SECONDS = 300.0
 # A program that says of itself that it takes longer is run for a first part only.
@@ -122,6 +126,10 @@ class _Look:
     def names(self) -> str:
         return " and ".join(str(self.place / name) for name in self.recipe.edit)
 
+    def needed(self) -> Needed:
+        """What the program needs beside it. Raises UsageError."""
+        return needed_files(self.place, self.recipe, self.mounts)
+
     @property
     def is_long(self) -> bool:
         return self.stated is not None and self.stated > WHOLE_SECONDS
@@ -180,7 +188,7 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
     work, paths = look.occasion.work, look.occasion.paths
     limits = Limits(seconds=seconds, memory_mib=Ceiling.of(work).memory_mib)
     ceiling = Ceiling(seconds, limits.memory_mib, limits.disk_mib, limits.processes, limits.output_kib)
-    task = draft_task(look.place, recipe, limits, venv=look.venv, mounts=look.mounts)
+    task = draft_task(look.place, recipe, limits, look.needed(), venv=look.venv)
     plan = plan_as_it_stands(task, task.program.decode(), replicate=seed)
     conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
     with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task
@@ -245,13 +253,15 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
     if person and not given.command:
         recipe = _asked_command(place, given, recipe, person)
     program = split_program(program_in(place, recipe).decode())
-    fixed = {name: text.decode("utf-8", "replace") for name, text in fixed_files(place, recipe).items()}
+    needed = needed_files(place, recipe, tuple(given.mounts))
+    fixed = {name: text.decode("utf-8", "replace") for name, text in needed.fixed.items()}
     say(f"the program is {' and '.join(recipe.edit)}, started by: {recipe.command}")
     if fixed:
         say(f"fixed beside it: {', '.join(fixed)}")
         if (code := [name for name in fixed if name.endswith(".py") and name != PREPARE]) and not given.edit:
             largest = max(code, key=lambda name: len(fixed[name]))
             say(f"to let more of it change: {' '.join(f'--edit {name}' for name in (*recipe.edit, largest))}")
+    _say_shown(say, needed)
     sources = {**program, **fixed}
     stated = stated_seconds(sources.values())
     if stated is None and _is_karpathy(place, recipe):
@@ -278,8 +288,21 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
         most_memory_mib=seen.memory_mib(most),
         noise=_noise(say, metric, seen.values(metric)),
         venv=given.venv,
-        mounts=look.mounts,
+        needed=look.needed(),
     )
+
+
+def _say_shown(say: Callable[[str], None], needed: Needed) -> None:
+    """Say what runs see where it lies, and what they don't see."""
+    for place, entry in needed.inputs.items():
+        say(
+            f"{described(place, entry)} is shown to runs, read only: it stays on this machine, "
+            "and a published task has its size and digest alone"
+        )
+    for name, reason in list(needed.left_out.items())[:MOST_LEFT_OUT]:
+        say(f"left out: {name}, {reason}")
+    if (more := len(needed.left_out) - MOST_LEFT_OUT) > 0:
+        say(f"left out: {more} more")
 
 
 def _asked_command(place: Path, given: Given, guess: Recipe, person: Person) -> Recipe:
