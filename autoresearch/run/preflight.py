@@ -53,7 +53,7 @@ def missing_imports(task: Task, bench: Bench) -> list[str]:
     """
     files = {**program_files(task.baseline.decode()), **task.harness}
     sources = [text for name, text in files.items() if name.endswith(".py")]
-    own = {name.removesuffix(".py") for name in files}
+    own = {part.removesuffix(".py") for name in (*files, *task.inputs) for part in name.split("/")}
     names = sorted(set().union(*map(_imported, sources)) - own)
     limits = job_limits(task, bench.ceiling)
     job = Job(

@@ -11,16 +11,9 @@ from autoresearch.errors import UsageError
 from autoresearch.task.folder_state import create_file
 from autoresearch.task.listing import list_folder
 from autoresearch.task.loading import MAX_FILE_BYTES
+from autoresearch.task.mentions import DATA, FileNames, command_names, imported, imports_of, is_word, named_by_command
 from autoresearch.task.model import Recipe
-from autoresearch.task.needed import (
-    DATA,
-    PREPARE,
-    command_names,
-    imported,
-    imports_of,
-    is_word,
-    named_by_command,
-)
+from autoresearch.task.needed import PREPARE
 from autoresearch.task.program import ENTRY, MAX_PROGRAM_FILES, PLAIN_NAME, is_tool_file
 
 SCRIPT = "run.sh"
@@ -77,9 +70,11 @@ def _files_of_command(folder: Path, recipe: Recipe, names: Sequence[str]) -> tup
     named = dict.fromkeys(name for name in (*command_names(recipe.command), *build) if name in names)
     if files := tuple(name for name in named if _may_change(name)):
         return files
-    rules = "".join(_text(folder / name) for name in named_by_command(recipe, names))
-    programs = (name for name in names if name.endswith((".py", ".sh", *_COMPILERS)) and _may_change(name))
-    return tuple(name for name in programs if is_word(name, rules))[:MAX_PROGRAM_FILES]
+    search = FileNames(names)
+    rules = named_by_command(recipe, names)
+    found = dict.fromkeys(name for rule in rules for name in search.named_in(_text(folder / rule), rule))
+    programs = (name for name in found if name.endswith((".py", ".sh", *_COMPILERS)) and _may_change(name))
+    return tuple(programs)[:MAX_PROGRAM_FILES]
 
 
 def _may_change(name: str) -> bool:
@@ -159,7 +154,8 @@ def _python_command(folder: Path, program: str, names: Sequence[str]) -> str:
         not level and "." in module and name.partition(".")[0] == module.partition(".")[0] for level, name in imports
     )
     function = next((name for file, name in _scripts(folder, names) if file == program and name.isidentifier()), "")
-    if function and "__main__" not in _text(folder / program):
+    text = _text(folder / program)
+    if function and "__main__" not in text and f"def {function}(" in text:
         return f"python -c 'from {module} import {function}; {function}()'"
     return f"python -m {module.removesuffix('.__main__')}" if "." in module and is_inner else f"python {program}"
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -36,7 +39,7 @@ def walls(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         (tmp_path / "bin").mkdir()
         for folder in map(Path, os.environ["PATH"].split(os.pathsep)):
             for program in folder.glob("*"):
-                if program.name not in {"bwrap", "apptainer"} and not (tmp_path / "bin" / program.name).exists():
+                if program.name not in {"bwrap", "apptainer"} and not os.path.lexists(tmp_path / "bin" / program.name):
                     (tmp_path / "bin" / program.name).symlink_to(program)
         monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     return str(request.param)
@@ -98,3 +101,61 @@ def test_a_link_that_leads_out_is_named_and_shown_with_the_mount_that_is_named(
     assert told.returncode == 0, told.stderr
     assert "it printed val_loss: 0.4000" in told.stderr
     assert load_task(folder).mounts["./data"] == str(tmp_path / "elsewhere")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["path", "finder"])
+def test_a_package_that_is_installed_for_editing_is_taken_from_the_folder(
+    process: Process, tmp_path: Path, walls: str, how: str
+) -> None:
+    files = {"src/pk/__init__.py": "", "src/pk/m.py": "import dep\nW = dep.W\n", "src/pk/more.py": "V = 1\n"}
+    program = 'from pk.m import W\nLR = 0.1\nfrom pk import more\nprint("loss:", LR * W * more.V)\n'
+    folder = repository(tmp_path / "mine", {"scripts/train.py": program, **files})
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as venv:
+        Path(venv).chmod(0o755)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+        (site,) = Path(venv).glob("lib/python*/site-packages")
+        (site / "dep.py").write_text("W = 2\n")
+        if how == "path":
+            (site / "__editable__.pk.pth").write_text(f"{folder}/src\n")
+        else:
+            (site / "__editable__.pk.pth").write_text("import pk_finder; pk_finder.install()\n")
+            (site / "pk_finder.py").write_text(FINDER.format(place=f"{folder}/src/pk/__init__.py"))
+        told = process("task", "new", str(folder), "--venv", venv, "--once")
+        assert told.returncode == 0, told.stderr
+        assert "it printed loss: 0.2000" in told.stderr
+        run = ran(process, folder).run
+    assert run
+    assert run.run.value == pytest.approx(0.2)
+
+
+FINDER = """\
+import importlib.util, sys
+
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == "pk":
+            return importlib.util.spec_from_file_location(name, {place!r})
+
+def install():
+    sys.meta_path.append(Finder)
+"""
+
+
+@pytest.mark.slow
+def test_a_command_has_its_makefile_and_its_scripts(process: Process, tmp_path: Path, walls: str) -> None:
+    files = {
+        "Makefile": "include common.mk\nrun:\n\t./scripts/run.sh\n",
+        "common.mk": "export RATE = 2\n",
+        "scripts/run.sh": "#!/bin/sh\ncd src\nexec python net/train.py\n",
+        "src/net/train.py": 'import os, size\nLR = 0.1\nprint("loss:", LR * size.N * int(os.environ["RATE"]))\n',
+        "src/net/size.py": "N = 3\n",
+    }
+    folder = repository(tmp_path / "made", files)
+    (folder / "scripts/run.sh").chmod(0o755)
+    told = process("task", "new", str(folder), "--command", "make run", "--once")
+    assert told.returncode == 0, told.stderr
+    assert "it printed loss: 0.6000" in told.stderr
+    run = ran(process, folder).run
+    assert run
+    assert run.run.value == pytest.approx(0.6)
