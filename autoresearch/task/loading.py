@@ -159,8 +159,8 @@ def check_source(path: Path, content: bytes) -> None:
 
 
 def _text(path: Path, content: bytes) -> str:
-    try:
-        return content.decode("utf-8")
+    try:  # Python passes over a byte order mark
+        return content.decode("utf-8-sig" if path.suffix == ".py" else "utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}", hint="save it as UTF-8") from error
 

@@ -184,11 +184,19 @@ def imports_of(path: Path) -> list[tuple[int, str]]:
 
     None of what is no Python, or can't be read.
     """
-    modules: list[tuple[int, str]] = []
     try:
         with path.open("rb") as file:
-            tree = parse_python(file.read(MAX_FILE_BYTES).decode("utf-8-sig", "replace"))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return imports_in(file.read(MAX_FILE_BYTES).decode("utf-8-sig", "replace"))
+    except OSError:
+        return []
+
+
+def imports_in(source: str) -> list[tuple[int, str]]:
+    """The same of a text."""
+    modules: list[tuple[int, str]] = []
+    try:
+        tree = parse_python(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

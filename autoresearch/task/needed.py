@@ -160,7 +160,7 @@ class _Search:
                 self.fixed[name] = content
         else:
             self.shown.add(name)
-        text = "" if Path(name).suffix in DATA else content.decode("utf-8", "replace")
+        text = "" if Path(name).suffix in DATA else content.decode("utf-8-sig", "replace")
         if name.endswith(".py"):
             self._written |= written_by(text)
         return text

@@ -16,6 +16,7 @@ from autoresearch.task.loading import load_task
 from tests.cli.conftest import Process
 from tests.cli.test_ideas import ran
 from tests.task.test_guessing import repository
+from tests.task.test_notebook import notebook
 
 READER = """\
 LR = 0.1
@@ -159,3 +160,24 @@ def test_a_command_has_its_makefile_and_its_scripts(process: Process, tmp_path: 
     run = ran(process, folder).run
     assert run
     assert run.run.value == pytest.approx(0.6)
+
+
+@pytest.mark.slow
+def test_a_notebook_and_a_byte_order_mark_are_no_hindrance(process: Process, tmp_path: Path) -> None:
+    folder = tmp_path / "note"
+    folder.mkdir()
+    notebook(folder / "My Model.ipynb", "%matplotlib inline\nimport helper", "LR = 0.1", "loss = LR * helper.W\nloss")
+    (folder / "helper.py").write_bytes(b"\xef\xbb\xbfW = 2\n")
+    told = process("task", "new", str(folder), "--once")
+    assert told.returncode == 0, told.stderr
+    assert "left out of it: %matplotlib inline" in told.stderr
+    assert "it printed loss: 0.2000" in told.stderr
+    program = folder / "My_Model.py"
+    program.write_bytes(b"\xef\xbb\xbf" + program.read_bytes())
+    first = ran(process, folder).run
+    assert first
+    program.write_bytes(program.read_bytes().replace(b"LR = 0.1", b"LR = 0.05"))
+    second = ran(process, folder).run
+    assert second
+    assert (first.run.value, second.run.value) == (pytest.approx(0.2), pytest.approx(0.1))
+    assert process("run", "checkout", str(folder)).returncode == 0

@@ -23,6 +23,7 @@ from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.model import Limits, Recipe
 from autoresearch.task.needed import PREPARE, Needed, needed_files
 from autoresearch.task.needs import CACHES, folders_to_mount, named_in_home, printed_in_home, stated_seconds
+from autoresearch.task.notebook import notebook_as_program
 from autoresearch.task.program import (
     guess_direction,
     guess_metric,
@@ -242,10 +243,20 @@ def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
 def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
     """Write task.toml for the program in a folder. A person is asked what could not be known.
 
+    A notebook's code is written beside it, as a Python file; it goes again where there is no task then.
+
     Raises:
         UsageError: there is no program, it stops with an error, or it prints no number.
-        Refused: task.toml is there.
+        Refused: task.toml is there, or a file with the name of a notebook's program.
     """
+    with notebook_as_program(place, given.command, given.edit) as (edit, sentences):
+        for sentence in sentences:
+            occasion.say(sentence)
+        _describe(place, replace(given, edit=edit), occasion)
+
+
+def _describe(place: Path, given: Given, occasion: Occasion) -> None:
+    """The same for a program in files."""
     from autoresearch.run.bench import Ceiling
 
     recipe = guess_recipe(place, command=given.command, build=given.build, edit=given.edit)
@@ -254,7 +265,7 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
         recipe = _asked_command(place, given, recipe, person)
     program = split_program(program_in(place, recipe).decode())
     needed = needed_files(place, recipe, tuple(given.mounts))
-    fixed = {name: text.decode("utf-8", "replace") for name, text in needed.fixed.items()}
+    fixed = {name: text.decode("utf-8-sig", "replace") for name, text in needed.fixed.items()}
     say(f"the program is {' and '.join(recipe.edit)}, started by: {recipe.command}")
     if fixed:
         say(f"fixed beside it: {', '.join(fixed)}")
