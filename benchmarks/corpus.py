@@ -9,7 +9,6 @@ They lie in ``tests/programs``, in two halves: the reader is made with ``seen``,
 from __future__ import annotations
 
 import argparse
-import importlib
 import math
 import re
 import tomllib
@@ -17,53 +16,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any
 
+from autoresearch.task.metric_names import direction_of
+from autoresearch.task.printed import guess_metric, read_metric
 from autoresearch.text import MAXIMIZE, MINIMIZE
 
 CORPUS = Path(__file__).parent.parent / "tests" / "programs"
 PARTS = ("seen", "unseen")
 ASK = "ask"
 DIRECTIONS = (MAXIMIZE, MINIMIZE, ASK)
-
-
-class Guess(Protocol):
-    """The metric that the reader takes when nobody names one."""
-
-    name: str
-    value: float | None
-    diverged: bool
-    is_sure: bool
-
-
-class Reading(Protocol):
-    """What stands under the name of a metric, and the line that it stands in."""
-
-    value: float | None
-    line: str
-    diverged: bool
-    numbers: Mapping[str, float]
-
-
-class Reader(Protocol):
-    """The public functions that read printed texts."""
-
-    def guess_metric(self, text: str) -> Guess | None:
-        """The metric of a text."""
-        ...
-
-    def read_metric(self, text: str, name: str) -> Reading:
-        """The value of a metric."""
-        ...
-
-    def direction_of(self, name: str) -> Literal["minimize", "maximize"] | None:
-        """Which values of a metric are better."""
-        ...
-
-
-def program_reader() -> Reader:
-    """The reader of this program."""
-    return cast("Reader", importlib.import_module("autoresearch.task.printed"))
 
 
 class Verdict(StrEnum):
@@ -154,17 +116,17 @@ def metric_directions(part: str) -> dict[str, tuple[str, ...]]:
     return {name: tuple(group.split("_or_")) for group, names in groups.items() for name in names}
 
 
-def judge_text(text: PrintedText, reader: Reader) -> Judgement:
+def judge_text(text: PrintedText) -> Judgement:
     """What the reader makes of a text without an option."""
-    verdict, reason = _taken(text, reader)
+    verdict, reason = _taken(text)
     return Judgement(text.part, text.family, text.title, verdict, reason)
 
 
-def judge_named(text: PrintedText, reader: Reader) -> list[Judgement]:
+def judge_named(text: PrintedText) -> list[Judgement]:
     """What the reader finds under each name that a person may give."""
     judgements = []
     for result in text.named:
-        reading = reader.read_metric(text.text, result.names[0])
+        reading = read_metric(text.text, result.names[0])
         fits = result.fits(reading.value, diverged=reading.diverged)
         nothing = reading.value is None and not reading.diverged
         verdict = Verdict.RIGHT if fits else Verdict.UNSURE if nothing else Verdict.WRONG
@@ -173,23 +135,23 @@ def judge_named(text: PrintedText, reader: Reader) -> list[Judgement]:
     return judgements
 
 
-def judge_direction(part: str, name: str, directions: Sequence[str], reader: Reader) -> Judgement:
+def judge_direction(part: str, name: str, directions: Sequence[str]) -> Judgement:
     """What the reader makes of a metric's name."""
-    direction = reader.direction_of(name) or ASK
+    direction = direction_of(name) or ASK
     fits = direction in directions
     verdict = Verdict.RIGHT if fits else Verdict.UNSURE if direction == ASK else Verdict.WRONG
     reason = "" if fits else f"{name} is {' or '.join(directions)}, not {direction}"
     return Judgement(part, directions[0], name, verdict, reason)
 
 
-def judge_texts(reader: Reader) -> dict[str, list[Judgement]]:
+def judge_texts() -> dict[str, list[Judgement]]:
     """All texts and names, by what was judged."""
     texts = [text for part in PARTS for text in printed_texts(part)]
     names = [(part, *entry) for part in PARTS for entry in metric_directions(part).items()]
     return {
-        "texts": [judge_text(text, reader) for text in texts],
-        "named": [judgement for text in texts for judgement in judge_named(text, reader)],
-        "directions": [judge_direction(*name, reader) for name in names],
+        "texts": [judge_text(text) for text in texts],
+        "named": [judgement for text in texts for judgement in judge_named(text)],
+        "directions": [judge_direction(*name) for name in names],
     }
 
 
@@ -217,8 +179,8 @@ def family_table(judgements: Iterable[Judgement]) -> str:
     return "\n".join(rows)
 
 
-def _taken(text: PrintedText, reader: Reader) -> tuple[Verdict, str]:
-    guess = reader.guess_metric(text.text)
+def _taken(text: PrintedText) -> tuple[Verdict, str]:
+    guess = guess_metric(text.text)
     if guess is None:
         return (Verdict.UNSURE, "nothing was taken") if text.results else (Verdict.RIGHT, "")
     taken = f"{guess.name} = {'diverged' if guess.diverged else guess.value}"
@@ -231,10 +193,10 @@ def _taken(text: PrintedText, reader: Reader) -> tuple[Verdict, str]:
     fitting = [result for result in choices if result.fits(guess.value, diverged=guess.diverged)]
     if not fitting:
         return Verdict.WRONG, f"{taken} was read"
-    reading = reader.read_metric(text.text, guess.name)
+    reading = read_metric(text.text, guess.name)
     if not fitting[0].fits(reading.value, diverged=reading.diverged):
         return Verdict.WRONG, f"{taken} was taken, and {reading.value} read"
-    direction = reader.direction_of(guess.name) or ASK
+    direction = direction_of(guess.name) or ASK
     if direction not in fitting[0].directions:
         return (Verdict.UNSURE if direction == ASK else Verdict.WRONG), f"the direction of {guess.name} is {direction}"
     return (Verdict.RIGHT, "") if guess.is_sure or text.is_unsure else (Verdict.UNSURE, f"{taken} was offered")
@@ -258,7 +220,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seen", action="store_true", help="the entries of the half `seen` that are not right")
     options = parser.parse_args()
-    for kind, judgements in judge_texts(program_reader()).items():
+    for kind, judgements in judge_texts().items():
         print(f"{kind}\n\n{family_table(judgements)}\n")
         for each in judgements if options.seen else ():
             if each.part == "seen" and each.verdict is not Verdict.RIGHT:

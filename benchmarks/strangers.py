@@ -32,7 +32,7 @@ from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import load_task
-from benchmarks.corpus import PARTS, judge_texts, program_reader, shares
+from benchmarks.corpus import PARTS, judge_texts, shares
 from benchmarks.corpus_folders import judge_folders, stranger_folders
 
 COMPARED = "what is right by the corpus; the program as it stands: its own number, here and in the same search"
@@ -72,7 +72,7 @@ class Searched:
 def measure(*, quick: bool) -> dict[str, float]:
     """The figures of the corpus and of each program; without scikit-learn its program is left out."""
     figures: dict[str, float] = {}
-    for kind, judgements in judge_texts(program_reader()).items():
+    for kind, judgements in judge_texts().items():
         figures |= shares(kind, judgements)
     some = [folder for part in PARTS for folder in stranger_folders(part)[:: FOLDER_STEP[quick]]]
     figures |= shares("folders", judge_folders(some))

@@ -32,6 +32,7 @@ from autoresearch.run.packages import program_python
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Outcome, Talk
 from autoresearch.run.texts import NewText, new_text, own_text
+from autoresearch.task.inputs import sources
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus
 
@@ -103,6 +104,9 @@ def _run_evaluator(
     files = {name: content for name, content in task.harness.items() if name not in task.hidden}
     words = command_words(task.evaluator.answers)
     partner = _job(task, artifact, bench, 0, {**program_files(source), **files}, words)
+    partner = replace(
+        partner, inputs={place: path for place, path in partner.inputs.items() if place not in task.hidden}
+    )
     data, ended = job.data, threading.Event()
     if data is not None and task.hidden:
         data = without(data, task.hidden)
@@ -148,6 +152,7 @@ def _job(
         command=command,
         copied=tuple(files),
         linked=(name,),
+        inputs=sources(task),
         foreign=bench.foreign,
         python=bench.python,
         library=runs_library(command),

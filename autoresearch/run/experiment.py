@@ -42,7 +42,8 @@ from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Limits, Outcome
 from autoresearch.run.sandbox.supervise import KILLED
 from autoresearch.run.texts import World
-from autoresearch.task.model import Task, evaluation_seed, seed_for
+from autoresearch.task.inputs import sources
+from autoresearch.task.model import PLACE, Task, evaluation_seed, seed_for
 from autoresearch.task.program import source_digest
 from autoresearch.text import NOTE_CHARACTERS
 from autoresearch.words import COMPUTED, RUN_STATUS_SENTENCES, STOPPED, RunStatus
@@ -267,7 +268,8 @@ def trained(
         library=runs_library(command),
         copied=tuple(files),
         foreign=bench.foreign,
-        mounts=tuple(Path(mount).expanduser() for mount in task.mounts.values()),
+        mounts=tuple(Path(mount).expanduser() for name, mount in task.mounts.items() if not name.startswith(PLACE)),
+        inputs={place: path for place, path in sources(task).items() if place not in task.hidden},
         limits=limits,
         seed=plan.seed,
         budget=plan.budget,

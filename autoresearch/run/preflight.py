@@ -29,6 +29,7 @@ from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.cards import card_of, cards
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Outcome
+from autoresearch.task.inputs import sources
 from autoresearch.task.loading import shipped_tasks
 from autoresearch.task.model import Task
 from autoresearch.task.needs import printed_folders
@@ -54,7 +55,7 @@ def missing_imports(task: Task, bench: Bench) -> list[str]:
     """
     files = {**program_files(task.baseline.decode()), **task.harness}
     sources = [text for name, text in files.items() if name.endswith(".py")]
-    own = {name.removesuffix(".py") for name in files}
+    own = {part.removesuffix(".py") for name in (*files, *task.inputs) for part in name.split("/")}
     names = sorted(set().union(*map(_imported, sources)) - own)
     limits = job_limits(task, bench.ceiling)
     job = Job(
@@ -98,10 +99,11 @@ def preflight(
     Returns the outcome where it came so far without a step that was reported, as a program does that only prints.
 
     Raises:
-        CannotRunHere: it does not run on this machine; the error says why.
+        CannotRunHere: it does not run on this machine, or its data is not here; the error says why.
         Refused: the task asks for more than this machine allows.
     """
     check_card(task, [bench.device])
+    sources(task)  # before anything is claimed: is the task's data here, and is it that of the task?
     evaluator = (task.evaluator.command, task.evaluator.answers) if task.evaluator else ()
     if (name := missing_command(task.recipe.build, task.recipe.command, *evaluator)) is not None:
         raise CannotRunHere(

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from autoresearch.errors import Refused, UsageError
 from autoresearch.task.folder_state import create_file, keep_baseline, write_files
-from autoresearch.task.guessing import PREPARE, fixed_files
 from autoresearch.task.loading import (
     CHANGES,
     MANIFEST,
@@ -26,6 +25,7 @@ from autoresearch.task.loading import (
     shipped_tasks,
 )
 from autoresearch.task.model import USUAL, Budget, Limits, Metric, Python, Recipe, Task
+from autoresearch.task.needed import PREPARE, Needed, needed_files
 from autoresearch.task.program import check_file_names, source_digest, split_program
 from autoresearch.text import MAXIMIZE, MINIMIZE
 
@@ -59,18 +59,19 @@ output_kib = {output_kib}
 {program}
 [harness]
 {harness}
-{mounts}{python}"""
+{inputs}{mounts}{python}"""
 _UNKNOWN_NOISE = "# noise = 0.0               # standard deviation over seeds, if it is known"
 _TWO_RUNS = "# by two runs: correct it when you know more"
 _NO_SEED = "# two seeds gave the same: remove this line if a seed changes the number"
+_INPUTS = """
+[inputs]                    # read-only data, where it lies: other data is another task
+"""
 _MOUNTS = """
 [mounts]                    # folders of this machine that a run may read
 """
 
 
-def draft_task(
-    folder: Path, recipe: Recipe, *, seconds: float, memory_mib: int, venv: str, mounts: Sequence[str]
-) -> Task:
+def draft_task(folder: Path, recipe: Recipe, needed: Needed, *, seconds: float, memory_mib: int, venv: str) -> Task:
     """The task of a program of which nobody knows yet what it prints: its runs have no value.
 
     Beside time and memory it has the limits of the task that is written for it.
@@ -85,9 +86,10 @@ def draft_task(
         limits=Limits(
             seconds=seconds, memory_mib=memory_mib, disk_mib=DISK_MIB, processes=PROCESSES, output_kib=OUTPUT_KIB
         ),
-        mounts={str(number): mount for number, mount in enumerate(mounts)},
+        mounts=needed.mounts | {str(number): mount for number, mount in enumerate(needed.folders)},
+        inputs=needed.inputs,
         python=Python(venv=venv) if venv else None,
-        harness=fixed_files(folder, recipe),
+        harness=needed.fixed,
         baseline=program,
         data={},
         folder=folder,
@@ -99,6 +101,7 @@ def draft_task(
 def write_task(  # noqa: PLR0913 - what a task.toml says
     folder: Path,
     *,
+    needed: Needed | None = None,
     recipe: Recipe = USUAL,
     metric: str = "val_bpb",
     direction: str = MINIMIZE,
@@ -111,16 +114,17 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
 ) -> Path:
     """Write ``task.toml`` for the program in ``folder``, which prints its ``metric``; return its path.
 
-    Pins what the program needs from beside it. ``is_guess``: the direction is one by the metric's name.
-    A run may take ``seconds``, and three times as long with start-up and
-    evaluation. It may use ``most_memory_mib``. ``venv`` is the absolute path of an environment of this machine that
-    runs it, where that is not the node's own; ``mounts`` are folders that runs may read, such as ``~/.cache/name``.
-    Raises Refused when ``task.toml`` exists, UsageError when a file is missing, or a ``.py`` file is not Python.
+    Pins what is ``needed`` from beside the program; None: what its text names. ``is_guess``: the direction is one by
+    the metric's name. A run may take ``seconds``, and three times as long with start-up and evaluation. It may use
+    ``most_memory_mib``. ``venv`` is the absolute path of an environment of this machine that runs it, where that is not
+    the node's own; ``mounts`` are folders that runs may read, such as ``~/.cache/name``. Raises Refused when
+    ``task.toml`` exists, UsageError when a file is missing, or a ``.py`` file is not Python.
     """
     path = folder / MANIFEST
     if path.exists():
         raise Refused(f"{path} exists already", hint="edit it, or move it away first")
-    baseline, harness = program_in(folder, recipe), fixed_files(folder, recipe)
+    baseline = program_in(folder, recipe)
+    needed = needed or needed_files(folder, recipe, mounts)
     text = _TEMPLATE.format(
         files=" and ".join(recipe.edit),
         metric=metric,
@@ -138,8 +142,11 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
         if noise is None
         else f"noise = {noise:.2g}".ljust(28) + (_TWO_RUNS if noise else _NO_SEED),
         program=_program_table(recipe),
-        harness="\n".join(f'"{name}" = "{hashlib.sha256(source).hexdigest()}"' for name, source in harness.items()),
-        mounts=_mounts_table(mounts),
+        harness="\n".join(
+            f'"{name}" = "{hashlib.sha256(source).hexdigest()}"' for name, source in needed.fixed.items()
+        ),
+        inputs=_inputs_table(needed),
+        mounts=_mounts_table(needed),
         python=f"\n[python]\nvenv = {json.dumps(venv, ensure_ascii=False)}\n" if venv else "",
     )
     keep_baseline(folder, baseline)
@@ -148,13 +155,27 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     return path
 
 
-def _mounts_table(mounts: Sequence[str]) -> str:
-    """The table [mounts]: each folder by its own name."""
+def _inputs_table(needed: Needed) -> str:
+    """The table [inputs]: what is shown where it lies."""
+    lines = []
+    for place, entry in needed.inputs.items():
+        files = f", files = {entry.files}" if entry.files else ""
+        lines.append(f'{_key(place)} = {{ bytes = {entry.bytes}, sha256 = "{entry.sha256}"{files} }}\n')
+    return _INPUTS + "".join(lines) if lines else ""
+
+
+def _key(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _mounts_table(needed: Needed) -> str:
+    """The table [mounts]: each folder by its own name, and what lies elsewhere by its place."""
     names: dict[str, str] = {}
-    for folder in mounts:
+    for folder in needed.folders:
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(folder).name).strip("-")[:48] or "folder"
         names[f"{name}-{len(names) + 1}" if name in names else name] = folder
-    lines = [f"{name} = {json.dumps(folder, ensure_ascii=False)}\n" for name, folder in names.items()]
+    lines = [f"{name} = {_key(folder)}\n" for name, folder in names.items()]
+    lines += [f"{_key(place)} = {_key(path)}\n" for place, path in needed.mounts.items()]
     return _MOUNTS + "".join(lines) if lines else ""
 
 

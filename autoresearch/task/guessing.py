@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import ast
-import os
 import re
-import shlex
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 from autoresearch.errors import UsageError
 from autoresearch.task.folder_state import create_file
-from autoresearch.task.loading import CHANGES, MANIFEST, MAX_FILE_BYTES, MAX_FILES, NAMES, check_source
+from autoresearch.task.listing import list_folder
+from autoresearch.task.loading import MAX_FILE_BYTES
+from autoresearch.task.mentions import DATA, FileNames, command_names, imported, imports_of, is_word, named_by_command
 from autoresearch.task.model import Recipe
-from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_names, is_tool_file
-from autoresearch.task.source import parse_python
+from autoresearch.task.needed import PREPARE
+from autoresearch.task.program import ENTRY, MAX_PROGRAM_FILES, PLAIN_NAME, is_tool_file
 
-PREPARE = "prepare.py"
 SCRIPT = "run.sh"
 # What a C or C++ program is compiled with: a file, so that flags change as the program does. clangd reads it too.
 FLAGS = "compile_flags.txt"
@@ -25,14 +23,9 @@ FLAGS = "compile_flags.txt"
 SETTINGS_ENDINGS = (".ini", ".cfg", ".toml", ".yaml", ".yml", ".json")
 _SETTINGS = re.compile(r"(?:^|[._-])(?:conf|config|cfg|(?:h|hyper_?)?param(?:eter)?s|settings|defaults)(?![a-z])")
 _COMPILERS = {".cpp": "g++", ".cc": "g++", ".cxx": "g++", ".c": "gcc"}
-# Folders that tools make, and what lies beside a task and is no part of it.
-_MADE_BY_TOOLS = frozenset({"__pycache__", "node_modules", "venv", "env", "site-packages"})
-_MOST_NAMES = 20_000
 # So many programs are named in an error.
 _NAMED = 6
-# What is data, and neither a program nor its settings.
-_DATA = frozenset((".txt", ".csv", ".tsv", ".jsonl", ".npy", ".npz", ".bin", ".pt", ".pkl", ".parquet", ".gz", ".zip"))
-_NO_PART = frozenset({MANIFEST, CHANGES, NAMES})
+_ROOTS, _ENDS = ("", "src/"), (".py", "/__init__.py")
 _HOW = "name the files that may change, and what starts them: --edit FILE --command 'bash run.sh'"
 
 
@@ -41,21 +34,19 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
 
     A ``train.py``, else a lone Python file, or one that imports the others, else a lone C or C++ file without a
     Makefile, which is compiled, and with a ``run.sh`` started by that, else ``run.sh``, else a ``train.py`` or
-    ``main.py`` in a folder. Of a command the programs and settings that it names may change. With a Python file those
-    of its settings that it names, such as ``config.yaml``. A compiled program's flags are in ``compile_flags.txt``,
-    which is written where it is missing.
+    ``main.py`` in a folder, or the one that ``pyproject.toml`` names as the script of a package. What is part of a
+    package is started as a module of it. Of a command the programs and settings that it names may change; of ``make``
+    and the like the programs that their file names. With a Python file those of its settings that it names, such as
+    ``config.yaml``. A compiled program's flags are in ``compile_flags.txt``, which is written where it is missing.
 
     Raises UsageError where there is no such program, or several.
     """
-    names = _names(folder)
+    names = list_folder(folder).names
     for name in edit:
         if name not in names:
             raise UsageError(f"{folder / name} does not exist", hint="--edit names files of the task folder")
     if command:
-        named = [word.removeprefix("@").removeprefix("./") for word in _words(command) + _words(build)]
-        modules = [after for before, after in pairwise(named) if before == "-m"]
-        named += [f"{module.replace('.', '/')}{end}" for module in modules for end in (".py", "/__main__.py")]
-        files = tuple(edit) or tuple(dict.fromkeys(name for name in named if name in names and _is_code(name)))
+        files = tuple(edit) or _files_of_command(folder, Recipe(command=command, build=build), names)
         if not files:
             raise UsageError(f"{command!r} names no file of {folder}", hint="say which files may change: --edit FILE")
         return Recipe(command=command, build=build, edit=files)
@@ -66,76 +57,30 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
             create_file(folder / FLAGS, "-O2\n")
     if not edit and files[0].endswith(".py"):
         files = (*files, *_settings_of(folder, files[0], names))
-    recipe = _recipe(files)
+    recipe = _recipe(folder, files, names)
     return Recipe(command=recipe.command, build=build or recipe.build, edit=files)
 
 
-def fixed_files(folder: Path, recipe: Recipe) -> dict[str, bytes]:
-    """The files that a program needs beside it: what Python imports, and what its text or its command names.
+def _files_of_command(folder: Path, recipe: Recipe, names: Sequence[str]) -> tuple[str, ...]:
+    """The files that a command names and that may change: programs and settings, no data.
 
-    A Python program's ``prepare.py`` is one of them. Raises UsageError where a Python file is none, or a file is too
-    large to be pinned or has a name that tools obey, or there are too many.
+    Of ``make`` and the like they are the programs that its file names.
     """
-    names, contents, edit = _names(folder), {}, recipe.edit
-    # Python looks beside the file that is started, and with "python -m" in the task's folder.
-    roots = sorted({"", *(f"{parent}/" for name in edit if (parent := Path(name).parent) != Path())})
-    pending = [
-        *edit,
-        *_named(names, f"{recipe.command} {recipe.build}"),
-        *([PREPARE] if PREPARE in names and any(name.endswith(".py") for name in edit) else []),
-    ]
-    while pending:
-        name = pending.pop()
-        if name in contents:
-            continue
-        content = contents[name] = _read(folder / name)
-        text = content.decode("utf-8", "replace")
-        if name.endswith(".py"):
-            check_source(folder / name, content)
-            pending += _imported(folder, name, names, roots)
-        pending += [] if Path(name).suffix in _DATA else _named(names, text)
-    fixed = {name: content for name, content in sorted(contents.items()) if name not in edit}
-    check_file_names((*edit, *fixed))
-    if len(fixed) > MAX_FILES:
-        hint = f"{MAX_FILES} are allowed; make data in a prepare.py, or mount their folder: [mounts] in task.toml"
-        raise UsageError(f"{folder} has {len(fixed)} files that the program needs", hint=hint)
-    return fixed
+    build = command_names(recipe.build) if recipe.build else []
+    named = dict.fromkeys(name for name in (*command_names(recipe.command), *build) if name in names)
+    if files := tuple(name for name in named if _may_change(name)):
+        return files
+    search = FileNames(names)
+    rules = named_by_command(recipe, names)
+    found = dict.fromkeys(name for rule in rules for name in search.named_in(_text(folder / rule), rule))
+    programs = (name for name in found if name.endswith((".py", ".sh", *_COMPILERS)) and _may_change(name))
+    return tuple(programs)[:MAX_PROGRAM_FILES]
 
 
-def _names(folder: Path) -> list[str]:
-    """The files of a folder and of the folders in it that a task could have, but environments and what tools made."""
-    found: list[str] = []
-    try:
-        for place, folders, files in os.walk(folder, onerror=_unreadable):
-            inside = Path(place).relative_to(folder)
-            is_environment = "pyvenv.cfg" in files and inside.parts
-            folders[:] = [] if is_environment else [one for one in folders if _is_source(one)]
-            found += [] if is_environment else [str(inside / name) for name in files if PLAIN_NAME.fullmatch(name)]
-            if len(found) > _MOST_NAMES:
-                break
-    except OSError as error:
-        raise UsageError(f"{folder} can't be read: {error.strerror}", hint="check the folder") from error
-    return sorted(name for name in found if (folder / name).is_file())
-
-
-def _unreadable(error: OSError) -> None:
-    raise error
-
-
-def _is_source(folder: str) -> bool:
-    return PLAIN_NAME.fullmatch(folder) is not None and folder not in _MADE_BY_TOOLS
-
-
-def _is_code(name: str) -> bool:
-    """Whether a file that a command names is what may change, and no data."""
-    return name == FLAGS or Path(name).suffix not in _DATA
-
-
-def _words(line: str) -> list[str]:
-    try:
-        return shlex.split(line)
-    except ValueError as error:
-        raise UsageError(f"{line!r} can't be read: {error}", hint="close its quotes") from error
+def _may_change(name: str) -> bool:
+    """Whether a file may be one of a program: it is no data, and its name is one that participants' files may have."""
+    is_plain = all(PLAIN_NAME.fullmatch(part) for part in name.split("/")) and not is_tool_file(name)
+    return is_plain and (name == FLAGS or Path(name).suffix not in DATA)
 
 
 def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -143,10 +88,11 @@ def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
         return (ENTRY,)
     here = [name for name in names if "/" not in name]
     python = [name for name in here if name.endswith(".py") and name != PREPARE and not is_tool_file(name)]
+    python = [name for name in python if PLAIN_NAME.fullmatch(name)] or python
     compiled = [name for name in here if Path(name).suffix in _COMPILERS and "Makefile" not in names]
     script = (SCRIPT,) if SCRIPT in names else ()
     if len(python) > 1:
-        needed = {other for name in python for other in _imported(folder, name, names, ("",)) if other != name}
+        needed = {other for name in python for other in imported(folder, name, names, ("",)) if other != name}
         python = [name for name in python if name not in needed] or python
     for programs, others in ((python, ()), (compiled, script)):
         if len(programs) > 1 and not script:
@@ -155,7 +101,10 @@ def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
             return (*programs, *others)
     if script:
         return script
-    for last in (ENTRY, "main.py"):
+    scripts = dict.fromkeys(file for file, _ in _scripts(folder, names))
+    if len(scripts) == 1:
+        return tuple(scripts)
+    for last in (ENTRY, "main.py", "__main__.py"):
         inside = [name for name in names if name.endswith(f"/{last}")]
         if len(inside) > 1:
             raise _several(folder, inside)
@@ -170,18 +119,54 @@ def _several(folder: Path, programs: Sequence[str]) -> UsageError:
 
 
 def _settings_of(folder: Path, program: str, names: Sequence[str]) -> list[str]:
-    text = _read(folder / program).decode("utf-8", "replace")
+    text = _text(folder / program)
     settings = (name for name in names if name.endswith(SETTINGS_ENDINGS) and _SETTINGS.search(Path(name).stem.lower()))
-    return [name for name in settings if _is_word(name, text)]
+    return [name for name in settings if is_word(name, text) and _may_change(name)][: MAX_PROGRAM_FILES - 1]
 
 
-def _recipe(files: Sequence[str]) -> Recipe:
+def _text(path: Path) -> str:
+    """The beginning of a file; nothing of one that can't be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_FILE_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _scripts(folder: Path, names: Sequence[str]) -> list[tuple[str, str]]:
+    """The commands that ``pyproject.toml`` names, where they are in the folder: the file of each, and its function."""
+    try:
+        table = tomllib.loads(_text(folder / "pyproject.toml"))
+        scripts = {**table.get("tool", {}).get("poetry", {}).get("scripts", {}), **table["project"]["scripts"]}
+        targets = [target.partition(":") for target in scripts.values() if isinstance(target, str)]
+    except (tomllib.TOMLDecodeError, RecursionError, KeyError, TypeError, AttributeError):
+        return []
+    stems = [(root + module.strip().replace(".", "/"), name.strip()) for module, _, name in targets for root in _ROOTS]
+    return [(f"{stem}{end}", name) for stem, name in stems for end in _ENDS if f"{stem}{end}" in names]
+
+
+def _python_command(folder: Path, program: str, names: Sequence[str]) -> str:
+    """What starts a Python file: one that imports as part of a package does is started as a module of it."""
+    root = "src/" if program.startswith("src/") else ""
+    module = program.removeprefix(root).removesuffix(".py").replace("/", ".")
+    imports = imports_of(folder / program)
+    is_inner = any(level for level, _ in imports) or any(
+        not level and "." in module and name.partition(".")[0] == module.partition(".")[0] for level, name in imports
+    )
+    function = next((name for file, name in _scripts(folder, names) if file == program and name.isidentifier()), "")
+    text = _text(folder / program)
+    if function and "__main__" not in text and f"def {function}(" in text:
+        return f"python -c 'from {module} import {function}; {function}()'"
+    return f"python -m {module.removesuffix('.__main__')}" if "." in module and is_inner else f"python {program}"
+
+
+def _recipe(folder: Path, files: Sequence[str], names: Sequence[str]) -> Recipe:
     """How files are built and started, by the ending of the first that says it."""
     known = (".py", ".sh", *_COMPILERS)
     first = next((name for name in files if name.endswith(known)), files[0])
     suffix = Path(first).suffix
     if suffix == ".py":
-        return Recipe(command=f"python {first}")
+        return Recipe(command=_python_command(folder, first, names))
     if suffix == ".sh":
         return Recipe(command=f"bash {first}")
     if suffix in _COMPILERS:
@@ -190,65 +175,3 @@ def _recipe(files: Sequence[str]) -> Recipe:
         flags = f"@{FLAGS}" if FLAGS in files else "-O2"
         return Recipe(command=command, build=f"{_COMPILERS[suffix]} {flags} -o {built} {first}")
     raise UsageError(f"{first}: its name does not say how it is started", hint="say it: --command 'bash run.sh'")
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
-    if len(content) > MAX_FILE_BYTES:
-        hint = "make it in a prepare.py, or mount its folder: [mounts] in task.toml; meanwhile move it away"
-        raise UsageError(f"{path} is named in the program and larger than {MAX_FILE_BYTES >> 10} KiB", hint=hint)
-    return content
-
-
-def _named(names: Iterable[str], text: str) -> list[str]:
-    """The files that a text names: as a path, or in parts; else all in a folder that it has in quotes, but programs."""
-    here = [name for name in names if "." in name and name not in _NO_PART and not is_tool_file(name)]
-    found = [name for name in here if _is_named(name, text)]
-    held = {folder for name in found for folder in Path(name).parents}
-    others = [name for name in here if "/" in name and not name.endswith((".py", ".md")) and name not in found]
-    quoted = {folder for name in others for folder in Path(name).parents if folder not in held}
-    quoted = {folder for folder in quoted if folder != Path() and _is_quoted(str(folder), text)}
-    return found + [name for name in others if not quoted.isdisjoint(Path(name).parents)]
-
-
-def _is_named(name: str, text: str) -> bool:
-    parts = name.split("/")
-    return _is_word(name, text) or (
-        len(parts) > 1 and not name.endswith(".py") and all(_is_word(part, text) for part in parts)
-    )
-
-
-def _is_quoted(folder: str, text: str) -> bool:
-    return re.search(rf"[\"'](?:\./)?{re.escape(folder)}(?:/[^\"'/]*)*[\"']", text) is not None
-
-
-def _is_word(name: str, text: str) -> bool:
-    return name in text and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
-
-
-def _imported(folder: Path, name: str, names: Sequence[str], roots: Sequence[str]) -> list[str]:
-    """The files among ``names`` that a Python file imports: from ``roots``, the folders where Python looks for them."""
-    modules: list[tuple[str, str]] = []
-    try:
-        tree = parse_python(_read(folder / name).decode("utf-8", "replace"))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            modules += [(root, alias.name) for alias in node.names for root in roots]
-        elif isinstance(node, ast.ImportFrom):
-            above = Path(name).parents[min(node.level, len(Path(name).parents)) - 1] if node.level else None
-            places = roots if above is None else ("" if above == Path() else f"{above}/",)
-            stem = f"{node.module}." if node.module else ""
-            modules += [(place, f"{stem}{alias.name}") for alias in node.names for place in places]
-    found: dict[str, None] = {}
-    for place, module in modules:
-        parts = module.split(".")
-        for count in range(1, len(parts) + 1):
-            path = place + "/".join(parts[:count])
-            found |= dict.fromkeys((f"{path}.py", f"{path}/__init__.py"))
-    return [one for one in found if one in names]

@@ -7,7 +7,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -16,7 +16,7 @@ from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import EncodingError, encode
 from autoresearch.task.folder_state import STATE_FOLDER, kept_baselines
-from autoresearch.task.model import Evaluation, Evaluator, Header, Python, Recipe, Section, Task, TaskSettings
+from autoresearch.task.model import PLACE, Evaluation, Evaluator, Header, Python, Recipe, Section, Task, TaskSettings
 from autoresearch.task.needs import parse_lock
 from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_names, join_files, source_digest
 from autoresearch.text import did_you_mean
@@ -27,6 +27,7 @@ MANIFEST = "task.toml"
 CHANGES, NAMES = "changes.toml", "names.toml"
 MAX_FILE_BYTES = 1 << 20
 MAX_FILES = 64
+MAX_PLACE = 200
 
 _HEX_SHA256 = re.compile(r"[0-9a-f]{64}")
 _PACKAGE = Path(__file__).parent
@@ -89,6 +90,7 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
     program = program_in(folder, recipe, header.harness) if program is None else program
     harness = _harness(path, header.harness, is_optional=header.metric.source == "stdout")
     _check_mounts(path, header.mounts)
+    _check_inputs(path, header)
     if header.python is not None:
         _check_python(path, header.python, harness)
     task = Task(
@@ -157,8 +159,8 @@ def check_source(path: Path, content: bytes) -> None:
 
 
 def _text(path: Path, content: bytes) -> str:
-    try:
-        return content.decode("utf-8")
+    try:  # Python passes over a byte order mark
+        return content.decode("utf-8-sig" if path.suffix == ".py" else "utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}", hint="save it as UTF-8") from error
 
@@ -288,8 +290,8 @@ def _section(path: Path, header: Header, kind: type[S]) -> S:
 
 def _check_withheld(path: Path, header: Header, withheld: Sequence[str]) -> None:
     for name in withheld:
-        if name not in header.data and name not in header.harness:
-            hint = "name files of [data] or [harness]"
+        if name not in header.data and name not in header.harness and name not in header.inputs:
+            hint = "name files of [data], [harness] or [inputs]"
             raise UsageError(f"{path}: evaluation.withheld names {name}, which the task doesn't have", hint=hint)
 
 
@@ -311,9 +313,38 @@ def _check_python(path: Path, python: Python, harness: Mapping[str, bytes]) -> N
 
 def _check_mounts(path: Path, declared: dict[str, str]) -> None:
     for name, folder in declared.items():
-        if not PLAIN_NAME.fullmatch(name):
-            raise UsageError(f"{path}: mounts.{name!r} is not a plain name", hint="use letters, digits, - and _")
-        _check_folder(path, f"mounts.{name}", folder, such='"~/.cache/name"')
+        if not (PLAIN_NAME.fullmatch(name) or name.startswith(PLACE)):
+            hint = f"use letters, digits, - and _, or begin it with {PLACE} for a place in the working folder"
+            raise UsageError(f"{path}: mounts.{name!r} is not a plain name", hint=hint)
+        if name.startswith(PLACE) and not folder.startswith(("/", "~/")):
+            _check_place(path, f"mounts.{name}", folder)
+        else:
+            _check_folder(path, f"mounts.{name}", folder, such='"~/.cache/name"')
+
+
+def _check_inputs(path: Path, header: Header) -> None:
+    """The places of inputs and mounts: each for itself, and none above or below another or a file of the task."""
+    mounted = {name.removeprefix(PLACE) for name in header.mounts if name.startswith(PLACE)}
+    places = mounted | set(header.inputs)
+    for place in places:
+        _check_place(path, f"inputs.{place}", place)
+    files = {*header.harness, *header.program.edit}
+    for name in sorted(places | files):
+        others = places | files if name in places else places
+        if above := next((str(other) for other in PurePosixPath(name).parents if str(other) in others), ""):
+            raise UsageError(
+                f"{path}: {name} lies in {above}, which is shown to runs as a whole", hint="name one of them"
+            )
+    if both := sorted(places & files):
+        raise UsageError(f"{path}: {both[0]} is a file of the task, so it is no input", hint="remove it from [inputs]")
+
+
+def _check_place(path: Path, key: str, place: str) -> None:
+    parts = place.split("/")
+    if place.isprintable() and len(place) <= MAX_PLACE and not {"", ".", ".."} & set(parts):
+        return
+    hint = 'such as "data/train.bin": a path below the task folder'
+    raise UsageError(f"{path}: {key[:80]!r} is no place in the working folder of a run", hint=hint)
 
 
 def _check_folder(path: Path, key: str, folder: str, *, such: str) -> None:

@@ -41,6 +41,11 @@ _EPISODE_DOMAIN = b"autoresearch/episode-seed/1"
 # Keys of task.toml that came after tasks had been published, by their table.
 _LATER = {"Evaluation": {"world"}, "Evaluator": {"answers", "fresh"}, "Limits": {"card", "program_kib"}}
 
+# The most entries of [inputs]: the definition has to fit into a record.
+MAX_INPUTS = 32
+# What the name of a mount begins with that has a place in the working folder of a run.
+PLACE = "./"
+
 _Slug = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9._-]*\Z", max_length=64)]
 _Metric = Annotated[str, Meta(pattern=r"\A[^\W\d][\w./@%+-]*\Z", max_length=64)]
 _File = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_][A-Za-z0-9._-]*\Z", max_length=64)]
@@ -208,6 +213,17 @@ class Python(Section, frozen=True, kw_only=True):
     venv: _Line = ""
 
 
+class Input(Section, frozen=True, kw_only=True):
+    """A file or a folder that programs read where it lies: its size, its digest, and of a folder how many files it has.
+
+    The digest is described in docs/reference/task-toml.md: of a file up to 64 MiB it is what ``sha256sum`` says.
+    """
+
+    bytes: Annotated[int, Meta(ge=0, le=1 << 60)]
+    sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    files: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
+
+
 class TaskSettings(Section, frozen=True, kw_only=True):
     """The keys of ``task.toml`` that a task has as they are."""
 
@@ -217,6 +233,7 @@ class TaskSettings(Section, frozen=True, kw_only=True):
     budget: Budget
     limits: Limits = Limits()
     mounts: dict[str, _Line] = {}
+    inputs: Annotated[dict[_Line, Input], Meta(max_length=MAX_INPUTS)] = {}
     python: Python | None = None
 
 
@@ -239,9 +256,10 @@ class Task(TaskSettings, frozen=True, kw_only=True):
 
     ``harness`` holds the fixed files by name, ``baseline`` the program that the task began with (one text, see
     :mod:`autoresearch.task.program`), ``data`` the SHA-256 of each file that ``python prepare.py`` makes, ``mounts``
-    folders of this machine that a run may read (``~`` unexpanded). ``program`` is the one that is in the folder now,
-    edited or not. Without ``is_pinned`` the two are always the same: ``task.toml`` names no baseline, so an edit makes
-    another task.
+    folders of this machine that a run may read (``~`` unexpanded). ``inputs`` are data that is shown to runs where it
+    lies, by its place below the folder; a mount ``./place`` says where this machine has it. ``program`` is the one that
+    is in the folder now, edited or not. Without ``is_pinned`` the two are always the same: ``task.toml`` names no
+    baseline, so an edit makes another task.
     """
 
     harness: Mapping[str, bytes]
@@ -275,6 +293,12 @@ class Task(TaskSettings, frozen=True, kw_only=True):
             definition["evaluation"] = _stated(self.evaluation)
         if self.evaluator is not None:
             definition["evaluation"] = _stated(self.evaluator)
+        if self.inputs:
+            definition["inputs"] = {
+                place: {"bytes": entry.bytes, "sha256": bytes.fromhex(entry.sha256)}
+                | ({"files": entry.files} if entry.files else {})
+                for place, entry in self.inputs.items()
+            }
         if self.packages:
             assert self.python is not None
             definition["python"] = {
@@ -293,7 +317,7 @@ class Task(TaskSettings, frozen=True, kw_only=True):
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The files of harness and data that the program doesn't see."""
+        """The files of harness and data, and the inputs, that the program doesn't see."""
         if self.evaluation is not None:
             return frozenset({self.evaluation.text, *self.evaluation.withheld})
         return frozenset(() if self.evaluator is None else self.evaluator.withheld)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -287,7 +288,7 @@ def idea_of(program: str, task: str, parent: str, hypothesis: str) -> Idea:
 def _text(place: Path, task: Task) -> str:
     """The program in a file: the one that may change, or all of them as ``show --code`` prints them."""
     try:
-        content = place.read_bytes()
+        content = place.read_bytes().removeprefix(BOM_UTF8)
     except OSError as error:
         raise UsageError(f"{place} can't be read: {error.strerror}", hint="give a task folder or a program") from error
     first, *others = task.recipe.edit

@@ -31,7 +31,6 @@ def test_the_corpus_says_what_is_right_of_each_folder(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", stranger_folders("seen"), ids=str)
 def test_a_folder_becomes_a_task_or_is_refused_with_what_to_do(folder: StrangerFolder) -> None:
-    pytest.importorskip("autoresearch.task.printed")
     if missing := folder.missing():
         pytest.skip(f"this machine has no {' and no '.join(missing)}")
     with scratch_folder() as scratch:
@@ -41,7 +40,6 @@ def test_a_folder_becomes_a_task_or_is_refused_with_what_to_do(folder: StrangerF
 
 @pytest.mark.slow
 def test_nearly_all_unseen_folders_are_right_and_none_wrong_without_a_doubt() -> None:
-    pytest.importorskip("autoresearch.task.printed")
     judgements = judge_folders(stranger_folders("unseen"))
     verdicts = [each.verdict for each in judgements]
     assert verdicts.count(Verdict.WRONG) == 0, family_table(judgements)

@@ -6,11 +6,11 @@ from collections import Counter
 
 import pytest
 
+from autoresearch.task.printed import guess_metric, read_metric
 from benchmarks.corpus import (
     DIRECTIONS,
     PARTS,
     PrintedText,
-    Reader,
     Verdict,
     family_table,
     judge_named,
@@ -18,18 +18,11 @@ from benchmarks.corpus import (
     judge_texts,
     metric_directions,
     printed_texts,
-    program_reader,
 )  # fmt: skip
 
 SEEN = printed_texts("seen")
 TEXTS = {part: printed_texts(part) for part in PARTS}
 RIGHT_SHARE = 0.95
-
-
-@pytest.fixture(scope="module")
-def reader() -> Reader:
-    pytest.importorskip("autoresearch.task.printed")
-    return program_reader()
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -52,22 +45,22 @@ def test_no_entry_of_one_half_is_in_the_other() -> None:
 
 
 @pytest.mark.parametrize("text", SEEN, ids=str)
-def test_a_text_is_read_rightly_or_asked_about(text: PrintedText, reader: Reader) -> None:
-    judgement = judge_text(text, reader)
+def test_a_text_is_read_rightly_or_asked_about(text: PrintedText) -> None:
+    judgement = judge_text(text)
     assert judgement.verdict is not Verdict.WRONG, judgement.reason
-    assert [each.reason for each in judge_named(text, reader) if each.verdict is not Verdict.RIGHT] == []
+    assert [each.reason for each in judge_named(text) if each.verdict is not Verdict.RIGHT] == []
 
 
 @pytest.mark.parametrize("text", [text for text in SEEN if text.numbers], ids=str)
-def test_the_numbers_that_a_text_has_are_listed(text: PrintedText, reader: Reader) -> None:
-    numbers = reader.read_metric(text.text, "no_such_metric").numbers
+def test_the_numbers_that_a_text_has_are_listed(text: PrintedText) -> None:
+    numbers = read_metric(text.text, "no_such_metric").numbers
     assert {name: numbers.get(name) for name in text.numbers} == text.numbers
 
 
 @pytest.mark.parametrize("kind", ["texts", "named", "directions"])
 @pytest.mark.parametrize("part", PARTS)
-def test_nearly_all_is_right_and_nothing_wrong_without_a_doubt(part: str, kind: str, reader: Reader) -> None:
-    judgements = [each for each in judge_texts(reader)[kind] if each.part == part]
+def test_nearly_all_is_right_and_nothing_wrong_without_a_doubt(part: str, kind: str) -> None:
+    judgements = [each for each in judge_texts()[kind] if each.part == part]
     verdicts = [each.verdict for each in judgements]
     assert verdicts.count(Verdict.WRONG) == 0, family_table(judgements)
     assert verdicts.count(Verdict.RIGHT) >= RIGHT_SHARE * len(verdicts), family_table(judgements)
@@ -94,9 +87,9 @@ def test_nearly_all_is_right_and_nothing_wrong_without_a_doubt(part: str, kind: 
 )
 @pytest.mark.timeout(60)
 @pytest.mark.slow
-def test_hostile_text_is_read_in_bounded_time(text: str, value: float | None, reader: Reader) -> None:
-    reading = reader.read_metric(text, "val_loss")
+def test_hostile_text_is_read_in_bounded_time(text: str, value: float | None) -> None:
+    reading = read_metric(text, "val_loss")
     assert (reading.value, reading.diverged) == (value, value is None)
     assert len(reading.line) <= 1_000
     assert len(reading.numbers) <= 1_000
-    reader.guess_metric(text)
+    guess_metric(text)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import UsageError
-from autoresearch.task.guessing import FLAGS, fixed_files, guess_recipe
+from autoresearch.task.guessing import FLAGS, guess_recipe
 from autoresearch.task.model import USUAL, Recipe
+from autoresearch.task.needed import needed_files
 
 CPP = 'int main() { puts("latency: 1"); }\n'
 
@@ -88,7 +89,7 @@ def test_what_a_program_names_and_imports_is_fixed(tmp_path: Path) -> None:
     (place / "task.toml").write_text("")
 
     assert list(
-        fixed_files(
+        needed_files(
             place,
             Recipe(
                 edit=(
@@ -96,12 +97,12 @@ def test_what_a_program_names_and_imports_is_fixed(tmp_path: Path) -> None:
                     "run.sh",
                 )
             ),
-        )
+        ).fixed
     ) == ["data.csv", "deep.h", "util.h"]
-    assert list(fixed_files(place, Recipe(edit=("model.py",)))) == ["helper.py", "prepare.py"]
+    assert list(needed_files(place, Recipe(edit=("model.py",))).fixed) == ["helper.py", "prepare.py"]
     (place / "data.csv").write_bytes(bytes(2 << 20))
-    with pytest.raises(UsageError, match=r"data\.csv is named in the program and larger"):
-        fixed_files(place, Recipe(edit=("a.cpp",)))
+    needed = needed_files(place, Recipe(edit=("a.cpp",)))
+    assert (list(needed.fixed), list(needed.inputs)) == (["deep.h", "util.h"], ["data.csv"])
 
 
 def repository(place: Path, files: dict[str, str]) -> Path:
@@ -134,7 +135,7 @@ def test_modules_and_data_in_folders_are_found(tmp_path: Path) -> None:
         },
     )
 
-    assert set(fixed_files(place, Recipe(edit=("train.py",)))) == {
+    assert set(needed_files(place, Recipe(edit=("train.py",))).fixed) == {
         "models/__init__.py",
         "models/net.py",
         "models/layers.py",
@@ -146,14 +147,17 @@ def test_modules_and_data_in_folders_are_found(tmp_path: Path) -> None:
         "images/1.txt",
         "images/small/2.txt",
     }
-    assert "models/net.py" not in fixed_files(
-        place,
-        Recipe(
-            edit=(
-                "train.py",
-                "models/net.py",
-            )
-        ),
+    assert (
+        "models/net.py"
+        not in needed_files(
+            place,
+            Recipe(
+                edit=(
+                    "train.py",
+                    "models/net.py",
+                )
+            ),
+        ).fixed
     )
 
 
@@ -161,11 +165,11 @@ def test_a_program_in_a_folder_finds_what_lies_beside_it(tmp_path: Path) -> None
     place = repository(tmp_path, {"src/main.py": "import net\n", "src/net.py": "", "src/other.py": ""})
 
     assert guess_recipe(place) == Recipe(command="python src/main.py", edit=("src/main.py",))
-    assert set(fixed_files(place, Recipe(edit=("src/main.py",)))) == {"src/net.py"}
+    assert set(needed_files(place, Recipe(edit=("src/main.py",))).fixed) == {"src/net.py"}
     assert guess_recipe(place, command="python -m src.main").edit == ("src/main.py",)
     repository(place, {"words.txt": "", "setup.py": ""})
     given = guess_recipe(place, command="python src/main.py -i words.txt")
-    assert (given.edit, set(fixed_files(place, given))) == (("src/main.py",), {"src/net.py", "words.txt"})
+    assert (given.edit, set(needed_files(place, given).fixed)) == (("src/main.py",), {"src/net.py", "words.txt"})
     assert guess_recipe(place).edit == ("src/main.py",), "setup.py is no program"
     repository(place, {"old/main.py": ""})
     with pytest.raises(UsageError, match=r"several programs: old/main\.py, src/main\.py"):
@@ -181,3 +185,159 @@ def test_of_several_programs_the_one_that_imports_the_others_is_it(tmp_path: Pat
     assert guess_recipe(place, edit=["settings.yaml", "run_it.py"]).command == "python run_it.py"
     with pytest.raises(UsageError, match=r"several programs: compare\.py, run_it\.py"):
         guess_recipe(place)
+
+
+SCRIPTS = '[project]\nname = "x"\n[project.scripts]\nx = "net.cli:run"\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "fixed"),
+    [
+        (
+            {"net/train.py": "from .config import LR\n", "net/config.py": "", "net/__init__.py": ""},
+            "python -m net.train",
+            {"net/config.py", "net/__init__.py"},
+        ),
+        (
+            {"net/train.py": "from net.config import LR\n", "net/config.py": ""},
+            "python -m net.train",
+            {"net/config.py"},
+        ),
+        ({"net/train.py": "import config\n", "net/config.py": ""}, "python net/train.py", {"net/config.py"}),
+        (
+            {"src/net/train.py": "from net.m import W\n", "src/net/m.py": "", "src/net/__init__.py": ""},
+            "python -m net.train",
+            {"src/net/m.py", "src/net/__init__.py"},
+        ),
+        ({"scripts/train.py": "from net import m\n", "src/net/m.py": ""}, "python scripts/train.py", {"src/net/m.py"}),
+        ({"net/__main__.py": "from . import m\n", "net/m.py": "", "other.txt": ""}, "python -m net", {"net/m.py"}),
+        (
+            {"a/b/train.py": "from ..lib.net import W\n", "a/lib/net.py": ""},
+            "python -m a.b.train",
+            {"a/lib/net.py"},
+        ),
+        (
+            {"net/cli.py": "from .m import W\ndef run():\n    pass\n", "net/m.py": "", "pyproject.toml": SCRIPTS},
+            "python -c 'from net.cli import run; run()'",
+            {"net/m.py"},
+        ),
+        (
+            {"src/net/cli.py": "import net.m\nif __name__ == '__main__':\n    pass\n", "src/net/m.py": ""}
+            | {"pyproject.toml": SCRIPTS, "old/main.py": "", "new/main.py": ""},
+            "python -m net.cli",
+            {"src/net/m.py"},
+        ),
+    ],
+)
+def test_what_is_part_of_a_package_is_started_as_a_module_of_it(
+    tmp_path: Path, files: dict[str, str], command: str, fixed: set[str]
+) -> None:
+    recipe = guess_recipe(repository(tmp_path, files))
+
+    assert (recipe.command, set(needed_files(tmp_path, recipe).fixed)) == (command, fixed)
+    assert guess_recipe(tmp_path, command=command).edit == recipe.edit, "a command names the files that it starts"
+
+
+@pytest.mark.parametrize(
+    ("command", "files", "edit", "fixed", "inputs"),
+    [
+        (
+            "make run",
+            {"Makefile": "run:\n\tg++ a.cpp\n", "a.cpp": "u.h", "u.h": ""},
+            {"a.cpp"},
+            {"u.h"},
+            True,
+        ),
+        (
+            "make",
+            {"Makefile": "S=$(wildcard src/*.c)\n", "src/a.c": '#include "u.h"', "src/u.h": "", "b.c": ""},
+            {"src/a.c"},
+            {"src/u.h"},
+            True,
+        ),
+        (
+            "make",
+            {
+                "Makefile": "include common.mk\nall:\n\tpython m.py\n",
+                "common.mk": "X=1",
+                "m.py": "import n",
+                "n.py": "",
+            },
+            {"m.py"},
+            {"common.mk", "n.py"},
+            True,
+        ),
+        ("just run", {"justfile": "run:\n python m.py\n", "m.py": ""}, {"m.py"}, set(), True),
+        (
+            "./train.sh --fast",
+            {"train.sh": ". ./e.sh\n./bin/go\n", "e.sh": "", "bin/go": "python src/m.py", "src/m.py": ""},
+            {"train.sh"},
+            {"e.sh", "bin/go", "src/m.py"},
+            False,
+        ),
+        (
+            "bash run.sh",
+            {"run.sh": "cd src && python train.py\n", "src/train.py": "import m", "src/m.py": "", "train.sh": ""},
+            {"run.sh"},
+            {"src/train.py", "src/m.py"},
+            False,
+        ),
+    ],
+)
+def test_the_files_that_a_command_and_its_scripts_name_are_there(
+    tmp_path: Path, command: str, files: dict[str, str], edit: set[str], fixed: set[str], inputs: bool
+) -> None:
+    recipe = guess_recipe(repository(tmp_path, files), command=command)
+    needed = needed_files(tmp_path, recipe)
+
+    assert (set(recipe.edit), set(needed.fixed)) == (edit, fixed)
+    assert set(needed.inputs) == ({"Makefile", "justfile"} & files.keys() if inputs else set())
+
+
+def test_what_the_program_writes_and_results_of_earlier_runs_are_left_out(tmp_path: Path) -> None:
+    program = """\
+import os, torch
+out_dir = "out"
+os.makedirs(out_dir)
+if os.path.exists("best.pt"):
+    torch.load("best.pt")
+torch.save(1, "best.pt")
+torch.load("start.pt")
+torch.save(1, os.path.join(out_dir, "ckpt.pt"))
+"""
+    place = repository(tmp_path, {"train.py": program, "out/log.txt": ""})
+    for name in ("out/ckpt.pt", "best.pt", "start.pt"):
+        (place / name).write_bytes(bytes(2 << 20))
+    needed = needed_files(place, USUAL)
+
+    assert (needed.fixed, list(needed.inputs)) == ({}, ["start.pt"])
+    assert f"--mount {place / 'out'}" in needed.left_out["out"]
+    assert "the program writes it" in needed.left_out["best.pt"]
+    forced = needed_files(place, USUAL, [str(place / "out")])
+    assert (set(forced.inputs), forced.folders) == ({"out", "start.pt"}, ())
+
+
+def test_a_crowded_folder_is_looked_through_in_a_bounded_time(tmp_path: Path) -> None:
+    place = repository(tmp_path, {"train.py": "open('images/7.png')\nimport net\n", "images/net.txt": "", "net.py": ""})
+    for number in range(3000):
+        (place / f"images/{number}.png").touch()
+    deep = place / "deep"
+    for name in ("a", "b"):
+        deep.mkdir(exist_ok=True)
+        (deep / f"back_{name}").symlink_to(place)
+        (deep / f"self_{name}").symlink_to(deep)
+    needed = needed_files(place, USUAL)
+
+    assert (list(needed.fixed), needed.inputs["images"].files) == (["net.py"], 3001)
+    assert needed.left_out["deep/self_a"] == "a link to a folder that it lies in"
+
+
+def test_modules_among_many_files_of_data_are_shown_with_their_folder(tmp_path: Path) -> None:
+    files = {f"data/{number}.csv": "" for number in range(80)} | {"data/__init__.py": "", "data/load.py": ""}
+    place = repository(tmp_path, {"train.py": "from data import load\nos.listdir('data')\n", **files})
+    needed = needed_files(place, USUAL)
+    assert (needed.fixed, needed.inputs["data"].files) == ({}, 82)
+
+    given = Recipe(edit=("train.py", "data/load.py"))
+    with pytest.raises(UsageError, match="files that the program needs, and that are not pinned"):
+        needed_files(place, given)

@@ -19,10 +19,12 @@ from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Work
 from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
-from autoresearch.task.guessing import PREPARE, fixed_files, guess_recipe
+from autoresearch.task.guessing import guess_recipe
+from autoresearch.task.inputs import described
 from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.metric_names import Kind, direction_of, meaning_of
 from autoresearch.task.model import Recipe
+from autoresearch.task.needed import PREPARE, Needed, needed_files
 from autoresearch.task.needs import (
     CACHES,
     folders_to_mount,
@@ -31,6 +33,7 @@ from autoresearch.task.needs import (
     printed_in_home,
     stated_seconds,
 )
+from autoresearch.task.notebook import notebook_as_program
 from autoresearch.task.printed import Guess, guess_metric, numbers_in, read_metric
 from autoresearch.task.program import split_program
 from autoresearch.text import MAXIMIZE, MINIMIZE, size, value
@@ -50,6 +53,8 @@ MORE_SECONDS_HINT = (
 # So many lines of a program that did not end are quoted.
 LINES_QUOTED = 3
 
+# So many files that runs don't see are named.
+MOST_LEFT_OUT = 6
 # Of a program whose time nobody measured.
 USUAL_SECONDS = 300.0
 # A program that says of itself that it takes longer is run for a first part only.
@@ -133,6 +138,10 @@ class _Look:
     def names(self) -> str:
         return " and ".join(str(self.place / name) for name in self.recipe.edit)
 
+    def needed(self) -> Needed:
+        """What the program needs beside it. Raises UsageError."""
+        return needed_files(self.place, self.recipe, self.mounts)
+
     @property
     def is_long(self) -> bool:
         return self.stated is not None and self.stated > WHOLE_SECONDS
@@ -190,7 +199,7 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
         raise UsageError(f"there is no sandbox here, so {names} is not run to find its number and its time", hint=hint)
     work, paths = look.occasion.work, look.occasion.paths
     memory = Ceiling.of(work).memory_mib
-    task = draft_task(look.place, recipe, seconds=seconds, memory_mib=memory, venv=look.venv, mounts=look.mounts)
+    task = draft_task(look.place, recipe, look.needed(), seconds=seconds, memory_mib=memory, venv=look.venv)
     limits = task.limits
     ceiling = Ceiling(seconds, memory, limits.disk_mib, limits.processes, limits.output_kib)
     plan = plan_as_it_stands(task, task.program.decode(), replicate=seed)
@@ -250,10 +259,20 @@ def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
 def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
     """Write task.toml for the program in a folder. A person is asked what could not be known.
 
+    A notebook's code is written beside it, as a Python file; it goes again where there is no task then.
+
     Raises:
         UsageError: there is no program, it stops with an error, or it prints no number.
-        Refused: task.toml is there.
+        Refused: task.toml is there, or a file with the name of a notebook's program.
     """
+    with notebook_as_program(place, given.command, given.edit) as (edit, sentences):
+        for sentence in sentences:
+            occasion.say(sentence)
+        _describe(place, replace(given, edit=edit), occasion)
+
+
+def _describe(place: Path, given: Given, occasion: Occasion) -> None:
+    """The same for a program in files."""
     from autoresearch.run.bench import Ceiling
 
     recipe = guess_recipe(place, command=given.command, build=given.build, edit=given.edit)
@@ -261,13 +280,15 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
     if person and not given.command:
         recipe = _asked_command(place, given, recipe, person)
     program = split_program(program_in(place, recipe).decode())
-    fixed = {name: text.decode("utf-8", "replace") for name, text in fixed_files(place, recipe).items()}
+    needed = needed_files(place, recipe, tuple(given.mounts))
+    fixed = {name: text.decode("utf-8-sig", "replace") for name, text in needed.fixed.items()}
     say(f"the program is {' and '.join(recipe.edit)}, started by: {recipe.command}")
     if fixed:
         say(f"fixed beside it: {', '.join(fixed)}")
         if (code := [name for name in fixed if name.endswith(".py") and name != PREPARE]) and not given.edit:
             largest = max(code, key=lambda name: len(fixed[name]))
             say(f"to let more of it change: {' '.join(f'--edit {name}' for name in (*recipe.edit, largest))}")
+    _say_shown(say, needed)
     sources = {**program, **fixed}
     stated = stated_seconds(sources.values())
     if stated is None and _is_karpathy(place, recipe):
@@ -295,8 +316,21 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
         most_memory_mib=seen.memory_mib(most),
         noise=_noise(say, metric, seen.values(metric)),
         venv=given.venv,
-        mounts=look.mounts,
+        needed=look.needed(),
     )
+
+
+def _say_shown(say: Callable[[str], None], needed: Needed) -> None:
+    """Say what runs see where it lies, and what they don't see."""
+    for place, entry in needed.inputs.items():
+        say(
+            f"{described(place, entry)} is shown to runs, read only: it stays on this machine, "
+            "and a published task has its size and digest alone"
+        )
+    for name, reason in list(needed.left_out.items())[:MOST_LEFT_OUT]:
+        say(f"left out: {name}, {reason}")
+    if (more := len(needed.left_out) - MOST_LEFT_OUT) > 0:
+        say(f"left out: {more} more")
 
 
 def _asked_command(place: Path, given: Given, guess: Recipe, person: Person) -> Recipe:

@@ -98,7 +98,7 @@ def landlock_rules(job: Job, inputs: Iterable[Path], scratch: Path) -> list[tupl
     """What a run may touch below bubblewrap: system, interpreter, inputs to read, its scratch folder to write."""
     system = (*layout.SYSTEM_FOLDERS, *layout.SYSTEM_LINKS, *layout.SYSTEM_FILES)
     read = [*system, *shown_folders(job.python), *map(Path, _PROCESSOR_FILES), *inputs]
-    read += [mount.expanduser() for mount in job.shown]
+    read += [*(mount.expanduser() for mount in job.shown), *job.inputs.values()]
     write = [scratch]
     if job.data is not None:
         (write if job.writable_data else read).append(job.data)
@@ -115,12 +115,14 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
     keeper_fds: Sequence[int],
     go_fd: int,
     checkpoint_fd: int | None = None,
+    inputs: Mapping[str, str] | None = None,
     rules: Sequence[tuple[str, int]] = (),
     shared: Path | None = None,
     tasks_of_others: int = 0,
 ) -> str:
     """The launcher's argument. The last three are for the levels below bubblewrap. ``folder`` holds the files inside.
 
+    ``inputs`` says where the job's inputs are by their places; None: in ``INPUTS``.
     ``keeper_fds``: what its keeper holds and the program does not get: the leash first, a text last. ``go_fd``: where
     it waits for a byte, or for the end.
     """
@@ -131,6 +133,7 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
     if walled:
         sockets, memory_files = level is Level.BUBBLEWRAP, job.device != PROCESSOR
         program = filters.deny_filter(platform.machine(), sockets=sockets, memory_files=memory_files)
+    inputs = {place: f"{INPUTS}/{place}" for place in job.inputs} if inputs is None else inputs
     asking = walled and job.text is not None and job.device == PROCESSOR  # a card's driver opens files at any time
     return marshal.dumps(
         {
@@ -138,7 +141,10 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
             "build": _words(job, job.build),
             "cwd": cwd,
             "copied": [(f"{folder}/{name}", name) for name in job.copied],
-            "linked": [(f"{folder}/{name}", name) for name in job.linked],
+            "linked": [
+                *((f"{folder}/{name}", name) for name in job.linked),
+                *((at, place) for place, at in inputs.items()),
+            ],
             "artifact": (f"{cwd}/{job.artifact}", checkpoint_fd) if job.artifact else None,
             "ready": ready_fd,
             "kept": list(keeper_fds),
@@ -182,7 +188,7 @@ def tasks_of(uid: int, stat_folders: Iterable[Path]) -> int:
     return total
 
 
-INPUT, DATA, SCRATCH, HOME, SHARED = "/in", "/data", "/tmp/run", "/tmp", "/dev/shm"  # noqa: S108
+INPUT, INPUTS, DATA, SCRATCH, HOME, SHARED = "/in", "/inputs", "/data", "/tmp/run", "/tmp", "/dev/shm"  # noqa: S108
 LAUNCHER = "/launcher.py"
 _LARGEST_SIZE = 1 << 60
 
@@ -276,6 +282,8 @@ def _folders(job: Job) -> list[str]:
         parts += _bind("--bind" if job.writable_data else "--ro-bind", job.data, Path(DATA))
     for mount in job.shown:
         parts += _bind("--ro-bind", mount.expanduser().absolute(), inside(mount))
+    for place, path in job.inputs.items():
+        parts += _bind("--ro-bind", path, Path(INPUTS, place))
     return parts
 
 

@@ -95,9 +95,11 @@ def _check(job: Job) -> None:
             raise UsageError(f"{name!r} is not a plain file name")
     if any("\0" in argument for argument in (*job.build, *job.command, *job.arguments)):
         raise UsageError("an argument of the program contains a zero byte")
-    for folder in (*job.mounts, *([job.data] if job.data else [])):
-        if not folder.expanduser().is_dir():
-            raise UsageError(f"the folder {folder} does not exist", hint="make the task's data first")
+    folders = (*job.mounts, *([job.data] if job.data else []))
+    absent = [path for path in folders if not path.expanduser().is_dir()]
+    absent += [path for path in job.inputs.values() if not path.exists()]
+    if absent:
+        raise UsageError(f"{absent[0]} does not exist", hint="make the task's data first")
     if not (math.isfinite(limits.seconds) and min(limits.seconds, limits.processor_seconds, limits.memory_bytes) > 0):
         raise UsageError("the limits of a run must be positive numbers")
     if min(limits.disk_bytes, limits.processes, limits.output_bytes, limits.checkpoint_bytes, job.threads) < 1:

@@ -111,7 +111,8 @@ class Job:
     one; with "referee" the result has no value yet.
     The checkpoint is written to ``checkpoint_to`` (a folder); without it the run gets no checkpoint channel.
     With an ``artifact`` the checkpoint is the plain file of that name that a program which ends well leaves in its
-    working folder. Files ``linked`` are shown there by a link, to read.
+    working folder. Files ``linked`` are shown there by a link, to read. So are ``inputs``, files and folders of this
+    machine, by the place in the working folder where they are shown.
     ``text`` is what a program is asked about: it comes on descriptor 0 after the program has written a byte there. From
     then on, but on graphics cards, it can only compute and answer: it opens no file and starts no process.
     ``build`` and ``command`` are words, run in the working folder one after the other; without a command Python runs
@@ -128,6 +129,7 @@ class Job:
     command: tuple[str, ...] = ()
     copied: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
+    inputs: Mapping[str, Path] = field(default_factory=dict)
     artifact: str = ""
     data: Path | None = None
     writable_data: bool = False

@@ -152,10 +152,15 @@ def ask_keeper(program: bytes, channel: socket) -> None:
     os.close(listener)
 
 
-def copy_here(path: str, name: str) -> None:
-    """Copies a file into the working folder, or one in there: the program may change and run it."""
+def make_folders(name: str) -> None:
+    """Makes the folders of a file's name in the working folder."""
     if "/" in name:
         os.makedirs(os.path.dirname(name), exist_ok=True)  # noqa: PTH103, PTH120
+
+
+def copy_here(path: str, name: str) -> None:
+    """Copies a file into the working folder, or one in there: the program may change and run it."""
+    make_folders(name)
     target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755)
     with open(path, "rb") as source, open(target, "wb") as copy:  # noqa: PTH123
         copy.write(source.read())
@@ -209,6 +214,7 @@ def become(specification: dict[str, Any], channel: socket | None) -> None:
     for path, name in specification["copied"]:
         copy_here(path, name)
     for path, name in specification["linked"]:
+        make_folders(name)
         os.symlink(path, name)  # noqa: PTH211
     if channel is not None:
         os.dup2(channel.fileno(), 0)

@@ -190,6 +190,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             keeper_fds=held,
             go_fd=go_fd,
             checkpoint_fd=pipes.checkpoint[1] if pipes.checkpoint else None,
+            inputs={place: str(path) for place, path in job.inputs.items()},
             rules=landlock_rules(job, (input_folder, library), scratch),
             shared=shared,
             tasks_of_others=others,
@@ -256,7 +257,9 @@ def _environment(job: Job, pipes: Pipes, home: str, data: str, library: str) -> 
     if job.library:
         return variables | {"PYTHONPATH": library}
     # A program in a folder may import what lies beside that folder, as where the whole is installed for editing.
-    return variables | ({"PYTHONPATH": "."} if any("/" in name for name in job.files) else {})
+    names = (*job.files, *job.inputs)
+    folders = [".", "src"] if any(name.partition("/")[0] == "src" for name in names) else ["."]
+    return variables | ({"PYTHONPATH": ":".join(folders)} if any("/" in name for name in names) else {})
 
 
 def _popen(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -122,7 +123,7 @@ def _opened(folder: Path) -> tuple[Task, dict[str, bytes]]:
     there = {}
     for name in program_names(folder, task.recipe, task.harness):
         with suppress(OSError):
-            there[name] = (folder / name).read_bytes()
+            there[name] = (folder / name).read_bytes().removeprefix(BOM_UTF8)
     if not task.is_pinned:
         raise Refused(
             "task.toml pins no baseline, so each edit is another task and no run leads back",

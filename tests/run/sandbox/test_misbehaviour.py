@@ -476,3 +476,28 @@ def test_no_clock_or_counter_of_the_kernel_and_no_name_of_the_machine_is_read(le
     assert outcome.status == "ok", outcome.log
     if level is Level.BUBBLEWRAP:
         assert outcome.log == b"run\n"
+
+
+def test_inputs_are_at_their_place_in_the_working_folder_and_not_writable(level: Level, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / "my data/été").mkdir(parents=True)
+    (tmp_path / "my data/été/x").write_text("content")
+    (tmp_path / "large.bin").write_text("content")
+    (tmp_path / "secret").write_text("content")
+    (tmp_path / "my data/out").symlink_to(tmp_path)
+    source = """
+    for path in ("my data/été/x", "data/large.bin"):
+        assert open(path).read() == "content"
+        for mode in "wa":
+            try: open(path, mode)
+            except OSError: pass
+            else: raise SystemExit(1)
+    open("data/own.txt", "w")
+    try: open("my data/out/secret")
+    except OSError: pass
+    else: raise SystemExit(2)
+    succeed()
+    """
+    outcome = run(source, level, inputs={"my data": tmp_path / "my data", "data/large.bin": tmp_path / "large.bin"})
+    assert outcome.status == "ok", outcome.log
+    assert (tmp_path / "large.bin").read_text() == "content"

@@ -1,0 +1,236 @@
+"""The files that a program needs beside it: what is pinned with the task, what is shown to runs where it lies.
+
+Small files with plain names are pinned, and travel with the task. Everything else is shown to runs, read-only, at its
+place: large files, many files, names with blanks, files that tools obey. Runs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autoresearch.errors import UsageError
+from autoresearch.task.inputs import read_input
+from autoresearch.task.listing import Listing, list_folder
+from autoresearch.task.loading import MAX_FILE_BYTES, MAX_FILES, MAX_PLACE, check_source
+from autoresearch.task.mentions import (
+    DATA,
+    FileNames,
+    folders_of,
+    imported,
+    is_word,
+    named_by_command,
+    roots_of,
+    written_by,
+)
+from autoresearch.task.model import MAX_INPUTS, PLACE, Input, Recipe
+from autoresearch.task.program import check_file_name, check_file_names
+
+PREPARE = "prepare.py"
+# A folder with more files that are shown is shown as a whole.
+_MOST_SINGLE = 8
+# Folders that a training writes into, and how a program shows that it does.
+_RESULTS = re.compile(
+    r"(?:out|outputs?|results?|runs?|logs?|checkpoints?|ckpts?|saved?(?:_models?)?|wandb|mlruns|lightning_logs"
+    r"|tb_logs|tensorboard|figures|plots)(?:[-_].*)?",
+    re.IGNORECASE,
+)
+_WRITES = re.compile(r"\b(?:makedirs|mkdir|save\w*|SummaryWriter|output_dir|default_root_dir|dump|to_csv)\b")
+_RESULTS_REASON = "results of earlier runs; to show it to runs: --mount {}"
+_WRITTEN_REASON = "the program writes it; to show it to runs: --mount {}"
+
+
+@dataclass(slots=True)
+class Needed:
+    """What a program needs beside it: ``fixed`` files, pinned by their content, and ``inputs``, shown where they lie.
+
+    ``folders`` are the mounts elsewhere, ``mounts`` the places of task.toml for links that lead there. ``left_out`` has
+    a reason for each path that runs won't see, those that the program names first.
+    """
+
+    fixed: dict[str, bytes] = field(default_factory=dict)
+    inputs: dict[str, Input] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+    mounts: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def needed_files(folder: Path, recipe: Recipe, mounts: Sequence[str] = (), also: Collection[str] = ()) -> Needed:
+    """The files that a program needs: what Python imports, what its text or its command names; and ``also`` these.
+
+    A Python program's ``prepare.py`` is one of them. Of ``mounts``, the folders that runs may read, those in the folder
+    are inputs, and links that lead into one are shown at their place. Raises UsageError where an imported file is no
+    Python, or more places are needed than a task can have.
+    """
+    allowed = [Path(mount).expanduser().resolve() for mount in mounts]
+    listing = list_folder(folder, allowed)
+    inside = _inside(folder, allowed)
+    search = _Search(folder, recipe, listing, set(inside.values()), also)
+    shown = search.shown | _overflow(search.fixed)
+    modules = {name for name in search.fixed if name.endswith(".py")} - shown
+    places = sorted(_places(shown, {*recipe.edit, *modules}, listing))
+    if len(places) > MAX_INPUTS:  # rather a module that is shown with its folder than no task
+        places = sorted(_places(shown, set(recipe.edit), listing))
+    if len(places) > MAX_INPUTS:
+        hint = f"put them into one folder: {MAX_INPUTS} files and folders are shown where they lie"
+        raise UsageError(f"{folder} has {len(places)} files that the program needs, and that are not pinned", hint=hint)
+    below = tuple(f"{place}/" for place in places)
+    folders = tuple(mount for mount, path in zip(mounts, allowed, strict=True) if path not in inside)
+    needed = Needed(folders=folders, left_out=search.left_out)
+    for name, content in sorted(search.fixed.items()):
+        if name not in places and not name.startswith(below):
+            needed.fixed[name] = content
+    check_file_names((*recipe.edit, *needed.fixed))
+    for place in places:
+        if len(place) > MAX_PLACE:
+            needed.left_out[place[:MAX_PLACE]] = f"its path has more than {MAX_PLACE} characters"
+            continue
+        needed.left_out.pop(place, None)
+        needed.inputs[place] = read_input(folder / place)
+        if place in listing.leading_out:
+            needed.mounts[PLACE + place] = listing.leading_out[place]
+    return needed
+
+
+def _inside(folder: Path, allowed: Iterable[Path]) -> dict[Path, str]:
+    """Those of the folders that lie in the task's own, with their places."""
+    real = folder.resolve()
+    return {path: str(path.relative_to(real)) for path in allowed if path.is_relative_to(real) and path != real}
+
+
+class _Search:
+    """What a program needs, found file by file: ``fixed`` with their content, ``shown`` without."""
+
+    def __init__(
+        self, folder: Path, recipe: Recipe, listing: Listing, forced: Collection[str], also: Collection[str]
+    ) -> None:
+        self.fixed: dict[str, bytes] = {}
+        self.shown: set[str] = set(forced)
+        self.left_out: dict[str, str] = {}
+        self._folder, self._listing, self._edit = folder, listing, recipe.edit
+        self._names = FileNames(listing.names)
+        self._texts: list[str] = []
+        self._written: set[str] = set()
+        names, roots = frozenset(listing.names), roots_of(recipe.edit, listing.names)
+        below = tuple(f"{place}/" for place in forced)
+        pending = [
+            *recipe.edit,
+            *named_by_command(recipe, names),
+            *(name for name in also if name in names),
+            *([PREPARE] if PREPARE in names and any(name.endswith(".py") for name in recipe.edit) else []),
+        ]
+        seen, modules = set(forced), set[str]()
+        while pending:
+            name = pending.pop()
+            if name in seen or name.startswith(below):
+                continue
+            seen.add(name)
+            text = self._read(name)
+            if name.endswith(".py"):
+                # Of a file that a script starts, Python looks beside it first.
+                own = [] if name in modules else roots_of([name], ())
+                modules |= (others := set(imported(folder, name, names, [*roots, *own])))
+                pending += others
+            if text:
+                self._texts.append(text)
+                pending += self._names.named_in(text, name)
+        self._leave_out(set(forced) | set(also))
+
+    def _read(self, name: str) -> str:
+        """Take up a file; its text, where that can name others."""
+        path, is_own = self._folder / name, name in self._edit
+        try:
+            length = path.stat().st_size
+            content = path.read_bytes() if length <= MAX_FILE_BYTES else b""
+        except OSError as error:
+            if is_own:
+                raise UsageError(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
+            self.left_out[name] = f"it can't be read: {error.strerror}"
+            return ""
+        if is_own and length > MAX_FILE_BYTES:
+            hint = f"a file that may change has at most {MAX_FILE_BYTES >> 10} KiB: keep data in files of their own"
+            raise UsageError(f"{path} is larger than {MAX_FILE_BYTES >> 10} KiB", hint=hint)
+        if name.endswith(".py") and content:
+            check_source(path, content)
+        if length <= MAX_FILE_BYTES and _is_plain(name) and not self._leads_out(name):
+            if not is_own:
+                self.fixed[name] = content
+        else:
+            self.shown.add(name)
+        text = "" if Path(name).suffix in DATA else content.decode("utf-8-sig", "replace")
+        if name.endswith(".py"):
+            self._written |= written_by(text)
+        return text
+
+    def _leads_out(self, name: str) -> bool:
+        return any(name == link or name.startswith(f"{link}/") for link in self._listing.leading_out)
+
+    def _leave_out(self, wanted: Collection[str]) -> None:
+        """Leave out what earlier runs wrote; and of what the listing left out, name first what the program names."""
+        text = "\n".join(self._texts)
+        writes = _WRITES.search(text) is not None
+        for name in sorted((self.fixed.keys() | self.shown) - set(wanted)):
+            results = next((part for part in folders_of(name) if _RESULTS.fullmatch(Path(part).name)), "")
+            is_code = name.endswith((".py", ".sh"))
+            if results and writes and not is_code:
+                self.left_out[results] = _RESULTS_REASON.format(self._folder / results)
+            elif name in self.shown and name in self._written:
+                self.left_out[name] = _WRITTEN_REASON.format(self._folder / name)
+            else:
+                continue
+            self.fixed.pop(name, None)
+            self.shown.discard(name)
+        by_reason = sorted(self._listing.left_out.items(), key=lambda item: not is_word(Path(item[0]).name, text))
+        self.left_out |= dict(by_reason)
+
+
+def _is_plain(name: str) -> bool:
+    try:
+        check_file_name(name)
+    except UsageError:
+        return False
+    return True
+
+
+def _overflow(fixed: dict[str, bytes]) -> set[str]:
+    """What is too much to be pinned: the data of the fullest folders, and where that is not enough their programs."""
+    shown: set[str] = set()
+    for suffixes in ((".py", ".sh"), ()):
+        while len(fixed) - len(shown) > MAX_FILES:
+            rest = [name for name in fixed if name not in shown and not name.endswith(suffixes or "\0")]
+            folders = Counter(name.rpartition("/")[0] for name in rest)
+            if not folders:
+                break
+            fullest = max(folders, key=lambda folder: (folder != "", folders[folder], folder))
+            most = len(fixed) - len(shown) - MAX_FILES if fullest == "" else len(rest)
+            shown |= set(sorted(name for name in rest if name.rpartition("/")[0] == fullest)[:most])
+    return shown
+
+
+def _places(shown: Collection[str], programs: Collection[str], listing: Listing) -> Iterator[str]:
+    """The files and folders that are shown: a folder as a whole where that is many files, and no program lies in it."""
+
+    def visit(prefix: str, names: list[str]) -> Iterator[str]:
+        by_folder: dict[str, list[str]] = {}
+        for name in names:
+            first, _, rest = name[len(prefix) :].partition("/")
+            if rest:
+                by_folder.setdefault(prefix + first, []).append(name)
+            else:
+                yield name
+        for inside, below in by_folder.items():
+            has_program = any(name.startswith(f"{inside}/") for name in programs)
+            is_full = len(below) > _MOST_SINGLE or any(_is_below(name, inside) for name in listing.crowded)
+            if inside in listing.leading_out or (is_full and not has_program):
+                yield inside
+            else:
+                yield from visit(f"{inside}/", below)
+
+    yield from visit("", sorted(shown))
+
+
+def _is_below(name: str, folder: str) -> bool:
+    return name == folder or name.startswith(f"{folder}/")
