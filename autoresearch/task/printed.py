@@ -241,7 +241,7 @@ def _why(rank: tuple[Kind, Part, int, int]) -> str:
 def _rank(entry: Printed) -> tuple[Kind, Part, int, int]:
     meaning = meaning_of(entry.name)
     is_best = not _SELECTED.isdisjoint(words_of(entry.name))
-    part = meaning.part if meaning.kind is Kind.RESULT else Part.UNSTATED
+    part = Part.UNSTATED if meaning.kind is Kind.OTHER else meaning.part
     return meaning.kind, part, int(is_best), meaning.worth
 
 
@@ -536,6 +536,7 @@ def _trailing(before: str) -> tuple[str, str]:
     return name, next((lead for piece in reversed(leads) if (lead := _name(piece))), "")
 
 
+_ADDRESS = re.compile(r"\d\.\d+\.\d")
 _AROUND_NAME = " \t%/-–*•>#`\"'.…,;:=~✓✔✅🚀📈🎯→[]"
 _UNIT_OF_NAME = re.compile(
     r"\s?[(\[](?:%|[mµun]?s|sec|seconds|mm|cm|km|[KMG]?i?B|[KMG]B/s|ms/step|bits|dB|Hz|eV|kcal/mol)[)\]]$"
@@ -560,7 +561,7 @@ def _name(text: str) -> str:
     if not words or len(words) > _LONGEST_NAME_WORDS:
         return ""
     name = re.sub(r"[^\w./@%+-]+", "_", "_".join(words)).strip("_./-")
-    if len(name) > MAX_KEY_CHARACTERS or not re.match(r"[^\W\d]", name):
+    if len(name) > MAX_KEY_CHARACTERS or not re.match(r"[^\W\d]", name) or _ADDRESS.search(name):
         return ""
     return name.rstrip(":：=")
 

@@ -62,11 +62,11 @@ def test_every_key_of_a_task_is_listed_with_its_default() -> None:
     expected |= {name: written(header[name]) for name in ("name", "summary", "baseline")}
 
     assert rows("task-toml.md") == expected
-    assert set(header) == {*sections, "name", "summary", "baseline", "harness", "data", "mounts"}
+    assert set(header) == {*sections, "name", "summary", "baseline", "harness", "data", "inputs", "mounts"}
 
 
 @pytest.mark.parametrize(
-    "name", ["metric", "budget", "limits", "program", "harness", "data", "mounts", "evaluation", "python"]
+    "name", ["metric", "budget", "limits", "program", "harness", "data", "inputs", "mounts", "evaluation", "python"]
 )
 def test_every_table_of_a_task_has_a_heading(name: str) -> None:
     assert re.search(rf"^## \[{name}\]: ", (REFERENCE / "task-toml.md").read_text(), re.M)
