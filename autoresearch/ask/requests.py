@@ -377,9 +377,9 @@ class FetchRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
 class ProposeRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Run a program on a task folder (empty: the configured one), with ``seeds`` seeds from ``replicate`` on.
 
-    ``program`` is its text. ``parent`` names the run whose program was edited: an id, the beginning of one, ``@``. Left
-    out, it is the known run whose program differs in the fewest lines. ``shared``: a seed that another node runs, or
-    has run, when its turn comes is left to that.
+    ``program`` is its text. ``parent`` names the run whose program was edited: an id, the beginning of one, ``@``,
+    ``@baseline``. Left out, it is the known run whose program differs in the fewest lines. ``shared``: a seed that
+    another node runs, or has run, when its turn comes is left to that.
     """
 
     task: FolderPath = ""

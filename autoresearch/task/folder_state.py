@@ -16,6 +16,8 @@ from autoresearch.task.program import is_lone, source_digest
 STATE_FOLDER = ".autoresearch"
 _BASELINE, _BASELINE_OF_FILES = "baseline.py", "baseline.txt"
 _PARENT = "parent"
+BASELINE = "@baseline"
+"""The run of a task's baseline, whoever ran it, as the parent of an edit."""
 _EDIT = "edit"
 _KEPT = "kept"
 # So many edits that were put aside in one second.
@@ -41,16 +43,21 @@ def keep_baseline(folder: Path, baseline: bytes) -> None:
 
 
 def started_from(folder: Path) -> str:
-    """The id of the run that the program in a folder was edited from; empty: the baseline, or nobody knows."""
+    """The id of the run that the program in a folder was edited from, or ``@baseline``; empty: nobody knows.
+
+    A folder in which nothing was ever checked out or run began with the task's baseline.
+    """
     try:
         with (folder / STATE_FOLDER / _PARENT).open(encoding="ascii") as file:
             return file.read(_ID_CHARACTERS).strip()
+    except FileNotFoundError:
+        return BASELINE
     except (OSError, UnicodeDecodeError):
         return ""
 
 
 def remember_start(folder: Path, run: str) -> None:
-    """Remember the run that the next edit starts from; empty: the baseline.
+    """Remember the run that the next edit starts from; ``@baseline``: that of the baseline; empty: nobody knows.
 
     Raises UsageError when it can't be written.
     """

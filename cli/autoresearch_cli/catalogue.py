@@ -110,7 +110,7 @@ Reference = Annotated[
         autocompletion=complete_reference,
     ),
 ]
-PARENT_HELP = "The run whose program you edited. Left out: the one that the folder remembers, else the nearest one."
+PARENT_HELP = "The run whose program you edited, or @baseline. Left out: the one that the folder began with."
 Folder = Annotated[str, typer.Argument(metavar="DIR", help="A task folder. Left out: the configured task.")]
 For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="How long: 90s, 30m, 2h, 1h30m, 3d.")]
 AllowPackages = Annotated[

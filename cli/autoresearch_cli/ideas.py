@@ -34,7 +34,7 @@ from autoresearch.paths import typed_path
 from autoresearch.propose.mind.recall import run_before
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Run
-from autoresearch.task.folder_state import remember_start, started_from
+from autoresearch.task.folder_state import BASELINE, remember_start, started_from
 from autoresearch.task.loading import check_source, load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone, join_files, source_digest
@@ -79,7 +79,7 @@ def idea_in(folder: Path, *, parent: str = "", hypothesis: str = "", replicate: 
     if not parent:
         parent = started_from(folder)
         with open_desk() as desk:
-            if parent and not is_here(desk, parent):
+            if parent not in ("", BASELINE) and not is_here(desk, parent):
                 parent = ""  # the folder comes from another machine or network
     return Idea(task, task.program.decode(), parent, hypothesis, replicate)
 
@@ -213,7 +213,8 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
     mean = {"value": after, "seeds": seeds}
     if bytes.fromhex(run.source_digest) == source_digest(task.baseline.decode()):
         edit = f"edit {_files(task, task.folder)}, then autoresearch run {folder}"
-        return found(Verdict.BASELINE, "the baseline: other runs are compared with it", edit, **mean), []
+        sentence = "the baseline: other runs are compared with it"
+        return found(Verdict.BASELINE, sentence, edit, **mean), _remember(task, shown.record.id, run)
     above = run.parent or ""
     parent = questions.record(desk, OneRecord(id=above)).run if above else None
     if parent is None or parent.run.value is None:
@@ -243,7 +244,7 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
     seed = _free_seed(desk, task, bytes.fromhex(run.source_digest))
     again = f"autoresearch run {folder}" + (f" --replicate {seed}" if is_unsure else "")
     following = again if is_unsure else f"edit {_files(task)}, then {again}"
-    return found(verdict, sentence, following, **numbers), [*more, *_remember(task, shown.record.id)]
+    return found(verdict, sentence, following, **numbers), [*more, *_remember(task, shown.record.id, run)]
 
 
 def _mean(desk: Desk, run: RunFields) -> tuple[float, int]:
@@ -263,12 +264,12 @@ def _free_seed(desk: Desk, task: Task, program: bytes) -> int:
     return next((seed for seed, run in enumerate(tried) if run is None), MOST_SEEDS)
 
 
-def _remember(task: Task, run: str) -> list[str]:
-    """Have the folder remember the run; what to say where it can't. The run is published all the same."""
-    if not started_from(task.folder) and task.program == task.baseline:
+def _remember(task: Task, record: str, run: RunFields) -> list[str]:
+    """Have the folder remember the run whose program it has; what to say where it can't."""
+    if source_digest(task.program.decode()).hex() != run.source_digest:
         return []
     try:
-        remember_start(task.folder, run)
+        remember_start(task.folder, record)
     except UsageError as error:
         return [f"the folder does not remember it: {error}"]
     return []

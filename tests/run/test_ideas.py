@@ -75,6 +75,16 @@ def test_of_equally_near_runs_the_better_one_is_the_parent(desk: Desk) -> None:
     assert desk.plan(TRAIN.replace("X = 0.9", "X = 0.7")).parent == better
 
 
+def test_an_edit_of_the_baseline_is_its_change_however_near_another_run_is(desk: Desk) -> None:
+    assert desk.plan(DEEPER, parent="@baseline").parent is None
+    desk.published(DEEPER, 0.3)
+    edit = TRAIN.replace("X = 0.9", "X = 0.7")
+    assert desk.plan(edit, parent="@baseline").parent is None, "nobody ran the baseline"
+    baseline = desk.published(TRAIN, 0.6)
+    assert desk.plan(edit, parent="@baseline").parent == baseline
+    assert desk.plan(f"{DEEPER}# more\nZ = 1\n", parent="@baseline").parent == baseline
+
+
 def test_a_person_names_the_parent(desk: Desk) -> None:
     baseline, best = desk.published(TRAIN, 0.6), desk.published(OTHER, 0.2)
     assert desk.plan(DEEPER, parent=format_id(baseline)[:16]).parent == baseline

@@ -8,7 +8,7 @@ from shutil import copytree
 import pytest
 
 from autoresearch.errors import Refused, UsageError
-from autoresearch.task.folder_state import keep_baseline, remember_start, started_from
+from autoresearch.task.folder_state import BASELINE, keep_baseline, remember_start, started_from
 from autoresearch.task.folders import pin_baseline, rebuild_task
 from autoresearch.task.loading import load_task, shipped_task
 from autoresearch.task.program import source_digest
@@ -83,11 +83,13 @@ def test_a_published_task_comes_back_ready_for_an_edit(tmp_path: Path) -> None:
 
 
 def test_a_folder_remembers_the_run_that_its_edit_started_from(folder: Path) -> None:
-    assert started_from(folder) == ""
+    assert started_from(folder) == BASELINE
     remember_start(folder, "bafy1")
     remember_start(folder, "bafy2")
     assert started_from(folder) == "bafy2"
     (folder / ".autoresearch" / "parent").write_bytes(b"\xff\xfe")
+    assert started_from(folder) == ""
+    remember_start(folder, "")
     assert started_from(folder) == ""
 
 

@@ -31,6 +31,7 @@ from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.settings import Work
+from autoresearch.task.folder_state import BASELINE
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
@@ -45,8 +46,8 @@ TITLE_CHARACTERS = 60
 class Idea:
     """A program for a task, and why it should help.
 
-    ``parent`` names the run whose program was edited (an id, the beginning of one, ``@``). Left out, it is the known
-    run whose program differs in the fewest lines.
+    ``parent`` names the run whose program was edited (an id, the beginning of one, ``@``, ``@baseline``). Left out, it
+    is the known run whose program differs in the fewest lines.
     """
 
     task: Task
@@ -66,7 +67,7 @@ def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Pl
         UsageError: ``parent`` is no run on this task, or the program is not Python.
     """
     task, program, hypothesis, replicate = idea.task, idea.program, idea.hypothesis, idea.replicate
-    named = run_on(log, task, idea.parent, author) if idea.parent else None
+    named = run_on(log, task, idea.parent, author) if idea.parent not in ("", BASELINE) else None
     if source_digest(program) == source_digest(task.baseline.decode()):
         genome, _ = known_genome(log, blobs, task, program, None)
         return plan_as_it_stands(task, program, replicate=replicate, title="the baseline, unchanged", genome=genome)
@@ -78,7 +79,9 @@ def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Pl
             task, program, replicate=replicate, title=body.title, parent=body.parent, base=body.base,
             genome=dict(body.genome), hypothesis=hypothesis or body.hypothesis,
         )  # fmt: skip
-    before = named or _nearest(log, blobs, task, program, author)
+    if idea.parent == BASELINE:
+        named = _baseline(log, task)
+    before = named if idea.parent else _nearest(log, blobs, task, program, author)
     title = _title(hypothesis, (before and text_of(log, blobs, before)) or task.baseline.decode(), program)
     genome, base = known_genome(log, blobs, task, program, before)
     return plan_as_it_stands(
@@ -124,9 +127,14 @@ def _candidates(log: Log, task: Task, author: bytes) -> Iterator[bytes]:
         here = trust_context(log, author)
         yield from (placed.row.first for placed in contenders(log, task.digest, here, limit=COMPARED_BEST))
         yield from (stored.record.id for stored in log.runs.newest(task.digest, limit=COMPARED_OWN, author=author))
-        baseline = log.programs.find(task.digest, source_digest(task.baseline.decode()), float(task.budget.amount))
-        if baseline is not None:
-            yield baseline.first
+        if (baseline := _baseline(log, task)) is not None:
+            yield baseline
+
+
+def _baseline(log: Log, task: Task) -> bytes | None:
+    """The first run of the task's baseline, whoever ran it."""
+    row = log.programs.find(task.digest, source_digest(task.baseline.decode()), float(task.budget.amount))
+    return None if row is None else row.first
 
 
 def changed_lines(old: str, new: str) -> int:

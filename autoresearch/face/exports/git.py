@@ -40,7 +40,7 @@ from autoresearch.log.standing.verification import judgements
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Run, Task
 from autoresearch.record.record import Record
-from autoresearch.task.folder_state import keep_baseline
+from autoresearch.task.folder_state import keep_baseline, remember_start
 from autoresearch.task.folders import manifest_text
 from autoresearch.task.loading import MANIFEST
 from autoresearch.task.program import source_digest
@@ -322,6 +322,7 @@ def _keep_baseline(repository: Repository, log: Log, blobs: BlobStore, task: byt
     body = log.records.get(row.id).body if row else None
     if isinstance(body, Task) and blobs.has(body.baseline.sha256):
         keep_baseline(repository.folder, blobs.get(body.baseline.sha256))
+        remember_start(repository.folder, "")  # git checks out the program of any run
 
 
 def _references(now: Objects, lines: Sequence[Sequence[bytes]]) -> dict[str, str]:

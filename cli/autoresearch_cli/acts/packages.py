@@ -30,7 +30,7 @@ from autoresearch.propose.mind.writing import HISTORY, refresh_history, write_ag
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.run.bench import fault_of_program
 from autoresearch.run.packages import PackagesNotAllowed, allow_packages, task_not_allowed
-from autoresearch.task.folder_state import keep_edit, kept_baselines, remember_start, replace_file
+from autoresearch.task.folder_state import BASELINE, keep_edit, kept_baselines, remember_start, replace_file
 from autoresearch.task.loading import MANIFEST, load_task, program_names
 from autoresearch.task.model import Task
 from autoresearch.task.needs import LOCK, Package, lock_digest
@@ -74,7 +74,7 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
                 replace_file(folder / name, content)
         for name in there.keys() - wanted.keys():
             (folder / name).unlink()
-        remember_start(folder, "" if run is None else format_id(run))
+        remember_start(folder, BASELINE if run is None else format_id(run))
         left = written(desk, after)
     answer = NextAnswer(
         folder=str(folder),
