@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +20,11 @@ from autoresearch.settings import Work
 from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
 from autoresearch.task.guessing import guess_recipe
 from autoresearch.task.inputs import described
+from autoresearch.task.listing import list_folder
 from autoresearch.task.loading import MANIFEST, load_task, program_in
-from autoresearch.task.model import Limits, Recipe
+from autoresearch.task.model import Limits, Recipe, Task
 from autoresearch.task.needed import PREPARE, Needed, needed_files
-from autoresearch.task.needs import CACHES, folders_to_mount, named_in_home, printed_in_home, stated_seconds
+from autoresearch.task.needs import CACHES, LOOSE, folders_to_mount, named_in_home, printed_in_home, stated_seconds
 from autoresearch.task.notebook import notebook_as_program
 from autoresearch.task.program import (
     guess_direction,
@@ -35,10 +37,6 @@ from autoresearch.text import MAXIMIZE, MINIMIZE, size, value
 
 PRINT_HINT = "have it print a line such as accuracy: 0.93"
 
-PACKAGES_HINT = (
-    "name an environment that has them: --venv PATH; or list them in {folder}/requirements.in, then "
-    "autoresearch task new {folder} --metric NAME --seconds N runs nothing: autoresearch task lock {folder}"
-)
 # Landlock lets a run execute what its build made, and nothing that it made itself.
 COMPILED_HINT = "have it compiled before the run: --build 'g++ -O2 -o NAME FILE'; or: apt install bubblewrap"
 
@@ -207,11 +205,30 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
     if outcome.status == RunStatus.OK:
         return printed
     hint = "mend it, or look at what it prints: " + recipe.command
-    if "No module named" in outcome.reason:
-        hint = PACKAGES_HINT.format(folder=look.place)
-    elif "Permission denied" in text and level is Level.LANDLOCK:
+    if module := re.search(r"No module named '([^'.]+)", outcome.reason):
+        return replace(printed, fault=_lacks_packages(look, task, module[1]))
+    if "Permission denied" in text and level is Level.LANDLOCK:
         hint = COMPILED_HINT
     return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
+
+
+def _lacks_packages(look: _Look, task: Task, module: str) -> UsageError:
+    """All that a program lacks, and one command that gets it."""
+    from autoresearch.run.lacking import lacking_packages, places_of, task_sources, way_to_environment
+
+    sources, own = task_sources(task), list_folder(look.place).names
+    if any(module in name.removesuffix(".py").split("/") for name in own):
+        return UsageError(
+            f"{look.names} did not find {module}, which is part of its folder",
+            hint="name what starts it there: --command 'python -m PACKAGE.MODULE' --edit FILE",
+        )
+    lacking = lacking_packages(look.place, sources, own, places_of(look.venv), [module])
+    where = look.venv or "this node's Python"
+    return UsageError(
+        f"{look.names} needs packages that {where} lacks: {', '.join(lacking)}",
+        hint=f"{way_to_environment(look.place, sources, own, look.venv)} (to share the task, list them in "
+        f"{look.place / LOOSE} and, once it is one: autoresearch task lock {look.place})",
+    )
 
 
 def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
