@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,11 +24,13 @@ from autoresearch.run.bench import Bench, device_name, job_limits, missing_comma
 from autoresearch.run.evaluating import evaluate
 from autoresearch.run.experiment import plan_as_it_stands, trained
 from autoresearch.run.failures import way_out
+from autoresearch.run.lacking import lacking_in_list, packages_of
 from autoresearch.run.proving import left_card
 from autoresearch.run.sandbox.capture import Progress
 from autoresearch.run.sandbox.cards import card_of, cards
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Level, Outcome
+from autoresearch.run.sandbox.job import Job, Outcome
+from autoresearch.task.declared import package_of
 from autoresearch.task.inputs import sources
 from autoresearch.task.loading import shipped_tasks
 from autoresearch.task.model import Task
@@ -36,6 +38,7 @@ from autoresearch.task.needs import printed_folders
 from autoresearch.task.source import parse_python
 from autoresearch.words import STARTED, RunStatus
 
+BASE_TOO = "or base = true under [python] of its task.toml: the node's own packages are there too"
 _SECONDS = 60
 _ENTRY = "imports.py"
 # It finds modules and imports none; names come on the command line, the missing ones leave on standard output.
@@ -132,7 +135,7 @@ def preflight(
         remember_run(task, bench)
     elif outcome.status is not RunStatus.CANCELLED:
         sentence = f"the baseline of {task.name} does not run on this machine: {outcome.reason}"
-        raise CannotRunHere(sentence, hint=_way(task, outcome, bench.level))
+        raise CannotRunHere(sentence, hint=_way(task, outcome, bench))
     return None if began else outcome
 
 
@@ -178,12 +181,12 @@ def _file(task: Task, bench: Bench) -> Path:
     return bench.data_cache / "preflight" / f"{task.digest.hex()}-{digest[:16]}"
 
 
-def _way(task: Task, outcome: Outcome, level: Level) -> str:
+def _way(task: Task, outcome: Outcome, bench: Bench) -> str:
     """What to do about a cause that is recognised."""
     if missing := re.search(r"No module named '([^'.]+)", outcome.reason):
-        return way_to_packages(task, missing[1])
+        return way_to_packages(task, {missing[1], *missing_imports(task, bench)})
     text = outcome.log.decode(errors="replace")
-    if way := way_out(text, level):
+    if way := way_out(text, bench.level):
         return way
     mounts = [Path(mount).expanduser() for mount in task.mounts.values()]
     hidden = (Path(folder) for folder in printed_folders(text, Path.home()))
@@ -194,15 +197,18 @@ def _way(task: Task, outcome: Outcome, level: Level) -> str:
     return "mend it, then: autoresearch node doctor task"
 
 
-def way_to_packages(task: Task, names: str) -> str:
-    """How a task gets Python packages that its programs lack here."""
+def way_to_packages(task: Task, modules: Collection[str]) -> str:
+    """How a task gets the Python packages of modules that its programs lack here, all of them at once."""
+    names = " ".join(sorted(map(package_of, modules)))
     if task.python is not None and task.python.venv:
         return (
             f"{Path(task.python.venv) / 'bin' / 'python'} -m pip install {names}, then: autoresearch node doctor task"
         )
     if task.packages:
-        return f"add {names} to its list of packages, then: autoresearch task lock {task.folder}"
+        names = " ".join(sorted({*map(package_of, modules), *lacking_in_list(task)}))
+        return f"add {names} to its list of packages, then: autoresearch task lock {task.folder}; {BASE_TOO}"
     return (
-        f"list {names} in {task.folder / 'requirements.in'}, then: autoresearch task lock {task.folder}; "
+        f"list {' '.join(packages_of(task, modules))} in {task.folder / 'requirements.in'}, one a line, then: "
+        f"autoresearch task lock {task.folder}; "
         'or name an environment of yours in task.toml: [python] venv = "~/project/.venv"'
     )

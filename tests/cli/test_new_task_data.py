@@ -181,3 +181,34 @@ def test_a_notebook_and_a_byte_order_mark_are_no_hindrance(process: Process, tmp
     assert second
     assert (first.run.value, second.run.value) == (pytest.approx(0.2), pytest.approx(0.1))
     assert process("run", "checkout", str(folder)).returncode == 0
+
+
+LISTS = {
+    "pyproject.toml": '[project]\nname = "mine"\ndependencies = ["listed-nowhere>=2"]\n',
+    "requirements.txt": "also-listed==1\n",
+    "helper.py": "import msgspec\nimport cv2_nowhere\n",
+    "train.py": "import helper\nimport sklearn_nowhere\ndef main():\n    import yaml_nowhere\n",
+}
+
+
+@pytest.mark.slow
+def test_all_that_a_program_lacks_is_named_at_once_with_one_command(process: Process, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "mine", LISTS)
+    told = process("task", "new", str(folder), "--once")
+    names = "also-listed==1, cv2_nowhere, listed-nowhere>=2, sklearn_nowhere, yaml_nowhere"
+    assert told.returncode == 2
+    assert f"needs packages that this node's Python lacks: {names}" in told.stderr
+    pip = "install also-listed==1 cv2_nowhere 'listed-nowhere>=2' msgspec sklearn_nowhere yaml_nowhere && "
+    assert f"→ python -m venv {folder}/.venv && {folder}/.venv/bin/pip {pip}" in told.stderr
+    assert f"autoresearch task new {folder} --venv {folder}/.venv" in told.stderr
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / ".venv")], check=True)
+    (site,) = folder.glob(".venv/lib/python*/site-packages")
+    for name in ("cv2_nowhere", "sklearn_nowhere", "yaml_nowhere", "msgspec"):
+        (site / f"{name}.py").touch()
+    told = process("task", "new", str(folder), "--once")
+    assert f"→ {folder}/.venv/bin/python -m pip install also-listed==1 'listed-nowhere>=2' && " in told.stderr
+    (folder / "pyproject.toml").unlink()
+    (folder / "requirements.txt").unlink()
+    told = process("task", "new", str(folder), "--once")
+    assert f"→ autoresearch task new {folder} --venv {folder}/.venv (to share" in told.stderr
+    assert not (folder / "task.toml").exists()

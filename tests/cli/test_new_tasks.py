@@ -47,7 +47,7 @@ def test_an_environment_that_has_the_packages_runs_the_program_and_is_written_do
 ) -> None:
     folder = write_files(tmp_path / "mine", {"train.py": 'import special\nprint("loss:", special.LOSS)\n'})
     told = process("task", "new", str(folder))
-    assert (told.returncode, "--venv PATH" in told.stderr) == (2, True), told.stderr
+    assert (told.returncode, f"--venv {folder}/.venv" in told.stderr) == (2, True), told.stderr
     with tempfile.TemporaryDirectory(dir="/var/tmp") as venv:  # below /dev, where tests may lie, a run sees its own
         Path(venv).chmod(0o755)
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)

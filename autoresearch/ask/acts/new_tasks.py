@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import tempfile
 from collections.abc import Callable, Sequence
@@ -21,12 +22,14 @@ from autoresearch.settings import Work
 from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
 from autoresearch.task.guessing import guess_recipe
 from autoresearch.task.inputs import described
+from autoresearch.task.listing import list_folder
 from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.metric_names import Kind, direction_of, meaning_of
-from autoresearch.task.model import Recipe
+from autoresearch.task.model import Recipe, Task
 from autoresearch.task.needed import PREPARE, Needed, needed_files
 from autoresearch.task.needs import (
     CACHES,
+    LOOSE,
     folders_to_mount,
     named_in_home,
     printed_folders,
@@ -42,10 +45,6 @@ PRINT_HINT = "have it print a line such as accuracy: 0.93"
 # So many other numbers of a program are named in a sentence.
 _OTHERS = 8
 
-PACKAGES_HINT = (
-    "name an environment that has them: --venv PATH; or list them in {folder}/requirements.in, then "
-    "autoresearch task new {folder} --metric NAME --seconds N runs nothing: autoresearch task lock {folder}"
-)
 MORE_SECONDS_HINT = (
     "where it ends by itself: --seconds N, longer than that; or it is not run now: --metric NAME --seconds N"
 )
@@ -221,13 +220,32 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
     if outcome.status == RunStatus.OK:
         return printed
     hint = "mend it, or look at what it prints: " + recipe.command
-    if "No module named" in outcome.reason:
-        hint = PACKAGES_HINT.format(folder=look.place)
-    elif folders := _missed(text, look.mounts):
+    if module := re.search(r"No module named '([^'.]+)", outcome.reason):
+        return replace(printed, fault=_lacks_packages(look, task, module[1]))
+    if folders := _missed(text, look.mounts):
         hint = f"to show it to its runs, to read: {' '.join(map(_mount_option, folders))}"
     elif way := way_out(text, level):
         hint = way
     return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
+
+
+def _lacks_packages(look: _Look, task: Task, module: str) -> UsageError:
+    """All that a program lacks, and one command that gets it."""
+    from autoresearch.run.lacking import lacking_packages, places_of, task_sources, way_to_environment
+
+    sources, own = task_sources(task), list_folder(look.place).names
+    if any(module in name.removesuffix(".py").split("/") for name in own):
+        return UsageError(
+            f"{look.names} did not find {module}, which is part of its folder",
+            hint="name what starts it there: --command 'python -m PACKAGE.MODULE' --edit FILE",
+        )
+    lacking = lacking_packages(look.place, sources, own, places_of(look.venv), [module])
+    where = look.venv or "this node's Python"
+    return UsageError(
+        f"{look.names} needs packages that {where} lacks: {', '.join(lacking)}",
+        hint=f"{way_to_environment(look.place, sources, own, look.venv)} (to share the task, list them in "
+        f"{look.place / LOOSE} and, once it is one: autoresearch task lock {look.place})",
+    )
 
 
 def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:

@@ -25,6 +25,7 @@ from autoresearch.log.repair import damage, databases
 from autoresearch.record.record import Refusal, admit, parse
 from autoresearch.run.bench import Bench, Ceiling, device_name, task_data
 from autoresearch.run.folder import Conditions
+from autoresearch.run.lacking import lacking_in_list
 from autoresearch.run.packages import is_installed
 from autoresearch.run.preflight import forget_runs, missing_imports, preflight, way_to_packages
 from autoresearch.run.proving import prove
@@ -189,6 +190,12 @@ def task_checks(folder: str) -> Iterator[Check]:
     if any(check.result == Result.FAILED for check in checks):
         return
     paths, threads = here.paths(), here.settings().work.threads
+    if lacking := lacking_in_list(task):
+        yield Check(
+            name="list", result=Result.WARNING,
+            detail=f"its list of packages lacks {', '.join(lacking)}, which its files import",
+            fix=way_to_packages(task, ()),
+        )  # fmt: skip
     if task.packages and not is_installed(task, paths.environments):
         yield Check(
             name="packages", result=Result.FAILED,
@@ -254,7 +261,7 @@ def _imports(task: Task, bench: Bench) -> Check:
     if missing := missing_imports(task, bench):
         return Check(
             name="imports", result=Result.FAILED, detail=f"not installed: {', '.join(missing)}",
-            fix=way_to_packages(task, " ".join(missing)),
+            fix=way_to_packages(task, missing),
         )  # fmt: skip
     return passed("imports", "every module at the top of the files is here")
 

@@ -218,7 +218,9 @@ def _to_ask(programs: Sequence[str]) -> list[list[Package]]:
 
 def lock(folder: Folder = "", *, json: Json = False) -> None:
     """Fix the versions and hashes of a task's packages: requirements.in becomes requirements.txt, task.toml pins it."""
+    from autoresearch.run.lacking import lacking_in_list
     from autoresearch.run.package_locks import lock_folder
+    from autoresearch.run.preflight import way_to_packages
 
     locked = lock_folder(here.task_folder(folder))
     task, answer = locked.task, _answer(locked.task)
@@ -231,6 +233,9 @@ def lock(folder: Folder = "", *, json: Json = False) -> None:
     else:
         say(f"{file} is locked, by {locked.tool}: {', '.join(answer.packages[:NAMED])}")
     say(f"{task.folder / MANIFEST} pins it: with another list it is another task")
+    if lacking := lacking_in_list(task):
+        say(f"the list lacks {', '.join(lacking)}, which the files of the task import: it is all that they have")
+        say(f"→ {way_to_packages(task, ())}")
     say(f"→ autoresearch task allow {folder}".rstrip())
 
 

@@ -177,7 +177,11 @@ def test_an_environment_of_this_machine_runs_the_program(folder: Path, wheels: P
 def test_the_nodes_own_packages_are_there_with_base_alone(place: Path, wheels: Path, cli: Cli, base: bool) -> None:
     folder = write_folder(place / "numpy-task", "import tiny_b\nimport numpy\nprint(f'score: {tiny_b.VALUE}')\n")
     (folder / "requirements.in").write_text("tiny_b\n")
-    assert cli("task", "lock", str(folder)).exit_code == 0
+    locked = cli("task", "lock", str(folder))
+    assert locked.exit_code == 0
+    assert "the list lacks numpy, which the files of the task import" in locked.stderr
+    checks = cli("node", "doctor", "task", str(folder), "--json").stdout
+    assert "its list of packages lacks numpy" in checks
     if base:
         with (folder / "task.toml").open("a") as file:
             file.write("base = true\n")
@@ -191,5 +195,5 @@ def test_a_new_folder_whose_program_lacks_a_package_is_told_the_way(place: Path,
     (place / "new" / "train.py").write_text("import tiny_a\nprint('score: 1')\n")
     said = cli("task", "new", str(place / "new"))
     assert said.exit_code == 2
-    assert "No module named 'tiny_a'" in said.stderr
+    assert "this node's Python lacks: tiny_a" in said.stderr
     assert f"autoresearch task lock {place / 'new'}" in said.stderr
