@@ -60,7 +60,8 @@ output_kib = 4096
 {harness}
 {mounts}{python}"""
 _UNKNOWN_NOISE = "# noise = 0.0               # standard deviation over seeds, if it is known"
-_TWO_RUNS = "# by two runs: correct it when you know more"
+_TWO_RUNS = """# by two runs: correct it when you know more
+noise_runs = 2              # in so many runs it was seen: remove this line when you know it"""
 _NO_SEED = "# two seeds gave the same: remove this line if a seed changes the number"
 _MOUNTS = """
 [mounts]                    # folders of this machine that a run may read
