@@ -9,6 +9,8 @@ class Verdict(StrEnum):
     """What somebody who had a run made learns of it: whether its program is the one to edit next."""
 
     KEEP = "keep"
+    UNSURE = "unsure"
+    REPETITION = "repetition"
     DISCARD = "discard"
     FAILED = "failed"
     BASELINE = "baseline"

@@ -340,6 +340,7 @@ class CountedRun(NamedTuple):
     author: bytes
     replicate: int
     device: str
+    source_digest: bytes = b""
 
 
 class Pooled(NamedTuple):
@@ -375,12 +376,13 @@ def task_rules(definition: Mapping[str, object]) -> TaskRules | None:
 def pool(runs: Iterable[CountedRun], *, clocked: bool) -> Pooled | None:
     """Runs of one program as one, None of none. It stands by its first run.
 
-    One run counts for each author and replicate, the oldest: doing the same again is no new evidence. On a wall-clock
+    One run counts for each author, replicate and source, the oldest: doing the same again is no new evidence. The
+    sources differ in their seeds alone. On a wall-clock
     task only those on the hardware of the first: what runs in the same time elsewhere is another experiment.
     """
-    counted: dict[tuple[bytes, int], CountedRun] = {}
+    counted: dict[tuple[bytes, int, bytes], CountedRun] = {}
     for run in runs:
-        key = (run.author, run.replicate)
+        key = (run.author, run.replicate, run.source_digest)
         counted[key] = min(run, counted.get(key, run))
     if not counted:
         return None

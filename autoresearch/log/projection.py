@@ -47,7 +47,7 @@ MENTIONS_MOST = 8
 # So many verified proofs are kept in memory.
 _PROOFS_MAX = 16_384
 COLUMNS = {
-    "run": 19,
+    "run": 20,
     "task": 9,
     "claim": 9,
     "note": 6,
@@ -129,6 +129,7 @@ def _run(n: int, record: Record, body: Run) -> Row:
         body.checkpoint.sha256 if body.checkpoint else None,
         body.device,
         body.cpu_ms,
+        body.idea,
     )
 
 

@@ -88,7 +88,7 @@ class RunFacts(NamedTuple):
     time: int
     task: bytes
     budget: float
-    source_digest: bytes
+    seedless: bytes
     value: float
     replicate: int
     device: str
@@ -113,6 +113,7 @@ class HistoryRow(NamedTuple):
     time: int
     forked: bool
     seq: int
+    seedless: bytes
 
 
 class ClaimRow(NamedTuple):
@@ -129,7 +130,9 @@ class ClaimRow(NamedTuple):
 
 
 class ProgramRow(NamedTuple):
-    """All counted runs of one source with one budget. ``first`` is the first run, ``rank`` orders, smallest first.
+    """All counted runs of one program with one budget, whatever its seeds are.
+
+    ``first`` is the first run, ``source_digest`` names its source, ``rank`` orders, smallest first.
 
     ``device`` is the hardware of the first, and on a wall-clock task of all of them.
     """
@@ -146,9 +149,10 @@ class ProgramRow(NamedTuple):
     title: str
     parent: bytes | None
     device: str
+    seedless: bytes
 
 
-# Task, source digest and budget.
+# Task, digest of the program without its seeds, and budget.
 Program = tuple[bytes, bytes, float]
 
 
@@ -156,7 +160,7 @@ class Device(NamedTuple):
     """A program at a budget, and a device that ran it."""
 
     task: bytes
-    source_digest: bytes
+    seedless: bytes
     budget: float
     author: bytes
 
@@ -165,7 +169,7 @@ class Entry(NamedTuple):
     """A program as one device ran it: a row of the table ``entry``, where its columns are explained."""
 
     task: bytes
-    source_digest: bytes
+    seedless: bytes
     budget: float
     author: bytes
     vouch: int
@@ -210,6 +214,7 @@ class DeviceRun(NamedTuple):
     author: bytes
     replicate: int
     device: str
+    source_digest: bytes
     n: int
     state: str
     attested: bool
@@ -230,6 +235,7 @@ class ReplicateRow(NamedTuple):
     author: bytes
     time: int
     seq: int
+    seedless: bytes
 
 
 class TaskRow(NamedTuple):

@@ -56,10 +56,12 @@ CREATE TABLE run(
     genome BLOB NOT NULL,      -- JSON
     checkpoint BLOB,
     device TEXT NOT NULL,
-    cpu_ms INTEGER NOT NULL    -- what it cost, so that runs are put in order by it without being read
+    cpu_ms INTEGER NOT NULL,   -- what it cost, so that runs are put in order by it without being read
+    seedless BLOB NOT NULL     -- of the program without its seeds: what differs in them alone is one program
 );
+CREATE INDEX run_program ON run(task, source_digest, budget);
 -- Of a program that thousands repeat, the runs of one device are found without the others'.
-CREATE INDEX run_program ON run(task, source_digest, budget, author);
+CREATE INDEX run_seedless ON run(task, seedless, budget, author);
 -- Lists are filtered and charts numbered from this index alone.
 CREATE INDEX run_task_time ON run(task, time, id, author, status, device, cpu_ms);
 CREATE INDEX run_author_seq ON run(author, seq);
@@ -241,21 +243,21 @@ CREATE TABLE ruled(
 -- A program at a budget: all its runs together.
 CREATE TABLE program(
     task BLOB NOT NULL,
-    source_digest BLOB NOT NULL,
+    seedless BLOB NOT NULL,
     budget REAL NOT NULL,
     runs INTEGER NOT NULL,
     mean REAL NOT NULL,
     first BLOB NOT NULL,
     first_time INTEGER NOT NULL,
     rank REAL,
-    PRIMARY KEY(task, source_digest, budget)
+    PRIMARY KEY(task, seedless, budget)
 ) WITHOUT ROWID;
 CREATE INDEX program_rank ON program(task, rank, first_time, first) WHERE rank IS NOT NULL;
 
 -- A program at a budget by one device, on one hardware where the budget is time, under the trust list of the standings.
 CREATE TABLE entry(
     task BLOB NOT NULL,
-    source_digest BLOB NOT NULL,
+    seedless BLOB NOT NULL,
     budget REAL NOT NULL,
     author BLOB NOT NULL,
     vouch INTEGER NOT NULL,    -- 1: by runs that it signed while it was attested, 0: by others, 2: by the former and those
@@ -271,7 +273,7 @@ CREATE TABLE entry(
     measured INTEGER NOT NULL, -- how many attested participants measured one of its runs
     place INTEGER NOT NULL,    -- a sum. 1: it published the program first, by what counts, 2: with unverified runs after a
                                -- fork, 4: it did, and no attested participant did
-    PRIMARY KEY(task, source_digest, budget, author, vouch, hardware)
+    PRIMARY KEY(task, seedless, budget, author, vouch, hardware)
 ) WITHOUT ROWID;
 CREATE INDEX entry_place ON entry(task, hardware, place, rank, time, first)
     WHERE place > 0 AND rank IS NOT NULL AND copy = 0;
@@ -281,10 +283,10 @@ CREATE INDEX entry_measured ON entry(task, hardware, rank, time, first)
 -- Entries that are to be computed again, and which of a program is the first.
 CREATE TABLE unranked(
     task BLOB NOT NULL,
-    source_digest BLOB NOT NULL,
+    seedless BLOB NOT NULL,
     budget REAL NOT NULL,
     author BLOB NOT NULL,
-    PRIMARY KEY(task, source_digest, budget, author)
+    PRIMARY KEY(task, seedless, budget, author)
 ) WITHOUT ROWID;
 
 -- Runs whose program or checkpoint another participant published before, by the trust list of the standings.

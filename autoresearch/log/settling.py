@@ -21,13 +21,13 @@ from autoresearch.record.kinds import task_of_body
 from autoresearch.record.record import Network, Record, parse_stored
 from autoresearch.words import RunStatus
 
-Program = tuple[bytes, bytes, float]  # task, source digest, budget
+Program = tuple[bytes, bytes, float]  # task, digest without seeds, budget
 
 # After a fork that no merge ended a run counts only when others verified it. Who counts is not known here: a program,
 # which is everybody's word, leaves such runs out.
 _COUNTED = f"""
-SELECT run.time, run.id, run.value, run.author, run.replicate, run.device FROM run {SUSPECT}
-WHERE run.task = ? AND run.source_digest = ? AND run.budget = ? AND {COUNTS} AND suspect.author IS NULL
+SELECT run.time, run.id, run.value, run.author, run.replicate, run.device, run.source_digest FROM run {SUSPECT}
+WHERE run.task = ? AND run.seedless = ? AND run.budget = ? AND {COUNTS} AND suspect.author IS NULL
 """  # noqa: S608
 # A run whose parent is on another task: the lineage is made up. Whether the run was withdrawn does not matter.
 _STRAY = """
@@ -122,7 +122,7 @@ def _settle_suspect(connection: sqlite3.Connection, author: bytes) -> set[Progra
     first = min(row[0] for row in (before, after) if row)
     _note(connection, "SELECT n FROM run WHERE author = ? AND seq >= ?", (author, first))
     _note_like(connection, _NAMED_BY, (author, first))
-    query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE author = ? AND seq >= ?"
+    query = "SELECT DISTINCT task, seedless, budget FROM run WHERE author = ? AND seq >= ?"
     return set(connection.execute(query, (author, first)).fetchall())
 
 
@@ -136,7 +136,7 @@ def _settle_task(connection: sqlite3.Connection, task: bytes) -> set[Program]:
     connection.execute("INSERT OR REPLACE INTO ruled VALUES(?, ?, ?)", (task, *after))
     _note(connection, "SELECT n FROM record WHERE task = ? AND kind = 'run'", (task,))
     connection.execute("INSERT OR IGNORE INTO unmatched SELECT DISTINCT task, shared FROM copy WHERE task = ?", (task,))
-    query = "SELECT DISTINCT task, source_digest, budget FROM run WHERE task = ?"
+    query = "SELECT DISTINCT task, seedless, budget FROM run WHERE task = ?"
     return set(connection.execute(query, (task,)).fetchall()) if before[0] != after[0] else set()
 
 
@@ -174,7 +174,7 @@ _NEW_OR_NAMED = f"SELECT n FROM record WHERE n > ?1 AND +kind = 'run' UNION {_NA
 # Which of several runs with one program or one checkpoint are copies follows from all of them, and from who had seen
 # which. Of programs repetitions with other seeds are no copies.
 _CHANGED = """
-SELECT DISTINCT run.n, run.task, run.source_digest, run.budget, run.author,
+SELECT DISTINCT run.n, run.task, run.seedless, run.budget, run.author,
     iif(run.replicate = 0 AND run.status = 'ok', run.source_digest, NULL), iif(run.status = 'ok', run.checkpoint, NULL)
 FROM ({}) AS changed CROSS JOIN run ON run.n = changed.n
 """
@@ -190,7 +190,7 @@ INSERT OR IGNORE INTO unmatched SELECT ?2, ?3 WHERE EXISTS(
 """  # noqa: S608
 _NOTE_RIVAL = """
 INSERT OR IGNORE INTO unranked SELECT ?1, ?2, ?3, ?4 WHERE EXISTS(
-    SELECT 1 FROM entry WHERE task = ?1 AND source_digest = ?2 AND budget = ?3 AND author <> ?4)
+    SELECT 1 FROM entry WHERE task = ?1 AND seedless = ?2 AND budget = ?3 AND author <> ?4)
 """
 _NOTE_WITHDRAWN = """
 INSERT OR IGNORE INTO unmatched SELECT run.task, run.source_digest
@@ -297,7 +297,7 @@ def _settle_programs(connection: sqlite3.Connection, programs: set[Program]) -> 
             continue
         ranked = rank(pooled.mean, pooled.runs, ruling) if ruling and ruling.ranks(budget) else None
         there.append((*program, pooled.runs, pooled.mean, pooled.first.id, pooled.first.time, ranked))
-    connection.executemany("DELETE FROM program WHERE task = ? AND source_digest = ? AND budget = ?", gone)
+    connection.executemany("DELETE FROM program WHERE task = ? AND seedless = ? AND budget = ?", gone)
     connection.executemany("INSERT OR REPLACE INTO program VALUES(?, ?, ?, ?, ?, ?, ?, ?)", there)
 
 
@@ -446,8 +446,8 @@ def note_like(connection: sqlite3.Connection) -> None:
     )
     connection.execute(_NOTE_WITHDRAWN.format("SELECT n FROM withdrawn_run"))
     connection.execute(
-        """INSERT OR IGNORE INTO unranked SELECT task, source_digest, budget, min(author) FROM entry
-        GROUP BY task, source_digest, budget HAVING min(author) <> max(author)"""
+        """INSERT OR IGNORE INTO unranked SELECT task, seedless, budget, min(author) FROM entry
+        GROUP BY task, seedless, budget HAVING min(author) <> max(author)"""
     )
 
 
@@ -494,17 +494,17 @@ def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched:
             connection.executemany(INSERTS[table], shown)
         if table == "run":
             note_unlisted(connection, [row[:1] for row in shown])
-            touched.programs.update((row[2], row[7], row[6]) for row in shown)  # type: ignore[misc]
+            touched.programs.update((row[2], row[-1], row[6]) for row in shown)  # type: ignore[misc]
 
 
 def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None:
     """Take a record's rows out of the views that withdrawals affect."""
-    query = "SELECT task, source_digest, budget FROM run WHERE n = ?"
+    query = "SELECT task, seedless, budget FROM run WHERE n = ?"
     touched.programs.update(connection.execute(query, (n,)).fetchall())
     _note(connection, "SELECT n FROM record WHERE n = ? AND kind = 'run'", (n,))
     _note_like(connection, "SELECT ?1 AS n", (n,))
     connection.execute(_NOTE_CLAIMED.format("= ?"), (n,))
-    insert = "INSERT OR IGNORE INTO unranked SELECT task, source_digest, budget, author FROM run WHERE n = ?"
+    insert = "INSERT OR IGNORE INTO unranked SELECT task, seedless, budget, author FROM run WHERE n = ?"
     connection.execute(insert, (n,))
     touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
     forget_pairs(connection, n)

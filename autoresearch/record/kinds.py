@@ -130,6 +130,12 @@ class RunPlan(RunDesign, frozen=True, kw_only=True):
     source_digest: Hash
     parent: Hash | None = None
     base: Hash | None = None
+    seedless: Hash | None = None
+
+    @property
+    def idea(self) -> bytes:
+        """What runs of programs that differ in their seeds alone have in common."""
+        return self.seedless or self.source_digest
 
 
 class RunOutcome(Body, frozen=True, kw_only=True):

@@ -45,6 +45,7 @@ from autoresearch.run.texts import World
 from autoresearch.task.inputs import sources
 from autoresearch.task.model import PLACE, Task, evaluation_seed, seed_for
 from autoresearch.task.program import source_digest
+from autoresearch.task.seeds import reseeded, stated_seedless
 from autoresearch.text import NOTE_CHARACTERS
 from autoresearch.words import COMPUTED, RUN_STATUS_SENTENCES, STOPPED, RunStatus
 
@@ -89,6 +90,7 @@ def plan_as_it_stands(
         task=task.digest,
         source=source,
         source_digest=digest,
+        seedless=stated_seedless(source),
         replicate=replicate,
         seed=seed_for(task.digest, digest, replicate),
         budget=float(task.budget.amount),
@@ -99,10 +101,12 @@ def plan_as_it_stands(
     return msgspec.structs.replace(plan, **fields)
 
 
-def again(plan: Plan, replicate: int) -> Plan:
-    """The same plan with the seed of another replicate."""
-    seed = seed_for(plan.task, plan.source_digest, replicate)
-    return msgspec.structs.replace(plan, replicate=replicate, seed=seed)
+def again(plan: Plan, more: int) -> Plan:
+    """The same plan so many replicates on: with that seed, and other seeds in the program where it fixes its own."""
+    source, replicate = reseeded(plan.source, more), plan.replicate + more
+    digest = source_digest(source)
+    seed = seed_for(plan.task, digest, replicate)
+    return msgspec.structs.replace(plan, source=source, source_digest=digest, replicate=replicate, seed=seed)
 
 
 def measure(

@@ -61,7 +61,8 @@ output_kib = {output_kib}
 {harness}
 {inputs}{mounts}{python}"""
 _UNKNOWN_NOISE = "# noise = 0.0               # standard deviation over seeds, if it is known"
-_TWO_RUNS = "# by two runs: correct it when you know more"
+_TWO_RUNS = """# by two runs: correct it when you know more
+noise_runs = 2              # in so many runs it was seen: remove this line when you know it"""
 _NO_SEED = "# two seeds gave the same: remove this line if a seed changes the number"
 _INPUTS = """
 [inputs]                    # read-only data, where it lies: other data is another task

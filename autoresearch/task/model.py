@@ -67,6 +67,8 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Metric(Section, frozen=True, kw_only=True):
     """What is compared. ``floor`` is a bound that no honest run passes; ``noise`` the standard deviation over seeds.
 
+    With ``noise_runs`` the noise was seen in so many runs: intervals have one degree of freedom less than that.
+
     ``source`` is where the number comes from: from the referee, which asks the trained model (see :class:`Evaluation`);
     from the task's evaluator (see :class:`Evaluator`); from the harness, which measures inside the run; or from what
     the program prints.
@@ -77,6 +79,7 @@ class Metric(Section, frozen=True, kw_only=True):
     source: Literal["referee", "evaluator", "harness", "stdout"] = "harness"
     floor: Annotated[float, Meta(ge=-1e24, le=1e24)] | None = None
     noise: Annotated[float, Meta(ge=0, le=1e24)] | None = None
+    noise_runs: Annotated[int, Meta(ge=2, le=10_000)] | None = None
 
 
 class Budget(Section, frozen=True, kw_only=True):

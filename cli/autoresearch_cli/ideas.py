@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ import msgspec
 import typer
 
 from autoresearch.ask import questions
-from autoresearch.ask.acts.ideas import Idea
+from autoresearch.ask.acts.ideas import Idea, seed_number
 from autoresearch.ask.acts.varying import VaryAnswer, outcome_of, variants
 from autoresearch.ask.client import Client
 from autoresearch.ask.desk import Desk
@@ -24,21 +23,21 @@ from autoresearch.ask.requests import OneRecord, ProposeRequest
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.experiments import setting_text
-from autoresearch.judging.statistics import student
 from autoresearch.log.standing.answers import RunFields
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.credit import is_heard
 from autoresearch.log.standing.queries import run_body
-from autoresearch.log.standing.verdicts import learnt_noise, noise_doubt
+from autoresearch.log.standing.verdicts import noise_doubt, spread_of
 from autoresearch.paths import typed_path
-from autoresearch.propose.mind.recall import run_before
-from autoresearch.record.encoding import short_id
+from autoresearch.propose.mind.recall import run_before, text_of
+from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.task.folder_state import BASELINE, remember_start, started_from
 from autoresearch.task.loading import check_source, load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone, join_files, source_digest
-from autoresearch.text import LARGE, one_line, sign_of, signed, value
+from autoresearch.task.seeds import reseeded, seedless_digest
+from autoresearch.text import LARGE, counted, one_line, sign_of, signed, value
 from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus, Verdict
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import refreshed
@@ -48,10 +47,9 @@ from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.records import print_record
 
-# So many seeds of one program are looked at for one that is free.
-MOST_SEEDS = 100
-# Half of a 95 % interval, in standard deviations.
-WIDE = 1.96
+# A noise by so many degrees of freedom is known well: two standard deviations are its interval, not twelve.
+ENOUGH_FREEDOM = 4
+MORE_SEEDS = 3
 
 Parent = Annotated[str, typer.Option("--parent", metavar="ID", help=PARENT_HELP)]
 Hypothesis = Annotated[
@@ -101,9 +99,12 @@ def _files(task: Task, folder: Path | None = None) -> str:
 def repetition(idea: Idea) -> tuple[bytes, Run, int] | None:
     """The run of the same program with the same seed, which another one would repeat; and a seed that is free."""
     with open_desk() as desk:
-        program = source_digest(idea.program)
-        run = run_before(desk.log, idea.task, program, replicate=idea.replicate, me=desk.me)
-        return None if run is None else (run, run_body(desk.log, run), _free_seed(desk, idea.task, program))
+        program = reseeded(idea.program, idea.replicate)
+        number = seed_number(desk.log, idea.task, idea.program)
+        digest, replicate = source_digest(program), number + idea.replicate
+        run = run_before(desk.log, idea.task, digest, replicate=replicate, me=desk.me)
+        seed = _free_seed(desk, idea.task, source_digest(idea.program)) - number
+        return None if run is None else (run, run_body(desk.log, run), max(1, seed))
 
 
 def refuse_repetition(idea: Idea) -> None:
@@ -144,16 +145,16 @@ def vary(idea: Idea, asked: Mapping[str, Sequence[object]], seeds: int, client: 
                 elsewhere.add((claim.source_digest, claim.replicate))
         answer, missing = outcome_of(desk.log, task, programs, seeds, pending=pending, elsewhere=elsewhere, me=desk.me)
         tried = {
-            (variant.digest, number)
+            (variant.digest_of(number), number)
             for variant, number in missing
-            if claims.tried_by(task.digest, variant.digest, number, now_ms=now) - {desk.me}
+            if claims.tried_by(task.digest, variant.digest_of(number), number, now_ms=now) - {desk.me}
         }
     proposed: list[str] = []
     for variant, number in sorted(missing, key=lambda one: one[1]) if client else ():
         values = ", ".join(f"{name} {setting_text(value)}" for name, value in variant.settings.items())
         why = f"{idea.hypothesis}: {values}" if idea.hypothesis else values
         asks = request(Idea(task, variant.program, idea.parent, why, number))
-        shared = task.budget.unit != "seconds" and (variant.digest, number) not in tried
+        shared = task.budget.unit != "seconds" and (variant.digest_of(number), number) not in tried
         asks = msgspec.structs.replace(asks, shared=shared)
         proposed += client.ask(Node.propose, asks).proposed if client else []
     return msgspec.structs.replace(answer, proposed=proposed, left_out=left_out)
@@ -211,7 +212,17 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
         return found(Verdict.FAILED, f"discard: {why}", back), []
     after, seeds = _mean(desk, run)
     mean = {"value": after, "seeds": seeds}
-    if bytes.fromhex(run.source_digest) == source_digest(task.baseline.decode()):
+    spread = spread_of(desk.log, task.digest, task.metric)
+    if repeated := _repeated(desk, run):
+        of, other = repeated
+        moves = f"; seeds move {task.metric.name} by about {spread.deviation:.2g}" if spread else ""
+        sentence = (
+            f"only its seed differs from {short(of)}: a repetition, no improvement: {value(run.value)}, "
+            f"{short(of)} {value(other)}; the mean of {seeds} is {value(after)}{moves}"
+        )
+        edit = f"change more than a seed in {_files(task, task.folder)}, then autoresearch run {folder}"
+        return found(Verdict.REPETITION, sentence, edit, **mean), []
+    if bytes.fromhex(run.seedless or run.source_digest) == seedless_digest(task.baseline.decode()):
         edit = f"edit {_files(task, task.folder)}, then autoresearch run {folder}"
         sentence = "the baseline: other runs are compared with it"
         return found(Verdict.BASELINE, sentence, edit, **mean), _remember(task, shown.record.id, run)
@@ -223,11 +234,8 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
         return found(Verdict.UNKNOWN, f"{sentence}, so there is nothing to compare with", first, **mean), []
     before, others = _mean(desk, parent.run)
     gain = (before - after) * sign_of(task.metric.direction)
-    doubt, learnt = noise_doubt(desk.log, task.digest), learnt_noise(desk.log, task.digest)
-    deviations = WIDE * (task.metric.noise or 0)
-    if learnt and (doubt or task.metric.noise is None):
-        deviations = student(learnt.freedom) * learnt.deviation
-    margin = deviations * math.sqrt(1 / seeds + 1 / others)
+    doubt = noise_doubt(desk.log, task.digest)
+    margin = spread.margin(seeds, others) if spread else 0.0
     is_unsure = abs(gain) < margin
     compared = f"{value(after)}{_of(seeds)}, its parent {short(above)} {value(before)}{_of(others)}"
     moved = after - before
@@ -236,14 +244,22 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
         "parent": short(above), "parent_value": before, "parent_seeds": others,
         "gain": gain, "margin": margin, "within_noise": is_unsure,
     }  # fmt: skip
+    seed = _free_seed(desk, task, bytes.fromhex(run.source_digest))
+    again = f"autoresearch run {folder}"
+    freedom = spread.freedom if spread else None
+    if is_unsure and freedom is not None and freedom < ENOUGH_FREEDOM:
+        runs = f"{again} --replicate {seed} --seeds {MORE_SEEDS}"
+        sentence = f"not sure: run it with {MORE_SEEDS} more seeds: {compared}: {change}"
+        by = f"the noise is known from {counted(freedom + 1, 'run')}, so the interval is wide"
+        return found(Verdict.UNSURE, sentence, runs, **numbers), [by]
     verdict, word = (Verdict.KEEP, "better") if gain > 0 else (Verdict.DISCARD, "not better")
     sentence = f"{verdict}: {word} than its parent{', within the noise' if is_unsure else ''}: {compared}: {change}"
+    if spread is None:
+        sentence += "; how far a seed moves it is unknown"
     more = [f"{doubt}: the interval goes by these runs"] if doubt else []
     if verdict == Verdict.DISCARD:
         return found(verdict, sentence, back, **numbers), more
-    seed = _free_seed(desk, task, bytes.fromhex(run.source_digest))
-    again = f"autoresearch run {folder}" + (f" --replicate {seed}" if is_unsure else "")
-    following = again if is_unsure else f"edit {_files(task)}, then {again}"
+    following = f"{again} --replicate {seed}" if is_unsure else f"edit {_files(task)}, then {again}"
     return found(verdict, sentence, following, **numbers), [*more, *_remember(task, shown.record.id, run)]
 
 
@@ -259,9 +275,26 @@ def _of(seeds: int) -> str:
 
 
 def _free_seed(desk: Desk, task: Task, program: bytes) -> int:
-    """The first replicate of a program that was not run."""
-    tried = (run_before(desk.log, task, program, replicate=seed, me=desk.me) for seed in range(MOST_SEEDS))
-    return next((seed for seed, run in enumerate(tried) if run is None), MOST_SEEDS)
+    """The first replicate of a program that was not run, whatever seeds it fixes."""
+    runs = desk.log.runs.of_programs(task.digest, [program], any_seeds=True)
+    tried = {number for _, number, *_ in runs}
+    return next(number for number in range(1, len(tried) + 2) if number not in tried)
+
+
+def _repeated(desk: Desk, run: RunFields) -> tuple[str, float] | None:
+    """The run of which this one is a repetition with a seed that somebody wrote into it, and its value; else None."""
+    row = desk.log.programs.find(bytes.fromhex(run.task), bytes.fromhex(run.source_digest), run.budget)
+    if row is None or run.source_digest == row.source_digest.hex():
+        return None
+    first = run_body(desk.log, row.first)
+    source = text_of(desk.log, desk.blobs, row.first)
+    if (
+        source is not None
+        and source_digest(reseeded(source, run.replicate - first.replicate)).hex() == run.source_digest
+    ):
+        return None  # a replicate that was asked for
+    assert first.value is not None, "it counts"
+    return format_id(row.first), first.value
 
 
 def _remember(task: Task, record: str, run: RunFields) -> list[str]:

@@ -86,8 +86,8 @@ class Table:
         if above:
             self.connection.execute("INSERT OR IGNORE INTO lineage VALUES(?, ?)", (n, above))
         row = (n, name(n), task, "", status, value, 1, b"", 0, above, None, b"%d" % (n % 3), n, minutes * MINUTES_MS)
-        marks = ", ".join("?" * 19)
-        self.connection.execute(f"INSERT INTO run VALUES({marks})", (*row, "", b"{}", None, device, 10 + n))
+        marks = ", ".join("?" * 20)
+        self.connection.execute(f"INSERT INTO run VALUES({marks})", (*row, "", b"{}", None, device, 10 + n, b""))
         note_unlisted(self.connection, [(n,)])
 
     def go(self, n: int) -> None:

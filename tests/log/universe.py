@@ -56,6 +56,7 @@ def _record(draw, network, made):
         body = run_body(
             value,
             source=draw(st.sampled_from([b"a", b"b"])),
+            seedless=draw(st.sampled_from([None, None, b"a" * 32])),
             status=status,
             replicate=draw(st.integers(0, 2)),
             budget=draw(st.sampled_from([1e12, 1e11])),

@@ -72,6 +72,7 @@ MEANS = {
     "run.curve": "the loss over the run as reported or printed, or an agent's mean reward in training, evenly spaced",
     "run.source": "the program as one text (“A program of several files”)",
     "run.source_digest": "the program's digest (“The dump of a program”)",
+    "run.seedless": "digest of the program without its seeds (“Seeds in a program”); null: it has none",
     "run.parent": "the run that it changes; null: none",
     "run.base": "digest of the program whose settings `genome` sets, its own where it changes more; null: the task's",
     "run.replicate": "0, and 1 and up for repetitions with other seeds",

@@ -23,7 +23,7 @@ from autoresearch.propose.mind.recall import known_genome, text_of
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.run.bench import Ceiling
-from autoresearch.run.experiment import Plan, plan_as_it_stands
+from autoresearch.run.experiment import Plan, again, plan_as_it_stands
 from autoresearch.run.folder import Conditions, checkpoint_of, log_of
 from autoresearch.run.packages import are_allowed, may_install
 from autoresearch.run.runner import Place, outcome_of, run_here
@@ -35,6 +35,7 @@ from autoresearch.task.folder_state import BASELINE
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
+from autoresearch.task.seeds import seedless_digest, stated_seedless
 
 # An edited program is compared with so many of the best and of one's own newest, and with the baseline.
 COMPARED_BEST = 20
@@ -58,7 +59,7 @@ class Idea:
 
 
 def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Plan:
-    """The plan to run an idea, as the child of the run whose program was edited.
+    """The plan to run an idea, as the child of the run whose program was edited; of a replicate with other seeds.
 
     The baseline has no parent. A program that was run before is run as it was then, whatever ``parent`` says.
 
@@ -66,12 +67,22 @@ def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Pl
         NotFound, AmbiguousId: ``parent`` names no run here, or several.
         UsageError: ``parent`` is no run on this task, or the program is not Python.
     """
-    task, program, hypothesis, replicate = idea.task, idea.program, idea.hypothesis, idea.replicate
+    return again(_first_plan(log, blobs, idea, author), idea.replicate)
+
+
+def _first_plan(log: Log, blobs: BlobStore, idea: Idea, author: bytes) -> Plan:
+    task, program, hypothesis = idea.task, idea.program, idea.hypothesis
     named = run_on(log, task, idea.parent, author) if idea.parent not in ("", BASELINE) else None
     if source_digest(program) == source_digest(task.baseline.decode()):
         genome, _ = known_genome(log, blobs, task, program, None)
-        return plan_as_it_stands(task, program, replicate=replicate, title="the baseline, unchanged", genome=genome)
-    same = log.programs.find(task.digest, source_digest(program), float(task.budget.amount))
+        return plan_as_it_stands(task, program, title="the baseline, unchanged", genome=genome)
+    idea_digest = seedless_digest(program)
+    same = log.programs.find(task.digest, idea_digest, float(task.budget.amount))
+    replicate = seed_number(log, task, program)
+    if idea_digest == seedless_digest(task.baseline.decode()):
+        genome, _ = known_genome(log, blobs, task, task.baseline.decode(), None)
+        title = "the baseline with another seed"
+        return plan_as_it_stands(task, program, replicate=replicate, title=title, genome=genome, hypothesis=hypothesis)
     if same is not None:
         body = log.records.get(same.first).body
         assert isinstance(body, Run)
@@ -84,9 +95,20 @@ def plan_of_idea(log: Log, blobs: BlobStore, idea: Idea, *, author: bytes) -> Pl
     before = named if idea.parent else _nearest(log, blobs, task, program, author)
     title = _title(hypothesis, (before and text_of(log, blobs, before)) or task.baseline.decode(), program)
     genome, base = known_genome(log, blobs, task, program, before)
-    return plan_as_it_stands(
-        task, program, replicate=replicate, title=title, parent=before, base=base, genome=genome, hypothesis=hypothesis
-    )
+    return plan_as_it_stands(task, program, title=title, parent=before, base=base, genome=genome, hypothesis=hypothesis)
+
+
+def seed_number(log: Log, task: Task, program: str) -> int:
+    """Which repetition a program is that differs in its seeds alone from others that ran: 0 where there is none.
+
+    The number with which it ran itself, else the next one that no repetition has.
+    """
+    if stated_seedless(program) is None:
+        return 0
+    digest = source_digest(program)
+    runs = log.runs.of_programs(task.digest, [seedless_digest(program)], any_seeds=True)
+    own = [number for source, number, *_ in runs if source == digest]
+    return min(own) if own else max((number + 1 for _, number, *_ in runs), default=0)
 
 
 def run_on(log: Log, task: Task, reference: str, author: bytes | None) -> bytes:

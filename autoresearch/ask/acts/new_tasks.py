@@ -6,10 +6,12 @@ import math
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
+
+import msgspec
 
 from autoresearch.ask.node import NewTaskAnswer
 from autoresearch.ask.requests import NewTaskRequest
@@ -39,6 +41,7 @@ from autoresearch.task.needs import (
 from autoresearch.task.notebook import notebook_as_program
 from autoresearch.task.printed import Guess, guess_metric, numbers_in, read_metric
 from autoresearch.task.program import split_program
+from autoresearch.task.seeds import fixes_seed, hides_seed, reseeded_line
 from autoresearch.text import MAXIMIZE, MINIMIZE, size, value
 
 PRINT_HINT = "have it print a line such as accuracy: 0.93"
@@ -179,12 +182,14 @@ class _Seen:
 def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
     """What a program prints when it is run once in the sandbox, and its fault where it stops with an error.
 
+    With another ``seed`` than 0 the program, and its command, have other seeds in place of those that they fix.
+
     Raises:
         UsageError: it is no program, what starts it is not on this machine, or there is no sandbox.
         CannotRunHere: ``venv`` is no Python environment.
     """
     from autoresearch.run.bench import Ceiling, missing_command
-    from autoresearch.run.experiment import plan_as_it_stands
+    from autoresearch.run.experiment import again, plan_as_it_stands
     from autoresearch.run.folder import Conditions, log_of
     from autoresearch.run.runner import Place, make_bench, outcome_of, run_here
     from autoresearch.run.sandbox.job import Level
@@ -192,6 +197,8 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
     from autoresearch.words import RunStatus
 
     recipe, names, hint = look.recipe, look.names, "name them: --metric NAME --seconds N"
+    if seed:
+        recipe = msgspec.structs.replace(recipe, command=reseeded_line(recipe.command, seed))
     if (missing := missing_command(recipe.build, recipe.command)) is not None:
         raise UsageError(f"{missing} is not on this machine", hint=f"install {missing}, or {hint}")
     if (level := detect_level()[0]) < Level.LANDLOCK:  # nobody knows yet who wrote it
@@ -201,7 +208,7 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
     task = draft_task(look.place, recipe, look.needed(), seconds=seconds, memory_mib=memory, venv=look.venv)
     limits = task.limits
     ceiling = Ceiling(seconds, memory, limits.disk_mib, limits.processes, limits.output_kib)
-    plan = plan_as_it_stands(task, task.program.decode(), replicate=seed)
+    plan = again(plan_as_it_stands(task, task.program.decode()), seed)
     conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
     with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task
         place = Place(level, Path(known), paths.environments)
@@ -332,7 +339,7 @@ def _describe(place: Path, given: Given, occasion: Occasion) -> None:
         is_guess=is_guess,
         seconds=seconds,
         most_memory_mib=seen.memory_mib(most),
-        noise=_noise(say, metric, seen.values(metric)),
+        noise=_noise(say, metric, seen.values(metric), _fixed_seed(program, fixed)),
         venv=given.venv,
         needed=look.needed(),
     )
@@ -503,9 +510,18 @@ def _no_number(look: _Look, seen: _Seen, metric: str) -> UsageError:
     return UsageError(f"{look.names} {what}{end}", hint=PRINT_HINT)
 
 
-def _noise(say: Callable[[str], None], metric: str, values: Sequence[float]) -> float | None:
-    """The standard deviation by two runs; None where they say nothing."""
+def _fixed_seed(program: Mapping[str, str], fixed: Mapping[str, str]) -> str:
+    """The file that fixes a seed which the second run could not change; empty where there is none."""
+    hidden = (name for name, text in (*program.items(), *fixed.items()) if hides_seed(name, text))
+    return next(hidden, "") or next((name for name, text in fixed.items() if fixes_seed(name, text)), "")
+
+
+def _noise(say: Callable[[str], None], metric: str, values: Sequence[float], fixed: str) -> float | None:
+    """The standard deviation by two runs; None where they say nothing. ``fixed`` is a file that fixes the seed."""
     if len(values) < 2:
+        return None
+    if values[0] == values[1] and fixed:
+        say(f"both runs gave the same {metric}, but {fixed} fixes the seed: the noise is unknown")
         return None
     if values[0] == values[1]:
         say(f"both runs gave the same {metric}: metric.noise = 0, so no program is run with a second seed")

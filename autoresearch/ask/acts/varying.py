@@ -24,6 +24,7 @@ from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Run
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
+from autoresearch.task.seeds import reseeded
 from autoresearch.text import did_you_mean
 from autoresearch.words import RunStatus
 
@@ -40,6 +41,10 @@ class Variant(NamedTuple):
     settings: Mapping[str, Value]
     program: str
     digest: bytes
+
+    def digest_of(self, number: int) -> bytes:
+        """The digest of what is run as its replicate ``number``: with other seeds, where it fixes its own."""
+        return source_digest(reseeded(self.program, number)) if number else self.digest
 
 
 class VariantView(Answer, frozen=True, kw_only=True):
@@ -182,11 +187,14 @@ def outcome_of(
     for variant in programs:
         row = log.programs.find(task.digest, variant.digest, float(task.budget.amount))
         free = [
-            number for number in range(seeds) if run_before(log, task, variant.digest, replicate=number, me=me) is None
+            number
+            for number in range(seeds)
+            if run_before(log, task, variant.digest_of(number), replicate=number, me=me) is None
         ]
-        missing += [(variant, number) for number in free if (variant.digest, number) not in busy]
-        theirs += sum((variant.digest, number) in elsewhere for number in free)
-        ended = [log.records.get(run).body for *_, run, _ in log.runs.of_programs(task.digest, [variant.digest])]
+        missing += [(variant, number) for number in free if (variant.digest_of(number), number) not in busy]
+        theirs += sum((variant.digest_of(number), number) in elsewhere for number in free)
+        runs = log.runs.of_programs(task.digest, [variant.digest], any_seeds=True)
+        ended = [log.records.get(run).body for *_, run, _ in runs]
         views.append(
             VariantView(
                 settings=dict(variant.settings),

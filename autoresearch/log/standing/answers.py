@@ -74,6 +74,7 @@ class RunFields(RunDesign, RunOutcome, frozen=True, kw_only=True, omit_defaults=
     source_digest: str
     parent: str | None = None
     base: str | None = None
+    seedless: str | None = None
     source: BlobView
     log: BlobView | None = None
     checkpoint: BlobView | None = None

@@ -64,7 +64,7 @@ def _own(log: Log, task: bytes, hardware: str, here: TrustContext) -> Iterator[P
     """The programs of the participant that asks by runs that it signed while it was not attested, each once."""
     seen: set[Program] = set()
     for row in log.entries.of_devices(task, hardware, here.mine, [OTHERS]):
-        program = (row.task, row.source_digest, row.budget)
+        program = (row.task, row.seedless, row.budget)
         is_own = whose(row.author, row.first_time, here).own and program not in seen
         if is_own and not log.entries.has(program, row.author, vouch=ATTESTED):
             seen.add(program)
@@ -221,7 +221,7 @@ def checked(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[P
     """
     found: dict[tuple[bytes, float, bool], ProgramRow] = {}
     for row in measured(log, task, here, voters=voters) if here.naming else ():
-        program = (row.source_digest, row.budget, whose(row.author, row.first_time, here).attested)
+        program = (row.seedless, row.budget, whose(row.author, row.first_time, here).attested)
         other = found.pop(program, None)
         # The program is judged by its first run.
         found[program] = row if other is None or precedes(log, _published(row), _published(other)) else other

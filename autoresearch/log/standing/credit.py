@@ -216,7 +216,7 @@ def _is_better(
     """Whether a run was better than its parent; None where that cannot be said."""
     if row.status != RunStatus.OK:
         return False
-    if parent is None or parent.source_digest == row.source_digest:
+    if parent is None or parent.seedless == row.seedless:
         return None
     after, before = _value(judged[row.id], row), _value(judged[parent.id], parent)
     if after is None or before is None:

@@ -316,9 +316,9 @@ def _sections(log: Log, task: bytes, here: TrustContext, limit: int) -> dict[Boa
     confirmed = in_state(log, task, found, RunState.CONFIRMED)[:limit]
     waiting = in_state(log, task, found, RunState.PROVISIONAL)[:limit] if here.verifying else []
     failed: list[Placed] = []
-    seen = {(one.row.source_digest, one.row.budget) for one in (*confirmed, *waiting)}
+    seen = {(one.row.seedless, one.row.budget) for one in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more
-    rows = (row for row in vouched(log, task, here) if (row.source_digest, row.budget) not in seen)
+    rows = (row for row in vouched(log, task, here) if (row.seedless, row.budget) not in seen)
     for one in judged_rows(log, rows, here):
         (waiting if one.found.state in SOUND else failed).append(one)
         if len(waiting) >= limit:

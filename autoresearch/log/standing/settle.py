@@ -61,7 +61,7 @@ def add_new(log: Log, runs: Iterable[RunFacts], settled: Iterable[Settled]) -> l
     for run, row in zip(runs, settled, strict=True):
         if not run.valued:
             continue
-        program = (run.task, run.source_digest, run.budget)
+        program = (run.task, run.seedless, run.budget)
         is_plain = not (run.forked or run.copied)
         if program in entries or not is_plain or not log.entries.is_new(program):
             others.append(Device(*program, run.author))
@@ -107,7 +107,7 @@ def _entries(log: Log, device: Device) -> Iterator[Entry]:
         for run in some:
             by_hardware[run.device if rules and rules.clocked else ""].append(run)
         for hardware, same in by_hardware.items():
-            pooled = pool((CountedRun(*run[:6]) for run in same), clocked=False)
+            pooled = pool((CountedRun(*run[:7]) for run in same), clocked=False)
             assert pooled is not None, "at least one run"
             first = min(same)
             yield Entry(
@@ -227,7 +227,7 @@ def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
     for run, row in zip(some, _settled(log, some, heard=True), strict=True):
         done.append(row)
         if run.valued:
-            devices.append(Device(run.task, run.source_digest, run.budget, run.author))
+            devices.append(Device(run.task, run.seedless, run.budget, run.author))
         if time.monotonic() > end:
             break
     log.standings.write(done)

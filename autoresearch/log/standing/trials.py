@@ -100,7 +100,7 @@ def _best(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[byte
 def _some_runs(log: Log, task: bytes, here: TrustContext, digests: Collection[bytes]) -> set[bytes]:
     """Of each of these programs and of each seed some runs: first those of attested participants, then the oldest."""
     by_seed: defaultdict[tuple[bytes, int], list[tuple[bool, int, bytes]]] = defaultdict(list)
-    for digest, replicate, time_ms, run, author in log.runs.of_programs(task, digests):
+    for digest, replicate, time_ms, run, author in log.runs.of_programs(task, digests, any_seeds=True):
         by_seed[digest, replicate].append((not any(whose(author, time_ms, here)), time_ms, run))
     return {run for found in by_seed.values() for _, _, run in sorted(found)[:_EACH]}
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from statistics import fmean
 from typing import NamedTuple
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import Judgement
-from autoresearch.judging.statistics import contradicts
+from autoresearch.judging.statistics import contradicts, student
 from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import cached
@@ -24,6 +25,7 @@ from autoresearch.log.standing.verification import (
 )
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
+from autoresearch.task.model import Metric
 from autoresearch.text import counted, value
 from autoresearch.words import DOUBTED, UNDECIDED, RunState
 
@@ -59,6 +61,8 @@ def verdict_of(log: Log, run_id: bytes, found: Judgement) -> str:
     return verdict(log, log.records.get(run_id)) if found.state in UNDECIDED else verdict_sentence(found)
 
 
+# Half of a 95 % interval, in standard deviations.
+WIDE = 1.96
 # So many of the newest runs of a task are looked at.
 _NEWEST = 2000
 # Values that differ less are equal apart from rounding.
@@ -81,6 +85,8 @@ class LearntNoise(NamedTuple):
 def learnt_noise(log: Log, task: bytes) -> LearntNoise | None:
     """How far the replicates of a task's programs vary; None where no program was run with two seeds.
 
+    Programs that differ in their seeds alone are one.
+
     Runs of unattested participants do not count where the network attests any, nor do values in doubt. On a task with
     a wall clock replicates are compared on one kind of hardware.
     """
@@ -89,15 +95,20 @@ def learnt_noise(log: Log, task: bytes) -> LearntNoise | None:
 
 def _learnt(log: Log, task: bytes) -> LearntNoise | None:
     here, clocked = trust_context(log), is_clocked(log, task)
-    groups: defaultdict[tuple[bytes, float, str], dict[int, float]] = defaultdict(dict)
+    groups: defaultdict[tuple[bytes, float, str], dict[tuple[bytes, int], float]] = defaultdict(dict)
+    fixed = set[tuple[bytes, float]]()
     rows = log.runs.replicates(task, _NEWEST)
     found = judgements(log, (row.id for row in rows))
     for row in rows:
-        group = groups[row.source_digest, row.budget, row.device if clocked else ""]
-        if row.replicate in group or not whose(row.author, row.time, here).attested:
+        group = groups[row.seedless, row.budget, row.device if clocked else ""]
+        key, same = (row.source_digest, row.replicate), (row.source_digest, row.value)
+        # A source that fixes its own seed gives the same again: that says nothing of other seeds.
+        is_again = row.seedless != row.source_digest and same in fixed
+        if key in group or is_again or not whose(row.author, row.time, here).attested:
             continue
         if found[row.id].state not in DOUBTED:
-            group[row.replicate] = row.value
+            group[key] = row.value
+            fixed.add(same)
     values = [list(group.values()) for group in groups.values() if len(group) > 1]
     if not values:
         return None
@@ -108,8 +119,44 @@ def _learnt(log: Log, task: bytes) -> LearntNoise | None:
     return LearntNoise(deviation if deviation > _ROUNDING * largest else 0.0, runs, len(values))
 
 
+class Spread(NamedTuple):
+    """The standard deviation over seeds, by so many degrees of freedom; None: the task states it as known."""
+
+    deviation: float
+    freedom: int | None
+
+    def margin(self, runs: int, others: int) -> float:
+        """Half of the 95 % interval of the difference of two programs, over so many runs of each."""
+        factor = WIDE if self.freedom is None else student(self.freedom)
+        return factor * self.deviation * math.sqrt(1 / runs + 1 / others)
+
+
+def spread_of(log: Log, task: bytes, metric: Metric) -> Spread | None:
+    """How far the seed moves the value of a task, by its metric and by the replicates here; None: nobody knows.
+
+    What is stated from few runs is one measurement beside those of the replicates. What is stated as known holds,
+    unless replicates contradict it.
+    """
+    learnt = learnt_noise(log, task)
+    stated, runs = metric.noise, metric.noise_runs
+    if stated is not None and runs is not None:
+        squares, freedom = (runs - 1) * stated**2, runs - 1
+        if learnt is not None:
+            squares, freedom = squares + learnt.freedom * learnt.deviation**2, freedom + learnt.freedom
+        return Spread(math.sqrt(squares / freedom), freedom)
+    if learnt is not None and (stated is None or noise_doubt(log, task)):
+        return Spread(learnt.deviation, learnt.freedom)
+    return None if stated is None else Spread(stated, None)
+
+
 def noise_doubt(log: Log, task: bytes) -> str:
-    """A sentence where the replicates here vary otherwise than the task states; empty where they agree."""
+    """A sentence where the replicates here vary otherwise than the task states; empty where they agree.
+
+    What a task states from a few runs is a guess, which nothing contradicts.
+    """
+    metric = (log.tasks.definition(task) or {}).get("metric")
+    if isinstance(metric, Mapping) and metric.get("noise_runs"):
+        return ""
     learnt, rules = learnt_noise(log, task), log.tasks.rules(task)
     stated = rules.noise if rules else 0.0
     is_stated = stated > 0 or is_exact(log, task)

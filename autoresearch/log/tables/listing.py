@@ -293,7 +293,7 @@ class Listing:
     def same_program(self, task: bytes, n: int, limit: int) -> list[int]:
         """The newest other runs of the program of a run, the oldest first."""
         text = """
-        SELECT n FROM run WHERE task = ?1 AND n <> ?2 AND source_digest = (SELECT source_digest FROM run WHERE n = ?2)
+        SELECT n FROM run WHERE task = ?1 AND n <> ?2 AND seedless = (SELECT seedless FROM run WHERE n = ?2)
         ORDER BY time DESC, id DESC LIMIT ?3
         """
         return [run for (run,) in reversed(self._reader.read(text, (task, n, limit)))]

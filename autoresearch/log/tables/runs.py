@@ -33,7 +33,9 @@ from autoresearch.record.record import parse_stored
 _SAMPLED_MOST = 5_000
 _FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND suspect.seq <= run.seq)"
 _HISTORY = f"""
-SELECT id, source_digest, genome, value, replicate, parent, base, status, author, budget, time, {_FORKED}, seq FROM run
+SELECT id, source_digest, genome, value, replicate, parent, base, status, author, budget, time, {_FORKED}, seq,
+    seedless
+FROM run
 """  # noqa: S608
 
 
@@ -89,18 +91,28 @@ class Runs:
         rows = self._reader.read(query, (task,))
         return [SignedRun(run, author, time, seq, bool(withdrawn)) for run, author, time, seq, withdrawn in rows]
 
-    def of_programs(self, task: bytes, digests: Collection[bytes]) -> list[tuple[bytes, int, int, bytes, bytes]]:
-        """Source digest, replicate, time, id and device of all runs of some programs on a task."""
+    def of_programs(
+        self, task: bytes, digests: Collection[bytes], *, any_seeds: bool = False
+    ) -> list[tuple[bytes, int, int, bytes, bytes]]:
+        """Source digest, replicate, time, id and device of all runs of some sources on a task.
+
+        With ``any_seeds`` also of those that differ from these in their seeds alone. Then digests may be of sources
+        without seeds too.
+        """
         query = "SELECT source_digest, replicate, time, id, author FROM run WHERE task = ?1 AND source_digest IN ({})"
+        if any_seeds:
+            alike = "SELECT seedless FROM run WHERE task = ?1 AND (source_digest IN ({0}) OR seedless IN ({0}))"
+            query = query.replace("source_digest IN ({})", f"seedless IN ({alike})")
         found: list[tuple[bytes, int, int, bytes, bytes]] = []
         for part in in_parts(digests):
-            found += self._reader.read(query.format(", ".join(["?"] * len(part))), (task, *part))
+            places = ", ".join(f"?{place}" for place in range(2, len(part) + 2))
+            found += self._reader.read(query.format(places), (task, *part))
         return found
 
     def replicates(self, task: bytes, limit: int) -> list[ReplicateRow]:
         """The newest runs on a task with a value, the newest first: what tells how far replicates vary."""
         query = f"""
-        SELECT source_digest, budget, device, replicate, value, id, author, time, seq FROM run
+        SELECT source_digest, budget, device, replicate, value, id, author, time, seq, seedless FROM run
         WHERE task = ? AND {COUNTS} ORDER BY time DESC, id DESC LIMIT ?
         """  # noqa: S608
         return [ReplicateRow(*row) for row in self._reader.rows(query, task, limit)]
@@ -150,8 +162,8 @@ class Runs:
 
 
 _PROGRAM = """
-SELECT program.task, program.source_digest, program.budget, program.runs, program.mean, program.first,
-       program.first_time, program.rank, run.author, run.title, run.parent, run.device
+SELECT program.task, run.source_digest, program.budget, program.runs, program.mean, program.first,
+       program.first_time, program.rank, run.author, run.title, run.parent, run.device, program.seedless
 FROM program JOIN record ON record.id = program.first JOIN run ON run.n = record.n
 """
 
@@ -174,10 +186,21 @@ class Programs:
         return [ProgramRow(*row) for row in self._reader.rows(query, task, hardware, limit, skip)]
 
     def find(self, task: bytes, source_digest: bytes, budget: float) -> ProgramRow | None:
-        """The program of a source with a budget, or None when no run of it counts."""
-        query = f"{_PROGRAM} WHERE program.task = ? AND program.source_digest = ? AND program.budget = ?"
-        rows = self._reader.rows(query, task, source_digest, budget)
-        return ProgramRow(*rows[0]) if rows else None
+        """The program of a source with a budget, or None when no run of it counts.
+
+        By the digest of the source, or of the source without its seeds. Where runs of one source state several of the
+        latter, the one of most runs.
+        """
+        whole = f"{_PROGRAM} WHERE program.task = ?1 AND program.seedless = ?2 AND program.budget = ?3"
+        stated = f"""
+        {_PROGRAM} WHERE program.task = ?1 AND program.budget = ?3 AND program.seedless IN (
+            SELECT seedless FROM run WHERE task = ?1 AND source_digest = ?2 AND budget = ?3)
+        ORDER BY program.runs DESC, program.seedless LIMIT 1
+        """  # noqa: S608
+        for query in (whole, stated):
+            for row in self._reader.rows(query, task, source_digest, budget):
+                return ProgramRow(*row)
+        return None
 
     def is_of(self, task: bytes, source_digest: bytes, budget: float, devices: Collection[bytes]) -> bool:
         """Whether one of these devices has a run of a program with a value."""
@@ -277,8 +300,8 @@ RIVALS = 50
 
 _COLUMNS = ", ".join(Entry._fields)
 _ROW = """
-SELECT {0}.task, {0}.source_digest, {0}.budget, {0}.runs, {0}.mean, {0}.first, {0}.time, {0}.rank, {0}.author,
-    run.title, run.parent, run.device
+SELECT {0}.task, run.source_digest, {0}.budget, {0}.runs, {0}.mean, {0}.first, {0}.time, {0}.rank, {0}.author,
+    run.title, run.parent, run.device, {0}.seedless
 FROM {1} AS {0} CROSS JOIN run ON run.n = {0}.n
 """
 _AFTER = "rank IS NOT NULL AND copy = 0 AND (rank, time, first) > (?, ?, ?) ORDER BY rank, time, first LIMIT ?"
@@ -291,26 +314,26 @@ SELECT * FROM entry WHERE task = ? AND author = ? AND hardware = ? AND vouch IN 
 _IN_ORDER = "ORDER BY entry.rank, entry.time, entry.first"
 # From the measured entries of a task to their measured runs, few among all that is ranked.
 _MEASURED = f"""
-SELECT entry.task, entry.source_digest, entry.budget, entry.runs, entry.mean, run.id, run.time, entry.rank,
-    entry.author, run.title, run.parent, run.device
+SELECT entry.task, run.source_digest, entry.budget, entry.runs, entry.mean, run.id, run.time, entry.rank,
+    entry.author, run.title, run.parent, run.device, entry.seedless
 FROM (
     SELECT * FROM entry
     WHERE task = ? AND hardware = ? AND measured > 0 AND measured >= ? AND rank IS NOT NULL AND copy = 0
     AND (vouch = 1 OR vouch = 0 AND author IN ({{}})) ORDER BY rank, time, first LIMIT {_MEASURED_MOST}
 ) AS entry
-CROSS JOIN run ON run.task = entry.task AND run.source_digest = entry.source_digest AND run.budget = entry.budget
+CROSS JOIN run ON run.task = entry.task AND run.seedless = entry.seedless AND run.budget = entry.budget
     AND run.author = entry.author AND entry.hardware IN ('', run.device)
 CROSS JOIN standing ON standing.n = run.n AND standing.attested = entry.vouch
     AND standing.checkers >= ? AND standing.compared = 1
 ORDER BY entry.rank, run.time, run.id
 """  # noqa: S608
 _RUNS = f"""
-SELECT run.time, run.id, run.value, run.author, run.replicate, run.device, run.n, standing.state, standing.attested,
-    suspect.author IS NOT NULL, standing.checkers, {COPIED}
+SELECT run.time, run.id, run.value, run.author, run.replicate, run.device, run.source_digest, run.n, standing.state,
+    standing.attested, suspect.author IS NOT NULL, standing.checkers, {COPIED}
 FROM run CROSS JOIN standing ON standing.n = run.n {SUSPECT}
-WHERE run.task = ? AND run.source_digest = ? AND run.budget = ? AND run.author = ? AND {COUNTS}
+WHERE run.task = ? AND run.seedless = ? AND run.budget = ? AND run.author = ? AND {COUNTS}
 """  # noqa: S608
-_OF = "task = ? AND source_digest = ? AND budget = ?"
+_OF = "task = ? AND seedless = ? AND budget = ?"
 _RIVAL = f"SELECT author, vouch, hardware, time, first, place FROM entry WHERE {_OF}"  # noqa: S608
 
 
@@ -344,9 +367,14 @@ class Entries:
         return [ProgramRow(*row) for row in self._reader.rows(query, task, hardware, voters, *own, voters)]
 
     def first(self, program: Program) -> ProgramRow | None:
-        """A program by the runs of the attested participant that published it first, or None."""
-        query = f"{_ROW.format('entry', 'entry')} WHERE entry.task = ? AND entry.source_digest = ?"
-        rows = self._reader.rows(f"{query} AND entry.budget = ? AND entry.place IN (1, 3)", *program)
+        """A program, by its source too, by the runs of the attested participant that published it first, or None."""
+        query = f"""
+        {_ROW.format("entry", "entry")} WHERE entry.task = ?1 AND entry.budget = ?3 AND entry.place IN (1, 3)
+        AND entry.seedless IN (
+            SELECT ?2 UNION ALL SELECT seedless FROM run WHERE task = ?1 AND source_digest = ?2 AND budget = ?3)
+        ORDER BY entry.runs DESC, entry.seedless LIMIT 1
+        """  # noqa: S608
+        rows = self._reader.rows(query, *program)
         return ProgramRow(*rows[0]) if rows else None
 
     def has(self, program: Program, device: bytes, *, vouch: int) -> bool:
@@ -410,7 +438,7 @@ class Entries:
 
     def unranked(self, limit: int) -> list[Device]:
         """Programs by devices whose entries are to be computed again."""
-        query = "SELECT task, source_digest, budget, author FROM unranked LIMIT ?"
+        query = "SELECT task, seedless, budget, author FROM unranked LIMIT ?"
         return [Device(*row) for row in self._reader.read(query, (limit,))]
 
     def hardware_of(self, task: bytes, devices: Collection[bytes]) -> list[tuple[str, bytes, int, int]]:

@@ -67,8 +67,11 @@ def file_names(task: Task) -> str:
 
 
 def _noise(known: Known) -> str:
+    if known.noise is None:
+        assumed = f" (the search assumes about {known.assumed:.2g})" if known.assumed else ""
+        return f"unknown{assumed}: no program was measured with two seeds."
     if known.noise == 0:
-        return "no program was measured with two seeds that differ, so nobody knows how far chance moves a value."
+        return "none that anybody saw: one program gives the same value with each seed."
     return (
         f"values of one program differ between seeds with a standard deviation of {known.noise:.3g}. "
         "A smaller difference of two runs says little."

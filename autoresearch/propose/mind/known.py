@@ -102,7 +102,10 @@ class Known:
 
     best: Best
     baseline: float | None
-    noise: float
+    noise: float | None
+    """The standard deviation over seeds, as the task or the runs have it; None: nobody knows it."""
+    assumed: float
+    """What the search reckons with in its place."""
     """Standard deviation over seeds, as task and runs show it."""
     runs: int
     since_best: int
@@ -166,7 +169,8 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
     return Known(
         best=best,
         baseline=desk.mean_of(source_digest(task.baseline.decode())),
-        noise=evidence.noise,
+        noise=evidence.spread,
+        assumed=evidence.noise,
         runs=len(heard),
         since_best=0 if best_time is None else sum(trial.row.time > best_time for trial in heard),
         frontier=tuple(desk.of_candidate(one) for one in evidence.leaders[:FRONTIER]),
@@ -360,10 +364,10 @@ class _Desk:
         """How a value differs from that of the parent's program, and half of the 95 % interval of that."""
         parent = self.trials.get(trial.row.parent) if trial.row.parent else None
         before = None if parent is None else self.candidate_of(parent.row.source_digest)
-        if value is None or before is None or parent is None or parent.row.source_digest == trial.row.source_digest:
+        if value is None or before is None or parent is None or parent.row.seedless == trial.row.seedless:
             return None, None
-        spread = self.evidence.noise * math.sqrt(1 / max(seeds, 1) + 1 / before.runs)
-        return value - self.sign * before.mean, _WIDE * spread
+        delta, spread = value - self.sign * before.mean, self.evidence.spread
+        return delta, None if spread is None else _WIDE * spread * math.sqrt(1 / max(seeds, 1) + 1 / before.runs)
 
 
 def _past(notes: Iterable[tuple[bytes, Note]], task: Task) -> list[Said]:

@@ -159,6 +159,7 @@ def past_run(trial: Trial, fault: str = "") -> PastRun:
         believed=trial.believed,
         preferred=trial.preferred,
         fault=fault,
+        seedless=row.seedless if row.seedless != row.source_digest else None,
     )
 
 

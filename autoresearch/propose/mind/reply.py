@@ -14,6 +14,7 @@ from typing import Literal
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.edits import Block, EditError, replace_lines
 from autoresearch.task.program import ENTRY, source_digest
+from autoresearch.task.seeds import seedless_digest
 from autoresearch.text import one_line
 
 # More blocks than these are no single change.
@@ -254,6 +255,8 @@ def check_program(source: str, rules: Rules) -> bytes:
         raise BadReply(f"The program would not be valid after the change: {one_line(str(error), 200)}.") from error
     if digest == _digest_or_none(rules):
         raise BadReply("Nothing changed but comments, spacing or the spelling of numbers.")
+    if seedless_digest(source) == seedless_digest(rules.parent):
+        raise BadReply("Only a seed changed: that repeats the program and is no improvement. Change something else.")
     if earlier := rules.known(digest):
         raise BadReply(f"This very program is known: {one_line(earlier, 200)}. Propose another change.")
     wrong = rules.guard(source, rules.parent) if rules.guard else []

@@ -238,7 +238,11 @@ def agents_text(task: Task) -> str:
     better = "larger" if task.metric.direction == MAXIMIZE else "smaller"
     name, files = task.metric.name, "` and `".join(task.recipe.edit)
     fixed = ", ".join(f"`{file}`" for file in [MANIFEST, *sorted(task.harness)])
-    noise = "" if task.metric.noise is None else f" ({task.metric.noise:.3g})"
+    noise = " (unknown so far)" if task.metric.noise is None else f" ({task.metric.noise:.3g})"
+    if task.metric.noise_runs:
+        noise = f" (about {task.metric.noise:.2g}, by {task.metric.noise_runs} runs only)"
+    elif task.metric.noise == 0:
+        noise = " (0: a seed changes nothing here)"
     return f"""{AGENTS_MARK}
 
 # Research in this folder
@@ -255,7 +259,8 @@ You improve `{files}` so that {name} becomes {better}. Every run is published wi
 
        autoresearch run . --hypothesis "a longer warm-up keeps the first steps small"
 
-4. Read the last lines. `keep`: your next edit builds on this run. `discard`: bring the best program back:
+4. Read the last lines. `keep`: your next edit builds on this run. `not sure`: type the command that stands below.
+   `discard`: bring the best program back:
 
        autoresearch run checkout .
 
@@ -266,6 +271,7 @@ You improve `{files}` so that {name} becomes {better}. Every run is published wi
 - Change `{files}` and nothing else. Fixed: {fixed}, `history.md` and all in `.autoresearch/`.
 - One change a run, so that the run says what helped.
 - A program is run once with a seed. `autoresearch run . --replicate 1` repeats it with the next seed.
+- A program that differs in a seed alone is a repetition: it is never an improvement.
 - A difference below the noise{noise} is no finding. Repeat such a run before you build on it.
 - The simpler of two programs with the same value is the better one.
 - A failed run is a result too. `autoresearch show ID --log` prints what it wrote.

@@ -42,11 +42,18 @@ class PastRun:
     """The error of a run that failed; runs with one error, numbers aside, failed for one cause."""
     preferred: float | None = None
     """Where this is the run that the log says to build upon: the value that it has there."""
+    seedless: bytes | None = None
+    """The digest of its source without the seeds that it fixes, where it fixes any."""
+
+    @property
+    def idea(self) -> bytes:
+        """What the runs of sources that differ in their seeds alone have in common."""
+        return self.seedless or self.source_digest
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """All that is known of one source: its runs over seeds, as one."""
+    """All that is known of one source, whatever the seeds in it are: its runs over seeds, as one."""
 
     source_digest: bytes
     first: PastRun
@@ -72,10 +79,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Every source that was tried, best estimate first, and the standard deviation over seeds."""
+    """Every source that was tried, best estimate first, and the standard deviation over seeds.
+
+    ``noise`` is what the search reckons with, where need be an assumed one. ``spread`` is the same as the task or the
+    runs have it; None: nobody knows it.
+    """
 
     candidates: tuple[Candidate, ...]
     noise: float
+    spread: float | None = None
 
     @property
     def working(self) -> list[Candidate]:
@@ -117,10 +129,10 @@ def gather(
         return None if possible is None else sign * possible
 
     grouped: dict[bytes, list[PastRun]] = {}
-    for run in sorted(runs, key=lambda r: (r.source_digest, r.preferred is None, r.replicate, not r.genome, r.id)):
-        grouped.setdefault(run.source_digest, []).append(run)
-    values = {digest: _by_seed(group, score) for digest, group in grouped.items()}
-    deviation = _noise(list(values.values()), noise)
+    for run in sorted(runs, key=_first):
+        grouped.setdefault(run.idea, []).append(run)
+    values = {idea: _by_seed(group, score) for idea, group in grouped.items()}
+    deviation, measured = _noise(list(values.values()), noise)
     means = sorted(_mean(seeds) for seeds in values.values() if _mean(seeds) < math.inf)
     better = means[: max(2, (len(means) + 1) // 2)]
     centre = math.fsum(better) / len(better) if better else 0.0
@@ -128,21 +140,27 @@ def gather(
     children = _children(runs, grouped)
     candidates = [
         replace(
-            _candidate(digest, group[0], values[digest], deviation, centre, spread, children.get(digest, 0)),
+            _candidate(group[0], values[idea], deviation, centre, spread, children.get(idea, 0)),
             tier=min((run.tier for run in group), key=by_tier),
         )
-        for digest, group in grouped.items()
+        for idea, group in grouped.items()
     ]
-    return Evidence(tuple(sorted(candidates, key=lambda c: (c.estimate, c.source_digest))), deviation)
+    return Evidence(tuple(sorted(candidates, key=lambda c: (c.estimate, c.source_digest))), deviation, measured)
+
+
+def _first(run: PastRun) -> tuple[object, ...]:
+    """Sorts runs so that the one that stands for its source comes first: of several sources that without a parent."""
+    stands = (run.preferred is None, run.seedless is not None and run.parent is not None)
+    return (run.idea, *stands, run.replicate, not run.genome, run.id)
 
 
 def _children(runs: Collection[PastRun], grouped: Mapping[bytes, list[PastRun]]) -> dict[bytes, int]:
     """How many sources have their first run's parent among the runs of each source."""
-    source_of = {run.id: run.source_digest for run in runs}
+    source_of = {run.id: run.idea for run in runs}
     counts: dict[bytes, int] = {}
-    for digest, group in grouped.items():
+    for idea, group in grouped.items():
         parent = None if group[0].parent is None else source_of.get(group[0].parent)
-        if parent is not None and parent != digest:
+        if parent is not None and parent != idea:
             counts[parent] = counts.get(parent, 0) + 1
     return counts
 
@@ -150,15 +168,22 @@ def _children(runs: Collection[PastRun], grouped: Mapping[bytes, list[PastRun]])
 def _by_seed(group: list[PastRun], score: Callable[[object], float | None]) -> list[float | None]:
     """One value per seed; a seed measured more than once has the median of its values.
 
-    Of what the log says to build upon, no failure elsewhere says that it does not work.
+    Other seeds in a source are other seeds. Where a source fixes its own, equal values of other replicates are one. Of
+    what the log says to build upon, no failure elsewhere says that it does not work.
     """
-    seeds: dict[int, list[float | None]] = {}
+    seeds: dict[tuple[bytes, int], list[float | None]] = {}
     for run in group:
-        seeds.setdefault(run.replicate, []).append(score(run.value))
+        seeds.setdefault((run.source_digest, run.replicate), []).append(score(run.value))
     result: list[float | None] = []
-    for measured in seeds.values():
+    fixed = set[tuple[bytes, float]]()
+    for (source, _), measured in seeds.items():
         good = sorted(value for value in measured if value is not None)
-        result.append(good[(len(good) - 1) // 2] if 2 * len(good) > len(measured) else None)
+        value = good[(len(good) - 1) // 2] if 2 * len(good) > len(measured) else None
+        if group[0].seedless is not None and value is not None:
+            if (source, value) in fixed:
+                continue
+            fixed.add((source, value))
+        result.append(value)
     if _mean(result) == math.inf and (preferred := score(group[0].preferred)) is not None:
         return [preferred]
     return result
@@ -170,8 +195,11 @@ def _mean(seeds: list[float | None]) -> float:
     return math.fsum(good) / len(good) if 2 * len(good) > len(seeds) else math.inf
 
 
-def _noise(groups: list[list[float | None]], declared: float | None) -> float:
-    """The standard deviation over seeds: the task's figure, corrected by what replicates show."""
+def _noise(groups: list[list[float | None]], declared: float | None) -> tuple[float, float | None]:
+    """The standard deviation over seeds: the task's figure, corrected by what replicates show; an assumed one else.
+
+    Beside it the same without anything assumed; None where neither task nor replicates have any.
+    """
     squares, pairs, typical = 0.0, 0, []
     for seeds in groups:
         good = [value for value in seeds if value is not None]
@@ -180,13 +208,15 @@ def _noise(groups: list[list[float | None]], declared: float | None) -> float:
             typical.append(abs(mean))
             squares += math.fsum((value - mean) ** 2 for value in good)
             pairs += len(good) - 1
-    if declared is None or not 0 < declared < math.inf:
+    is_stated = declared is not None and 0 < declared < math.inf
+    spread = math.sqrt(squares / pairs) if pairs else 0.0 if declared == 0 else None
+    if declared is None or not is_stated:
         declared = DEFAULT_NOISE * sorted(typical)[len(typical) // 2] if typical else 0.0
-    return math.sqrt((NOISE_WEIGHT * declared**2 + squares) / (NOISE_WEIGHT + pairs))
+    noise = math.sqrt((NOISE_WEIGHT * declared**2 + squares) / (NOISE_WEIGHT + pairs))
+    return noise, noise if is_stated else spread
 
 
 def _candidate(
-    digest: bytes,
     first: PastRun,
     seeds: list[float | None],
     noise: float,
@@ -194,7 +224,7 @@ def _candidate(
     spread: float,
     children: int,
 ) -> Candidate:
-    mean = _mean(seeds)
+    mean, digest = _mean(seeds), first.source_digest
     if mean == math.inf:
         return Candidate(digest, first, 0, mean, mean, mean, children)
     count = sum(value is not None for value in seeds)

@@ -14,6 +14,7 @@ children, the next after as many again.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from autoresearch.propose.search.proposal import (
     title,
 )
 from autoresearch.task.program import source_digest
+from autoresearch.task.seeds import reseeded
 from autoresearch.text import sign_of
 
 # How many leading sources are asked for their base before the search stays on the baseline.
@@ -333,9 +335,8 @@ def _proposal(
     elif expected is None:
         closing = "A few changes to the best program so far: the search knows little yet."
     else:
-        best = state.sign * state.evidence.candidates[0].estimate
-        closing = f"Expected {expected:.4f}; the best so far is {best:.4f}, one seed moves it by about "
-        closing += f"{state.evidence.noise:.4f}."
+        best = min(state.evidence.working, key=lambda one: one.mean + (state.problem.noise or 0) / math.sqrt(one.runs))
+        closing = f"Expected {expected:.4f}; the best so far is {state.sign * best.mean:.4f}{_moves(state.evidence)}."
     for cause in learnt:
         if set(change) & {name for rule in cause.rules for name in rule.names}:
             closing += f" {cause}".rstrip()
@@ -358,6 +359,13 @@ def _proposal(
         else hypothesis(change, gains, good, rest, closing, state.problem.patches),
         expected=expected,
     )
+
+
+def _moves(evidence: Evidence) -> str:
+    """How far one seed moves a value, as the end of a sentence."""
+    if evidence.spread is None:
+        return f"; how far a seed moves it is unknown (the search assumes about {evidence.noise:.2g})"
+    return f", one seed moves it by about {evidence.spread:.2g}" if evidence.spread else ""
 
 
 def _gains(state: _State, change: Mapping[str, Sequence[Value]]) -> dict[str, float]:
@@ -397,7 +405,7 @@ def _baseline(problem: Problem, digest: bytes) -> Proposal:
 
 def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
     """The next free seed of a source; None when its source is not at hand."""
-    run, space = candidate.first, state.ground.space
+    run, space, run_idea = candidate.first, state.ground.space, candidate.first.idea
     source, genome, base = None, {}, None
     if base_of(candidate, state.baseline) == state.ground.base:
         itself = candidate.source_digest == (state.ground.base or state.baseline)
@@ -407,12 +415,15 @@ def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
         source, genome, base = state.problem.source_of(run.id), dict(run.genome), run.base
     if source is None or not is_source(source, candidate.source_digest):
         return None
-    held = {number for digest, number in state.taken if digest == candidate.source_digest}
-    number = next(k for k in range(len(held) + 1) if k not in held)
-    noise, seeds = state.evidence.noise, "seed" if candidate.runs == 1 else "seeds"
+    alike = {run.source_digest for run in state.runs if run.idea == run_idea} | {candidate.source_digest}
+    held = {number for digest, number in state.taken if digest in alike}
+    # A program that fixes its seeds is repeated with others in their place.
+    again = ((number, reseeded(source, number)) for number in range(len(state.taken) + 1) if number not in held)
+    number, source = next((k, text) for k, text in again if (source_digest(text), k) not in state.taken)
+    seeds = "seed" if candidate.runs == 1 else "seeds"
     return Proposal(
         source=source,
-        source_digest=candidate.source_digest,
+        source_digest=source_digest(source),
         replicate=number,
         genome=genome,
         base=base,
@@ -421,8 +432,8 @@ def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
         kind="replicate",
         title=f"seed {number} of the leading source",
         hypothesis=(
-            f"It leads with {state.sign * candidate.mean:.4f} over {candidate.runs} {seeds}, and one seed moves "
-            f"the value by about {noise:.4f}: another seed says whether that was luck."
+            f"It leads with {state.sign * candidate.mean:.4f} over {candidate.runs} {seeds}"
+            f"{_moves(state.evidence)}: another seed says whether that was luck."
         ),
         expected=state.sign * candidate.estimate,
     )
@@ -431,7 +442,8 @@ def _replicate(state: _State, candidate: Candidate) -> Proposal | None:
 def _any_replicate(state: _State, policy: Replication) -> Proposal | None:
     """When there is no new source: one more seed of a leader that is at hand, until each has as many as it may get."""
     for candidate in state.evidence.leaders[:5]:
-        held = sum(digest == candidate.source_digest for digest, _ in state.taken)
+        alike = {run.source_digest for run in state.runs if run.idea == candidate.first.idea}
+        held = sum(digest in alike or digest == candidate.source_digest for digest, _ in state.taken)
         if held < policy.most and (again := _replicate(state, candidate)) is not None:
             return again
     return None

@@ -6,6 +6,7 @@ Also the runs of a task as a table, ``star`` and ``unstar`` (nothing is publishe
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -69,6 +70,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
     replicate: Annotated[
         int, typer.Option("--replicate", min=0, help="Which seed: 0 for a new attempt, 1 and up to repeat it.")
     ] = 0,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="How many seeds, from --replicate on.")] = 1,
     allow_packages: AllowPackages = False,
     again: Annotated[
         bool, typer.Option("--again", help="Run it also where the same program was run with the same seed.")
@@ -80,7 +82,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
     A folder with an agent.ini is a project: its agent runs, nothing learns, the rewards are kept as a run.
     """
     if means_project(file or folder):
-        if hypothesis or parent or replicate or again:
+        if hypothesis or parent or replicate or again or seeds > 1:
             raise UsageError("this is a project; that option is for a task folder", hint="autoresearch run --help")
         path = project_path(file or folder)
         choices = chosen(path, assignments, start, seed, trust=trust, allow_packages=allow_packages)
@@ -89,14 +91,16 @@ def run(  # noqa: PLR0913 - each is an option of the command
     if assignments or start or seed or trust:
         raise UsageError("this is a task folder; that option is for a project", hint="autoresearch run --help")
     idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
-    if not again:
-        refuse_repetition(idea)
+    ideas = [replace(idea, replicate=replicate + number) for number in range(seeds)]
+    for one in ideas if not again else ():
+        refuse_repetition(one)
     ask_for_packages(idea.task, [idea.program], allowed=allow_packages)
-    with choose_display(quiet=True) as display:
-        try:
-            record = _through_daemon(idea, display)
-        except DaemonNotRunning:
-            record = _here(idea, display)
+    for one in ideas:
+        with choose_display(quiet=True) as display:
+            try:
+                record = _through_daemon(one, display)
+            except DaemonNotRunning:
+                record = _here(one, display)
     tell_run(record, json=json, folder=idea.task)
 
 

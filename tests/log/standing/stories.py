@@ -16,6 +16,9 @@ HOUR_MS = 3_600_000
 MODEL = BlobRef(sha256=b"m" * 32, size=5)
 
 
+SEEDLESS = b"s" * 32
+
+
 class Publish(NamedTuple):
     """Somebody publishes a run, of its own or another's program."""
 
@@ -28,7 +31,13 @@ class Publish(NamedTuple):
     def act(self, village: Village, runs: list[Record]) -> None:
         model = MODEL if self.has_model else None
         parent = runs[self.above % len(runs)]
-        runs.append(village.run(self.value, self.name, by=self.who, parent=parent, links=runs[-2:], checkpoint=model))
+        # Every program but "b" has a seed in it; "a" and "c" differ in nothing else.
+        seedless = None if self.name == "b" else SEEDLESS
+        runs.append(
+            village.run(
+                self.value, self.name, by=self.who, parent=parent, links=runs[-2:], checkpoint=model, seedless=seedless
+            )
+        )
 
 
 class Intend(NamedTuple):

@@ -50,7 +50,7 @@ class Truth:
         self.programs: defaultdict[tuple[bytes, float], list[Record]] = defaultdict(list)
         for run in log.records.newest(limit=1000):
             if run.id in shown and run.body.status == "ok" and run.body.value is not None:
-                self.programs[run.body.source_digest, run.body.budget].append(run)
+                self.programs[run.body.idea, run.body.budget].append(run)
         self._forked = {
             run.id
             for runs in self.programs.values()
@@ -83,8 +83,14 @@ class Truth:
 
     def row(self, runs: list[Record], first: Record | None = None) -> list[Row]:
         """Runs of one device as a row of a board, if they are on one."""
-        counted = (CountedRun(run.time, run.id, run.body.value, run.author, run.body.replicate, "") for run in runs)
-        pooled = pool(counted, clocked=False)
+        bodies = ((run, run.body) for run in runs)
+        pooled = pool(
+            (
+                CountedRun(run.time, run.id, body.value, run.author, body.replicate, "", body.source_digest)
+                for run, body in bodies
+            ),
+            clocked=False,
+        )
         body = runs[0].body
         if pooled is None or self._rules is None or not self._rules.ranks(body.budget):
             return []
@@ -121,7 +127,7 @@ def holds(log: Log, task: bytes) -> None:
     forked = list(map(as_row, vouched(log, task, here, forked=True)))
     assert forked == truth.firsts(partial(truth.attested, doubted=True))
     known = truth.vouched_for()
-    others = truth.firsts(lambda run: truth.unattested(run) and run.body.source_digest not in known)
+    others = truth.firsts(lambda run: truth.unattested(run) and run.body.idea not in known)
     assert list(map(as_row, unvouched(log, task, here))) == others
     for voters in (1, 2):
         assert list(map(as_row, measured(log, task, here, voters=voters))) == truth.measured(voters)
@@ -130,7 +136,7 @@ def holds(log: Log, task: bytes) -> None:
 def entries(log: Log) -> list[tuple[object, ...]]:
     """All rows, but for the numbers in which records came."""
     query = """
-    SELECT task, source_digest, budget, author, vouch, hardware, time, first, runs, mean, rank, copy, measured, place
+    SELECT task, seedless, budget, author, vouch, hardware, time, first, runs, mean, rank, copy, measured, place
     FROM entry ORDER BY 1, 2, 3, 4, 5, 6
     """
     return log.reader.read(query, ())

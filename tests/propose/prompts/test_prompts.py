@@ -68,9 +68,11 @@ def test_history_is_the_same_without_program_and_answer(story: Story) -> None:
 def test_a_noise_that_nobody_knows_is_not_said_to_be_none(story: Story) -> None:
     known = story.tell().known()
     assert "deviation of 0.125." in history_text(replace(known, noise=0.125), story.task, 32_000)
-    unknown = history_text(replace(known, noise=0.0), story.task, 32_000)
-    assert "nobody knows how far chance moves a value" in unknown
+    unknown = history_text(replace(known, noise=None, assumed=0.0131), story.task, 32_000)
+    assert "- Noise: unknown (the search assumes about 0.013): no program was measured with two seeds." in unknown
     assert "deviation of" not in unknown
+    none = history_text(replace(known, noise=0.0), story.task, 32_000)
+    assert "one program gives the same value with each seed" in none
 
 
 @settings(max_examples=8)
