@@ -42,7 +42,7 @@ baseline = "{baseline}"  # the program that it began with; edits of it are runs 
 name = "{metric}"           # the program prints "{metric}: 1.23", or a line of JSON that has it
 direction = "{direction}"      # "minimize" or "maximize"
 source = "stdout"
-# floor = 0.0               # a bound that no honest run passes, if one is known
+{floor}
 {noise}
 
 [budget]
@@ -59,6 +59,8 @@ output_kib = 4096
 [harness]
 {harness}
 {mounts}{python}"""
+_UNKNOWN_FLOOR = "# floor = 0.0               # a bound that no honest run passes, if one is known"
+_FLOOR = "# a bound that no honest run passes: values beyond it are not believed"
 _UNKNOWN_NOISE = "# noise = 0.0               # standard deviation over seeds, if it is known"
 _TWO_RUNS = "# by two runs: correct it when you know more"
 _NO_SEED = "# two seeds gave the same: remove this line if a seed changes the number"
@@ -97,6 +99,7 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     direction: str = MINIMIZE,
     seconds: float = 300,
     most_memory_mib: int = MEMORY_MIB,
+    floor: float | None = None,
     noise: float | None = None,
     venv: str = "",
     mounts: Sequence[str] = (),
@@ -104,7 +107,8 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     """Write ``task.toml`` for the program in ``folder``, which prints its ``metric``; return its path.
 
     Pins what the program needs from beside it. A run may take ``seconds``, and three times as long with start-up and
-    evaluation. It may use ``most_memory_mib``. ``venv`` is the absolute path of an environment of this machine that
+    evaluation. It may use ``most_memory_mib``. ``floor`` is the
+    bound of the metric, where it has one. ``venv`` is the absolute path of an environment of this machine that
     runs it, where that is not the node's own; ``mounts`` are folders that runs may read, such as ``~/.cache/name``.
     Raises Refused when ``task.toml`` exists, UsageError when a file is missing, or a ``.py`` file is not Python.
     """
@@ -121,6 +125,7 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
         baseline=source_digest(baseline.decode()).hex(),
         name=re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:64] or "task",
         memory_mib=most_memory_mib,
+        floor=_UNKNOWN_FLOOR if floor is None else f"floor = {floor!r}".ljust(28) + _FLOOR,
         noise=_UNKNOWN_NOISE
         if noise is None
         else f"noise = {noise:.2g}".ljust(28) + (_TWO_RUNS if noise else _NO_SEED),

@@ -16,10 +16,11 @@ from autoresearch.paths import Paths, typed_path
 from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Work
+from autoresearch.task.bounds import bound_of
 from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
 from autoresearch.task.guessing import PREPARE, fixed_files, guess_recipe
 from autoresearch.task.loading import MANIFEST, load_task, program_in
-from autoresearch.task.model import Limits, Recipe
+from autoresearch.task.model import Limits, Recipe, possible_value
 from autoresearch.task.needs import CACHES, folders_to_mount, named_in_home, printed_in_home, stated_seconds
 from autoresearch.task.program import (
     guess_direction,
@@ -28,7 +29,7 @@ from autoresearch.task.program import (
     printed_no_number,
     split_program,
 )
-from autoresearch.text import MAXIMIZE, MINIMIZE, size, value
+from autoresearch.text import MAXIMIZE, MINIMIZE, sign_of, size, value
 
 PRINT_HINT = "have it print a line such as accuracy: 0.93"
 
@@ -47,6 +48,7 @@ WHOLE_SECONDS, PART_SECONDS = 60.0, 30.0
 LEAST_MEMORY_MIB = 1024
 TIMES_MEMORY = 4
 _KARPATHY = "val_bpb"
+_OUTSIDE = "docs/how-to/bring-your-own-task.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +270,11 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
         seconds = person.number("Seconds that a run may take", seconds)
         if not 1 <= seconds <= 86_400:
             raise UsageError(f"a run can't take {seconds:g} seconds", hint="between 1 and 86400")
+    floor = _floor(occasion, metric, direction, seen.values(metric))
+    say(
+        f"the program measures itself: an edit of it can print any {metric}, so a jump is not believed. To have it "
+        f'measured outside, with source = "evaluator": {_OUTSIDE}'
+    )
     most = Ceiling.of(occasion.work).memory_mib
     write_task(
         place,
@@ -276,6 +283,7 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
         direction=direction,
         seconds=seconds,
         most_memory_mib=seen.memory_mib(most),
+        floor=floor,
         noise=_noise(say, metric, seen.values(metric)),
         venv=given.venv,
         mounts=look.mounts,
@@ -370,6 +378,26 @@ def _judged(look: _Look, given: Given, seen: _Seen, usual: str) -> tuple[str, st
         if direction not in (MINIMIZE, MAXIMIZE):
             raise UsageError(f"{direction!r} is no direction", hint="minimize or maximize")
     return metric, direction
+
+
+def _floor(occasion: Occasion, metric: str, direction: str, values: Sequence[float]) -> float | None:
+    """The bound of the metric by its name, as a person corrects it; None where it has none."""
+    bound = bound_of(metric, direction, values)
+    if bound is None:
+        return None
+    if not occasion.person:
+        occasion.say(f"no {metric} passes {bound.value:g}: metric.floor in task.toml, correct it where that is wrong")
+        return bound.value
+    line = occasion.person.line(f"Bound that no {metric} passes, or none", f"{bound.value:g}").strip()
+    try:
+        floor = None if line in ("none", "-") else float(line)
+    except ValueError:
+        raise UsageError(f"{line!r} is no number", hint="a number, or none") from None
+    if floor is not None and not all(
+        possible_value(one, sign=sign_of(direction), floor=floor) == one for one in values
+    ):
+        raise UsageError(f"{metric} was {value(values[0])} already, past the bound {floor:g}", hint="or: none")
+    return floor
 
 
 def _no_number(look: _Look, seen: _Seen, metric: str) -> UsageError:
