@@ -14,6 +14,7 @@ class Verdict(StrEnum):
     DISCARD = "discard"
     FAILED = "failed"
     BASELINE = "baseline"
+    NOT_BELIEVED = "not believed"
     UNKNOWN = "unknown"
 
 
@@ -108,6 +109,7 @@ class RunState(StrEnum):
     FRAUD = "fraud"
     BANNED = "banned"
     UNAVAILABLE = "unavailable"
+    NOT_BELIEVED = "not believed"
 
 
 # What a state means for all runs in it; of one run :func:`autoresearch.judging.verdicts.verdict_sentence` tells more.
@@ -121,6 +123,22 @@ RUN_STATE_SENTENCES: dict[RunState, str] = {
     RunState.FRAUD: "its own records prove that it is false",
     RunState.BANNED: "records of its author prove misbehaviour shortly before",
     RunState.UNAVAILABLE: "the verifiers that were drawn could not get its program or its model",
+    RunState.NOT_BELIEVED: "measured by the program itself, and not to be believed until you say so",
+}
+
+
+class Disbelief(StrEnum):
+    """Why a value is not believed, whoever measured it again."""
+
+    FLOOR = "floor"
+    MEASURE = "measure"
+    JUMP = "jump"
+
+
+DISBELIEF_SENTENCES: dict[Disbelief, str] = {
+    Disbelief.FLOOR: "it is past the bound that task.toml states (metric.floor)",
+    Disbelief.MEASURE: "measured by the program itself, which prints or measures its number in another way than before",
+    Disbelief.JUMP: "measured by the program itself, and far beyond all values before it",
 }
 
 # Verifiers have not decided yet: more of them can change the state.
@@ -131,16 +149,20 @@ UNMEASURED = frozenset({RunState.REPORTED, RunState.UNAVAILABLE})
 VERIFIED = (RunState.CONFIRMED, RunState.PROVISIONAL)
 # Nothing speaks against the run: it may lead a board, and runs may be built upon it.
 SOUND = frozenset({RunState.REPORTED, *VERIFIED})
+# The reported value counts, as far as a value can that its program printed itself.
+BELIEVABLE = SOUND | {RunState.NOT_REPLICATED}
 # Verifiers measured the reported value, whether or not the run is better than its parent.
 UPHELD = frozenset({RunState.NOT_REPLICATED, *VERIFIED})
 # Records of its author prove misbehaviour: no measurement changes the state.
 MISBEHAVED = frozenset({RunState.FRAUD, RunState.BANNED})
 # The reported value is false. A child run was compared with it, so the child has to be compared again.
 FALSE_VALUE = frozenset({RunState.REFUTED, RunState.FRAUD})
+# Of these all is said by the sentence of the state.
+UNSAID = MISBEHAVED | {RunState.UNAVAILABLE, RunState.NOT_BELIEVED}
 # There is evidence against the run itself, which everybody can check.
 CONTESTED = FALSE_VALUE | {RunState.DISPUTED}
 # The reported value counts for nothing, and is shown struck through.
-DISCREDITED = FALSE_VALUE | MISBEHAVED
+DISCREDITED = FALSE_VALUE | MISBEHAVED | {RunState.NOT_BELIEVED}
 # Verifiers of the run are still wanted, although its reported value does not count now.
 REOPENED = frozenset({RunState.DISPUTED, RunState.UNAVAILABLE})
 # The reported value does not count now: it is discredited, disputed, or nobody drawn could measure it.
@@ -182,6 +204,7 @@ class RunMark(StrEnum):
     FRAUD = "fraud"
     BANNED = "banned"
     UNAVAILABLE = "unavailable"
+    NOT_BELIEVED = "not believed"
 
 
 # Most runs: nobody verified them, and nothing speaks against them.

@@ -56,6 +56,7 @@ NOUNS: dict[str, Noun] = {
             "suggest": Entry("commands.propose", "Say what the search would try next, and what it expects."),
             "vary": Entry("commands.propose", "Run every combination of some values, and say what each did."),
             "claim": Entry("commands.propose", "Tell the network that you try a program, before you run it."),
+            "believe": Entry("commands.run", "Believe a number that its program printed itself."),
             "star": Entry("commands.run", "Star a run, to find it again; on this machine only."),
             "unstar": Entry("commands.run", "Take a star away."),
             "withdraw": Entry("commands.run", "Withdraw a run or a note of this machine."),

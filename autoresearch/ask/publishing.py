@@ -12,9 +12,10 @@ import msgspec
 from autoresearch.ask.ideas import NoteAnswer
 from autoresearch.ask.node import BroughtAnswer, HistoryAnswer, TaskStatus
 from autoresearch.ask.operation import operation
-from autoresearch.ask.records import WithdrawnAnswer
+from autoresearch.ask.records import BeliefAnswer, WithdrawnAnswer
 from autoresearch.ask.registry.components import YankedAnswer
 from autoresearch.ask.requests import (
+    BelieveRequest,
     BringRequest,
     HistoryRequest,
     NoteRequest,
@@ -50,6 +51,20 @@ def withdraw(notebook: Notebook, request: WithdrawRecordRequest) -> WithdrawnAns
     withdrawal = notebook.withdraw(record, notebook.now_ms(), reason=request.reason)
     withdrawn, by = format_id(record.id), format_id(withdrawal.id)
     return WithdrawnAnswer(id=withdrawn, kind=record.kind, withdrawal=by, reason=request.reason)
+
+
+@operation("POST /v1/beliefs")
+def believe(notebook: Notebook, request: BelieveRequest) -> BeliefAnswer:
+    """Believe the value of a run whose program measures itself, on this machine; 409 past its task's floor."""
+    from autoresearch.ask.people.claims import believed_run
+    from autoresearch.log.standing.settle import believe_run
+    from autoresearch.record.encoding import format_id
+
+    run = believed_run(notebook.log, request, notebook.author, archived=notebook.archived())
+    changed, state, others = believe_run(notebook.log, run, wanted=request.believed)
+    return BeliefAnswer(
+        id=format_id(run.id), believed=request.believed, changed=changed, state=state.value, others=others
+    )
 
 
 @operation("POST /v1/yanks")

@@ -205,6 +205,21 @@ class WithdrawnAnswer(Answer, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class BeliefAnswer(Answer, frozen=True, kw_only=True):
+    """A run is believed on this machine, or is no more; ``changed`` is false where it was so before.
+
+    ``state`` is its state now. ``others`` are further runs whose state this changed, since they measure alike, or their
+    values are as good.
+    """
+
+    schema: str = "autoresearch.belief/1"
+    id: str
+    believed: bool
+    changed: bool
+    state: str
+    others: int = 0
+
+
 class StarAnswer(Answer, frozen=True, kw_only=True):
     """A record is starred on this machine, or is no more; ``changed`` is false where it was so before."""
 

@@ -404,6 +404,16 @@ class StarRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     starred: bool = True
 
 
+class BelieveRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Believe the value of a run although its program measures itself; with ``believed`` false no longer.
+
+    It holds on this machine alone.
+    """
+
+    id: Annotated[str, Meta(min_length=1, max_length=128)]
+    believed: bool = True
+
+
 class HistoryNote(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Past work on a task (its digest), as a note. ``origin`` names where it comes from: it is added only once."""
 

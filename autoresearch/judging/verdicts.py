@@ -6,7 +6,7 @@ from autoresearch.judging.committee import Rules
 from autoresearch.judging.states import CONFIRMING_VOTERS, Evidence, Judgement
 from autoresearch.judging.statistics import next_look
 from autoresearch.text import counted
-from autoresearch.words import MISBEHAVED, RUN_STATE_SENTENCES, UNDECIDED, VERIFIED, RunState
+from autoresearch.words import RUN_STATE_SENTENCES, UNDECIDED, UNSAID, VERIFIED, RunState
 
 
 def verdict_sentence(found: Judgement, *, missing: str = "") -> str:
@@ -17,7 +17,7 @@ def verdict_sentence(found: Judgement, *, missing: str = "") -> str:
     state, evidence = found.state, found.evidence
     facts = _facts(evidence, pairs_first=state not in UNDECIDED)
     asked = evidence.evaluated + evidence.repeated
-    if state in MISBEHAVED or state is RunState.UNAVAILABLE:
+    if state in UNSAID:
         sentence = RUN_STATE_SENTENCES[state]
     elif state is RunState.REFUTED:
         sentence = f"{evidence.differing} of {counted(asked, 'verifier')} measured another value"

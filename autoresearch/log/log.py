@@ -30,6 +30,7 @@ from autoresearch.log.quota import ALL_DAYS, Stored, Unattested, bucket
 from autoresearch.log.rows import Head, Revision, State, Verdict
 from autoresearch.log.settling import discard, note_settling, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
+from autoresearch.log.tables.beliefs import Beliefs
 from autoresearch.log.tables.listing import Listing
 from autoresearch.log.tables.records import Claims, Devices, Records
 from autoresearch.log.tables.runs import Entries, Programs, Runs, Tasks
@@ -310,6 +311,7 @@ class Log:
         self.verifications = Verifications(self.reader)
         self.standings = Standings(self.reader)
         self.credits = Credits(self.reader)
+        self.beliefs = Beliefs(self.reader)
         self.listing = Listing(self.reader)
         self.mentions = Mentions(self.reader)
         self.texts = Texts(self.reader)

@@ -88,6 +88,7 @@ class RunFacts(NamedTuple):
     time: int
     task: bytes
     budget: float
+    source_digest: bytes
     seedless: bytes
     value: float
     replicate: int

@@ -35,6 +35,17 @@ CREATE TABLE IF NOT EXISTS bucket(
 -- without a record. people, tasks: how often it changed who is who, or a task.
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
+-- Runs that a person on this machine believes, although their program measures itself.
+CREATE TABLE IF NOT EXISTS believed(run BLOB PRIMARY KEY) WITHOUT ROWID;
+-- What of a program prints and measures its number, as a digest (task/measuring.py): read from its source, whoever
+-- wrote it, when that is here.
+CREATE TABLE IF NOT EXISTS measuring(
+    task BLOB NOT NULL,
+    source_digest BLOB NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY(task, source_digest)
+) WITHOUT ROWID;
+
 -- What a withdrawal by its author takes away: one row for a record.
 
 CREATE TABLE run(
@@ -343,9 +354,23 @@ CREATE TABLE standing(
     uncounted INTEGER NOT NULL DEFAULT 0,
     checkers INTEGER NOT NULL DEFAULT 0, -- attested participants that published a measurement, whether or not it counts
     attested INTEGER NOT NULL DEFAULT 0, -- its author was when it signed; where trust names nobody all are
-    compared INTEGER NOT NULL DEFAULT 0  -- its value may be with others: its budget ranks, it is no copy, nor unverified
+    compared INTEGER NOT NULL DEFAULT 0, -- its value may be with others: its budget ranks, it is no copy, nor unverified
                                          -- after a fork; on which hardware it ran is another question
+    disbelief TEXT NOT NULL DEFAULT ''   -- why its value is not believed, a word of Disbelief
 );
+-- The values of runs whose programs print them themselves (standing/belief.py).
+CREATE TABLE printed(
+    n INTEGER PRIMARY KEY,
+    task BLOB NOT NULL,
+    score REAL NOT NULL,       -- smaller is better
+    counts INTEGER NOT NULL    -- values as good are no jump: its author is attested or this node's, nothing else is wrong
+);
+CREATE INDEX printed_score ON printed(task, score, counts);
+-- The best score that is believed, and tasks of which it is to be found again.
+CREATE TABLE reach(task BLOB PRIMARY KEY, score REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE unreached(task BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TRIGGER printed_goes AFTER DELETE ON run WHEN EXISTS(SELECT 1 FROM printed WHERE n = OLD.n) BEGIN
+    INSERT OR IGNORE INTO unreached VALUES(OLD.task); DELETE FROM printed WHERE n = OLD.n; END;
 -- What these runs say of participants: of its author, and of each voter by its first verification of a stage and round.
 CREATE TABLE fact(
     n INTEGER NOT NULL,        -- the number of the run's record

@@ -43,7 +43,7 @@ baseline = "{baseline}"  # the program that it began with; edits of it are runs 
 name = "{metric}"           # the program prints "{metric}: 1.23", or a line of JSON that has it
 direction = "{direction}"      # {which}
 source = "stdout"
-# floor = 0.0               # a bound that no honest run passes, if one is known
+{floor}
 {noise}
 
 [budget]
@@ -60,6 +60,8 @@ output_kib = {output_kib}
 [harness]
 {harness}
 {inputs}{mounts}{python}"""
+_UNKNOWN_FLOOR = "# floor = 0.0               # a bound that no honest run passes, if one is known"
+_FLOOR = "# a bound that no honest run passes: values beyond it are not believed"
 _UNKNOWN_NOISE = "# noise = 0.0               # standard deviation over seeds, if it is known"
 _TWO_RUNS = """# by two runs: correct it when you know more
 noise_runs = 2              # in so many runs it was seen: remove this line when you know it"""
@@ -109,6 +111,7 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     is_guess: bool = False,
     seconds: float = 300,
     most_memory_mib: int = MEMORY_MIB,
+    floor: float | None = None,
     noise: float | None = None,
     venv: str = "",
     mounts: Sequence[str] = (),
@@ -117,9 +120,10 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
 
     Pins what is ``needed`` from beside the program; None: what its text names. ``is_guess``: the direction is one by
     the metric's name. A run may take ``seconds``, and three times as long with start-up and evaluation. It may use
-    ``most_memory_mib``. ``venv`` is the absolute path of an environment of this machine that runs it, where that is not
-    the node's own; ``mounts`` are folders that runs may read, such as ``~/.cache/name``. Raises Refused when
-    ``task.toml`` exists, UsageError when a file is missing, or a ``.py`` file is not Python.
+    ``most_memory_mib``. ``floor`` is the bound of the metric, where it has one. ``venv`` is the absolute path of an
+    environment of this machine that runs it, where that is not the node's own; ``mounts`` are folders that runs may
+    read, such as ``~/.cache/name``. Raises Refused when ``task.toml`` exists, UsageError when a file is missing, or a
+    ``.py`` file is not Python.
     """
     path = folder / MANIFEST
     if path.exists():
@@ -139,6 +143,7 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
         disk_mib=DISK_MIB,
         processes=PROCESSES,
         output_kib=OUTPUT_KIB,
+        floor=_UNKNOWN_FLOOR if floor is None else f"floor = {floor!r}".ljust(28) + _FLOOR,
         noise=_UNKNOWN_NOISE
         if noise is None
         else f"noise = {noise:.2g}".ljust(28) + (_TWO_RUNS if noise else _NO_SEED),

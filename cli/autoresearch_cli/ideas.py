@@ -24,13 +24,14 @@ from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.experiments import setting_text
 from autoresearch.log.standing.answers import RunFields
+from autoresearch.log.standing.belief import disbelief_sentence
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.credit import is_heard
 from autoresearch.log.standing.queries import run_body
 from autoresearch.log.standing.verdicts import noise_doubt, spread_of
 from autoresearch.paths import typed_path
 from autoresearch.propose.mind.recall import run_before, text_of
-from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.task.folder_state import BASELINE, remember_start, started_from
 from autoresearch.task.loading import check_source, load_task
@@ -38,7 +39,7 @@ from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone, join_files, source_digest
 from autoresearch.task.seeds import reseeded, seedless_digest
 from autoresearch.text import LARGE, counted, one_line, sign_of, signed, value
-from autoresearch.words import RUN_STATUS_SENTENCES, RunStatus, Verdict
+from autoresearch.words import RUN_STATUS_SENTENCES, Disbelief, RunState, RunStatus, Verdict
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import refreshed
 from autoresearch_cli.acts.task_folders import cached_folder
@@ -212,6 +213,10 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
         return found(Verdict.FAILED, f"discard: {why}", back), []
     after, seeds = _mean(desk, run)
     mean = {"value": after, "seeds": seeds}
+    if shown.run.standing.state == RunState.NOT_BELIEVED:
+        sentence = f"{Verdict.NOT_BELIEVED}: {disbelief_sentence(desk.log, parse_id(shown.record.id))}"
+        sentence += f": {value(run.value)}. It is no best and no parent."
+        return found(Verdict.NOT_BELIEVED, sentence, back, **mean), believing(desk, shown.record.id)
     spread = spread_of(desk.log, task.digest, task.metric)
     if repeated := _repeated(desk, run):
         of, other = repeated
@@ -228,8 +233,9 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
         return found(Verdict.BASELINE, sentence, edit, **mean), _remember(task, shown.record.id, run)
     above = run.parent or ""
     parent = questions.record(desk, OneRecord(id=above)).run if above else None
-    if parent is None or parent.run.value is None:
-        sentence = f"its parent {short(above)} has no value" if above else "the task's baseline was not run here"
+    if parent is None or parent.run.value is None or parent.standing.state == RunState.NOT_BELIEVED:
+        lacking = "has no value" if parent is None or parent.run.value is None else f"is {RunState.NOT_BELIEVED}"
+        sentence = f"its parent {short(above)} {lacking}" if above else "the task's baseline was not run here"
         first = f"autoresearch work {folder} --runs 1"
         return found(Verdict.UNKNOWN, f"{sentence}, so there is nothing to compare with", first, **mean), []
     before, others = _mean(desk, parent.run)
@@ -261,6 +267,13 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
         return found(verdict, sentence, back, **numbers), more
     following = f"{again} --replicate {seed}" if is_unsure else f"edit {_files(task)}, then {again}"
     return found(verdict, sentence, following, **numbers), [*more, *_remember(task, shown.record.id, run)]
+
+
+def believing(desk: Desk, run: str) -> list[str]:
+    """What a person does who believes a run that is not believed; nothing where no command helps."""
+    if desk.log.beliefs.of([parse_id(run)]).get(parse_id(run)) is Disbelief.FLOOR:
+        return ["if the bound is wrong, correct metric.floor in task.toml"]
+    return [f"if the number is true: autoresearch run believe {short(run)}"]
 
 
 def _mean(desk: Desk, run: RunFields) -> tuple[float, int]:

@@ -7,7 +7,7 @@ from autoresearch.log.standing.settle import settle
 TABLES = (
     "record", "run", "program", "entry", "task", "claim", "note", "verification",
     "withdrawal", "rules", "ruled", "delegation", "merge", "fork", "suspect", "commitment", "fraud", "lineage", "stray",
-    "text_index", "slot", "withdrawn_run",
+    "text_index", "slot", "withdrawn_run", "printed", "reach",
 )  # fmt: skip
 
 

@@ -21,13 +21,14 @@ from autoresearch.run.failures import SCRATCH_FOLDER, way_out
 from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Work
+from autoresearch.task.bounds import bound_of
 from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
 from autoresearch.task.guessing import guess_recipe
 from autoresearch.task.inputs import described
 from autoresearch.task.listing import list_folder
 from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.metric_names import Kind, direction_of, meaning_of
-from autoresearch.task.model import Recipe, Task
+from autoresearch.task.model import Recipe, Task, possible_value
 from autoresearch.task.needed import PREPARE, Needed, needed_files
 from autoresearch.task.needs import (
     CACHES,
@@ -42,7 +43,7 @@ from autoresearch.task.notebook import notebook_as_program
 from autoresearch.task.printed import Guess, guess_metric, numbers_in, read_metric
 from autoresearch.task.program import split_program
 from autoresearch.task.seeds import fixes_seed, hides_seed, reseeded_line
-from autoresearch.text import MAXIMIZE, MINIMIZE, size, value
+from autoresearch.text import MAXIMIZE, MINIMIZE, sign_of, size, value
 
 PRINT_HINT = "have it print a line such as accuracy: 0.93"
 # So many other numbers of a program are named in a sentence.
@@ -65,6 +66,7 @@ WHOLE_SECONDS, PART_SECONDS = 60.0, 30.0
 LEAST_MEMORY_MIB = 1024
 TIMES_MEMORY = 4
 _KARPATHY = "val_bpb"
+_OUTSIDE = "docs/how-to/bring-your-own-task.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +332,11 @@ def _describe(place: Path, given: Given, occasion: Occasion) -> None:
         seconds = person.number("Seconds that a run may take", seconds)
         if not 1 <= seconds <= 86_400:
             raise UsageError(f"a run can't take {seconds:g} seconds", hint="between 1 and 86400")
+    floor = _floor(occasion, metric, direction, seen.values(metric))
+    say(
+        f"the program measures itself: an edit of it can print any {metric}, so a jump is not believed. To have it "
+        f'measured outside, with source = "evaluator": {_OUTSIDE}'
+    )
     most = Ceiling.of(occasion.work).memory_mib
     write_task(
         place,
@@ -339,6 +346,7 @@ def _describe(place: Path, given: Given, occasion: Occasion) -> None:
         is_guess=is_guess,
         seconds=seconds,
         most_memory_mib=seen.memory_mib(most),
+        floor=floor,
         noise=_noise(say, metric, seen.values(metric), _fixed_seed(program, fixed)),
         venv=given.venv,
         needed=look.needed(),
@@ -491,6 +499,26 @@ def _unnamed(look: _Look, guess: Guess, text: str) -> UsageError:
     names = f"--metric {guess.name} --direction {direction_of(guess.name)}"
     numbers = ", ".join(filter(None, (f"{guess.name} {value(guess.value or 0.0)}", _others(text, guess.name))))
     return UsageError(f"{look.names} printed only speeds, times or sizes: {numbers}", hint=f"name one: {names}")
+
+
+def _floor(occasion: Occasion, metric: str, direction: str, values: Sequence[float]) -> float | None:
+    """The bound of the metric by its name, as a person corrects it; None where it has none."""
+    bound = bound_of(metric, direction, values)
+    if bound is None:
+        return None
+    if not occasion.person:
+        occasion.say(f"no {metric} passes {bound.value:g}: metric.floor in task.toml, correct it where that is wrong")
+        return bound.value
+    line = occasion.person.line(f"Bound that no {metric} passes, or none", f"{bound.value:g}").strip()
+    try:
+        floor = None if line in ("none", "-") else float(line)
+    except ValueError:
+        raise UsageError(f"{line!r} is no number", hint="a number, or none") from None
+    if floor is not None and not all(
+        possible_value(one, sign=sign_of(direction), floor=floor) == one for one in values
+    ):
+        raise UsageError(f"{metric} was {value(values[0])} already, past the bound {floor:g}", hint="or: none")
+    return floor
 
 
 def _no_number(look: _Look, seen: _Seen, metric: str) -> UsageError:

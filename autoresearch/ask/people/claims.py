@@ -6,11 +6,13 @@ from pathlib import Path
 
 from autoresearch.ask.ideas import ClaimsAnswer, OpenClaim
 from autoresearch.ask.lookup import FoundTask
+from autoresearch.ask.requests import BelieveRequest
 from autoresearch.ask.runs.boards import resolve_reference
 from autoresearch.errors import NotFound, Refused
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ClaimRow
+from autoresearch.log.standing.belief import metric_of
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import participant_of, trust_context
 from autoresearch.log.standing.credit import is_heard
@@ -19,7 +21,8 @@ from autoresearch.record.kinds import BlobRef, Note, Run, Task
 from autoresearch.record.record import Record
 from autoresearch.task.folders import rebuild_task
 from autoresearch.task.model import Task as TaskFolder
-from autoresearch.words import with_article
+from autoresearch.text import value
+from autoresearch.words import Disbelief, with_article
 
 # So many claims are shown; each node has a few at a time.
 CLAIMS_MOST = 200
@@ -89,6 +92,30 @@ def own_record(log: Log, reference: str, me: bytes | None, *, archived: frozense
         )
     if log.records.is_withdrawn(record):
         raise Refused(f"{name} is withdrawn already", hint=f"autoresearch show {name}")
+    return record
+
+
+def believed_run(log: Log, request: BelieveRequest, me: bytes | None, *, archived: frozenset[bytes]) -> Record:
+    """The run that a person wants to believe, or no longer.
+
+    Raises:
+        NotFound: there is no such record.
+        Refused: it is no run, has no value, is past its task's bound, or its program does not measure itself.
+    """
+    record = log.records.get(resolve_reference(log, request.id, author=me, archived=archived))
+    name, body = short_id(record.id), record.body
+    if not isinstance(body, Run):
+        raise Refused(f"{name} is {with_article(record.kind)}, not a run", hint="autoresearch run list")
+    if body.value is None:
+        raise Refused(f"{name} has no value that could be believed", hint=f"autoresearch show {name}")
+    metric = metric_of(log, body.task)
+    if metric is None or not metric.printed:
+        raise Refused(f"{name} was not measured by its own program", hint="autoresearch verify measures it again")
+    if log.beliefs.of([record.id]).get(record.id) is Disbelief.FLOOR and request.believed:
+        raise Refused(
+            f"{name} is past the bound of its task: {value(body.value)}, metric.floor is {value(metric.floor or 0.0)}",
+            hint="if the bound is wrong, correct metric.floor in task.toml: that makes another task",
+        )
     return record
 
 

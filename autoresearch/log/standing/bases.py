@@ -85,11 +85,13 @@ def program_as_reported(log: Log, program: Program, here: TrustContext) -> Progr
 
 
 def best_of(log: Log, task: bytes, device: bytes, here: TrustContext) -> ProgramRow | None:
-    """The best program of a task that a device published first; where trust names anybody, by its own reports."""
-    if not here.naming:
-        return next((row for row in walk(log, task) if row.author == device), None)
-    hardware = board_hardware(log, task) or ""
-    return next(log.entries.of_devices(task, hardware, [device], [OTHERS, ATTESTED]), None)
+    """The best program of a device that is believed; where trust names anybody, by its own reports."""
+    if here.naming:
+        rows = log.entries.of_devices(task, board_hardware(log, task) or "", [device], [OTHERS, ATTESTED])
+    else:
+        rows = (row for row in walk(log, task) if row.author == device)
+    believed = (row for row in rows if judgements(log, [row.first])[row.first].state is not RunState.NOT_BELIEVED)
+    return next(believed, None)
 
 
 def measured(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[ProgramRow]:

@@ -28,9 +28,18 @@ from autoresearch.log.standing.answers import (
     RunView,
     TaskStatistics,
 )
-from autoresearch.log.standing.bases import Placed, in_state, judged_rows, placed, unvouched, verified_programs, vouched
+from autoresearch.log.standing.bases import (
+    Placed,
+    in_state,
+    judged_rows,
+    placed,
+    unvouched,
+    verified_programs,
+    vouched,
+    walk,
+)
 from autoresearch.log.standing.cache import in_snapshot, roster_of
-from autoresearch.log.standing.context import TrustContext, board_hardware, participant_of
+from autoresearch.log.standing.context import TrustContext, participant_of
 from autoresearch.log.standing.participants import TrackRecord, mark_view, track_records
 from autoresearch.log.standing.verdicts import verdict_of
 from autoresearch.log.standing.verification import find_judgement, judgement, judgements
@@ -131,13 +140,21 @@ def live_claims(log: Log, task: bytes, now_ms: int) -> list[ClaimView]:
 def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[ProgramView]:
     """The best programs of a task first, by reported mean ± noise/√n: ok runs with the full budget, or any.
 
-    Empty while the task's own record is not in the log: without it the better direction is not known.
+    Behind them, without a position, those that are not believed. Empty while the task's own record is not in the log:
+    without it the better direction is not known.
     """
-    rows = log.programs.ranked(task, hardware=board_hardware(log, task), limit=limit)
-    found, around = judgements(log, (row.first for row in rows)), around_programs(log, task, rows)
+    following, found = walk(log, task), dict[bytes, Judgement]()
+    believed: list[ProgramRow] = []
+    others: list[ProgramRow] = []
+    while len(believed) < limit and (page := list(islice(following, limit - len(believed)))):
+        found |= judgements(log, (row.first for row in page))
+        for row in page:
+            (others if found[row.first].state is RunState.NOT_BELIEVED else believed).append(row)
+    rows = [*believed, *others][:limit]
+    around = around_programs(log, task, rows)
     return [
-        program_view(log, row, found[row.first], position=position, around=around)
-        for position, row in enumerate(rows, start=1)
+        program_view(log, row, found[row.first], position=at if at <= len(believed) else 0, around=around)
+        for at, row in enumerate(rows, start=1)
     ]
 
 

@@ -34,6 +34,7 @@ from autoresearch.log.rows import (
     Program,
     RunFacts,
 )
+from autoresearch.log.standing.belief import find_reach, with_beliefs
 from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.precedence import Bans, bans, first_of, settle_copies
 from autoresearch.log.standing.verification import checkers_of, count_verifications, is_state_only, judge_now
@@ -179,6 +180,9 @@ def settle_stored(log: Log, after: int) -> None:
             log.standings.hold_places(after)
         else:
             devices += _settle(log, runs, math.inf)
+            _find_reaches(log)
+            # Where others than these are believed by it, or no longer.
+            devices += _settle(log, log.standings.unsettled(AT_ONCE), math.inf)
         devices += log.entries.unranked(AT_ONCE)
         place(log, dict.fromkeys(devices))
 
@@ -200,6 +204,9 @@ def settle(log: Log, seconds: float) -> int:
                     break
         if time.monotonic() > end:
             break
+    if log.beliefs.unreached():
+        with log.writer.settling():
+            _find_reaches(log)
     while runs := log.standings.unsettled(_PIECE):
         with log.writer.settling():
             place(log, dict.fromkeys(_settle(log, runs, end)))
@@ -211,6 +218,35 @@ def settle(log: Log, seconds: float) -> int:
         with log.writer.settling():
             place(log, devices)
     return log.standings.count_unsettled()
+
+
+class Belief(NamedTuple):
+    """What came of believing a run: whether that changed anything, its state, and how many other runs have another."""
+
+    changed: bool
+    state: RunState
+    others: int
+
+
+def believe_run(log: Log, run: Record, *, wanted: bool) -> Belief:
+    """Believe the value of a run on this machine, or with ``wanted`` false no longer, and settle what follows."""
+    body = run.body
+    assert isinstance(body, Run)
+    with log.writer.settling():
+        before = log.beliefs.disbelieved(body.task)
+        changed = log.beliefs.believe(run.id, wanted=wanted)
+        log.beliefs.unsettle_like(body.task, body.source_digest, run.id)
+        find_reach(log, body.task)
+        while runs := log.standings.unsettled(_PIECE):
+            place(log, dict.fromkeys(_settle(log, runs, math.inf)))
+        others = (before ^ log.beliefs.disbelieved(body.task)) - {run.id}
+    return Belief(changed, log.standings.of([run.id])[run.id].state, len(others))
+
+
+def _find_reaches(log: Log) -> None:
+    """Of tasks whose runs went, find again what is believed."""
+    for task in log.beliefs.unreached():
+        find_reach(log, task)
 
 
 def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
@@ -230,6 +266,7 @@ def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
             devices.append(Device(run.task, run.seedless, run.budget, run.author))
         if time.monotonic() > end:
             break
+    done = with_beliefs(log, some[: len(done)], done)
     log.standings.write(done)
     log.credits.forget([run.n for run in unheard])  # they may have lost their verifications
     log.credits.write(done)
@@ -238,7 +275,7 @@ def _settle(log: Log, runs: Sequence[bytes], end: float) -> list[Device]:
 
 def _write_unheard(log: Log, runs: Sequence[RunFacts]) -> list[Device]:
     """Settle runs that nobody verified; returns the programs by devices that are to be ranked besides."""
-    rows = list(_settled(log, runs, heard=False))
+    rows = with_beliefs(log, runs, list(_settled(log, runs, heard=False)))
     log.standings.write(rows)
     return add_new(log, runs, rows)
 

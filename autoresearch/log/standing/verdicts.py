@@ -13,6 +13,7 @@ from autoresearch.judging.states import Judgement
 from autoresearch.judging.statistics import contradicts, student
 from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
 from autoresearch.log.log import Log
+from autoresearch.log.standing.belief import disbelief_sentence
 from autoresearch.log.standing.cache import cached
 from autoresearch.log.standing.context import is_clocked, trust_context, whose
 from autoresearch.log.standing.verification import (
@@ -37,6 +38,8 @@ def verdict(log: Log, run: Record) -> str:
     """
     found, body = judgement(log, run.id), run.body
     assert isinstance(body, Run)
+    if found.state is RunState.NOT_BELIEVED:
+        return disbelief_sentence(log, run.id)
     missing = ""
     if found.state in UNDECIDED and body.value is not None and log.trust.names_anybody:
         rules = log.tasks.rules(body.task)
@@ -57,6 +60,8 @@ def verdict_of(log: Log, run_id: bytes, found: Judgement) -> str:
     """The same for a run in a list, by its judgement; empty where nothing but its author's record tells of it."""
     if not (found.voters or any(found.evidence) or found.state is not RunState.REPORTED):
         return ""
+    if found.state is RunState.NOT_BELIEVED:
+        return disbelief_sentence(log, run_id)
     # What is missing follows from the run; nothing is missing of one that is decided, and its record is not read.
     return verdict(log, log.records.get(run_id)) if found.state in UNDECIDED else verdict_sentence(found)
 

@@ -21,9 +21,9 @@ _READ = f"""
 SELECT record.id, {", ".join(f"standing.{column}" for column in _COLUMNS)}
 FROM record CROSS JOIN standing ON standing.n = record.n WHERE record.id IN ({{}})
 """  # noqa: S608
-_WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, checkers, attested, compared) VALUES({values})"
+_WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, checkers, attested, compared, disbelief) VALUES({values})"
 _FACTS = f"""
-SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget, run.seedless,
+SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget, run.source_digest, run.seedless,
     run.value, run.replicate, run.device, run.n IS NOT NULL AND {COUNTS}, {COPIED}, suspect.author IS NOT NULL
 FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.id IN ({{}}) AND +record.kind = 'run'
 """  # noqa: S608
@@ -57,7 +57,7 @@ class Settled(NamedTuple):
     """What is judged of the run in record ``n``, and what it says of participants.
 
     ``checkers`` attested participants published a measurement of it. ``attested``: its author was when it signed.
-    ``compared``: its value may be compared with others.
+    ``compared``: its value may be compared with others. ``disbelief`` is why its value is not believed, if so.
     """
 
     n: int
@@ -66,6 +66,7 @@ class Settled(NamedTuple):
     checkers: int
     attested: bool
     compared: bool
+    disbelief: str = ""
 
 
 class Weights(NamedTuple):
@@ -104,7 +105,7 @@ class Standings:
     def write(self, rows: Sequence[Settled]) -> None:
         """Settle runs."""
         connection = self._reader.connection
-        statement = _WRITE.format(columns=", ".join(_COLUMNS), values=", ".join("?" * (len(_COLUMNS) + 4)))
+        statement = _WRITE.format(columns=", ".join(_COLUMNS), values=", ".join("?" * (len(_COLUMNS) + 5)))
         values = [(n, *found[:-1], *found.evidence, *flags) for n, found, _, *flags in rows]
         connection.executemany(statement, values)
         numbers = [row[:1] for row in rows]

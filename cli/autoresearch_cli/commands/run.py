@@ -15,7 +15,15 @@ from autoresearch.ask import publishing, questions
 from autoresearch.ask.acts.ideas import Idea
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.claims import own_record
-from autoresearch.ask.requests import MAXIMUM_ROWS, OfTask, OneRecord, RunsOf, StarRequest, WithdrawRecordRequest
+from autoresearch.ask.requests import (
+    MAXIMUM_ROWS,
+    BelieveRequest,
+    OfTask,
+    OneRecord,
+    RunsOf,
+    StarRequest,
+    WithdrawRecordRequest,
+)
 from autoresearch.ask.show import record_view
 from autoresearch.errors import DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
@@ -238,6 +246,39 @@ def _choose(reference: str, task: str, *, wanted: bool, json: bool) -> None:
     state = "starred" if wanted else "not starred"
     say(f"{short(answer.id)} is {state}{' now' if answer.changed else ' already'}")
     say("→ autoresearch node records --starred")
+
+
+@app.command(
+    "run believe",
+    epilog=examples(
+        ("autoresearch run believe g3xk", "you looked at its program, and the number is true"),
+        ("autoresearch run believe g3xk --undo", "no longer"),
+        ("autoresearch run list --state 'not believed'", "what waits for your word"),
+        see="show, diff, run withdraw, verify",
+    ),
+)
+def believe(
+    reference: Reference,
+    *,
+    undo: Annotated[bool, typer.Option("--undo", help="Believe it no longer.")] = False,
+    task: Task = "",
+    json: Json = False,
+) -> None:
+    """Believe a number that its program printed itself: the run may be the best and a parent. Only on this machine.
+
+    Runs that measure in the same way, and values as good, are believed with it. Look at `diff ID` before.
+    """
+    identified = here.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
+    answer = here.ask(publishing.believe, BelieveRequest(id=identified, believed=not undo))
+    if json:
+        print_json(answer)
+        return
+    wanted = "no longer believed" if undo else "believed"
+    say(f"{short(answer.id)} is {wanted}{'' if answer.changed else ', as before'}; its state is: {answer.state}")
+    if answer.others:
+        say(f"that changes {counted(answer.others, 'other run')} that measure alike, or are as good")
+    say("this holds on this machine; others decide for themselves")
+    say(f"→ autoresearch best, autoresearch run believe {short(answer.id)}{'' if undo else ' --undo'}")
 
 
 @app.command(

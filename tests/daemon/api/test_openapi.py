@@ -16,7 +16,7 @@ COMPONENT = str(Path(__file__).parents[2] / "ask" / "registry" / "corridor")
 PATHS = {"{id}": "@~1", "{participant}": "me"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
 # These publish what this small node can't have; the stories of daemons and of the command line do it.
-ELSEWHERE = {"publish_task", "publish_run", "bring", "yank"}
+ELSEWHERE = {"publish_task", "publish_run", "bring", "yank", "believe"}
 BODIES = {
     "/v1/history": {"notes": [{"task": "0" * 64, "origin": "results.tsv 1", "text": "a: b"}]},
     "/v1/withdraw": {"record": "@mine", "reason": "wrong data"},

@@ -5,11 +5,11 @@ A scene has `all` (the chart's data), `found` (the same for a filter, or null), 
 (() => {
 "use strict";
 const COLOURS = ["surface", "line", "text", "text-2", "text-3", "blue", "band", "amber", "red", "violet", "grey", "dot"];
-const RADIUS = { confirmed: 5, provisional: 4.3, leading: 4, "not replicated": 2.9, disputed: 5, refuted: 3.6, fraud: 4, banned: 4, unavailable: 3.6 };
+const RADIUS = { confirmed: 5, provisional: 4.3, leading: 4, "not replicated": 2.9, disputed: 5, refuted: 3.6, fraud: 4, banned: 4, unavailable: 3.6, "not believed": 3.6 };
 // What is drawn later lies above.
-const ORDER = ["reported", "unavailable", "not replicated", "refuted", "banned", "fraud", "leading", "provisional", "disputed", "confirmed"];
-const HUE = { "not replicated": "grey", unavailable: "grey", disputed: "amber", refuted: "red", fraud: "violet", banned: "violet", reported: "dot" };
-const DISCREDITED = new Set(["refuted", "fraud", "banned"]);
+const ORDER = ["reported", "unavailable", "not believed", "not replicated", "refuted", "banned", "fraud", "leading", "provisional", "disputed", "confirmed"];
+const HUE = { "not replicated": "grey", unavailable: "grey", "not believed": "amber", disputed: "amber", refuted: "red", fraud: "violet", banned: "violet", reported: "dot" };
+const DISCREDITED = new Set(["refuted", "fraud", "banned", "not believed"]);
 const FAINT = .15, NARROW = 560, FEW = 200, MANY = 20000, CROWD = 300, CROWDED = 14, TWO_PI = 2 * Math.PI;
 const isNarrow = u => u.width < NARROW;
 
@@ -85,6 +85,7 @@ const INSIDE = {
   "not replicated": (g, x, y, r) => stroke(g, [x - .6 * r, y], [x + .6 * r, y]),
   disputed: (g, x, y, r) => { g.beginPath(); g.arc(x, y, .28 * r, 0, TWO_PI); g.fill(); },
   fraud: (g, x, y, r) => stroke(g, [x - .5 * r, y - .5 * r], [x + .5 * r, y + .5 * r], [x + .5 * r, y - .5 * r], [x - .5 * r, y + .5 * r]),
+  "not believed": (g, x, y, r) => stroke(g, [x - .6 * r, y - .3 * r], [x, y + .5 * r], [x + .6 * r, y - .3 * r]),
   banned: (g, x, y, r) => stroke(g, [x - .6 * r, y + .6 * r], [x + .6 * r, y - .6 * r]),
 };
 

@@ -2,7 +2,7 @@
 pointer and the keyboard. Each picture says where its runs are; nothing is drawn anew while the pointer moves. */
 (() => {
 "use strict";
-const CARD_DELAY_MS = 50, REACH = 20, DRAGGED = 8, DISCREDITED = new Set(["refuted", "fraud", "banned"]), ID = 8;
+const CARD_DELAY_MS = 50, REACH = 20, DRAGGED = 8, DISCREDITED = new Set(["refuted", "fraud", "banned", "not believed"]), ID = 8;
 // What their authors report does not count now.
 const DOUBTED = new Set([...DISCREDITED, "disputed", "unavailable"]);
 
