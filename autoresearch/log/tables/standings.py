@@ -23,13 +23,14 @@ FROM record CROSS JOIN standing ON standing.n = record.n WHERE record.id IN ({{}
 """  # noqa: S608
 _WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, checkers, attested, compared, disbelief) VALUES({values})"
 _FACTS = f"""
-SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget, run.source_digest, run.seedless,
-    run.value, run.replicate, run.device, run.n IS NOT NULL AND {COUNTS}, {COPIED}, suspect.author IS NOT NULL
+SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget,
+    run.source_digest, run.seedless, run.value, run.replicate, run.device, run.n IS NOT NULL AND {COUNTS}, {COPIED},
+    suspect.author IS NOT NULL
 FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.id IN ({{}}) AND +record.kind = 'run'
 """  # noqa: S608
 _NEW = f"""
-SELECT n, id, run.author, run.seq, time, task, budget, seedless, value, replicate, device, {COUNTS}, {COPIED},
-    suspect.author IS NOT NULL
+SELECT n, id, run.author, run.seq, time, task, budget, source_digest, seedless, value, replicate, device, {COUNTS},
+    {COPIED}, suspect.author IS NOT NULL
 FROM run {SUSPECT} WHERE n > ? AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = run.n)
 """  # noqa: S608
 _HEARD = """
