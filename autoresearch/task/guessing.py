@@ -25,6 +25,11 @@ FLAGS = "compile_flags.txt"
 SETTINGS_ENDINGS = (".ini", ".cfg", ".toml", ".yaml", ".yml", ".json")
 _SETTINGS = re.compile(r"(?:^|[._-])(?:conf|config|cfg|(?:h|hyper_?)?param(?:eter)?s|settings|defaults)(?![a-z])")
 _COMPILERS = {".cpp": "g++", ".cc": "g++", ".cxx": "g++", ".c": "gcc"}
+# What tells a folder with a program from one with something else.
+_CODE = frozenset((".py", ".ipynb", ".sh", ".jl", ".r", ".rs", ".go", ".cu", ".java", ".js", ".ts", *_COMPILERS))
+_BUILDS = frozenset(
+    ("pyproject.toml", "setup.cfg", "requirements.txt", "environment.yml", "Makefile", "CMakeLists.txt")
+)
 # Folders that tools make, and what lies beside a task and is no part of it.
 _MADE_BY_TOOLS = frozenset({"__pycache__", "node_modules", "venv", "env", "site-packages"})
 _MOST_NAMES = 20_000
@@ -100,6 +105,19 @@ def fixed_files(folder: Path, recipe: Recipe) -> dict[str, bytes]:
         hint = f"{MAX_FILES} are allowed; make data in a prepare.py, or mount their folder: [mounts] in task.toml"
         raise UsageError(f"{folder} has {len(fixed)} files that the program needs", hint=hint)
     return fixed
+
+
+def programs_in(folder: Path) -> list[str]:
+    """What of a folder says that somebody's program lies there: code, notebooks, build files. ``train.py`` is first.
+
+    Of the folders in it ``src`` counts, and one of its own name. An empty list where there is no such folder.
+
+    Raises UsageError where it can't be read.
+    """
+    names = _names(folder) if folder.is_dir() else []
+    own = (name for name in names if "/" not in name or name.split("/")[0] in ("src", folder.name))
+    code = [name for name in own if Path(name).suffix.lower() in _CODE or Path(name).name in _BUILDS]
+    return sorted(code, key=lambda name: (Path(name).name != ENTRY, name.count("/"), name))
 
 
 def _names(folder: Path) -> list[str]:

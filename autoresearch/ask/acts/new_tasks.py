@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +19,9 @@ from autoresearch.run.failures import SCRATCH_FOLDER, way_out
 from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Work
+from autoresearch.task.folder_state import STATE_FOLDER
 from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
-from autoresearch.task.guessing import PREPARE, fixed_files, guess_recipe
+from autoresearch.task.guessing import FLAGS, PREPARE, fixed_files, guess_recipe
 from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.model import Recipe
 from autoresearch.task.needs import (
@@ -252,10 +254,22 @@ def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
 def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
     """Write task.toml for the program in a folder. A person is asked what could not be known.
 
+    Where it fails, the folder is left as it was.
+
     Raises:
         UsageError: there is no program, it stops with an error, or it prints no number.
         Refused: task.toml is there.
     """
+    own = [place / name for name in (FLAGS, STATE_FOLDER) if not (place / name).exists()]
+    try:
+        _describe(place, given, occasion)
+    except BaseException:  # Ctrl-C too
+        for path in () if (place / MANIFEST).exists() else own:  # another command may have made it a task meanwhile
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        raise
+
+
+def _describe(place: Path, given: Given, occasion: Occasion) -> None:
     from autoresearch.run.bench import Ceiling
 
     recipe = guess_recipe(place, command=given.command, build=given.build, edit=given.edit)
