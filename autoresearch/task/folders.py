@@ -157,7 +157,11 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     )
     keep_baseline(folder, baseline)
     create_file(path, text)
-    load_task(folder)
+    try:
+        load_task(folder)
+    except UsageError:
+        path.unlink()
+        raise
     return path
 
 

@@ -23,6 +23,11 @@ FLAGS = "compile_flags.txt"
 SETTINGS_ENDINGS = (".ini", ".cfg", ".toml", ".yaml", ".yml", ".json")
 _SETTINGS = re.compile(r"(?:^|[._-])(?:conf|config|cfg|(?:h|hyper_?)?param(?:eter)?s|settings|defaults)(?![a-z])")
 _COMPILERS = {".cpp": "g++", ".cc": "g++", ".cxx": "g++", ".c": "gcc"}
+# What tells a folder with a program from one with something else.
+_CODE = frozenset((".py", ".ipynb", ".sh", ".jl", ".r", ".rs", ".go", ".cu", ".java", ".js", ".ts", *_COMPILERS))
+_BUILDS = frozenset(
+    ("pyproject.toml", "setup.cfg", "requirements.txt", "environment.yml", "Makefile", "CMakeLists.txt")
+)
 # So many programs are named in an error.
 _NAMED = 6
 _ROOTS, _ENDS = ("", "src/"), (".py", "/__init__.py")
@@ -81,6 +86,19 @@ def _may_change(name: str) -> bool:
     """Whether a file may be one of a program: it is no data, and its name is one that participants' files may have."""
     is_plain = all(PLAIN_NAME.fullmatch(part) for part in name.split("/")) and not is_tool_file(name)
     return is_plain and (name == FLAGS or Path(name).suffix not in DATA)
+
+
+def programs_in(folder: Path) -> list[str]:
+    """What of a folder says that somebody's program lies there: code, notebooks, build files. ``train.py`` is first.
+
+    Of the folders in it ``src`` counts, and one of its own name. An empty list where there is no such folder.
+
+    Raises UsageError where it can't be read.
+    """
+    names = list_folder(folder).names if folder.is_dir() else []
+    own = (name for name in names if "/" not in name or name.split("/")[0] in ("src", folder.name))
+    code = [name for name in own if Path(name).suffix.lower() in _CODE or Path(name).name in _BUILDS]
+    return sorted(code, key=lambda name: (Path(name).name != ENTRY, name.count("/"), name))
 
 
 def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:

@@ -364,6 +364,8 @@ def read_file(path: Path) -> bytes:
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError as error:
         hint = "a task folder holds task.toml, train.py and the files that task.toml pins"
+        if path.name == MANIFEST:
+            hint = f"autoresearch task new {shlex.quote(str(path.parent))} makes the program there a task"
         if path.with_name("agent.ini").exists():
             hint = "this is a project: autoresearch publish, then autoresearch work with the name of its task"
         raise UsageError(f"{path} does not exist", hint=hint) from error

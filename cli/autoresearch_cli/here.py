@@ -119,7 +119,7 @@ def existing_folder(text: str) -> Path:
 
     folder = typed_path(text).absolute()
     if not folder.exists():
-        raise NotFound(f"there is no folder {folder}", hint="autoresearch task new DIR makes a task folder")
+        raise NotFound(f"there is no folder {folder}", hint="autoresearch task new DIR makes the program in DIR a task")
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", hint="give the folder that holds task.toml")
     return folder

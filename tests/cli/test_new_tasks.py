@@ -109,6 +109,25 @@ def test_what_can_be_no_task_is_refused_and_leaves_nothing(
     assert [path.name for path in folder.iterdir()] == ["a.sh"]
 
 
+@pytest.mark.parametrize(
+    ("name", "source", "words"),
+    [
+        ("a.c", '#include <stdio.h>\nint main() { puts("hello"); return 0; }\n', ()),
+        ("a.cpp", "int main() { return 3; }\n", ()),
+        ("a.c", "int main() { no C\n", ()),
+        ("train.py", "print('loss:', 1)\n", ("--metric", "no name", "--seconds", "3")),
+        ("train.py", "raise SystemExit(1)\n", ()),
+    ],
+)
+def test_a_task_that_fails_leaves_the_folder_as_it_was(
+    process: Process, tmp_path: Path, name: str, source: str, words: tuple[str, ...]
+) -> None:
+    folder = write_files(tmp_path / "folder", {name: source})
+    told = process("task", "new", str(folder), *words)
+    assert (told.returncode, "Traceback" in told.stderr) == (2, False), told.stderr
+    assert [path.name for path in folder.iterdir()] == [name]
+
+
 KARPATHY = {
     "prepare.py": """\
 import os

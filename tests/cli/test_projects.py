@@ -214,6 +214,39 @@ def test_a_sweep_keeps_the_best(cli: Cli) -> None:
     assert listed(cli).head == first.id
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("train.py", "prepare.py"),
+        ("main.py",),
+        ("study.ipynb",),
+        ("src/model.py", "README.md"),
+        ("bench.cpp",),
+        ("run.sh",),
+        ("pyproject.toml",),
+    ],
+)
+def test_a_project_is_not_made_over_a_program(cli: Cli, tmp_path: Path, names: tuple[str, ...]) -> None:
+    place = tmp_path / "mine"
+    for name in names:
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text("x = 1\n")
+    before = sorted(place.rglob("*"))
+    told = cli("init", str(place))
+    assert (told.exit_code, names[0] in told.stderr, f"task new {place}" in told.stderr) == (6, True, True), told.stderr
+    assert sorted(place.rglob("*")) == before
+    assert cli("init", str(place), "--yes").exit_code == 0
+    assert (place / "agent.ini").exists()
+
+
+def test_notes_and_data_are_no_program(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "mine"
+    (place / "data").mkdir(parents=True)
+    for name in ("README.md", "data/a.csv", ".gitignore", "other.txt"):
+        (place / name).write_text("x")
+    assert cli("init", str(place)).exit_code == 0
+
+
 def test_wrong_words_are_answered_with_a_sentence_and_a_remedy(cli: Cli) -> None:
     for words, status, said in (
         ("train", 4, "autoresearch init"),

@@ -103,13 +103,39 @@ def test_keys_that_others_can_read_are_refused_with_the_remedy(cli: Cli, paths: 
 
 def test_a_new_task_folder_is_a_copy_of_the_shipped_task(cli: Cli, tmp_path: Path) -> None:
     place = tmp_path / "deep" / "copy"
-    assert cli("task", "new", str(place)).exit_code == 0
+    assert cli("task", "new", str(place), "--new").exit_code == 0
     assert load_task(place).digest == shipped_task().digest
     for name in ("changes.toml", "names.toml"):
         assert (place / name).read_bytes() == (shipped_task().folder / name).read_bytes()
     assert cli("task", "show", str(place)).stdout.startswith(f"task\t{shipped_task().name}\n")
     again = cli("task", "new", str(place))
     assert again.exit_code == 6
+
+
+def test_a_folder_is_made_only_where_that_was_asked_for(cli: Cli, tmp_path: Path) -> None:
+    write_folder(tmp_path / "curve")
+    (tmp_path / "empty").mkdir()
+    for words, status, said in (
+        (("curv",), 4, f"did you mean {tmp_path / 'curve'}?"),
+        (("nothing/like/it",), 4, "there is no folder"),
+        (("empty",), 4, "is empty"),
+        (("other", "--metric", "loss", "--seconds", "3"), 4, "--new"),
+        (("curve/train.py",), 2, "is not a folder"),
+    ):
+        told = cli("task", "new", str(tmp_path / words[0]), *words[1:])
+        assert (told.exit_code, said in told.stderr) == (status, True), told.stderr
+    (tmp_path / "curve" / "task.toml").unlink()
+    told = cli("task", "new", str(tmp_path / "curve"), "--new")
+    assert (told.exit_code, "without --new" in told.stderr) == (2, True)
+    assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("home")) == ["curve", "empty"]
+    assert list((tmp_path / "empty").iterdir()) == []
+    assert cli("task", "new", str(tmp_path / "empty"), "--new").exit_code == 0
+
+
+def test_a_folder_that_is_no_task_is_told_how_it_becomes_one(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "my code").mkdir()
+    told = cli("run", str(tmp_path / "my code"))
+    assert (told.exit_code, f"autoresearch task new '{tmp_path / 'my code'}'" in told.stderr) == (2, True), told.stderr
 
 
 def test_a_task_that_ships_is_known_by_its_name_before_anybody_published_it(cli: Cli, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +23,9 @@ from autoresearch.run.sandbox.capture import last_lines
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Work
 from autoresearch.task.bounds import bound_of
+from autoresearch.task.folder_state import STATE_FOLDER
 from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
-from autoresearch.task.guessing import guess_recipe
+from autoresearch.task.guessing import FLAGS, guess_recipe
 from autoresearch.task.inputs import described
 from autoresearch.task.listing import list_folder
 from autoresearch.task.loading import MANIFEST, load_task, program_in
@@ -286,16 +288,22 @@ def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
 def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
     """Write task.toml for the program in a folder. A person is asked what could not be known.
 
-    A notebook's code is written beside it, as a Python file; it goes again where there is no task then.
+    A notebook's code is written beside it, as a Python file. Where it fails, the folder is left as it was.
 
     Raises:
         UsageError: there is no program, it stops with an error, or it prints no number.
         Refused: task.toml is there, or a file with the name of a notebook's program.
     """
-    with notebook_as_program(place, given.command, given.edit) as (edit, sentences):
-        for sentence in sentences:
-            occasion.say(sentence)
-        _describe(place, replace(given, edit=edit), occasion)
+    own = [place / name for name in (FLAGS, STATE_FOLDER) if not (place / name).exists()]
+    try:
+        with notebook_as_program(place, given.command, given.edit) as (edit, sentences):
+            for sentence in sentences:
+                occasion.say(sentence)
+            _describe(place, replace(given, edit=edit), occasion)
+    except BaseException:  # Ctrl-C too
+        for path in () if (place / MANIFEST).exists() else own:  # another command may have made it a task meanwhile
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        raise
 
 
 def _describe(place: Path, given: Given, occasion: Occasion) -> None:

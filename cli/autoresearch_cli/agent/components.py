@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from functools import partial
 from typing import Annotated
 
 import typer
 
-from autoresearch.errors import UsageError
+from autoresearch.errors import Refused, UsageError
 from autoresearch.paths import typed_path
 from autoresearch.project.components.finding import find_offer, shipped_offers
 from autoresearch.project.components.installing import (
@@ -22,10 +23,11 @@ from autoresearch.project.components.installing import install as put
 from autoresearch.project.components.installing import uninstall as take
 from autoresearch.project.components.installing import use as choose
 from autoresearch.project.components.trusting import Offer
-from autoresearch.project.model import Project, load_project
+from autoresearch.project.model import INI, Project, load_project
 from autoresearch.project.runs.kept import kept_runs
 from autoresearch.project.runs.running import check_project
 from autoresearch.record.encoding import parse_id
+from autoresearch.task.guessing import programs_in
 from autoresearch_cli.agent.models import (
     ProjectAnswer,
     agree,
@@ -40,6 +42,8 @@ from autoresearch_cli.rendering.lists import project_run_columns
 from autoresearch_cli.rendering.output import print_json, print_list, say
 
 app = command_app()
+# So many files of a program are named before a project is made beside them.
+PROGRAMS_NAMED = 3
 
 
 @app.command(
@@ -54,10 +58,23 @@ app = command_app()
 def init(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder. Left out: this one.")] = "",
     *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Make it also where a program lies.")] = False,
     json: Json = False,
 ) -> None:
-    """Make a project: a folder with an agent that runs at once, a random policy in a corridor."""
-    project = make_project(typed_path(folder or ".").absolute())
+    """Make a project: a folder with an agent that runs at once, a random policy in a corridor.
+
+    For a program of your own, such as a train.py, it is: autoresearch task new DIR.
+    """
+    place, typed = typed_path(folder or ".").absolute(), shlex.quote(folder or ".")
+    if not yes and not (place / INI).exists() and (programs := programs_in(place)):
+        more = f" and {len(programs) - PROGRAMS_NAMED} more" if len(programs) > PROGRAMS_NAMED else ""
+        raise Refused(
+            f"a program lies in {place}: {', '.join(programs[:PROGRAMS_NAMED])}{more}. A project of components is an "
+            "agent of its own",
+            hint=f"to have the program improved: autoresearch task new {typed}; a project beside it: "
+            f"autoresearch init {typed} --yes",
+        )
+    project = make_project(place)
     answer = project_answer(project)
     if json:
         print_json(answer)

@@ -6,21 +6,24 @@ The log keeps everything.
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
+from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import typer
 
 from autoresearch.ask.acts.new_tasks import Given, describe_program
-from autoresearch.errors import Refused, UsageError
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.runs import budget_words
 from autoresearch.log.local import Choice, choose, chosen
 from autoresearch.paths import typed_path
 from autoresearch.propose.program.edits import Patches, constants, settings_in
 from autoresearch.propose.search.proposal import nothing_to_change
-from autoresearch.task.folders import copy_task, pin_baseline
+from autoresearch.task.folders import copy_task, is_taken, pin_baseline
 from autoresearch.task.loading import MANIFEST, load_task, shipped_task
 from autoresearch.task.model import Task
 from autoresearch.text import value
@@ -81,14 +84,14 @@ NOTHING_TO_CHANGE = "the search finds no number to change; write a range behind 
 @app.command(
     "task new",
     epilog=examples(
-        ("autoresearch task new ~/my-task", "copy the shipped task into a new folder"),
         ("autoresearch task new .", "write task.toml for the program here: run it and find its number"),
         ("autoresearch task new . --command 'bash run.sh' --edit bench.cpp", "name what runs it, and what may change"),
-        see="task show, run, work",
+        ("autoresearch task new ~/my-task --new", "copy the shipped task into a new folder"),
+        see="task get, task show, run, work",
     ),
 )
 def new(  # noqa: PLR0913 - what a person may say of a task
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="A new folder, or one with your program.")],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder with your program.")],
     *,
     metric: Annotated[
         str,
@@ -119,15 +122,21 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         typer.Option("--mount", metavar="DIR", help="A folder that runs may read, as ~/data; repeatable."),
     ] = [],  # noqa: B006 - as above
     once: Annotated[bool, typer.Option("--once", help="Run the program once, so no noise is measured.")] = False,
+    copies: Annotated[bool, typer.Option("--new", help="Make the folder, with a copy of the shipped task.")] = False,
     json: Json = False,
 ) -> None:
-    """Make a task folder: a copy of the shipped task, or a task.toml for the program that is there."""
-    place = typed_path(folder).absolute()
+    """Make a task of the program in a folder: find its number and write task.toml.
+
+    With --new it is a new folder, with a copy of the shipped task.
+    """
+    place, words = typed_path(folder).absolute(), f"autoresearch task new {shlex.quote(folder)}"
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is not a folder", hint="give a folder, new or with your program")
     if (place / MANIFEST).exists():
         raise Refused(f"{place / MANIFEST} exists already", hint="edit it, or move it away first")
-    if place.exists() and any(place.iterdir()):
+    if copies and is_taken(place):
+        raise UsageError(f"{place} holds something already", hint=f"its program becomes a task without --new: {words}")
+    if is_taken(place):
         environment = str(typed_path(venv).absolute()) if venv else ""
         given = Given(
             metric,
@@ -143,8 +152,15 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         describe_program(place, given, occasion(json=json))
     elif command or build or edit:
         raise UsageError(f"{place} has no program that {command or build or edit[0]} could be", hint="give its folder")
-    else:
+    elif copies:
         copy_task(shipped_task(), place)
+    else:
+        what = f"{place} is empty" if place.exists() else f"there is no folder {place}"
+        near = get_close_matches(place.name, _folders_beside(place), n=1)
+        meant = f"did you mean {place.with_name(near[0])}? " if near and not place.exists() else ""
+        raise NotFound(
+            what, hint=f"{meant}give the folder with your program; or for a copy of the shipped task: {words} --new"
+        )
     task = load_task(place)
     answer, left = describe(task), _for_agents(task)
     if json:
@@ -155,6 +171,14 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     say(f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}" if names else NOTHING_TO_CHANGE)
     _say_all(left)
     say(f"→ look at {place / 'task.toml'}, then: autoresearch run {folder}")
+
+
+def _folders_beside(place: Path) -> list[str]:
+    """The names of the folders beside one; none where that can't be said."""
+    try:
+        return [entry.name for entry in place.parent.iterdir() if entry.is_dir()]
+    except OSError:
+        return []
 
 
 @app.command(
