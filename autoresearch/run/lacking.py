@@ -14,10 +14,13 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from autoresearch.errors import UsageError
 from autoresearch.run.bench import program_files
 from autoresearch.run.sandbox.layout import package_folders
 from autoresearch.task.declared import declared_packages, imported_packages, package_of, packages_with
+from autoresearch.task.listing import list_folder
 from autoresearch.task.model import Task
+from autoresearch.task.needs import LOOSE
 
 
 def lacking_packages(
@@ -45,6 +48,23 @@ def lacking_packages(
 def places_of(venv: str) -> Sequence[Path]:
     """Where an environment has its packages; empty: the node's own Python."""
     return sorted(Path(venv).glob("lib/python*/site-packages")) if venv else package_folders()
+
+
+def lacks_packages(task: Task, names: str, module: str) -> UsageError:
+    """The error for a program, by its ``names``, that did not find a module: all that it lacks, and how to get it."""
+    folder, sources, own = task.folder, task_sources(task), list_folder(task.folder).names
+    if any(module in name.removesuffix(".py").split("/") for name in own):
+        return UsageError(
+            f"{names} did not find {module}, which is part of its folder",
+            hint="name what starts it there: --command 'python -m PACKAGE.MODULE' --edit FILE",
+        )
+    venv = task.python.venv if task.python else ""
+    lacking = lacking_packages(folder, sources, own, places_of(venv), [module])
+    return UsageError(
+        f"{names} needs packages that {venv or 'the Python of this node'} lacks: {', '.join(lacking)}",
+        hint=f"{way_to_environment(folder, sources, own, venv)} (to share the task, list them in {folder / LOOSE} and, "
+        f"once it is one: autoresearch task lock {folder})",
+    )
 
 
 def _has_module(name: str, places: Sequence[Path]) -> bool:

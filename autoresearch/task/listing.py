@@ -16,6 +16,8 @@ _MADE_BY_TOOLS = frozenset({"__pycache__", "node_modules", "site-packages"})
 # So many files and folders are looked at in all, and so many files of one folder: the programs in it come first.
 _MOST_NAMES, _MOST_FOLDERS, MOST_IN_FOLDER = 20_000, 5000, 1000
 _MOST_ENTRIES = 500_000
+# A link in a folder that is a link, and so on: what is further is left out.
+_MOST_LINKS = 3
 _CODE = (".py", ".sh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".toml", ".yaml", ".yml", ".json", ".cfg", ".ini")
 _KINDS = {stat.S_IFSOCK: "a socket", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
@@ -41,10 +43,10 @@ def list_folder(folder: Path, mounts: Collection[Path] = ()) -> Listing:
     itself can't be read.
     """
     listing, real = Listing(), folder.resolve()
-    pending: deque[tuple[str, tuple[Path, ...]]] = deque([("", (real,))])
+    pending: deque[tuple[str, tuple[Path, ...], int]] = deque([("", (real,), 0)])
     count = 0
     while pending:
-        inside, above = pending.popleft()
+        inside, above, links = pending.popleft()
         count += 1
         if len(listing.names) > _MOST_NAMES or count > _MOST_FOLDERS:
             listing.left_out[inside or "."] = f"the folder has more than {_MOST_NAMES} files or {_MOST_FOLDERS} folders"
@@ -64,11 +66,14 @@ def list_folder(folder: Path, mounts: Collection[Path] = ()) -> Listing:
         listing.names += (inside + name for name in files)
         for name in sorted(folders):
             path = folder / inside / name
-            target = path.resolve() if path.is_symlink() else path
-            if target in above or any(parent.is_relative_to(target) for parent in above):
+            is_link = path.is_symlink()
+            target = path.resolve() if is_link else above[-1] / name
+            if is_link and any(parent.is_relative_to(target) for parent in above):
                 listing.left_out[inside + name] = "a link to a folder that it lies in"
+            elif links + is_link > _MOST_LINKS:
+                listing.left_out[inside + name] = "a link in a folder that is reached by links"
             elif name not in _MADE_BY_TOOLS:
-                pending.append((f"{inside}{name}/", (*above, path.resolve())))
+                pending.append((f"{inside}{name}/", (*above, target), links + is_link))
     listing.names.sort()
     return listing
 

@@ -19,7 +19,7 @@ from autoresearch.task.source import parse_python
 
 # What is data, and neither a program nor its settings.
 DATA = frozenset((".txt", ".csv", ".tsv", ".jsonl", ".npy", ".npz", ".bin", ".pt", ".pkl", ".parquet", ".gz", ".zip"))
-_NO_PART = frozenset({MANIFEST, CHANGES, NAMES})
+NO_PART = frozenset({MANIFEST, CHANGES, NAMES})
 _MOST_GLOBS = 32
 # What a command reads without naming it.
 _READ_BY_TOOLS = {
@@ -77,7 +77,7 @@ class FileNames:
     """The names of a folder's files, looked up in texts: many names, and texts of a megabyte."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._all = [name for name in names if name not in _NO_PART and not is_tool_file(name)]
+        self._all = [name for name in names if name not in NO_PART and not is_tool_file(name)]
         self._files = [name for name in self._all if "." in name]
         self._by_folder: dict[str, list[str]] = {}
         for name in self._files:

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autoresearch.errors import UsageError
-from autoresearch.task.inputs import read_input
+from autoresearch.task.inputs import described, read_input
 from autoresearch.task.listing import Listing, list_folder
 from autoresearch.task.loading import MAX_FILE_BYTES, MAX_FILES, MAX_PLACE, check_source
 from autoresearch.task.mentions import (
     DATA,
+    NO_PART,
     FileNames,
     folders_of,
     imported,
@@ -32,6 +33,8 @@ from autoresearch.task.program import check_file_name, check_file_names
 PREPARE = "prepare.py"
 # A folder with more files that are shown is shown as a whole.
 _MOST_SINGLE = 8
+# So many of the files that runs don't see are named.
+_MOST_LEFT_OUT = 6
 # Folders that a training writes into, and how a program shows that it does.
 _RESULTS = re.compile(
     r"(?:out|outputs?|results?|runs?|logs?|checkpoints?|ckpts?|saved?(?:_models?)?|wandb|mlruns|lightning_logs"
@@ -67,8 +70,7 @@ def needed_files(folder: Path, recipe: Recipe, mounts: Sequence[str] = (), also:
     """
     allowed = [Path(mount).expanduser().resolve() for mount in mounts]
     listing = list_folder(folder, allowed)
-    inside = _inside(folder, allowed)
-    search = _Search(folder, recipe, listing, set(inside.values()), also)
+    search = _Search(folder, recipe, listing, _inside(folder, allowed), also)
     shown = search.shown | _overflow(search.fixed)
     modules = {name for name in search.fixed if name.endswith(".py")} - shown
     places = sorted(_places(shown, {*recipe.edit, *modules}, listing))
@@ -78,7 +80,10 @@ def needed_files(folder: Path, recipe: Recipe, mounts: Sequence[str] = (), also:
         hint = f"put them into one folder: {MAX_INPUTS} files and folders are shown where they lie"
         raise UsageError(f"{folder} has {len(places)} files that the program needs, and that are not pinned", hint=hint)
     below = tuple(f"{place}/" for place in places)
-    folders = tuple(mount for mount, path in zip(mounts, allowed, strict=True) if path not in inside)
+    if hidden := next((name for name in recipe.edit if name.startswith(below)), ""):
+        hint = f"--edit is a file that runs change; name the folders with data alone: --mount {folder}/…"
+        raise UsageError(f"{hidden} lies in a folder that is shown to runs as a whole", hint=hint)
+    folders = tuple(mount for mount, path in zip(mounts, allowed, strict=True) if not path.is_file())
     needed = Needed(folders=folders, left_out=search.left_out)
     for name, content in sorted(search.fixed.items()):
         if name not in places and not name.startswith(below):
@@ -95,10 +100,39 @@ def needed_files(folder: Path, recipe: Recipe, mounts: Sequence[str] = (), also:
     return needed
 
 
-def _inside(folder: Path, allowed: Iterable[Path]) -> dict[Path, str]:
-    """Those of the folders that lie in the task's own, with their places."""
+def _inside(folder: Path, allowed: Iterable[Path]) -> set[str]:
+    """The places of those folders that lie in the task's own, the outermost alone."""
     real = folder.resolve()
-    return {path: str(path.relative_to(real)) for path in allowed if path.is_relative_to(real) and path != real}
+    inner = {path for path in allowed if path.is_relative_to(real) and path != real}
+    return {str(path.relative_to(real)) for path in inner if not inner & set(path.parents)}
+
+
+def shown_sentences(needed: Needed, besides: Needed | None = None) -> list[str]:
+    """What runs see where it lies, and what they don't see, as sentences; ``besides``: what was said before."""
+    before = besides or Needed()
+    sentences = [
+        f"{described(place, entry)} is shown to runs, read only: it stays on this machine, and a published task has "
+        "its size and digest alone"
+        for place, entry in needed.inputs.items()
+        if place not in before.inputs
+    ]
+    if besides is not None and (added := [name for name in needed.fixed if name not in before.fixed]):
+        sentences.append(f"its run did not find a file of its folder; fixed too: {', '.join(added)}")
+    left_out = [(name, reason) for name, reason in needed.left_out.items() if name not in before.left_out]
+    sentences += [f"left out: {name}, {reason}" for name, reason in left_out[:_MOST_LEFT_OUT]]
+    more = len(left_out) - _MOST_LEFT_OUT
+    return [*sentences, *([f"left out: {more} more"] if more > 0 else [])]
+
+
+def missed_files(folder: Path, text: str) -> set[str]:
+    """The files of a folder that a run did not find, by what it printed, and the data that lies beside them."""
+    names = list_folder(folder).names
+    paths = [path.removeprefix("./") for path in re.findall(r"No such file or directory: [bru]?[\"']([^\"'\n]+)", text)]
+    missed = {name for name in names for path in paths if name == path or path.endswith(f"/{name}")}
+    data = [name for name in names if not name.endswith((".py", ".md"))]
+    missed |= {name for name in data for path in paths if name.startswith(f"{path.rstrip('/')}/")}
+    folders = {name.rpartition("/")[0] for name in missed} - {""}
+    return missed | {name for name in data if name.rpartition("/")[0] in folders}
 
 
 class _Search:
@@ -137,7 +171,18 @@ class _Search:
             if text:
                 self._texts.append(text)
                 pending += self._names.named_in(text, name)
+                pending += self._named_in_crowded(text)
         self._leave_out(set(forced) | set(also))
+
+    def _named_in_crowded(self, text: str) -> list[str]:
+        """The files that a text has in quotes, and that lie among so many that the listing has not all of them."""
+        if not self._listing.crowded:
+            return []
+        quoted = {path.removeprefix("./") for path in re.findall(r"[\"']([^\"'\n]{1,200})[\"']", text)}
+        inner = [path for path in quoted if path.rpartition("/")[0] in self._listing.crowded and path not in NO_PART]
+        real = self._folder.resolve()
+        there = ((path, self._folder / path) for path in inner if not path.rpartition("/")[2].startswith("."))
+        return [path for path, file in there if file.is_file() and file.resolve().is_relative_to(real)]
 
     def _read(self, name: str) -> str:
         """Take up a file; its text, where that can name others."""

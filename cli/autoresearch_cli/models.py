@@ -301,7 +301,8 @@ class ConstantAnswer(Answer, frozen=True, kw_only=True):
 class TaskAnswer(Answer, frozen=True, kw_only=True):
     """A task folder: what is asked, and the rules. ``ceiling`` is what this machine allows of the ``limits``.
 
-    ``mounts`` are the folders of this machine that its programs may read, by name. ``packages`` are its own Python
+    ``mounts`` are the folders of this machine that its programs may read, by name; ``inputs`` are what they read in
+    the folder itself. ``packages`` are its own Python
     packages; ``venv`` is the environment of this machine that runs it instead of the node's own. ``search`` is what
     the search changes in its program. ``edit`` are the files of the program, ``build`` and ``command`` what starts it.
     ``evaluator`` is the command that measures its ``artifact``.
@@ -328,6 +329,7 @@ class TaskAnswer(Answer, frozen=True, kw_only=True):
     artifact: str = ""
     ceiling: dict[str, int | float] = {}
     mounts: dict[str, str] = {}
+    inputs: list[str] = []
     packages: list[str] = []
     venv: str = ""
     search: list[ConstantAnswer] = []

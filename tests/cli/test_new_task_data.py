@@ -96,6 +96,7 @@ def test_a_link_that_leads_out_is_named_and_shown_with_the_mount_that_is_named(
     told = process("task", "new", str(folder), "--once")
     mount = f"--mount {tmp_path / 'elsewhere'}"
     assert told.returncode == 2, told.stderr
+    assert "→ its runs don't see that: a link that leads out" in told.stderr
     assert f"left out: data, a link that leads out of the folder; to show it to runs: {mount}" in told.stderr
     assert not (folder / "task.toml").exists()
     told = process("task", "new", str(folder), "--once", *mount.split())
@@ -197,7 +198,7 @@ def test_all_that_a_program_lacks_is_named_at_once_with_one_command(process: Pro
     told = process("task", "new", str(folder), "--once")
     names = "also-listed==1, cv2_nowhere, listed-nowhere>=2, sklearn_nowhere, yaml_nowhere"
     assert told.returncode == 2
-    assert f"needs packages that this node's Python lacks: {names}" in told.stderr
+    assert f"needs packages that the Python of this node lacks: {names}" in told.stderr
     pip = "install also-listed==1 cv2_nowhere 'listed-nowhere>=2' msgspec sklearn_nowhere yaml_nowhere && "
     assert f"→ python -m venv {folder}/.venv && {folder}/.venv/bin/pip {pip}" in told.stderr
     assert f"autoresearch task new {folder} --venv {folder}/.venv" in told.stderr
@@ -212,3 +213,13 @@ def test_all_that_a_program_lacks_is_named_at_once_with_one_command(process: Pro
     told = process("task", "new", str(folder), "--once")
     assert f"→ autoresearch task new {folder} --venv {folder}/.venv (to share" in told.stderr
     assert not (folder / "task.toml").exists()
+
+
+@pytest.mark.slow
+def test_a_file_that_the_first_run_did_not_find_is_shown_to_the_next(process: Process, tmp_path: Path) -> None:
+    program = 'LR = 0.1\nname = "".join(["da", "ta"])\nprint("loss:", len(open(f"{name}/a.csv").read()) * LR)\n'
+    folder = repository(tmp_path / "mine", {"train.py": program, "data/a.csv": "1234", "data/b.csv": ""})
+    told = process("task", "new", str(folder), "--once")
+    assert told.returncode == 0, told.stderr
+    assert "its run did not find a file of its folder; fixed too: data/a.csv, data/b.csv" in told.stderr
+    assert set(load_task(folder).harness) == {"data/a.csv", "data/b.csv"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from autoresearch.errors import UsageError
 from autoresearch.task.guessing import FLAGS, guess_recipe
 from autoresearch.task.model import USUAL, Recipe
-from autoresearch.task.needed import needed_files
+from autoresearch.task.needed import missed_files, needed_files
 
 CPP = 'int main() { puts("latency: 1"); }\n'
 
@@ -314,7 +316,7 @@ torch.save(1, os.path.join(out_dir, "ckpt.pt"))
     assert f"--mount {place / 'out'}" in needed.left_out["out"]
     assert "the program writes it" in needed.left_out["best.pt"]
     forced = needed_files(place, USUAL, [str(place / "out")])
-    assert (set(forced.inputs), forced.folders) == ({"out", "start.pt"}, ())
+    assert (set(forced.inputs), forced.folders) == ({"out", "start.pt"}, (str(place / "out"),))
 
 
 def test_a_crowded_folder_is_looked_through_in_a_bounded_time(tmp_path: Path) -> None:
@@ -341,3 +343,74 @@ def test_modules_among_many_files_of_data_are_shown_with_their_folder(tmp_path: 
     given = Recipe(edit=("train.py", "data/load.py"))
     with pytest.raises(UsageError, match="files that the program needs, and that are not pinned"):
         needed_files(place, given)
+
+
+def test_a_file_that_is_named_is_seen_among_so_many_that_they_are_not_all_looked_at(tmp_path: Path) -> None:
+    place = repository(tmp_path, {"train.py": "open('zz.dat'); open('./more/zz.dat'); open('.env'); open('gone')\n"})
+    (place / "more").mkdir()
+    for number in range(1200):
+        (place / f"{number}.dat").touch()
+        (place / f"more/{number}.dat").touch()
+    for name in ("zz.dat", "more/zz.dat", ".env"):
+        (place / name).write_text(name)
+    needed = needed_files(place, USUAL)
+
+    assert (set(needed.fixed), set(needed.inputs)) == ({"zz.dat"}, {"more"})
+
+
+def test_links_in_folders_of_links_are_followed_so_far(tmp_path: Path) -> None:
+    place = repository(tmp_path, {"train.py": "", **{f"x{number}/a.txt": "" for number in range(30)}})
+    for number in range(29):
+        for name in ("left", "right"):
+            (place / f"x{number}/{name}").symlink_to(place / f"x{number + 1}")
+    left_out = needed_files(place, USUAL).left_out
+
+    assert left_out["x0/left/right/left/left"] == "a link in a folder that is reached by links"
+
+
+def test_what_is_no_file_or_can_not_be_shown_is_named_with_its_reason(tmp_path: Path) -> None:
+    place = repository(tmp_path / "task", {"train.py": "open('gone.txt')\n", "venv/pyvenv.cfg": "", "conda/x.py": ""})
+    (place / "conda/conda-meta").mkdir()
+    os.mkfifo(place / "pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        before = Path.cwd()
+        os.chdir(place)  # the name of a socket is short
+        listener.bind("sock")
+        os.chdir(before)
+    (place / "gone.txt").symlink_to("nowhere")
+    (place / "around").symlink_to("around")
+    (place / "bad\nname.txt").touch()
+    (place / os.fsdecode(b"latin-\xe9.txt")).touch()
+    (place / "out.txt").symlink_to("/etc/hostname")
+    left_out = needed_files(place, USUAL).left_out
+
+    assert next(iter(left_out)) == "gone.txt", "what the program names comes first"
+    assert left_out["gone.txt"] == left_out["around"] == "a link that leads nowhere"
+    assert (left_out["pipe"], left_out["sock"]) == ("a pipe, and no file", "a socket, and no file")
+    assert "can't be printed" in left_out["'bad\\nname.txt'"]
+    assert "can't be printed" in left_out["'latin-\\udce9.txt'"]
+    assert left_out["out.txt"].endswith("--mount /etc/hostname")
+    assert len(left_out) == 7
+
+
+def test_a_folder_with_a_file_that_may_change_is_not_shown_as_a_whole(tmp_path: Path) -> None:
+    place = repository(tmp_path, {"pk/train.py": "open('x.csv')\n", "pk/x.csv": ""})
+    with pytest.raises(UsageError, match=r"pk/train\.py lies in a folder that is shown"):
+        needed_files(place, guess_recipe(place), [str(place / "pk")])
+
+
+@pytest.mark.parametrize(
+    ("error", "missed"),
+    [
+        ("No such file or directory: 'data/b.csv'", {"data/a.csv", "data/b.csv"}),
+        ("No such file or directory: b'./data/b.csv'", {"data/a.csv", "data/b.csv"}),
+        ("No such file or directory: '/tmp/run/data/b.csv'", {"data/a.csv", "data/b.csv"}),
+        ("No such file or directory: 'data'", {"data/a.csv", "data/b.csv"}),
+        ("No such file or directory: 'x.txt'", {"x.txt"}),
+        ("No such file or directory: 'nowhere.txt'", set()),
+        ("No such file or directory: ''", set()),
+    ],
+)
+def test_what_a_run_did_not_find_is_read_from_its_words(tmp_path: Path, error: str, missed: set[str]) -> None:
+    place = repository(tmp_path, {"train.py": "", "data/a.csv": "", "data/b.csv": "", "data/c.py": "", "x.txt": ""})
+    assert missed_files(place, f"FileNotFoundError: [Errno 2] {error}\n") == missed

@@ -26,15 +26,12 @@ from autoresearch.task.bounds import bound_of
 from autoresearch.task.folder_state import STATE_FOLDER
 from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
 from autoresearch.task.guessing import FLAGS, guess_recipe
-from autoresearch.task.inputs import described
-from autoresearch.task.listing import list_folder
 from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.metric_names import Kind, direction_of, meaning_of
-from autoresearch.task.model import Recipe, Task, possible_value
-from autoresearch.task.needed import PREPARE, Needed, needed_files
+from autoresearch.task.model import Recipe, possible_value
+from autoresearch.task.needed import PREPARE, Needed, missed_files, needed_files, shown_sentences
 from autoresearch.task.needs import (
     CACHES,
-    LOOSE,
     folders_to_mount,
     named_in_home,
     printed_folders,
@@ -58,8 +55,6 @@ MORE_SECONDS_HINT = (
 # So many lines of a program that did not end are quoted.
 LINES_QUOTED = 3
 
-# So many files that runs don't see are named.
-MOST_LEFT_OUT = 6
 # Of a program whose time nobody measured.
 USUAL_SECONDS = 300.0
 # A program that says of itself that it takes longer is run for a first part only.
@@ -135,6 +130,7 @@ class _Look:
     occasion: Occasion
     place: Path
     recipe: Recipe
+    needed: Needed
     venv: str
     mounts: tuple[str, ...] = ()
     stated: float | None = None
@@ -143,10 +139,6 @@ class _Look:
     @property
     def names(self) -> str:
         return " and ".join(str(self.place / name) for name in self.recipe.edit)
-
-    def needed(self) -> Needed:
-        """What the program needs beside it. Raises UsageError."""
-        return needed_files(self.place, self.recipe, self.mounts)
 
     @property
     def is_long(self) -> bool:
@@ -195,6 +187,7 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
     from autoresearch.run.bench import Ceiling, missing_command
     from autoresearch.run.experiment import again, plan_as_it_stands
     from autoresearch.run.folder import Conditions, log_of
+    from autoresearch.run.lacking import lacks_packages
     from autoresearch.run.runner import Place, make_bench, outcome_of, run_here
     from autoresearch.run.sandbox.job import Level
     from autoresearch.run.sandbox.probes import detect_level
@@ -209,7 +202,7 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
         raise UsageError(f"there is no sandbox here, so {names} is not run to find its number and its time", hint=hint)
     work, paths = look.occasion.work, look.occasion.paths
     memory = Ceiling.of(work).memory_mib
-    task = draft_task(look.place, recipe, look.needed(), seconds=seconds, memory_mib=memory, venv=look.venv)
+    task = draft_task(look.place, recipe, look.needed, seconds=seconds, memory_mib=memory, venv=look.venv)
     limits = task.limits
     ceiling = Ceiling(seconds, memory, limits.disk_mib, limits.processes, limits.output_kib)
     plan = again(plan_as_it_stands(task, task.program.decode()), seed)
@@ -231,32 +224,15 @@ def printed_once(look: _Look, *, seconds: float, seed: int = 0) -> Printed:
     if outcome.status == RunStatus.OK:
         return printed
     hint = "mend it, or look at what it prints: " + recipe.command
+    if reason := next((why for name, why in look.needed.left_out.items() if f"'{name}" in outcome.reason), ""):
+        hint = f"its runs don't see that: {reason}"
     if module := re.search(r"No module named '([^'.]+)", outcome.reason):
-        return replace(printed, fault=_lacks_packages(look, task, module[1]))
+        return replace(printed, fault=lacks_packages(task, names, module[1]))
     if folders := _missed(text, look.mounts):
         hint = f"to show it to its runs, to read: {' '.join(map(_mount_option, folders))}"
     elif way := way_out(text, level):
         hint = way
     return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
-
-
-def _lacks_packages(look: _Look, task: Task, module: str) -> UsageError:
-    """All that a program lacks, and one command that gets it."""
-    from autoresearch.run.lacking import lacking_packages, places_of, task_sources, way_to_environment
-
-    sources, own = task_sources(task), list_folder(look.place).names
-    if any(module in name.removesuffix(".py").split("/") for name in own):
-        return UsageError(
-            f"{look.names} did not find {module}, which is part of its folder",
-            hint="name what starts it there: --command 'python -m PACKAGE.MODULE' --edit FILE",
-        )
-    lacking = lacking_packages(look.place, sources, own, places_of(look.venv), [module])
-    where = look.venv or "this node's Python"
-    return UsageError(
-        f"{look.names} needs packages that {where} lacks: {', '.join(lacking)}",
-        hint=f"{way_to_environment(look.place, sources, own, look.venv)} (to share the task, list them in "
-        f"{look.place / LOOSE} and, once it is one: autoresearch task lock {look.place})",
-    )
 
 
 def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
@@ -323,14 +299,17 @@ def _describe(place: Path, given: Given, occasion: Occasion) -> None:
         if (code := [name for name in fixed if name.endswith(".py") and name != PREPARE]) and not given.edit:
             largest = max(code, key=lambda name: len(fixed[name]))
             say(f"to let more of it change: {' '.join(f'--edit {name}' for name in (*recipe.edit, largest))}")
-    _say_shown(say, needed)
+    for sentence in shown_sentences(needed):
+        say(sentence)
     sources = {**program, **fixed}
     stated = stated_seconds(sources.values())
     if stated is None and _is_karpathy(place, recipe):
         stated = USUAL_SECONDS
     named = set[str]().union(*(named_in_home(name, source) for name, source in sources.items()))
     mounts = _mounts(occasion, folders_to_mount(named, Path.home()), tuple(given.mounts))
-    look = _Look(occasion, place, recipe, given.venv, mounts, stated, given.seconds or USUAL_SECONDS)
+    if mounts != tuple(given.mounts):
+        needed = needed_files(place, recipe, mounts)
+    look = _Look(occasion, place, recipe, needed, given.venv, mounts, stated, given.seconds or USUAL_SECONDS)
     seen = _Seen()
     if not (given.metric and given.seconds):
         look, seen = _looked(look, given)
@@ -357,21 +336,8 @@ def _describe(place: Path, given: Given, occasion: Occasion) -> None:
         floor=floor,
         noise=_noise(say, metric, seen.values(metric), _fixed_seed(program, fixed)),
         venv=given.venv,
-        needed=look.needed(),
+        needed=look.needed,
     )
-
-
-def _say_shown(say: Callable[[str], None], needed: Needed) -> None:
-    """Say what runs see where it lies, and what they don't see."""
-    for place, entry in needed.inputs.items():
-        say(
-            f"{described(place, entry)} is shown to runs, read only: it stays on this machine, "
-            "and a published task has its size and digest alone"
-        )
-    for name, reason in list(needed.left_out.items())[:MOST_LEFT_OUT]:
-        say(f"left out: {name}, {reason}")
-    if (more := len(needed.left_out) - MOST_LEFT_OUT) > 0:
-        say(f"left out: {more} more")
 
 
 def _asked_command(place: Path, given: Given, guess: Recipe, person: Person) -> Recipe:
@@ -414,7 +380,8 @@ def _mount_option(folder: str) -> str:
 def _looked(look: _Look, given: Given) -> tuple[_Look, _Seen]:
     """What the program prints: in two runs with different seeds, or of one that takes minutes in a first part.
 
-    Where it fails for a folder of the home that it did not find, that is offered, and it is run once more.
+    Where it fails for a folder of the home that it did not find, that is offered, and it is run once more. So it is
+    where it did not find a file of its own folder: its runs see that, and what lies beside it.
 
     Raises UsageError where it stops with an error, or takes too long.
     """
@@ -428,8 +395,12 @@ def _looked(look: _Look, given: Given) -> tuple[_Look, _Seen]:
     first = printed_once(look, seconds=seconds)
     if first.fault and not first.is_part:
         mounts = _mounts(look.occasion, _missed(first.text, look.mounts), look.mounts)
-        if mounts != look.mounts:
-            look = replace(look, mounts=mounts)
+        also = missed_files(look.place, first.text)
+        if mounts != look.mounts or also:
+            needed = needed_files(look.place, look.recipe, mounts, also)
+            for sentence in shown_sentences(needed, besides=look.needed):
+                say(sentence)
+            look = replace(look, mounts=mounts, needed=needed)
             first = printed_once(look, seconds=seconds)
     if first.fault and not (is_part and first.is_part):
         raise first.fault

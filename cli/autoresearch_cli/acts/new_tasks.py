@@ -9,6 +9,7 @@ import typer
 
 from autoresearch.ask.acts.new_tasks import Occasion
 from autoresearch.errors import UsageError
+from autoresearch.paths import typed_path
 from autoresearch_cli import here
 from autoresearch_cli.rendering.output import say
 
@@ -36,8 +37,12 @@ def occasion(*, json: bool) -> Occasion:
 
 
 def mount_of(text: str) -> str:
-    """A folder that was typed, as task.toml names it: ``~/data``. Raises UsageError where it holds the whole home."""
-    folder, home = here.existing_folder(text).absolute(), Path.home()
+    """A folder or a file that was typed, as task.toml names it: ``~/data``.
+
+    Raises UsageError where it holds the whole home.
+    """
+    path, home = typed_path(text).absolute(), Path.home()
+    folder = path if path.is_file() else here.existing_folder(text).absolute()
     if home.is_relative_to(folder):
         raise UsageError(f"{folder} would show runs your whole home folder", hint="name a folder in it, with the data")
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)

@@ -24,6 +24,7 @@ from autoresearch.paths import typed_path
 from autoresearch.propose.program.edits import Patches, constants, settings_in
 from autoresearch.propose.search.proposal import nothing_to_change
 from autoresearch.task.folders import copy_task, is_taken, pin_baseline
+from autoresearch.task.inputs import described
 from autoresearch.task.loading import MANIFEST, load_task, shipped_task
 from autoresearch.task.model import Task
 from autoresearch.text import value
@@ -119,7 +120,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     ] = "",
     mount: Annotated[
         list[str],
-        typer.Option("--mount", metavar="DIR", help="A folder that runs may read, as ~/data; repeatable."),
+        typer.Option("--mount", metavar="PATH", help="What runs may read, as ~/data; repeatable."),
     ] = [],  # noqa: B006 - as above
     once: Annotated[bool, typer.Option("--once", help="Run the program once, so no noise is measured.")] = False,
     copies: Annotated[bool, typer.Option("--new", help="Make the folder, with a copy of the shipped task.")] = False,
@@ -374,6 +375,7 @@ def describe(task: Task) -> TaskAnswer:
         limits=msgspec.to_builtins(task.limits),
         ceiling=asdict(ceiling()),
         mounts=dict(task.mounts),
+        inputs=[described(place, entry) for place, entry in task.inputs.items()],
         packages=[f"{package.name}=={package.version}" for package in task.packages],
         venv=task.python.venv if task.python else "",
         edit=list(task.recipe.edit),
@@ -407,6 +409,7 @@ def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
         ("limits", _amounts(answer.limits)),
         ("allowed here", _amounts(answer.ceiling)),
         *(("reads", f"{folder} ({name})") for name, folder in answer.mounts.items()),
+        *(("reads", entry) for entry in answer.inputs),
         *((("packages", ", ".join(answer.packages)),) if answer.packages else ()),
         *((("python", answer.venv),) if answer.venv else ()),
         *(("fixed", file) for file in answer.files),

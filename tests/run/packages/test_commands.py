@@ -195,5 +195,5 @@ def test_a_new_folder_whose_program_lacks_a_package_is_told_the_way(place: Path,
     (place / "new" / "train.py").write_text("import tiny_a\nprint('score: 1')\n")
     said = cli("task", "new", str(place / "new"))
     assert said.exit_code == 2
-    assert "this node's Python lacks: tiny_a" in said.stderr
+    assert "the Python of this node lacks: tiny_a" in said.stderr
     assert f"autoresearch task lock {place / 'new'}" in said.stderr
