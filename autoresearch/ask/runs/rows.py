@@ -97,7 +97,8 @@ class Rows:
         parent = above.body if above and isinstance(above.body, Run) and above.body.task == body.task else None
         told = self.teller.tell(described(body, record.time), described(parent) if parent else None)
         state = RunState(run.state)
-        numbers = run_numbers(self.log, record, found, values=values)
+        repeats = parent is not None and parent.idea == body.idea and parent.source_digest != body.source_digest
+        numbers = run_numbers(self.log, record, found, values={} if repeats else values)  # another seed is no gain
         gain, _, origin = leading_gain(numbers)
         within = gain is not None and abs(gain) < self.noise * NOISES[origin]
         roster = roster_of(self.log)
