@@ -32,7 +32,7 @@ _BELOW = 2**31
 # a form of its own.
 _ANY = 1_618_033_988
 # In longer lines of what is not Python nothing is looked for; strangers write them.
-_LONGEST_LINE = 2000
+_LONGEST_LINE = 1000
 _LONGEST_NAME = 64
 
 # First words of a name that ends in "seed" and counts seeds, or says whether there is one.
@@ -80,6 +80,8 @@ _CALL = re.compile(
 )
 # std::mt19937 rng(42), of which the name is that of the type
 _ENGINE = re.compile(rf"(?<!\w)(?P<name>\w{{1,32}})\s{{1,8}}\w{{1,32}}\s{{0,4}}[({{=]\s{{0,4}}{_NUMBER}", re.ASCII)
+# Every name of a seed, and of what takes one, has one of these in it.
+_MAY_HAVE = re.compile(rb"seed|rand|mt19937|pcg|philox|sfc64|newsource|engine|prng", re.IGNORECASE)
 _IN_TEXT = re.compile(rb"[rRuUbB]{0,2}(?P<quote>\"\"\"|'''|\"|')(?P<number>\d{1,40})(?P=quote)")
 
 
@@ -218,6 +220,8 @@ def _of_python(content: str) -> Iterator[Seed]:
                     yield from _seed_at(*span(literal), data)
         if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
             start, end = span(node)
+            if not _MAY_HAVE.search(data, start, end):
+                continue
             for seed in _flags(data[start:end].decode("latin-1")):
                 yield Seed(start + seed.start, start + seed.end, seed.number)
 
@@ -356,9 +360,9 @@ def _terms(value: ast.BinOp) -> Sequence[ast.expr]:
 def _of_lines(content: str) -> Iterator[Seed]:
     at = 0
     for raw in content.encode().split(b"\n"):
-        line = raw.decode("latin-1") if len(raw) <= _LONGEST_LINE else ""
-        for seed in _in_line(line):
-            yield Seed(at + seed.start, at + seed.end, seed.number)
+        if len(raw) <= _LONGEST_LINE and _MAY_HAVE.search(raw):
+            for seed in _in_line(raw.decode("latin-1")):
+                yield Seed(at + seed.start, at + seed.end, seed.number)
         at += len(raw) + 1
 
 
