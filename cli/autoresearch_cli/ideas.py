@@ -253,7 +253,9 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
     if verdict == Verdict.DISCARD:
         return found(verdict, sentence, back, **numbers), more
     following = f"{again} --replicate {seed}" if is_unsure else f"edit {_files(task)}, then {again}"
-    return found(verdict, sentence, following, **numbers), [*more, *_remember(task, shown.record.id)]
+    program = desk.log.programs.find(task.digest, bytes.fromhex(run.source_digest), run.budget)
+    start = format_id(program.first) if program and run.replicate else shown.record.id  # whose text is in the folder
+    return found(verdict, sentence, following, **numbers), [*more, *_remember(task, start)]
 
 
 def _mean(desk: Desk, run: RunFields) -> tuple[float, int]:
