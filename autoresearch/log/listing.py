@@ -136,7 +136,8 @@ WHERE above.n <= ?1 AND EXISTS(SELECT 1 FROM run WHERE n = above.n) <> EXISTS(SE
 """
 _FACTS = """
 SELECT unlisted.n, unlisted.task, unlisted.time, unlisted.id, unlisted.author, unlisted.device, unlisted.status,
-    unlisted.cpu_ms, run.n IS NOT NULL, run.value, above.status, above.value,
+    unlisted.cpu_ms, run.n IS NOT NULL, run.value, above.status,
+    iif(above.seedless = run.seedless AND above.source_digest <> run.source_digest, NULL, above.value),
     standing.state, standing.value, standing.improvement, standing.attested, standing.compared
 FROM unlisted LEFT JOIN run ON run.n = unlisted.n LEFT JOIN standing ON standing.n = run.n
 LEFT JOIN record ON record.id = run.parent LEFT JOIN run AS above ON above.n = record.n AND above.task = run.task

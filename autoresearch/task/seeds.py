@@ -32,7 +32,7 @@ _BELOW = 2**31
 # a form of its own.
 _ANY = 1_618_033_988
 # In longer lines of what is not Python nothing is looked for; strangers write them.
-_LONGEST_LINE = 2000
+_LONGEST_LINE = 1000
 _LONGEST_NAME = 64
 
 # First words of a name that ends in "seed" and counts seeds, or says whether there is one.
@@ -80,6 +80,8 @@ _CALL = re.compile(
 )
 # std::mt19937 rng(42), of which the name is that of the type
 _ENGINE = re.compile(rf"(?<!\w)(?P<name>\w{{1,32}})\s{{1,8}}\w{{1,32}}\s{{0,4}}[({{=]\s{{0,4}}{_NUMBER}", re.ASCII)
+# Every name of a seed, and of what takes one, has one of these in it.
+_MAY_HAVE = re.compile(rb"seed|rand|mt19937|pcg|philox|sfc64|newsource|engine|prng", re.IGNORECASE)
 _IN_TEXT = re.compile(rb"[rRuUbB]{0,2}(?P<quote>\"\"\"|'''|\"|')(?P<number>\d{1,40})(?P=quote)")
 
 
@@ -130,19 +132,12 @@ def reseeded(program: str, number: int) -> str:
 
     A seed that fixes nothing, as in ``seed = None``, stays.
     """
-
-    def other(seed: int | None) -> int | None:
-        return None if seed is None or seed < 0 else (seed + number * _STEP) % _BELOW
-
-    return _rewritten(program, other) if number else program
+    return _rewritten(program, _others(number)) if number else program
 
 
 def reseeded_line(command: str, number: int) -> str:
     """A command line with another seed behind each ``--seed``, as :func:`reseeded` has them."""
-    for seed in reversed(list(_flags(command))):
-        other = ((seed.number or 0) + number * _STEP) % _BELOW
-        command = command[: seed.start] + str(other) + command[seed.end :]
-    return command
+    return _replaced(command, list(_flags(command.encode().decode("latin-1"))), _others(number))
 
 
 def fixes_seed(name: str, content: str) -> bool:
@@ -172,14 +167,18 @@ def seeds_in(name: str, content: str) -> list[Seed]:
 def _rewritten(program: str, other: _Other) -> str:
     try:
         files = split_program(program)
-        return join_files({name: _replaced(name, content, other) for name, content in files.items()})
+        return join_files({name: _replaced(text, seeds_in(name, text), other) for name, text in files.items()})
     except (UsageError, UnicodeError):
         return program
 
 
-def _replaced(name: str, content: str, other: _Other) -> str:
+def _others(number: int) -> _Other:
+    return lambda seed: None if seed is None or seed < 0 else (seed + number * _STEP) % _BELOW
+
+
+def _replaced(content: str, seeds: Sequence[Seed], other: _Other) -> str:
     data = content.encode()
-    for seed in reversed(seeds_in(name, content)):
+    for seed in reversed(seeds):
         if (number := other(seed.number)) is not None:
             data = data[: seed.start] + str(number).encode() + data[seed.end :]
     return data.decode()
@@ -218,6 +217,8 @@ def _of_python(content: str) -> Iterator[Seed]:
                     yield from _seed_at(*span(literal), data)
         if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
             start, end = span(node)
+            if not _MAY_HAVE.search(data, start, end):
+                continue
             for seed in _flags(data[start:end].decode("latin-1")):
                 yield Seed(start + seed.start, start + seed.end, seed.number)
 
@@ -356,9 +357,9 @@ def _terms(value: ast.BinOp) -> Sequence[ast.expr]:
 def _of_lines(content: str) -> Iterator[Seed]:
     at = 0
     for raw in content.encode().split(b"\n"):
-        line = raw.decode("latin-1") if len(raw) <= _LONGEST_LINE else ""
-        for seed in _in_line(line):
-            yield Seed(at + seed.start, at + seed.end, seed.number)
+        if len(raw) <= _LONGEST_LINE and _MAY_HAVE.search(raw):
+            for seed in _in_line(raw.decode("latin-1")):
+                yield Seed(at + seed.start, at + seed.end, seed.number)
         at += len(raw) + 1
 
 
@@ -387,14 +388,10 @@ def _flags(text: str) -> Iterator[Seed]:
 
 def _matched(match: re.Match[str]) -> Iterator[Seed]:
     groups = match.groupdict()
-    if groups.get("number") is not None:
-        yield Seed(match.start("number"), match.end("number"), _integer(match["number"]))
-    elif groups.get("list") is not None:
-        for part in re.finditer(_DIGITS, match["list"]):
-            yield Seed(match.start("list") + part.start(), match.start("list") + part.end(), _integer(part[0]))
-    elif groups.get("none") is not None:
+    if groups.get("none") is not None:
         yield Seed(match.start("none"), match.end("none"), None)
-
-
-def _integer(text: str) -> int:
-    return int(text, 16 if "x" in text.lower() else 10)
+        return
+    start, end = match.span("number" if groups.get("number") is not None else "list")
+    for part in re.finditer(rf"-?{_DIGITS}", match.string[start:end]):
+        number = int(part[0], 16 if "x" in part[0].lower() else 10)
+        yield Seed(start + part.start(), start + part.end(), number)

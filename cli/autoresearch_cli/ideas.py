@@ -266,7 +266,9 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
     if verdict == Verdict.DISCARD:
         return found(verdict, sentence, back, **numbers), more
     following = f"{again} --replicate {seed}" if is_unsure else f"edit {_files(task)}, then {again}"
-    return found(verdict, sentence, following, **numbers), [*more, *_remember(task, shown.record.id, run)]
+    program = desk.log.programs.find(task.digest, bytes.fromhex(run.source_digest), run.budget)
+    start = format_id(program.first) if program and run.replicate else shown.record.id  # whose text is in the folder
+    return found(verdict, sentence, following, **numbers), [*more, *_remember(task, start, run)]
 
 
 def believing(desk: Desk, run: str) -> list[str]:
@@ -311,8 +313,8 @@ def _repeated(desk: Desk, run: RunFields) -> tuple[str, float] | None:
 
 
 def _remember(task: Task, record: str, run: RunFields) -> list[str]:
-    """Have the folder remember the run whose program it has; what to say where it can't."""
-    if source_digest(task.program.decode()).hex() != run.source_digest:
+    """Have the folder remember the run whose program it has, whatever its seed; what to say where it can't."""
+    if seedless_digest(task.program.decode()).hex() != (run.seedless or run.source_digest):
         return []
     try:
         remember_start(task.folder, record)

@@ -318,6 +318,7 @@ class TaskAnswer(Answer, frozen=True, kw_only=True):
     metric_source: str
     floor: float | None = None
     noise: float | None = None
+    noise_runs: int | None = None
     budget_unit: str
     budget: float
     limits: dict[str, int | float | bool]

@@ -112,6 +112,28 @@ def test_without_a_daemon_every_tool_says_what_to_do(toy: Path) -> None:
 
 
 @pytest.mark.slow
+def test_an_agent_gains_nothing_by_another_seed(daemon: Daemon, toy: Path) -> None:
+    async def talk(client: Client) -> None:
+        program = (toy / "train.py").read_text()
+        first = await answer(client, "run", hypothesis="as it was", program=program)
+        seeded = program.replace("X = 0.9", "X = 0.5\nSEED = 3")
+        better = await answer(client, "run", hypothesis="nearer", program=seeded, parent=first["id"])
+        assert better["outcome"]["verdict"] == "keep"
+        edit = {"search": "SEED = 3", "replace": "SEED = 4"}
+        again = await answer(client, "run", hypothesis="a lucky seed", edits=[edit], parent=better["id"])
+        assert again["outcome"]["verdict"] == "repetition"
+        assert "only its seed differs from" in again["outcome"]["sentence"]
+        assert (again["replicate"], again["parent"]) == (1, first["id"])
+        top = await answer(client, "search_runs", order="best")
+        assert better["id"] in [row["id"] for row in top["rows"]]
+        assert "with this seed before" in await refusal(
+            client, "run", hypothesis="once more", edits=[edit], parent=better["id"]
+        )
+
+    over_stdio(talk, str(toy))
+
+
+@pytest.mark.slow
 def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
     async def talk(client: Client) -> None:
         assert (await answer(client, "status"))["state"]

@@ -12,18 +12,24 @@ from autoresearch.propose.search.evidence import PastRun, gather
 from autoresearch.propose.search.proposal import LiveClaim
 from autoresearch.propose.search.search import best_run, propose
 from autoresearch.task.program import source_digest
+from autoresearch.task.seeds import seedless_digest, stated_seedless
 from tests.propose.conftest import PATCHES, TRAIN, memory, past, problem
 
 SPACE = space_of(TRAIN, PATCHES)
 
 
-def led(children: int) -> list[PastRun]:
+SEEDED = f"{TRAIN}\nSEED = 3\n"
+
+
+def led(children: int, baseline: str = TRAIN) -> list[PastRun]:
     """A memory in which one run leads by far and some worse sources start from it."""
     runs = memory(1, 30)
-    genome = {**SPACE.default(), "LR": 0.01}
-    source = SPACE.build(genome)
+    space = space_of(baseline, PATCHES)
+    genome = {**space.default(), "LR": 0.01}
+    source = space.build(genome)
     assert source is not None
     leader = past("leader", source_digest(source), genome, 1.2)
+    leader = replace(leader, seedless=stated_seedless(source))
     young = [past(f"c{i}", bytes([i]) * 32, {**genome, "DEPTH": 4}, 1.3 + i) for i in range(children)]
     return [*runs, leader, *(replace(run, parent=leader.id) for run in young)]
 
@@ -53,6 +59,41 @@ def test_a_repeat_that_runs_already_is_not_asked_for_twice() -> None:
     second = propose(problem(), runs, [claim], worker="w", counter=6)
 
     assert (first.kind, second.kind == "replicate") == ("replicate", False)
+
+
+def test_a_leader_that_fixes_its_seeds_is_repeated_with_others_and_stays_one_program() -> None:
+    runs, task = led(25, SEEDED), replace(problem(), baseline=SEEDED)
+    base = past("base", source_digest(SEEDED), {}, 1.9)
+    runs.append(replace(base, seedless=stated_seedless(SEEDED)))
+    leader = next(run for run in runs if run.value == 1.2)
+    for number in (1, 2, 3):
+        again = propose(task, runs, [], worker="w", counter=6)
+        assert (again.kind, again.replicate) == ("replicate", number)
+        assert again.source_digest == source_digest(again.source) != leader.source_digest
+        assert seedless_digest(again.source) == leader.seedless
+        claim = LiveClaim(again.source_digest, again.replicate, again.genome)
+        assert propose(task, runs, [claim], worker="w", counter=6).source_digest != again.source_digest
+        run = past(f"again {number}", again.source_digest, again.genome, 1.2 + number / 1000, replicate=number)
+        runs.append(replace(run, seedless=stated_seedless(again.source)))
+    evidence = gather(runs, direction="minimize", noise=None, floor=None)
+    found = next(one for one in evidence.candidates if one.first.id == leader.id)
+    assert (found.runs, found.source_digest) == (4, leader.source_digest)
+    assert propose(task, runs, [], worker="w", counter=6).kind != "replicate"
+
+
+def test_equal_values_of_a_program_that_fixes_its_seed_say_nothing_of_the_noise() -> None:
+    source = "SEED = 3"
+    fixed = [past(f"r{k}", source_digest(source), {}, 1.2, replicate=k) for k in range(3)]
+    fixed = [replace(run, seedless=stated_seedless(source)) for run in fixed]
+    found = gather(fixed, direction="minimize", noise=None, floor=None)
+    assert (found.candidates[0].runs, found.spread) == (1, None)
+    assert found.noise == pytest.approx(0.012)
+    other = past("other", source_digest("SEED = 4"), {}, 1.3)
+    found = gather(
+        [*fixed, replace(other, seedless=stated_seedless("SEED = 4"))], direction="minimize", noise=None, floor=None
+    )
+    assert found.candidates[0].runs == 2
+    assert found.spread == pytest.approx(0.0707, abs=1e-3)
 
 
 def test_a_leader_gets_only_so_many_seeds() -> None:

@@ -191,3 +191,11 @@ def test_whatever_a_model_says_it_is_a_program_or_a_sentence(answer: str) -> Non
     else:
         assert found.endswith(".")
         assert "\n" not in found
+
+
+def test_a_change_of_a_seed_alone_is_refused_with_its_reason() -> None:
+    parent = f"{PARENT}\nSEED = 1337\n"
+    edit = block("SEED = 1337", "SEED = 4")
+    with pytest.raises(BadReply, match="Only a seed changed"):
+        read_reply(HEAD + edit, Rules(parent=parent))
+    assert read_reply(HEAD + edit + RATE, Rules(parent=parent))

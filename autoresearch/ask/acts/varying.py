@@ -15,7 +15,7 @@ import msgspec
 from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import Answer
-from autoresearch.log.standing.verdicts import learnt_noise
+from autoresearch.log.standing.verdicts import Spread, spread_of
 from autoresearch.propose.mind.recall import run_before
 from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.ranges import Value
@@ -205,13 +205,12 @@ def outcome_of(
                 to_go=len(free),
             )
         )
-    learnt = learnt_noise(log, task.digest)
-    noise = learnt.deviation if learnt else task.metric.noise or 0.0
+    spread = spread_of(log, task.digest, task.metric) or Spread(0.0, None)
     answer = VaryAnswer(
         variants=views,
-        levels=levels_of(views, noise),
-        interactions=interactions_of(views, noise),
-        noise=noise,
+        levels=levels_of(views, spread.wide),
+        interactions=interactions_of(views, spread.wide),
+        noise=spread.deviation,
         to_go=sum(view.to_go for view in views),
         elsewhere=theirs,
     )

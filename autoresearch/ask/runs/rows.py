@@ -36,7 +36,7 @@ from autoresearch.log.standing.answers import leading_gain
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, participant_of
 from autoresearch.log.standing.queries import run_body, run_numbers
-from autoresearch.log.standing.verdicts import verdict_of
+from autoresearch.log.standing.verdicts import stated_spread, verdict_of
 from autoresearch.log.standing.verification import counted_reports, judgements
 from autoresearch.log.tables.listing import Filter, ListedRun
 from autoresearch.log.tables.places import Place, Places, Sums
@@ -65,6 +65,8 @@ class Rows:
     starred: frozenset[bytes]
     places: Places
     noise: float
+    chance: float
+    """The noise by which a gain is judged: larger where it was seen in few runs."""
     sign: float
     task: str  # its name
 
@@ -97,9 +99,10 @@ class Rows:
         parent = above.body if above and isinstance(above.body, Run) and above.body.task == body.task else None
         told = self.teller.tell(described(body, record.time), described(parent) if parent else None)
         state = RunState(run.state)
-        numbers = run_numbers(self.log, record, found, values=values)
+        repeats = parent is not None and parent.idea == body.idea and parent.source_digest != body.source_digest
+        numbers = run_numbers(self.log, record, found, values={} if repeats else values)  # another seed is no gain
         gain, _, origin = leading_gain(numbers)
-        within = gain is not None and abs(gain) < self.noise * NOISES[origin]
+        within = gain is not None and abs(gain) < self.chance * NOISES[origin]
         roster = roster_of(self.log)
         return RunRow(
             **msgspec.structs.asdict(numbers),
@@ -188,6 +191,7 @@ def rows_of(
         starred,
         log.listing.places(task),
         noise=rules.noise if rules else 0.0,
+        chance=stated_spread(log, task).wide,
         sign=rules.sign if rules else 1.0,
         task=found.name if found else "",
     )

@@ -130,10 +130,27 @@ class Spread(NamedTuple):
     deviation: float
     freedom: int | None
 
+    @property
+    def wide(self) -> float:
+        """The deviation of which two make a 95 % interval: of few degrees of freedom it is larger than the one seen."""
+        return self.deviation if self.freedom is None else self.deviation * student(self.freedom) / WIDE
+
     def margin(self, runs: int, others: int) -> float:
         """Half of the 95 % interval of the difference of two programs, over so many runs of each."""
-        factor = WIDE if self.freedom is None else student(self.freedom)
-        return factor * self.deviation * math.sqrt(1 / runs + 1 / others)
+        return WIDE * self.wide * math.sqrt(1 / runs + 1 / others)
+
+
+def stated_spread(log: Log, task: bytes) -> Spread:
+    """How far the seed moves the value of a task, as its publisher states it; 0 where nothing is stated."""
+    rules, runs = log.tasks.rules(task), _noise_runs(log, task)
+    return Spread(rules.noise if rules else 0.0, runs - 1 if runs else None)
+
+
+def _noise_runs(log: Log, task: bytes) -> int | None:
+    """In how many runs the publisher of a task saw its noise; None: it is stated as known."""
+    metric = (log.tasks.definition(task) or {}).get("metric")
+    runs = metric.get("noise_runs") if isinstance(metric, Mapping) else None
+    return runs if isinstance(runs, int) and runs > 1 else None
 
 
 def spread_of(log: Log, task: bytes, metric: Metric) -> Spread | None:
@@ -159,8 +176,7 @@ def noise_doubt(log: Log, task: bytes) -> str:
 
     What a task states from a few runs is a guess, which nothing contradicts.
     """
-    metric = (log.tasks.definition(task) or {}).get("metric")
-    if isinstance(metric, Mapping) and metric.get("noise_runs"):
+    if _noise_runs(log, task):
         return ""
     learnt, rules = learnt_noise(log, task), log.tasks.rules(task)
     stated = rules.noise if rules else 0.0

@@ -6,7 +6,6 @@ What unattested participants wrote is left out where trust names anybody.
 from __future__ import annotations
 
 import difflib
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import TrustContext, trust_context, trusted_authors
 from autoresearch.log.standing.credit import Citations, citations, is_heard
 from autoresearch.log.standing.trials import Trial
+from autoresearch.log.standing.verdicts import Spread, spread_of
 from autoresearch.propose.mind.recall import ended_trials, known_as, past_run
 from autoresearch.propose.mind.reply import Rules
 from autoresearch.propose.program.edits import patches_of
@@ -103,7 +103,7 @@ class Known:
     best: Best
     baseline: float | None
     noise: float | None
-    """The standard deviation over seeds, as the task or the runs have it; None: nobody knows it."""
+    """The standard deviation over seeds, as the task states it or replicates show it; None: nobody knows it."""
     assumed: float
     """What the search reckons with in its place."""
     """Standard deviation over seeds, as task and runs show it."""
@@ -141,8 +141,6 @@ NEW_LINES, LINE_CHARACTERS = 3, 48
 # So many steps and programs to combine are shown, with so many changed lines; texts of more lines are not matched,
 # which takes seconds with lines made for it.
 STEPS, OTHERS, CHANGED_LINES, MATCHED_LINES = 6, 3, 16, 2_000
-# Two-sided 95 % of the normal distribution.
-_WIDE = 1.96
 
 
 @in_snapshot
@@ -156,7 +154,8 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
     heard = [trial for trial in ended if is_heard(trial.row.author, trial.row.time, context, me)]
     runs = [past_run(trial) for trial in heard]
     evidence = weigh(runs, direction=task.metric.direction, noise=task.metric.noise, floor=task.metric.floor)
-    desk = _Desk(log, blobs, task, evidence, {trial.row.id: trial for trial in heard})
+    spread = spread_of(log, task.digest, task.metric)
+    desk = _Desk(log, blobs, task, evidence, spread, {trial.row.id: trial for trial in heard})
     newest = sorted(heard, key=lambda trial: (-trial.row.time, trial.row.id))
     best = _best(log, blobs, task, context)
     worked = [trial for trial in newest if trial.row.status == RunStatus.OK]
@@ -169,7 +168,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
     return Known(
         best=best,
         baseline=desk.mean_of(source_digest(task.baseline.decode())),
-        noise=evidence.spread,
+        noise=None if spread is None else spread.deviation,
         assumed=evidence.noise,
         runs=len(heard),
         since_best=0 if best_time is None else sum(trial.row.time > best_time for trial in heard),
@@ -265,6 +264,7 @@ class _Desk:
     blobs: BlobStore
     task: Task
     evidence: Evidence
+    spread: Spread | None
     trials: dict[bytes, Trial]
 
     @property
@@ -366,8 +366,8 @@ class _Desk:
         before = None if parent is None else self.candidate_of(parent.row.source_digest)
         if value is None or before is None or parent is None or parent.row.seedless == trial.row.seedless:
             return None, None
-        delta, spread = value - self.sign * before.mean, self.evidence.spread
-        return delta, None if spread is None else _WIDE * spread * math.sqrt(1 / max(seeds, 1) + 1 / before.runs)
+        delta, spread = value - self.sign * before.mean, self.spread
+        return delta, spread.margin(max(seeds, 1), before.runs) if spread else None
 
 
 def _past(notes: Iterable[tuple[bytes, Note]], task: Task) -> list[Said]:

@@ -238,11 +238,11 @@ def agents_text(task: Task) -> str:
     better = "larger" if task.metric.direction == MAXIMIZE else "smaller"
     name, files = task.metric.name, "` and `".join(task.recipe.edit)
     fixed = ", ".join(f"`{file}`" for file in [MANIFEST, *sorted(task.harness)])
-    noise = " (unknown so far)" if task.metric.noise is None else f" ({task.metric.noise:.3g})"
-    if task.metric.noise_runs:
-        noise = f" (about {task.metric.noise:.2g}, by {task.metric.noise_runs} runs only)"
-    elif task.metric.noise == 0:
-        noise = " (0: a seed changes nothing here)"
+    noise, runs = task.metric.noise, task.metric.noise_runs
+    known = "unknown so far" if noise is None else f"about {noise:.2g}, by {runs} runs only" if runs else f"{noise:.3g}"
+    rule = f"A difference below the noise ({known}) is no finding. Repeat such a run before you build on it."
+    if noise == 0:
+        rule = "A program gives the same value with each seed, as far as anybody saw: no run is repeated."
     return f"""{AGENTS_MARK}
 
 # Research in this folder
@@ -272,7 +272,7 @@ You improve `{files}` so that {name} becomes {better}. Every run is published wi
 - One change a run, so that the run says what helped.
 - A program is run once with a seed. `autoresearch run . --replicate 1` repeats it with the next seed.
 - A program that differs in a seed alone is a repetition: it is never an improvement.
-- A difference below the noise{noise} is no finding. Repeat such a run before you build on it.
+- {rule}
 - The simpler of two programs with the same value is the better one.
 - A failed run is a result too. `autoresearch show ID --log` prints what it wrote.
 - After 15 runs without a better one, change the structure of the program and not its numbers. Read the fixed files

@@ -284,11 +284,15 @@ def _memory(runs: Collection[PastRun], claims: Collection[LiveClaim]) -> tuple[b
 
 def _in_flight(state: _State) -> dict[bytes, int]:
     """How many seeds of each source that has run already are being run now."""
-    sources = {candidate.source_digest for candidate in state.evidence.candidates}
-    counts: dict[bytes, int] = {}
-    for claim in state.claims:
-        if claim.source_digest in sources:
-            counts[claim.source_digest] = counts.get(claim.source_digest, 0) + 1
+    sources = {run.source_digest: run.idea for run in state.runs}
+    counts: Counter[bytes] = Counter()
+    for candidate in state.evidence.candidates:
+        first = candidate.first
+        for claim in state.claims:
+            # A repetition of a program that fixes its seeds has a source of its own, and the settings of the first.
+            again = claim.source_digest not in sources and first.seedless is not None and claim.replicate > 0
+            is_of = sources.get(claim.source_digest) == first.idea
+            counts[candidate.source_digest] += is_of or (again and claim.genome == first.genome)
     return counts
 
 

@@ -27,7 +27,7 @@ from autoresearch.task.folders import copy_task, is_taken, pin_baseline
 from autoresearch.task.inputs import described
 from autoresearch.task.loading import MANIFEST, load_task, shipped_task
 from autoresearch.task.model import Task
-from autoresearch.text import value
+from autoresearch.text import counted, value
 from autoresearch.words import MEASURED_BY
 from autoresearch_cli import here
 from autoresearch_cli.acts import packages
@@ -370,6 +370,7 @@ def describe(task: Task) -> TaskAnswer:
         metric_source=task.metric.source,
         floor=task.metric.floor,
         noise=task.metric.noise,
+        noise_runs=task.metric.noise_runs,
         budget_unit=task.budget.unit,
         budget=task.budget.amount,
         limits=msgspec.to_builtins(task.limits),
@@ -395,6 +396,8 @@ def describe(task: Task) -> TaskAnswer:
 def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
     measured = f"{answer.metric}, {answer.direction}, measured by {MEASURED_BY[answer.metric_source]}"
     bounds = [f"{name} {value(bound)}" for name, bound in (("floor", answer.floor), ("noise", answer.noise)) if bound]
+    if answer.noise and answer.noise_runs:
+        bounds[-1] += f" by {counted(answer.noise_runs, 'run')} only"
     return [
         ("task", answer.name),
         ("about", answer.summary),

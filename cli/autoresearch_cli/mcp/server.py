@@ -45,7 +45,8 @@ RESEARCH = f"""Improve the program of this server's task, one change after anoth
 2. Take `best` and its program (`show_run`, part source). Choose one change that nobody tried. Say in a sentence why it
    should help.
 3. `run` it. When it takes longer, `result` waits for it; `cancel` stops it.
-4. Read `outcome`. keep: go on from this run. discard: go on from the best one. A difference within the noise is none:
+4. Read `outcome`. keep: go on from this run. discard: go on from the best one. unsure: run more seeds, as it says.
+   repetition: only a seed changed, which is no improvement. A difference within the noise is none:
    `run` the same program with replicate 1.
 5. Tell with `note` what you learned, with the runs that show it. Then go on with 1, without asking.
 
