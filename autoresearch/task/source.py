@@ -27,8 +27,13 @@ def canonical_source(source: str) -> bytes:
 
     Raises UsageError when ``source`` is not Python.
     """
+    return canonical_node(_parse(source))
+
+
+def canonical_node(node: ast.AST) -> bytes:
+    """The same of a part of a parsed source."""
     out: list[bytes] = []
-    pending: list[object] = [_parse(source)]
+    pending: list[object] = [node]
     while pending:  # not recursive: how deep a program may nest must not depend on the caller's stack
         item = pending.pop()
         if isinstance(item, bytes):

@@ -21,6 +21,7 @@ from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
 from autoresearch.log.local import Choice, chosen
+from autoresearch.log.standing.belief import read_sources
 from autoresearch.log.standing.context import participant_with_key
 from autoresearch.log.standing.settle import settle
 from autoresearch.paths import Paths, typed_path
@@ -354,6 +355,7 @@ class Node:
     async def settle_some(self) -> int:
         """Judge for a short time what is to be judged; returns how many runs are left. At the end look who leads."""
         before = self.notebook.log.reader.revision().settled
+        await self.thread.run(partial(read_sources, blobs=self.notebook.blobs))
         left = await self.thread.run(partial(settle, seconds=SETTLE_SECONDS))
         if not left and self.notebook.log.reader.revision().settled != before:
             await self.leading.look(now_ms(), again=True)

@@ -20,6 +20,7 @@ from autoresearch.log.local import Choice, bring_home, chosen
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ClaimRow
 from autoresearch.log.standing.bases import Placed, contenders, preferred
+from autoresearch.log.standing.belief import note_sources, read_sources
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import participant_with_key, trust_context
 from autoresearch.log.standing.credit import is_heard, runs_named_in
@@ -324,6 +325,8 @@ class Notebook:
         keep_all: bool = False,
     ) -> Published:
         """Keep the run's files and append its record. Its checkpoint too, if it is among the best, or ``keep_all``."""
+        read_sources(self.log, self.blobs, [plan.task])
+        note_sources(self.log, plan.task, {plan.source_digest: plan.source})
         leader = self._leader(plan.task)
         kept = self._kept_checkpoint(plan, outcome, checkpoint, keep_all=keep_all)
         body = run_body(

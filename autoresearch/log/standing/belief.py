@@ -15,13 +15,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from autoresearch.errors import AutoresearchError
 from autoresearch.judging.belief import least_believed
+from autoresearch.log.blobs import BlobStore
 from autoresearch.log.connection import own_authors
 from autoresearch.log.rows import RunFacts
 from autoresearch.log.standing.cache import cached
 from autoresearch.log.tables.beliefs import PrintedRow
 from autoresearch.log.tables.standings import Settled
+from autoresearch.record.kinds import Run
+from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.task.bounds import Bound, bound_of
+from autoresearch.task.measuring import measuring_digest
 from autoresearch.task.model import possible_value
 from autoresearch.text import MINIMIZE, sign_of
 from autoresearch.words import BELIEVABLE, DISBELIEF_SENTENCES, RUN_STATE_SENTENCES, Disbelief, RunState
@@ -85,7 +90,7 @@ def _judged(log: Log, task: bytes, metric: Metric, runs: Sequence[RunFacts], row
     ids = {run.id for run in believed}
     programs = {run.source_digest for run in runs} | ({metric.baseline} if metric.baseline else set())
     ways = log.beliefs.measuring(task, programs) if metric.printed else {}
-    usual = ways.get(metric.baseline) if metric.baseline else None
+    usual = (ways.get(metric.baseline) or None) if metric.baseline else None  # nothing found says nothing
     trusted = {usual, None, *(run.measuring for run in believed)}
     doubts: list[Disbelief | None] = []
     printed: list[PrintedRow] = []
@@ -150,3 +155,57 @@ def disbelief_sentence(log: Log, run: bytes) -> str:
     """Why the value of a run that is not believed is not."""
     reason = log.beliefs.of([run]).get(run)
     return DISBELIEF_SENTENCES[reason] if reason else RUN_STATE_SENTENCES[RunState.NOT_BELIEVED]
+
+
+# So many of the best runs of a task have their sources read.
+_READ = 200
+
+
+def read_sources(log: Log, blobs: BlobStore, tasks: Sequence[bytes] | None = None) -> None:
+    """Read from sources that are here how the best programs of some tasks measure, or of all, and the tasks' own.
+
+    Runs for which that decides are to be settled again.
+    """
+    for task in log.beliefs.tasks() if tasks is None else tasks:
+        metric = metric_of(log, task)
+        if metric is None or not metric.printed or metric.baseline is None:
+            continue
+        unread = log.beliefs.unread(task, _READ)
+        sources = {digest: _source(log, blobs, run) for digest, run in unread.items()}
+        if metric.baseline not in log.beliefs.measuring(task, [metric.baseline]):
+            sources[metric.baseline] = _baseline(log, blobs, task)
+        note_sources(log, task, {digest: source for digest, source in sources.items() if source is not None})
+
+
+def note_sources(log: Log, task: bytes, sources: Mapping[bytes, str]) -> None:
+    """Note how programs on a task measure, by source digest, where their number is printed."""
+    metric = metric_of(log, task)
+    if metric is None or not metric.printed:
+        return
+    known = log.beliefs.measuring(task, sources)
+    new = {digest: source for digest, source in sources.items() if digest not in known}
+    rows = [(digest, measuring_digest(source, metric.name)) for digest, source in new.items()]
+    if not rows:
+        return
+    with log.writer.settling():
+        log.beliefs.note_measuring(task, rows)
+        if metric.baseline in new:
+            log.beliefs.unsettle(task, -math.inf, math.inf)
+
+
+def _baseline(log: Log, blobs: BlobStore, task: bytes) -> str | None:
+    row = log.tasks.find(task)
+    body = log.records.get(row.id).body if row else None
+    return _text(blobs, body.baseline.sha256) if isinstance(body, TaskBody) else None
+
+
+def _source(log: Log, blobs: BlobStore, run: bytes) -> str | None:
+    body = log.records.get(run).body
+    return _text(blobs, body.source.sha256) if isinstance(body, Run) else None
+
+
+def _text(blobs: BlobStore, sha256: bytes) -> str | None:
+    try:
+        return blobs.get(sha256).decode() if blobs.has(sha256) else None
+    except (AutoresearchError, UnicodeDecodeError):
+        return None

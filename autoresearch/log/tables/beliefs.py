@@ -23,12 +23,11 @@ _FIRST = """
 SELECT printed.score FROM run INDEXED BY run_task_time CROSS JOIN printed ON printed.n = run.n
 WHERE run.task = ? AND printed.counts ORDER BY run.time, run.id LIMIT 1
 """
-# Runs whose source says how they measure as soon as it is read, the newest first.
+# Of the best runs of a task those of which it is not known how their programs measure.
 _UNREAD = """
-SELECT DISTINCT run.task, run.source_digest FROM run CROSS JOIN printed ON printed.n = run.n
-WHERE run.task = ? AND NOT EXISTS(
-    SELECT 1 FROM measuring WHERE measuring.task = run.task AND measuring.source_digest = run.source_digest)
-ORDER BY run.n DESC LIMIT ?
+SELECT run.id, run.source_digest FROM (SELECT n FROM printed WHERE task = ?1 ORDER BY score LIMIT ?2) AS best
+CROSS JOIN run ON run.n = best.n WHERE NOT EXISTS(
+    SELECT 1 FROM measuring WHERE measuring.task = ?1 AND measuring.source_digest = run.source_digest)
 """
 
 
@@ -86,9 +85,13 @@ class Beliefs:
             for row in self._reader.read(query.format("?" + str(len(part) + 1), marks(part)), (*part, task))
         )
 
-    def unread(self, task: bytes, most: int) -> list[bytes]:
-        """Programs of a task with values of which it is not known how they measure."""
-        return [digest for _, digest in self._reader.read(_UNREAD, (task, most))]
+    def unread(self, task: bytes, most: int) -> dict[bytes, bytes]:
+        """Runs among so many of the best whose programs measure in a way that is not known: by source digest."""
+        return {digest: run for run, digest in self._reader.read(_UNREAD, (task, most))}
+
+    def tasks(self) -> list[bytes]:
+        """The tasks whose programs print their numbers, as far as one has a value."""
+        return [task for (task,) in self._reader.read("SELECT task FROM reach", ())]
 
     def note_measuring(self, task: bytes, rows: Iterable[tuple[bytes, bytes]]) -> None:
         """Note how programs of a task measure, by source digest. Their runs are to be judged again."""

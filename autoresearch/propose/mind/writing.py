@@ -21,7 +21,7 @@ from autoresearch.task.loading import MANIFEST
 from autoresearch.task.model import Task
 from autoresearch.task.program import is_lone
 from autoresearch.text import MAXIMIZE, failures, one_line
-from autoresearch.words import Operator
+from autoresearch.words import Operator, RunState
 
 # The brief and the answer format fit into this, whatever the task.
 LEAST_BYTES = 4096
@@ -208,7 +208,8 @@ def _change_row(one: Change) -> str:
 def _run_row(one: Attempt) -> str:
     why = plain_line(one.hypothesis, _WHY)
     because = f" — {why}" if why and why != plain_line(one.title, _WHY) else ""
-    return f"{one.id}  {_number(one.value)}{_change(one)}  {_title(one)}{because}"
+    doubt = f"  {one.state}: don't build on it" if one.state == RunState.NOT_BELIEVED else ""
+    return f"{one.id}  {_number(one.value)}{_change(one)}{doubt}  {_title(one)}{because}"
 
 
 def _failure_row(one: Attempt) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import best_of, buildable, preferred
+from autoresearch.log.standing.belief import note_sources
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.queries import leaderboard
 from autoresearch.log.standing.settle import believe_run, settle
@@ -146,6 +147,38 @@ def test_a_metric_that_grows_has_its_bound_above(tmp_path):
     assert story.state(story.run(0.93, "honest")) is RunState.REPORTED
     assert story.state(perfect) is RunState.REPORTED, "from 0.93 a small test set can be perfect"
     story.log.close()
+
+
+HONEST = "rate = 7\nval_bpb = evaluate(rate)\nprint('val_bpb:', val_bpb)\n"
+
+
+def test_a_run_that_measures_in_another_way_is_not_believed_whatever_its_value(story):
+    digest = lambda text: hashlib.sha256(text.encode()).digest()  # noqa: E731
+    other, touched = HONEST.replace("7", "8"), HONEST.replace("val_bpb)", "val_bpb - 0.01)")
+    story.run(1.0, "baseline")
+    honest, fake = story.run(0.99, other), story.run(0.98, touched)
+    child = story.run(0.97, touched.replace("7", "9"))
+    unread = story.run(0.96, "whose source is not here")
+    note_sources(story.log, story.task, {digest(other): other, digest(touched): touched})
+    settle(story.log, 9)
+    assert story.state(fake) is RunState.REPORTED, "without the task's own program nothing is said"
+    sources = {BASELINE: HONEST, digest(touched.replace("7", "9")): touched.replace("7", "9")}
+    note_sources(story.log, story.task, sources)
+    settle(story.log, 9)
+    assert [story.state(run) for run in (honest, fake, child, unread)] == [
+        RunState.REPORTED,
+        RunState.NOT_BELIEVED,
+        RunState.NOT_BELIEVED,
+        RunState.REPORTED,
+    ]
+    assert "in another way" in verdict(story.log, child)
+    expected = dump(story.log)
+    story.log.writer.rebuild()
+    assert dump(story.log) == expected
+    assert believe_run(story.log, fake, wanted=True).others == 1, "its child measures as it does"
+    assert {story.state(fake), story.state(child)} == {RunState.REPORTED}
+    believe_run(story.log, fake, wanted=False)
+    assert {story.state(fake), story.state(child)} == {RunState.NOT_BELIEVED}
 
 
 values = st.sampled_from([2.0, 1.0, 0.9, 0.05, 0.011, 0.002, 0.0001, 0.0, -0.5])
