@@ -28,7 +28,7 @@ from autoresearch.log.standing.belief import disbelief_sentence
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.credit import is_heard
 from autoresearch.log.standing.queries import run_body
-from autoresearch.log.standing.verdicts import noise_doubt, spread_of
+from autoresearch.log.standing.verdicts import Spread, noise_doubt, spread_of
 from autoresearch.paths import typed_path
 from autoresearch.propose.mind.recall import run_before, text_of
 from autoresearch.record.encoding import format_id, parse_id, short_id
@@ -205,11 +205,8 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
         return Outcome(verdict=verdict, sentence=sentence, next=following, run=short(shown.record.id), **numbers)
 
     if run.value is None:
-        why = (
-            f"diverged: {run.reason}"
-            if run.status == RunStatus.DIVERGED
-            else RUN_STATUS_SENTENCES[RunStatus(run.status)]
-        )
+        status = RunStatus(run.status)
+        why = f"diverged: {run.reason}" if status is RunStatus.DIVERGED else RUN_STATUS_SENTENCES[status]
         return found(Verdict.FAILED, f"discard: {why}", back), []
     after, seeds = _mean(desk, run)
     mean = {"value": after, "seeds": seeds}
@@ -218,13 +215,7 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
         sentence += f": {value(run.value)}. It is no best and no parent."
         return found(Verdict.NOT_BELIEVED, sentence, back, **mean), believing(desk, shown.record.id)
     spread = spread_of(desk.log, task.digest, task.metric)
-    if repeated := _repeated(desk, run):
-        of, other = repeated
-        moves = f"; seeds move {task.metric.name} by about {spread.deviation:.2g}" if spread else ""
-        sentence = (
-            f"only its seed differs from {short(of)}: a repetition, no improvement: {value(run.value)}, "
-            f"{short(of)} {value(other)}; the mean of {seeds} is {value(after)}{moves}"
-        )
+    if sentence := _repetition_sentence(desk, task, run, spread):
         edit = f"change more than a seed in {_files(task, task.folder)}, then autoresearch run {folder}"
         return found(Verdict.REPETITION, sentence, edit, **mean), []
     if bytes.fromhex(run.seedless or run.source_digest) == seedless_digest(task.baseline.decode()):
@@ -296,20 +287,24 @@ def _free_seed(desk: Desk, task: Task, program: bytes) -> int:
     return next(number for number in range(1, len(tried) + 2) if number not in tried)
 
 
-def _repeated(desk: Desk, run: RunFields) -> tuple[str, float] | None:
-    """The run of which this one is a repetition with a seed that somebody wrote into it, and its value; else None."""
+def _repetition_sentence(desk: Desk, task: Task, run: RunFields, spread: Spread | None) -> str:
+    """The sentence on a run that repeats another with a seed that somebody wrote into it; empty where it is none."""
     row = desk.log.programs.find(bytes.fromhex(run.task), bytes.fromhex(run.source_digest), run.budget)
     if row is None or run.source_digest == row.source_digest.hex():
-        return None
-    first = run_body(desk.log, row.first)
-    source = text_of(desk.log, desk.blobs, row.first)
-    if (
-        source is not None
-        and source_digest(reseeded(source, run.replicate - first.replicate)).hex() == run.source_digest
-    ):
-        return None  # a replicate that was asked for
+        return ""
+    first, source = run_body(desk.log, row.first), text_of(desk.log, desk.blobs, row.first)
+    moved = None if source is None else source_digest(reseeded(source, run.replicate - first.replicate))
+    if moved == bytes.fromhex(run.source_digest):
+        return ""  # a replicate that was asked for
+    assert run.value is not None
     assert first.value is not None, "it counts"
-    return format_id(row.first), first.value
+    other, moves = short(format_id(row.first)), ""
+    if spread:
+        moves = f"; seeds move {task.metric.name} by about {spread.deviation:.2g}"
+    return (
+        f"only its seed differs from {other}: a repetition, no improvement: {value(run.value)}, "
+        f"{other} {value(first.value)}; the mean of {row.runs} is {value(row.mean)}{moves}"
+    )
 
 
 def _remember(task: Task, record: str, run: RunFields) -> list[str]:
