@@ -144,7 +144,7 @@ def test_a_strangers_program_becomes_a_task_with_the_number_that_it_prints(proce
 @pytest.mark.parametrize(
     ("program", "words", "said"),
     [
-        ("print('hello')", (), "printed no number with a name"),
+        ("print('hello')", (), "printed no result with a name"),
         ("raise SystemExit('no data')", (), "no data"),
         ("while True: pass", ("--seconds", "1"), "--metric NAME"),
         ("x = (", (), "line 1"),
