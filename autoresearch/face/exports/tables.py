@@ -342,15 +342,19 @@ def verdicts(
     """For each run, oldest first: ``keep`` when it beat all before it, ``crash`` without a value, else ``discard``.
 
     A run with a smaller budget, one that an unmerged fork keeps from counting or that is not believed beats nothing.
+    Nor does a program that ran before with another seed.
     """
     best: float | None = None
+    programs = set[bytes]()
     sign = sign_of(direction)
     for run in history:
         if run.value is None:
             yield run.id, "crash"
             continue
         counts = not run.forked and (budget is None or run.budget == budget) and is_believed(run)
-        better = best is None or sign * run.value < sign * best
+        better = (best is None or sign * run.value < sign * best) and run.seedless not in programs
+        if counts:
+            programs.add(run.seedless)
         if counts and better:
             best = run.value
         yield run.id, "keep" if counts and better else "discard"
