@@ -137,7 +137,7 @@ def history(values: list[float | None], *, budget: float = 1.0) -> list[HistoryR
 
 def test_a_lucky_seed_of_a_program_that_ran_is_not_kept() -> None:
     first, again, other = history([1.5, 1.4, 1.3])
-    runs = [first, again._replace(seedless=first.seedless), other]
+    runs = [first, again._replace(seedless=first.seedless, source_digest=b"another seed"), other]
     assert [verdict for _, verdict in verdicts(runs, direction="minimize", budget=1.0)] == ["keep", "discard", "keep"]
 
 
