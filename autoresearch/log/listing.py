@@ -138,7 +138,8 @@ _FACTS = """
 SELECT unlisted.n, unlisted.task, unlisted.time, unlisted.id, unlisted.author, unlisted.device, unlisted.status,
     unlisted.cpu_ms, run.n IS NOT NULL, run.value, above.status,
     iif(above.seedless = run.seedless AND above.source_digest <> run.source_digest, NULL, above.value),
-    standing.state, standing.value, standing.improvement, standing.attested, standing.compared
+    standing.state, standing.value, standing.improvement, standing.attested, standing.compared,
+    run.replicate > 0 AND run.mode = 'experiment'
 FROM unlisted LEFT JOIN run ON run.n = unlisted.n LEFT JOIN standing ON standing.n = run.n
 LEFT JOIN record ON record.id = run.parent LEFT JOIN run AS above ON above.n = record.n AND above.task = run.task
 WHERE unlisted.n <= ?1
@@ -190,6 +191,7 @@ class _Facts(NamedTuple):
     improvement: float | None
     attested: int | None
     compared: int | None
+    repeats: int | None
 
 
 _Changed = tuple[_Facts, Listed | None, Listed | None]
@@ -243,7 +245,8 @@ def _listed(facts: _Facts, sign: float, *, clocked: bool) -> Listed:
     elif reported is not None and facts.parent_status == _OK and facts.parent_value is not None:
         delta = reported - facts.parent_value
     compared = facts.compared and reported is not None
-    claims = compared and facts.attested and state in _MAY_LEAD
+    # A lucky seed of a program is no progress.
+    claims = compared and facts.attested and state in _MAY_LEAD and not facts.repeats
     return Listed(
         facts.n,
         facts.task,

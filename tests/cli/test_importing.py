@@ -130,9 +130,15 @@ def test_reading_any_text_gives_rows_or_a_sentence(text: str) -> None:
 def history(values: list[float | None], *, budget: float = 1.0) -> list[HistoryRow]:
     """Runs with these values, oldest first."""
     return [
-        HistoryRow(bytes([n]) * 32, b"", b"{}", value, 0, None, None, "ok", b"", budget, n, False, 0)
+        HistoryRow(bytes([n]) * 32, b"", b"{}", value, 0, None, None, "ok", b"", budget, n, False, 0, bytes([n]))
         for n, value in enumerate(values)
     ]
+
+
+def test_a_lucky_seed_of_a_program_that_ran_is_not_kept() -> None:
+    first, again, other = history([1.5, 1.4, 1.3])
+    runs = [first, again._replace(seedless=first.seedless, source_digest=b"another seed"), other]
+    assert [verdict for _, verdict in verdicts(runs, direction="minimize", budget=1.0)] == ["keep", "discard", "keep"]
 
 
 def test_a_run_is_kept_when_it_beat_all_before_it() -> None:

@@ -342,15 +342,20 @@ def verdicts(
     """For each run, oldest first: ``keep`` when it beat all before it, ``crash`` without a value, else ``discard``.
 
     A run with a smaller budget, one that an unmerged fork keeps from counting or that is not believed beats nothing.
+    Nor does a program that differs from one before in its seeds alone.
     """
     best: float | None = None
+    programs: dict[bytes, bytes] = {}
     sign = sign_of(direction)
     for run in history:
         if run.value is None:
             yield run.id, "crash"
             continue
         counts = not run.forked and (budget is None or run.budget == budget) and is_believed(run)
-        better = best is None or sign * run.value < sign * best
+        repeats = programs.get(run.seedless, run.source_digest) != run.source_digest
+        better = (best is None or sign * run.value < sign * best) and not repeats
+        if counts:
+            programs.setdefault(run.seedless, run.source_digest)
         if counts and better:
             best = run.value
         yield run.id, "keep" if counts and better else "discard"

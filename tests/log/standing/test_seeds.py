@@ -69,3 +69,12 @@ def test_a_noise_from_two_runs_has_the_interval_of_two_runs(village: Village) ->
     # one degree of freedom of the task's two runs, four of the five replicates
     assert margin(0.1, 2) == pytest.approx(2.571 * ((0.1**2 + 0.025) / 5) ** 0.5, abs=1e-3)
     assert margin(None) == pytest.approx(2.776 * (0.025 / 4) ** 0.5, abs=1e-3)
+
+
+def test_a_lucky_seed_does_not_lead(village: Village) -> None:
+    first = village.run(1.5, "SEED = 1", seedless=SEEDLESS)
+    village.run(1.2, "SEED = 2", seedless=SEEDLESS, replicate=1)
+    real = village.run(1.4, "LR = 2")
+    query = "SELECT DISTINCT frontier.id FROM frontier WHERE NOT sure ORDER BY time"
+    leaders = [run for (run,) in village.log.reader.read(query, ())]
+    assert leaders[-2:] == [first.id, real.id]
