@@ -64,7 +64,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """All that is asked of whoever carries out a run: the plan of an experiment, or a check of somebody else's run.
 
-    ``run`` names this attempt; it is the folder's name. The task travels with its files; its folder is for hints only.
+    ``run`` names this attempt; it is the folder's name. The task travels with its files; its inputs lie in its folder.
     ``executor`` has it carried out (empty: the process that asked, or a person by hand). ``has_model``: the plan's
     program was trained already, and what it learned is in the folder: it is measured alone.
     """

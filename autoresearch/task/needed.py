@@ -6,6 +6,7 @@ place: large files, many files, names with blanks, files that tools obey. Runs n
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -79,6 +80,7 @@ def needed_files(folder: Path, recipe: Recipe, mounts: Sequence[str] = (), also:
     if len(places) > MAX_INPUTS:
         hint = f"put them into one folder: {MAX_INPUTS} files and folders are shown where they lie"
         raise UsageError(f"{folder} has {len(places)} files that the program needs, and that are not pinned", hint=hint)
+    places += _linked_to(folder, places, listing.names, (*recipe.edit, *search.fixed))
     below = tuple(f"{place}/" for place in places)
     if hidden := next((name for name in recipe.edit if name.startswith(below)), ""):
         hint = f"--edit is a file that runs change; name the folders with data alone: --mount {folder}/…"
@@ -98,6 +100,22 @@ def needed_files(folder: Path, recipe: Recipe, mounts: Sequence[str] = (), also:
         if place in listing.leading_out:
             needed.mounts[PLACE + place] = listing.leading_out[place]
     return needed
+
+
+def _linked_to(folder: Path, places: Sequence[str], names: Collection[str], files: Collection[str]) -> list[str]:
+    """Where the links in folders that are shown lead, in the task's own: a store of large files, as that of DVC."""
+    real, stores = folder.resolve(), list[str]()
+    for place in places:
+        whole = (folder / place).resolve()
+        links = (folder / name for name in names if name.startswith(f"{place}/") and (folder / name).is_symlink())
+        targets = [path for path in (link.resolve() for link in links) if path.is_relative_to(real)]
+        if not (targets := [path for path in targets if not path.is_relative_to(whole)]):
+            continue
+        common = Path(os.path.commonpath(targets))
+        store = str((common if common.is_dir() else common.parent).relative_to(real))
+        if not any(_is_below(each, store) or _is_below(store, each) for each in (*places, *stores, *files)):
+            stores.append(store)
+    return stores
 
 
 def _inside(folder: Path, allowed: Iterable[Path]) -> set[str]:

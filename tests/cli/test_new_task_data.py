@@ -223,3 +223,22 @@ def test_a_file_that_the_first_run_did_not_find_is_shown_to_the_next(process: Pr
     assert told.returncode == 0, told.stderr
     assert "its run did not find a file of its folder; fixed too: data/a.csv, data/b.csv" in told.stderr
     assert set(load_task(folder).harness) == {"data/a.csv", "data/b.csv"}
+
+
+@pytest.mark.slow
+def test_data_that_is_links_into_a_store_of_the_folder_is_read(process: Process, tmp_path: Path, walls: str) -> None:
+    program = """\
+import os
+LR = 0.1
+texts = [open(f"data/{name}").read() for name in os.listdir("data")]
+print("loss:", len("".join(texts)) * LR)
+"""
+    store = ".store/ab" if walls == "landlock" else "store"
+    folder = repository(tmp_path / walls, {"train.py": program, **{f"{store}/{n}": "123" for n in range(100)}})
+    (folder / "data").mkdir()
+    for number in range(100):
+        (folder / f"data/{number}.txt").symlink_to(f"../{store}/{number}")
+    told = process("task", "new", str(folder), "--once")
+    assert told.returncode == 0, told.stderr
+    assert "it printed loss: 30" in told.stderr
+    assert set(load_task(folder).inputs) == {"data", store}

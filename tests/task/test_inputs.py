@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autoresearch.errors import CannotRunHere, UsageError
-from autoresearch.task.folders import write_task
+from autoresearch.task.folders import rebuild_task, write_task
 from autoresearch.task.inputs import WHOLE_BYTES, described, read_input, sources
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
@@ -152,3 +152,20 @@ def test_many_small_files_are_a_folder_and_what_lies_elsewhere_has_a_place(tmp_p
     assert (task.inputs["images"].files, set(task.inputs)) == (70, {"images", "my data/été.txt", "store"})
     assert dict(task.mounts)["./store"] == str(tmp_path / "elsewhere")
     assert sources(task)["store"] == tmp_path / "elsewhere"
+
+
+def test_a_published_task_says_on_another_machine_what_it_needs_and_where(tmp_path: Path) -> None:
+    task = task_of(with_data(tmp_path / "mine"))
+    there = rebuild_task(
+        task.definition(), task.digest, harness={}, baseline=task.baseline, summary="", folder=tmp_path / "there"
+    )
+    assert (there.digest, dict(there.inputs), dict(there.mounts)) == (task.digest, dict(task.inputs), {})
+    with pytest.raises(CannotRunHere) as caught:
+        sources(there)
+    assert f"put it there: {tmp_path / 'there/data/train.bin'}" in caught.value.hint
+    with_data(tmp_path / "there")
+    assert sources(load_task(tmp_path / "there"))
+    wrong = task.definition() | {"inputs": {"../x": {"bytes": 1, "sha256": bytes(32)}}}
+    with pytest.raises(UsageError, match="no place"):
+        rebuild_task(wrong, task.digest, harness={}, baseline=task.baseline, summary="", folder=tmp_path / "no")
+    assert not (tmp_path / "no").exists()
