@@ -192,7 +192,7 @@ def printed_folders(text: str, home: Path) -> list[str]:
     lines = [line for line in text[-END_CHARACTERS:].splitlines() if _NOT_HAD.search(line)]
     end = _PLACE_IN_CODE.sub("", "\n".join(lines))
     paths = [*_QUOTED_PATH.findall(end), *_ABSOLUTE.findall(end)]
-    kept: list[Path] = []
+    outermost: list[Path] = []
     for path in sorted({Path(os.path.normpath(path)) for path in paths}):
         try:
             folder = path if path.is_dir() else path.parent if path.is_file() else None
@@ -201,9 +201,9 @@ def printed_folders(text: str, home: Path) -> list[str]:
         if folder is None or str(folder) in _PLACES or folder.parts[1] in _SYSTEM or is_library(str(folder)):
             continue
         is_own = folder.is_relative_to(home) or home.is_relative_to(folder) or _SECRET.intersection(folder.parts)
-        if not is_own and not any(folder.is_relative_to(other) for other in kept):
-            kept.append(folder)
-    return list(map(str, kept))
+        if not is_own and not any(folder.is_relative_to(other) for other in outermost):
+            outermost.append(folder)
+    return list(map(str, outermost))
 
 
 def is_library(path: str) -> bool:

@@ -88,7 +88,7 @@ def test_folders_outside_of_the_home_are_offered_where_they_are() -> None:
         for folder in (sets, home / "a"):
             folder.mkdir(parents=True)
         (sets / "ä b.csv").write_text("")
-        for said, offered in (
+        for text, folders in (
             (f"FileNotFoundError: [Errno 2] No such file or directory: '{sets}/ä b.csv'", [str(sets)]),
             (f"PermissionError: [Errno 13] Permission denied: '{sets}'", [str(sets)]),
             (f"'{sets}/not-there.csv'", []),
@@ -102,7 +102,7 @@ def test_folders_outside_of_the_home_are_offered_where_they_are() -> None:
             ("not found: " + "/" * 1_000_000, []),
             ("not found: " + "/x" * 1_000_000, []),
         ):
-            assert printed_folders(said, home) == offered, said
+            assert printed_folders(text, home) == folders, text
 
 
 def test_a_folder_that_is_shared_secret_or_outside_is_never_offered(tmp_path: Path) -> None:
