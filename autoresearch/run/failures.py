@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 from autoresearch.run.sandbox.job import Level
+from autoresearch.task.needs import END_CHARACTERS
 
 # Landlock lets a run execute what its build made, and nothing that it made itself.
 COMPILED_HINT = "have it compiled before the run: --build 'g++ -O2 -o NAME FILE'; or: apt install bubblewrap"
@@ -25,8 +26,7 @@ SYSTEM_HINT = (
 )
 WRITE_HINT = "a run writes in the folder that it starts in, and in $TMPDIR: give {path} a place there"
 
-# Only so much of the end is looked at: what a program printed may be large, and be made to be slow to read.
-_CHARACTERS, _LINE = 16_384, 1000
+_LINE = 1000
 _REFUSED = re.compile(r"Permission denied|Read-only file system")
 _QUOTED = re.compile(r"""['"`‘“](?P<path>[^'"`’”\n]{1,500})['"’”]""")
 _UNQUOTED = re.compile(r"(?:^|: )(?P<path>[^:\n]{1,500}): (?:Permission denied|Read-only file system)")
@@ -54,7 +54,7 @@ class Refusal(NamedTuple):
 
 def refusal_in(text: str) -> Refusal | None:
     """The last file that a program said it may not start, read or write; None where it named none."""
-    end = text[-_CHARACTERS:]
+    end = text[-END_CHARACTERS:]
     for line in reversed(end.splitlines()):
         if len(line) > _LINE or not _REFUSED.search(line):
             continue
@@ -71,7 +71,7 @@ def way_out(text: str, level: Level) -> str:
 
     ``/tmp/x`` that it may not write under landlock, for example, has its place in the folder of ``$TMPDIR``.
     """
-    end = text[-_CHARACTERS:]
+    end = text[-END_CHARACTERS:]
     if level is Level.LANDLOCK and "Operation not permitted" in end and _SOCKETS.search(end):
         return SOCKETS_HINT
     if _NO_NETWORK.search(end) or ("Operation not permitted" in end and "in create_connection" in end):

@@ -139,12 +139,18 @@ _SHARED = frozenset({".cache", ".config", ".local", ".local/share", ".local/stat
 _SECRET = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".password-store", ".mozilla"})
 CACHES = "~/.cache/"
 # Where an error happened is no path that a program wants: a line of a traceback, or of a compiler's or a warning's.
-_PLACE_IN_CODE = re.compile(r"""File "[^"\n]{1,1000}", line \d+|[^\s"':]{1,1000}:\d+:""")
+_PLACE_IN_CODE = re.compile(r"""File "[^"\n]{1,1000}", line \d+|[^\s"':]{1,300}:\d+:""")
+# What a program says of a file that it could not have.
+_NOT_HAD = re.compile(
+    r"no such|not found|denied|n[o']t exist|read-only|missing|no data|unable to|FileNotFound"
+    r"|(?:cannot|can't|could not|couldn't|failed to) (?:be )?(?:open|read|find|load|access|stat|create)",
+    re.IGNORECASE,
+)
 _QUOTED_PATH = re.compile(r"""['"`‘](/[^'"`’\n]{1,500})['"’]""")
 _SYSTEM = frozenset({"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "nix", "proc", "run", "sbin", "sys", "usr"})
 _PLACES = frozenset({"/", "/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var", "/var/lib", "/var/tmp"})  # noqa: S108
-# Only so much of the end of what a program printed is looked at.
-_END_CHARACTERS = 16_384
+# Only so much of the end of what a program printed is looked at: it may be large, and made to be slow to read.
+END_CHARACTERS = 16_384
 _LIBRARY = re.compile(r"/(?:site-packages|dist-packages|lib(?:32|64)?/python\d[\d.]*)(?:/|$)")
 
 
@@ -170,21 +176,23 @@ def named_in_home(name: str, source: str) -> set[str]:
 def printed_in_home(text: str, homes: Iterable[Path]) -> set[str]:
     """The paths below one of ``homes`` that a program printed, relative to it: such as those that it did not find.
 
-    No place in code is among them, and nothing of Python or its packages.
+    No place in code is among them, and nothing of Python or its packages. The end of the text is read.
     """
-    named = _ABSOLUTE.findall(_PLACE_IN_CODE.sub("", text))
+    named = _ABSOLUTE.findall(_PLACE_IN_CODE.sub("", text[-END_CHARACTERS:]))
     paths = [PurePosixPath(path) for path in named if not is_library(path)]
     return {str(path.relative_to(home)) for path in paths for home in homes if path.is_relative_to(home)} - {"."}
 
 
 def printed_folders(text: str, home: Path) -> list[str]:
-    """The folders outside of the home that a program named when it failed, where this machine has them, outermost.
+    """The folders outside of the home that a program could not have and this machine has, outermost.
 
-    Of a file it is the one that it is in. Nothing of the system is among them, nor of Python and its packages.
+    They stand on lines such as ``No such file or directory: '/data/a.csv'``; of a file it is the folder that it is in.
+    Nothing of the system is among them, nor of Python and its packages.
     """
-    end = _PLACE_IN_CODE.sub("", text[-_END_CHARACTERS:])
+    lines = [line for line in text[-END_CHARACTERS:].splitlines() if _NOT_HAD.search(line)]
+    end = _PLACE_IN_CODE.sub("", "\n".join(lines))
     paths = [*_QUOTED_PATH.findall(end), *_ABSOLUTE.findall(end)]
-    kept: list[Path] = []
+    outermost: list[Path] = []
     for path in sorted({Path(os.path.normpath(path)) for path in paths}):
         try:
             folder = path if path.is_dir() else path.parent if path.is_file() else None
@@ -193,9 +201,9 @@ def printed_folders(text: str, home: Path) -> list[str]:
         if folder is None or str(folder) in _PLACES or folder.parts[1] in _SYSTEM or is_library(str(folder)):
             continue
         is_own = folder.is_relative_to(home) or home.is_relative_to(folder) or _SECRET.intersection(folder.parts)
-        if not is_own and not any(folder.is_relative_to(other) for other in kept):
-            kept.append(folder)
-    return list(map(str, kept))
+        if not is_own and not any(folder.is_relative_to(other) for other in outermost):
+            outermost.append(folder)
+    return list(map(str, outermost))
 
 
 def is_library(path: str) -> bool:

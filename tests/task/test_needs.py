@@ -88,18 +88,21 @@ def test_folders_outside_of_the_home_are_offered_where_they_are() -> None:
         for folder in (sets, home / "a"):
             folder.mkdir(parents=True)
         (sets / "ä b.csv").write_text("")
-        for said, offered in (
+        for text, folders in (
             (f"FileNotFoundError: [Errno 2] No such file or directory: '{sets}/ä b.csv'", [str(sets)]),
             (f"PermissionError: [Errno 13] Permission denied: '{sets}'", [str(sets)]),
             (f"'{sets}/not-there.csv'", []),
             (f"open {place}/my: no such file", []),
-            (f"{home}/a", []),  # of the home by another way
-            (f"{place} /tmp /home / /etc/passwd /usr/bin/env /proc/self/maps {sys.prefix}", []),
+            (f"not found: {home}/a", []),  # of the home by another way
+            (f"'{sets}'", []),  # nothing is said of it
+            (f"OSError: Unable to open file (name = '{sets}/ä b.csv')", [str(sets)]),
+            (f"not found: {place} /tmp /home / /etc/passwd /usr/bin/env /proc/self/maps {sys.prefix}", []),
             (f"'{place}/x/../my sets/../../../etc'", []),
             ("\0'/\0'", []),
-            ("/" * 100_000, []),
+            ("not found: " + "/" * 1_000_000, []),
+            ("not found: " + "/x" * 1_000_000, []),
         ):
-            assert printed_folders(said, home) == offered, said
+            assert printed_folders(text, home) == folders, text
 
 
 def test_a_folder_that_is_shared_secret_or_outside_is_never_offered(tmp_path: Path) -> None:
@@ -133,3 +136,10 @@ def test_no_folder_that_is_offered_lies_in_another_or_outside(paths: list[list[s
     folders = [PurePosixPath(folder) for folder in offered]
     assert all((home / folder.relative_to("~")).is_dir() for folder in folders)
     assert not any(one != other and one.is_relative_to(other) for one in folders for other in folders)
+
+
+@pytest.mark.parametrize("piece", ["/", "/x", "x", "a:1:", 'File "', "'/", "~/a", ": "])
+def test_a_long_text_is_read_in_no_time(piece: str) -> None:
+    text = piece * 3_000_000
+    assert isinstance(printed_in_home(text, [Path("/home/me")]), set)
+    assert isinstance(printed_folders(text, Path("/home/me")), list)

@@ -32,6 +32,7 @@ from autoresearch.task.model import Recipe, possible_value
 from autoresearch.task.needed import PREPARE, Needed, missed_files, needed_files, shown_sentences
 from autoresearch.task.needs import (
     CACHES,
+    END_CHARACTERS,
     folders_to_mount,
     named_in_home,
     printed_folders,
@@ -417,7 +418,7 @@ def _missed(text: str, mounts: Sequence[str]) -> list[str]:
     """The folders of this machine that a run named when it failed, and that it could not see."""
     from autoresearch.run.sandbox.command import HOME
 
-    home, text = Path.home(), SCRATCH_FOLDER.sub(HOME, text)
+    home, text = Path.home(), SCRATCH_FOLDER.sub(HOME, text[-END_CHARACTERS:])
     folders = folders_to_mount(printed_in_home(text, [home, Path(HOME)]), home) + printed_folders(text, home)
     return [folder for folder in folders if folder not in mounts]
 

@@ -182,10 +182,15 @@ _CUT_BYTES = 4096
 
 
 class Log:
-    """Keeps the head and the tail of a stream within ``limit_bytes``; counts all of it."""
+    """Keeps the head and the tail of a stream within ``limit_bytes``; counts all of it.
 
-    def __init__(self, limit_bytes: int) -> None:
+    Of what is between, the last line that has ``name`` is kept, such as ``val_loss: 0.3``: it may be the run's value.
+    """
+
+    def __init__(self, limit_bytes: int, name: str = "") -> None:
         self.received = 0
+        self._names = {name.encode(), name.replace("_", " ").encode()} - {b""}
+        self._named = b""
         self.limit_bytes = limit_bytes
         self._head_bytes = limit_bytes // 4
         self._tail_bytes = limit_bytes - self._head_bytes
@@ -199,7 +204,17 @@ class Log:
         self._head += data[:room]
         self._tail += data[room:]
         if len(self._tail) > 2 * self._tail_bytes + 65536:
-            del self._tail[: -self._tail_bytes or None]
+            count = len(self._tail) - self._tail_bytes
+            self._named = self._last_named(count)
+            del self._tail[:count]
+
+    def _last_named(self, count: int) -> bytes:
+        """The last line with the name in what was let go of and the first ``count`` bytes of the tail."""
+        last = max((self._tail.rfind(name, 0, count) for name in self._names), default=-1)
+        if last < 0:
+            return self._named
+        start = max(self._tail.rfind(end, 0, last) for end in (b"\n", b"\r")) + 1
+        return bytes(self._tail[max(start, last - _CUT_BYTES) : last + _CUT_BYTES]).splitlines()[0]
 
     def tail(self, size: int = 4096) -> bytes:
         """The last ``size`` bytes."""
@@ -210,13 +225,15 @@ class Log:
         """Everything when it fits, otherwise head, a marker line and tail, both of whole lines."""
         if self.received <= self.limit_bytes:
             return bytes(self._head + self._tail)
-        head, tail = bytes(self._head), bytes(self._tail[-self._tail_bytes or None :])
+        head, count = bytes(self._head), max(0, len(self._tail) - self._tail_bytes)
         if ends := [match.end() for match in _LINE_END.finditer(head, max(0, len(head) - _CUT_BYTES))]:
             head = head[: ends[-1]]
-        if first := _LINE_END.search(tail, 0, _CUT_BYTES):
-            tail = tail[first.end() :]
-        left_out = self.received - len(head) - len(tail)
-        return head.rstrip(b"\r\n") + b"\n[... %d bytes left out ...]\n" % left_out + tail
+        if first := _LINE_END.search(self._tail, count, count + _CUT_BYTES):
+            count = first.end()
+        line, tail = self._last_named(count), bytes(self._tail[count:])
+        named = line + b"\n" if line else b""
+        left_out = max(0, self.received - len(head) - len(named) - len(tail))
+        return head.rstrip(b"\r\n") + b"\n[... %d bytes left out ...]\n" % left_out + named + tail
 
 
 _LEFT_OUT = re.compile(r"^\[\.\.\. (\d{1,18}) bytes left out \.\.\.\]$", re.MULTILINE)

@@ -48,7 +48,7 @@ def execute(
     if card is not None and level is Level.LANDLOCK:
         raise CannotRunHere(NO_CARD, hint=GET_BUBBLEWRAP)
     begun = time.monotonic()
-    watch = Watch(job, Log(job.limits.output_bytes), card=card)
+    watch = Watch(job, Log(job.limits.output_bytes, job.metric_name), card=card)
     if job.checkpoint_to is not None:
         watch.checkpoint = CheckpointFile(job.checkpoint_to, job.limits.checkpoint_bytes)
     try:

@@ -93,8 +93,8 @@ def memory_used(log_tail: bytes, used: Used, limits: Limits) -> str:
     """
     if total := re.search(_CARD_TOTAL, log_tail):
         in_use = re.search(_CARD_IN_USE, log_tail)
-        used_there = f"it used {(in_use[1] or in_use[2]).decode()} of its card, which has" if in_use else "its card has"
-        return f": {used_there} {(total[1] or total[2]).decode()}"
+        usage = f"it used {(in_use[1] or in_use[2]).decode()} of its card, which has" if in_use else "its card has"
+        return f": {usage} {(total[1] or total[2]).decode()}"
     if re.search(_OF_CARD, log_tail):
         return " on its card"
     return f": it used {used.peak_memory_bytes // MIB} MiB of memory, the limit is {limits.memory_bytes // MIB} MiB"

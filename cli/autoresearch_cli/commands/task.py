@@ -158,9 +158,10 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     else:
         what = f"{place} is empty" if place.exists() else f"there is no folder {place}"
         near = get_close_matches(place.name, _folders_beside(place), n=1)
-        meant = f"did you mean {place.with_name(near[0])}? " if near and not place.exists() else ""
+        suggestion = f"did you mean {place.with_name(near[0])}? " if near and not place.exists() else ""
         raise NotFound(
-            what, hint=f"{meant}give the folder with your program; or for a copy of the shipped task: {words} --new"
+            what,
+            hint=f"{suggestion}give the folder with your program; or for a copy of the shipped task: {words} --new",
         )
     task = load_task(place)
     answer, left = describe(task), _for_agents(task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,20 @@ def test_the_log_keeps_all_or_head_and_tail(pieces: list[bytes], limit: int) -> 
         assert whole.endswith(tail)
         assert len(whole) - int(number) - len(tail) - len(head) <= limit // 4  # line ends before the cut
         assert len(kept) <= limit + 60
+
+
+@pytest.mark.parametrize("line", ["val_loss: 0.25", "epoch 3, val loss 0.25"])
+def test_the_last_line_with_the_metric_is_kept_wherever_it_stands(line: str) -> None:
+    log, other = Log(4000, "val_loss"), "something else, and much of it\n" * 100
+    for text in (*[other] * 100, "val_loss: 9.5\n", *[other] * 100, f"{line}\n", *[other] * 100):
+        log.feed(text.encode())
+    kept = log.contents().decode()
+    assert f"]\n{line}\n" in kept
+    assert "9.5" not in kept
+    assert log.contents().decode() == kept
+    log.feed(b"val_loss: 0.125\n")
+    assert kept.count("val") == 1
+    assert log.contents().decode().endswith("\nval_loss: 0.125\n")
 
 
 def test_a_log_is_cut_between_lines() -> None:

@@ -183,10 +183,10 @@ OF_CARD = {
 }
 
 
-@pytest.mark.parametrize("said", OF_CARD)
-def test_memory_that_a_card_lacks_is_not_the_machines(level: Level, said: str) -> None:
-    outcome = run(f"raise SystemExit({said!r})", level)
-    assert (outcome.status, OF_CARD[said] in outcome.reason) == ("out_of_memory", True), outcome.reason
+@pytest.mark.parametrize("message", OF_CARD)
+def test_memory_that_a_card_lacks_is_not_the_machines(level: Level, message: str) -> None:
+    outcome = run(f"raise SystemExit({message!r})", level)
+    assert (outcome.status, OF_CARD[message] in outcome.reason) == ("out_of_memory", True), outcome.reason
     assert "the limit is" not in outcome.reason
 
 
