@@ -21,7 +21,7 @@ from autoresearch.task.folders import MEMORY_MIB, draft_task, write_task
 from autoresearch.task.guessing import guess_recipe
 from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.model import Limits, Recipe
-from autoresearch.task.needed import PREPARE, Needed, missed_files, needed_files, shown_sentences
+from autoresearch.task.needed import PREPARE, Needed, describe_needed, missed_files, needed_files
 from autoresearch.task.needs import CACHES, folders_to_mount, named_in_home, printed_in_home, stated_seconds
 from autoresearch.task.notebook import notebook_as_program
 from autoresearch.task.program import (
@@ -266,7 +266,7 @@ def _describe(place: Path, given: Given, occasion: Occasion) -> None:
         if (code := [name for name in fixed if name.endswith(".py") and name != PREPARE]) and not given.edit:
             largest = max(code, key=lambda name: len(fixed[name]))
             say(f"to let more of it change: {' '.join(f'--edit {name}' for name in (*recipe.edit, largest))}")
-    for sentence in shown_sentences(needed):
+    for sentence in describe_needed(needed):
         say(sentence)
     sources = {**program, **fixed}
     stated = stated_seconds(sources.values())
@@ -350,7 +350,7 @@ def _looked(look: _Look, given: Given) -> tuple[_Look, _Seen]:
         also = missed_files(look.place, first.text)
         if mounts != look.mounts or also:
             needed = needed_files(look.place, look.recipe, mounts, also)
-            for sentence in shown_sentences(needed, besides=look.needed):
+            for sentence in describe_needed(needed, besides=look.needed):
                 say(sentence)
             look = replace(look, mounts=mounts, needed=needed)
             first = printed_once(look, seconds=seconds)
