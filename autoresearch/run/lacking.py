@@ -32,13 +32,13 @@ def lacking_packages(
     :func:`places_of`; none: all is lacking. ``failed`` are modules that a run did not find.
     """
     names = {canonicalize_name(one.name) for one in distributions(path=[str(place) for place in places])}
-    declared, here = declared_packages(folder, sources), packages_distributions()
+    declared, installed = declared_packages(folder, sources), packages_distributions()
     lacking = {name: line for name, line in declared.items() if name not in names}
     for module in {*imported_packages(sources, own), *failed}:
         if module not in failed and _has_module(module, places):
             continue
-        likely = [*sorted(here.get(module, ())), package_of(module)][0]
-        names_of_it = (*map(canonicalize_name, here.get(module, ())), *packages_with(module))
+        likely = [*sorted(installed.get(module, ())), package_of(module)][0]
+        names_of_it = (*map(canonicalize_name, installed.get(module, ())), *packages_with(module))
         name = next((each for each in names_of_it if each in declared), "")
         if not name or module in failed:
             lacking[name or canonicalize_name(likely)] = declared.get(name, likely)
@@ -105,10 +105,10 @@ def lacking_in_list(task: Task) -> list[str]:
     is_based = task.python is not None and task.python.base
     lacking = set()
     for module in imported_packages(task_sources(task), task.inputs):
-        known = {canonicalize_name(name) for name in own.get(module, ())}
-        names = known | set(packages_with(module))
-        if names.isdisjoint(listed) and not (is_based and known):
-            lacking.add(next(iter(sorted(known)), package_of(module)))
+        providers = {canonicalize_name(name) for name in own.get(module, ())}
+        names = providers | set(packages_with(module))
+        if names.isdisjoint(listed) and not (is_based and providers):
+            lacking.add(next(iter(sorted(providers)), package_of(module)))
     return sorted(lacking)
 
 

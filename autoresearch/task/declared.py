@@ -140,7 +140,7 @@ def _lines(folder: Path, sources: Mapping[str, str]) -> Iterator[str]:
     yield from _texts(_inner(table, "project", "dependencies"))
     poetry = _inner(table, "tool", "poetry", "dependencies")
     if isinstance(poetry, dict):
-        yield from (name for name, wanted in poetry.items() if name != "python" and not _is_optional(wanted))
+        yield from (name for name, version in poetry.items() if name != "python" and not _is_optional(version))
     for source in sources.values():
         if match := _SCRIPT.search(source):
             header = "".join(comment[2:] for comment in match[1].splitlines(keepends=True))
@@ -170,8 +170,8 @@ def _of_list(folder: Path, path: Path, *, depth: int) -> Iterator[str]:
             yield plain
 
 
-def _is_optional(wanted: object) -> bool:
-    return isinstance(wanted, dict) and bool(wanted.get("optional") or wanted.get("git") or wanted.get("path"))
+def _is_optional(version: object) -> bool:
+    return isinstance(version, dict) and bool(version.get("optional") or version.get("git") or version.get("path"))
 
 
 def _inner(table: Mapping[str, Any], *keys: str) -> object:

@@ -77,8 +77,8 @@ def _files_of_command(folder: Path, recipe: Recipe, names: Sequence[str]) -> tup
         return files
     search = FileNames(names)
     rules = named_by_command(recipe, names)
-    found = dict.fromkeys(name for rule in rules for name in search.named_in(_text(folder / rule), rule))
-    programs = (name for name in found if name.endswith((".py", ".sh", *_COMPILERS)) and _may_change(name))
+    mentioned = dict.fromkeys(name for rule in rules for name in search.named_in(_text(folder / rule), rule))
+    programs = (name for name in mentioned if name.endswith((".py", ".sh", *_COMPILERS)) and _may_change(name))
     return tuple(programs)[:MAX_PROGRAM_FILES]
 
 

@@ -96,21 +96,22 @@ class FileNames:
         near = [f"{by.rpartition('/')[0]}/"] if "/" in by else []
         if not by.endswith(".py"):
             near += [f"{posixpath.normpath(folder)}/" for folder in re.findall(r"\bcd +[\"']?([\w./-]*\w)", text)]
-        found = [
+        files = [
             name
             for name in self._all
             if _may_be_in(Path(name).name, words, text)
             and any(_is_named(one, text) for one in (name, *(_below(name, folder) for folder in near)) if one)
         ]
         if not by.endswith(".py"):
-            found += [name for name in self._files if name not in found and _stands_for(_globs(text), name)]
-        held = {folder for name in found for folder in folders_of(name)}
+            patterns = _globs(text)
+            files += [name for name in self._files if _stands_for(patterns, name) and name not in files]
+        held = {folder for name in files for folder in folders_of(name)}
         quoted = [
             folder
             for folder in self._by_folder
             if folder not in held and _may_be_in(Path(folder).name, words, text) and _is_quoted(folder, text)
         ]
-        return found + [name for folder in quoted for name in self._by_folder[folder] if name not in found]
+        return files + [name for folder in quoted for name in self._by_folder[folder] if name not in files]
 
 
 def _below(name: str, folder: str) -> str:
@@ -161,15 +162,15 @@ def imported(folder: Path, name: str, names: Collection[str], roots: Sequence[st
     modules = [
         (place, module) for level, module in imports_of(folder / name) for place in _places_of(name, level, roots)
     ]
-    found: dict[str, None] = {}
+    files: dict[str, None] = {}
     for place, module in modules:
         parts = module.split(".")
         for count in range(1, len(parts) + 1):
             path = place + "/".join(parts[:count])
-            found |= dict.fromkeys((f"{path}.py", f"{path}/__init__.py"))
+            files |= dict.fromkeys((f"{path}.py", f"{path}/__init__.py"))
     if "/" in name:  # a package's own file is run before a module of it
-        found |= {f"{parent}/__init__.py": None for parent in folders_of(name)}
-    return [one for one in found if one in names]
+        files |= {f"{parent}/__init__.py": None for parent in folders_of(name)}
+    return [one for one in files if one in names]
 
 
 def _places_of(name: str, level: int, roots: Sequence[str]) -> Sequence[str]:

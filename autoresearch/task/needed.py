@@ -72,11 +72,11 @@ def needed_files(folder: Path, recipe: Recipe, mounts: Sequence[str] = (), also:
     allowed = [Path(mount).expanduser().resolve() for mount in mounts]
     listing = list_folder(folder, allowed)
     search = _Search(folder, recipe, listing, _inside(folder, allowed), also)
-    shown = search.shown | _overflow(search.fixed)
-    modules = {name for name in search.fixed if name.endswith(".py")} - shown
-    places = sorted(_places(shown, {*recipe.edit, *modules}, listing))
+    inputs = search.inputs | _overflow(search.fixed)
+    modules = {name for name in search.fixed if name.endswith(".py")} - inputs
+    places = sorted(_places(inputs, {*recipe.edit, *modules}, listing))
     if len(places) > MAX_INPUTS:  # rather a module that is shown with its folder than no task
-        places = sorted(_places(shown, set(recipe.edit), listing))
+        places = sorted(_places(inputs, set(recipe.edit), listing))
     if len(places) > MAX_INPUTS:
         hint = f"put them into one folder: {MAX_INPUTS} files and folders are shown where they lie"
         raise UsageError(f"{folder} has {len(places)} files that the program needs, and that are not pinned", hint=hint)
@@ -125,7 +125,7 @@ def _inside(folder: Path, allowed: Iterable[Path]) -> set[str]:
     return {str(path.relative_to(real)) for path in inner if not inner & set(path.parents)}
 
 
-def shown_sentences(needed: Needed, besides: Needed | None = None) -> list[str]:
+def describe_needed(needed: Needed, besides: Needed | None = None) -> list[str]:
     """What runs see where it lies, and what they don't see, as sentences; ``besides``: what was said before."""
     before = besides or Needed()
     sentences = [
@@ -154,13 +154,13 @@ def missed_files(folder: Path, text: str) -> set[str]:
 
 
 class _Search:
-    """What a program needs, found file by file: ``fixed`` with their content, ``shown`` without."""
+    """What a program needs, found file by file: ``fixed`` with their content, ``inputs`` without."""
 
     def __init__(
         self, folder: Path, recipe: Recipe, listing: Listing, forced: Collection[str], also: Collection[str]
     ) -> None:
         self.fixed: dict[str, bytes] = {}
-        self.shown: set[str] = set(forced)
+        self.inputs: set[str] = set(forced)
         self.left_out: dict[str, str] = {}
         self._folder, self._listing, self._edit = folder, listing, recipe.edit
         self._names = FileNames(listing.names)
@@ -222,7 +222,7 @@ class _Search:
             if not is_own:
                 self.fixed[name] = content
         else:
-            self.shown.add(name)
+            self.inputs.add(name)
         text = "" if Path(name).suffix in DATA else content.decode("utf-8-sig", "replace")
         if name.endswith(".py"):
             self._written |= written_by(text)
@@ -231,21 +231,21 @@ class _Search:
     def _leads_out(self, name: str) -> bool:
         return any(name == link or name.startswith(f"{link}/") for link in self._listing.leading_out)
 
-    def _leave_out(self, wanted: Collection[str]) -> None:
-        """Leave out what earlier runs wrote; and of what the listing left out, name first what the program names."""
+    def _leave_out(self, named: Collection[str]) -> None:
+        """Leave out what earlier runs wrote, but what a person ``named``. What the program names comes first."""
         text = "\n".join(self._texts)
         writes = _WRITES.search(text) is not None
-        for name in sorted((self.fixed.keys() | self.shown) - set(wanted)):
+        for name in sorted((self.fixed.keys() | self.inputs) - set(named)):
             results = next((part for part in folders_of(name) if _RESULTS.fullmatch(Path(part).name)), "")
             is_code = name.endswith((".py", ".sh"))
             if results and writes and not is_code:
                 self.left_out[results] = _RESULTS_REASON.format(self._folder / results)
-            elif name in self.shown and name in self._written:
+            elif name in self.inputs and name in self._written:
                 self.left_out[name] = _WRITTEN_REASON.format(self._folder / name)
             else:
                 continue
             self.fixed.pop(name, None)
-            self.shown.discard(name)
+            self.inputs.discard(name)
         by_reason = sorted(self._listing.left_out.items(), key=lambda item: not is_word(Path(item[0]).name, text))
         self.left_out |= dict(by_reason)
 
@@ -260,20 +260,20 @@ def _is_plain(name: str) -> bool:
 
 def _overflow(fixed: dict[str, bytes]) -> set[str]:
     """What is too much to be pinned: the data of the fullest folders, and where that is not enough their programs."""
-    shown: set[str] = set()
+    inputs: set[str] = set()
     for suffixes in ((".py", ".sh"), ()):
-        while len(fixed) - len(shown) > MAX_FILES:
-            rest = [name for name in fixed if name not in shown and not name.endswith(suffixes or "\0")]
+        while len(fixed) - len(inputs) > MAX_FILES:
+            rest = [name for name in fixed if name not in inputs and not name.endswith(suffixes or "\0")]
             folders = Counter(name.rpartition("/")[0] for name in rest)
             if not folders:
                 break
             fullest = max(folders, key=lambda folder: (folder != "", folders[folder], folder))
-            most = len(fixed) - len(shown) - MAX_FILES if fullest == "" else len(rest)
-            shown |= set(sorted(name for name in rest if name.rpartition("/")[0] == fullest)[:most])
-    return shown
+            most = len(fixed) - len(inputs) - MAX_FILES if fullest == "" else len(rest)
+            inputs |= set(sorted(name for name in rest if name.rpartition("/")[0] == fullest)[:most])
+    return inputs
 
 
-def _places(shown: Collection[str], programs: Collection[str], listing: Listing) -> Iterator[str]:
+def _places(inputs: Collection[str], programs: Collection[str], listing: Listing) -> Iterator[str]:
     """The files and folders that are shown: a folder as a whole where that is many files, and no program lies in it."""
 
     def visit(prefix: str, names: list[str]) -> Iterator[str]:
@@ -292,7 +292,7 @@ def _places(shown: Collection[str], programs: Collection[str], listing: Listing)
             else:
                 yield from visit(f"{inside}/", below)
 
-    yield from visit("", sorted(shown))
+    yield from visit("", sorted(inputs))
 
 
 def _is_below(name: str, folder: str) -> bool:

@@ -29,7 +29,7 @@ from autoresearch.task.guessing import FLAGS, guess_recipe
 from autoresearch.task.loading import MANIFEST, load_task, program_in
 from autoresearch.task.metric_names import Kind, direction_of, meaning_of
 from autoresearch.task.model import Recipe, possible_value
-from autoresearch.task.needed import PREPARE, Needed, missed_files, needed_files, shown_sentences
+from autoresearch.task.needed import PREPARE, Needed, describe_needed, missed_files, needed_files
 from autoresearch.task.needs import (
     CACHES,
     END_CHARACTERS,
@@ -300,7 +300,7 @@ def _describe(place: Path, given: Given, occasion: Occasion) -> None:
         if (code := [name for name in fixed if name.endswith(".py") and name != PREPARE]) and not given.edit:
             largest = max(code, key=lambda name: len(fixed[name]))
             say(f"to let more of it change: {' '.join(f'--edit {name}' for name in (*recipe.edit, largest))}")
-    for sentence in shown_sentences(needed):
+    for sentence in describe_needed(needed):
         say(sentence)
     sources = {**program, **fixed}
     stated = stated_seconds(sources.values())
@@ -399,7 +399,7 @@ def _looked(look: _Look, given: Given) -> tuple[_Look, _Seen]:
         also = missed_files(look.place, first.text)
         if mounts != look.mounts or also:
             needed = needed_files(look.place, look.recipe, mounts, also)
-            for sentence in shown_sentences(needed, besides=look.needed):
+            for sentence in describe_needed(needed, besides=look.needed):
                 say(sentence)
             look = replace(look, mounts=mounts, needed=needed)
             first = printed_once(look, seconds=seconds)
