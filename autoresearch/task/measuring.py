@@ -7,8 +7,8 @@ In Python these are:
 - the data of that call whose names say that they are held out, where they are made;
 - the whole of functions that measure by their names.
 
-Names of variables, comments, formatting and seeds do not count. In other languages it is each line that names the
-metric. A stranger wrote the text: it is parsed, never run, and what is too large has no digest.
+Settings, names of variables, comments, formatting and seeds do not count. In other languages it is each line that
+names the metric. A stranger wrote the text: it is parsed, never run, and what is too large has no digest.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class _Reader:
             if not evaluates or is_held_out or (words & _PREDICTED and not part.held_out):
                 follows_data = part.held_out or (is_held_out and evaluates)
                 for statement, place in self._reaching(name, part):
-                    if not (follows_data and _only_prepares(statement, name)):
+                    if not (_is_setting(statement, name, place) or (follows_data and _only_prepares(statement, name))):
                         yield _Part(statement, place, held_out=follows_data)
 
     def _reaching(self, name: str, part: _Part) -> list[tuple[ast.stmt, _Place]]:
@@ -260,6 +260,16 @@ class _Reader:
             if is_sure and not isinstance(statement, ast.AugAssign) and name not in set(_loaded(statement)):
                 break
         return found or assigned
+
+
+def _is_setting(statement: ast.stmt, name: str, place: _Place) -> bool:
+    """Whether a statement only sets a constant such as ``LR = 0.1``, and none of how the program is measured."""
+    value = getattr(statement, "value", None)
+    value = value.operand if isinstance(value, ast.UnaryOp) else value
+    is_constant = (
+        name.isupper() and isinstance(value, ast.Constant) and isinstance(statement, ast.Assign | ast.AnnAssign)
+    )
+    return is_constant and not place.function and _HELD_OUT.isdisjoint(words_of(name))
 
 
 def _only_prepares(statement: ast.stmt, name: str) -> bool:

@@ -185,6 +185,15 @@ def test_every_way_to_print_is_followed_to_the_data(way):
         assert measuring_digest(edited(text, *touching), "accuracy") != usual, touching
 
 
+def test_a_setting_that_is_printed_itself_is_no_touch():
+    text = "X = 1.5\nprint(f'val_bpb: {X}')\n"
+    usual = measuring_digest(text, "val_bpb")
+    assert measuring_digest(text.replace("1.5", "-1.4"), "val_bpb") == usual
+    assert measuring_digest(text.replace("{X}", "{X - 1}"), "val_bpb") != usual
+    held = "VAL_SHARE = 0.2\nval = rows[: int(VAL_SHARE * 9)]\nprint('loss', evaluate(val))\n"
+    assert measuring_digest(held.replace("0.2", "0.01"), "loss") != measuring_digest(held, "loss")
+
+
 def test_a_report_without_the_name_is_known_by_its_function():
     text = "from sklearn.metrics import classification_report\nprint(classification_report(y_test, model(X_test)))\n"
     assert measuring_digest(text, "macro_avg") != measuring_digest(text.replace("model(X_test)", "y_test"), "macro_avg")

@@ -24,11 +24,12 @@ from autoresearch.log.standing.verification import (
     judgements,
     voters_at,
 )
+from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
 from autoresearch.task.model import Metric
 from autoresearch.text import counted, value
-from autoresearch.words import DOUBTED, UNDECIDED, RunState
+from autoresearch.words import DOUBTED, UNDECIDED, Disbelief, RunState
 
 
 def verdict(log: Log, run: Record) -> str:
@@ -39,7 +40,9 @@ def verdict(log: Log, run: Record) -> str:
     found, body = judgement(log, run.id), run.body
     assert isinstance(body, Run)
     if found.state is RunState.NOT_BELIEVED:
-        return disbelief_sentence(log, run.id)
+        is_final = log.beliefs.of([run.id]).get(run.id) is Disbelief.FLOOR
+        hint = "" if is_final else f"; if the number is true: autoresearch run believe {short_id(run.id)}"
+        return disbelief_sentence(log, run.id) + hint
     missing = ""
     if found.state in UNDECIDED and body.value is not None and log.trust.names_anybody:
         rules = log.tasks.rules(body.task)
