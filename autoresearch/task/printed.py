@@ -26,7 +26,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from autoresearch.task.metric_names import COUNTERS, Kind, Part, direction_of, meaning_of, part_word, words_of
@@ -46,8 +46,8 @@ _GAP = re.compile(r" {3,}")
 _NUMBERS = re.compile(r"(?<![\w@])(?<!\w-)[\d.,]+(?:e[-+]?\d+)?")
 _RULE = re.compile(r"-{3}\s*")
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d[\d_]*|(?=\.\d))(?:\.\d*)?(?:e[-+]?\d+)?"
-_NOTHING = r"[-+]?(?:nan|inf(?:inity)?|none|null|n/a)(?![\w./(])"
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|0,\d+(?![\d,.])|\d[\d_]*|(?=\.\d))(?:\.\d*)?(?:e[-+]?\d+)?"
+_NOTHING = r"[-+.]{0,2}(?:nan(?:\(\w{1,8}\)|16|32)?|inf(?:inity|16|32)?|none|null|n/?a)(?![\w./(])"
 _TYPE = r"(?:(?:np|numpy|torch|jnp|tf)\.)?(?:float|int|tensor|array|decimal|parameter)\d{0,3}"
 _WRAP = rf"(?:['\"*`$€£<\[(]|{_TYPE}[\[(]){{0,6}}\s?"
 # Behind a number that is one of several in brackets.
@@ -56,12 +56,12 @@ _SEVERAL = r"(?!(?:\s?,\s?|\s)[-+]?\.?\d[\d.e+-]*(?:(?:\s?,\s?|\s)[-+]?[\d.e+-]+
 _NAMED = r",\s?(?:device|dtype|grad_fn|requires_grad|shape|weak_type)=[^,()\[\]]{0,60}(?:\([^()]{0,20}\))?"
 _UNWRAP = rf"(?:\s?[\])'\"*`>]|{_NAMED}){{0,8}}"
 _VALUE = (
-    rf"{_WRAP}(?:(?P<nothing>{_NOTHING})|(?P<number>[-+]?{_DIGITS})(?P<of>\s?/\s?{_DIGITS})?(?P<unit>%|[kMB](?![\w/]))?)"
+    rf"{_WRAP}(?:(?P<nothing>{_NOTHING})|(?P<number>[-+]?{_DIGITS})(?P<of>\s?/\s?{_DIGITS})?(?P<unit>[%％]|[kMB](?![\w/]))?)"
     rf"{_SEVERAL}{_UNWRAP}"
 )
-_END = r"(?=\s|$|,(?!\d)|[;|│┃║)\]}'\"%…±]|\+/?-|\.(?!\d)|[A-Za-zµ°](?!\w*\())"
+_END = r"(?=\s|$|,(?!\d)|[;|│┃║)\]}'\"%％…±]|\+/?-|\+[\d.n]|\.(?!\d)|[A-Za-zµ°](?!\w*\())"
 # Between a name and its number stand one of these, or blanks.
-_JOIN = r"\s{0,3}(?::=|[:=：＝]|[-=]>|→|⇒|≈)(?![:=])\s{0,3}|\s(?:is|was|of|are|at)(?:\s?[:=])?\s"
+_JOIN = r"\s{0,3}(?::=|[:=：＝]|[-=]>|→|⇒|≈)(?![:=])\s{0,3}|\s(?:is|was|of|are|at|reached)(?:\s?[:=])?\s"
 _JOINED = re.compile(rf"(?:(?P<join>{_JOIN})|(?P<blank>\s{{1,3}})){_VALUE}{_END}", re.IGNORECASE)
 _UNITS = re.compile(
     r"\s?(?:[A-Za-zµ°]{1,8}/[A-Za-z]{1,10}|%|[kMGT]?i?B|[mµun]?s|secs?|seconds?|minutes?|mins?|hours?|hrs?|dB|bits?|bytes?|Hz|ms)?"
@@ -75,24 +75,31 @@ _PAIR = re.compile(
 )
 _BARE = re.compile(rf"\s*{_VALUE}(?:\s?[A-Za-zµ°%][\w%/^*.-]{{0,15}})?(?:\s?±\s?[\d.]+)?\s*[.;]?\s*", re.IGNORECASE)
 _EMPTY = re.compile(r"\s*(?P<key>[^\W\d_][^:=：＝\n]{0,80}?)\s*[:=：＝]\s*")
-_HAS_VALUE = re.compile(r"\d|nan|inf|none|null|n/a", re.IGNORECASE)
+_HAS_VALUE = re.compile(r"\d|nan|inf|none|null|n/?a\b", re.IGNORECASE)
 
 # How far a bar of progress is, as tqdm draws it; what it says in brackets behind that stays.
 _BAR = re.compile(
     r":?\s{0,4}\d{1,3}%\|[^|\n]{0,200}\|\s{0,4}[^\s\[]{1,24}\s?\[[\d:?<\s]{1,24}(?:,\s{0,3}(?:\?|[\d.]{1,12})\s?[A-Za-z]{1,12}/[A-Za-z]{1,12})?,?"
 )
 # Brackets between a name and its number: Average Precision @[ IoU=0.50 | area=all ] = 0.4
-_ASIDE = re.compile(r"(?:\([^()]{1,20}\)\s?)?@?\[([^\[\]]{1,80})\](?=\s{0,3}[:=]\s{0,3}[-+]?\.?\d)")
+_ASIDE = re.compile(r"\s{0,4}(?:\(([^()]{1,20})\)\s?)?@?\[([^\[\]]{1,80})\](?=\s{0,3}[:=]\s{0,3}[-+]?\.?\d)")
 _CHANGED = re.compile(
     r"\s(?:has\s)?(?:improved|increased|decreased|reduced|went|rose|fell|dropped|changed)(?:\sfrom\s\S{1,24})?\sto\s(?=[-+]?\.?\d)"
 )
 # A pair of an OrderedDict.
 _TUPLE = re.compile(r"\(\s?(['\"])([^'\"\n]{1,80})\1,\s?(?=[-+.\d]|nan|inf|none|np\.|tensor|array)", re.IGNORECASE)
+# The last of a list of numbers that a mapping has under a name: its curve.
+_LIST = re.compile(r"(?<=:)\s?\[(?!\])(?:[^\[\]{}'\"]{0,4000}[,\s(])?([-+\w.]{1,30})\)?\s?\](?=\s?(?:[,}]|$))")
+_TF = re.compile(r"<tf\.[^<>]{0,120}numpy=([^<>\s]{1,40})>")
+# A name and its number in fields of their own.
+_FIELDS = re.compile(
+    r"([\"'])(?:name|metric|key|tag)\1:\s?(\"[^\"\n]{1,80}\"|'[^'\n]{1,80}')(?=.{0,300}?[\"']value[\"']:\s?([-+\w.]{1,40}))"
+)
 # What stands before a name and is no part of it: times, levels and sources of a log, marks of lists.
 _PREFIX = re.compile(
     r"\s*(?:\d{4}[-/]\d\d[-/]\d\d[T ]?|\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?!\w)|"
-    r"wandb:|\[[^\[\]]{0,60}\]\s?:?|\([\w .=:-]{0,30} ?pid=\d+\)|"
-    r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|NOTICE|SUCCESS)\b(?::[\w.]{1,60}:)?\s*[:|-]?|"
+    r"wandb:|(?:stdout|stderr) [FP]\s|\[[^\[\]{}'\"]{0,60}\]\s?:?|\([\w .=:-]{0,30} ?pid=\d+\)|"
+    r"(?-i:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|NOTICE|SUCCESS|Info|Warning)\b(?!\s?=)(?::[\w.]{1,60}:)?\s*[:|-]?|"
     r"[\w.]{1,60}:[\w<>.]{1,60}:\d+\s*[-:|]|[-*•>#+=~✓✔✅🚀📈🎯→]+(?=\s|\w|\*)|\$(?=\s))\s*",
     re.IGNORECASE,
 )
@@ -105,26 +112,49 @@ _BOUNDARY = re.compile(
     r"[,;|│┃║\t(){}<>\[\]—·•]|[:=：＝]\s*|\s[-–]{1,2}\s|(?<=\w{4})[.!?]\s|(?<=\d)\.\s|\s{2,}|\s(?:with|and|to|has|have)\s"
 )
 _MOST_BESIDE = 4
+_PASS = re.compile(r"\[\s{0,4}\d+\s?/\s?\d+\]")
+# Of several numbers that are called alike, these come first.
+_AVERAGED = frozenset({"mean", "average", "avg", "overall", "final"})
 # One of several numbers, chosen by its size or its place: the number itself comes first.
 _SELECTED = frozenset({"best", "max", "min", "maximum", "minimum", "highest", "lowest", "last", "current", "recent"})
 _CELL = re.compile(r"[|│┃║┆┊]")
 _RULED = re.compile(r"[\s|│┃║┆┊+=:_.·┌┬┐├┼┤└┴┘─━═╒╤╕╞╪╡╘╧╛┏┳┓┡╇┩╭╮╰╯╶╴╺╸—–-]+")
 _BLANKS = re.compile(r"\s{2,}")
+_TYPED = re.compile(r"[-=:.─━]+|<\w{1,10}>|[iuf]\d{1,2}|u?int\d*|float\d*|str|bool|date|object|chr|dbl", re.IGNORECASE)
+_VALUE_COLUMNS = ("value", "estimate", "result")
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """One number with a name: ``value`` is None where it is no finite number. ``line`` is where it stands."""
+class _Item(NamedTuple):
+    """A name with its number or None."""
 
     name: str
     value: float | None
+    bare: str
+    """The name without what stands earlier in the line."""
+    is_loose: bool = False
+    """Whether only a blank is between name and number."""
+    is_empty: bool = False
+    """Whether nothing stands where its number should be."""
+    in_progress: bool = False
+    """Whether its line is one of many in a pass over the data, such as ``Test: [3/10]``."""
+
+
+class _Printed(NamedTuple):
+    """An item, the line that it stands in, and the number of that line."""
+
+    item: _Item
     line: str
     number: int
-    """Counts the lines of the text."""
-    bare: str = ""
-    """The name without the word for a part of the data that stands earlier in its line: ``Test set: loss: 2``."""
-    is_loose: bool = False
-    """Whether only a blank is between name and number: a sign of a result only where the field knows the name."""
+
+    @property
+    def name(self) -> str:
+        """The name, as long as a record's are at most."""
+        return self.item.name[:MAX_KEY_CHARACTERS]
+
+    @property
+    def value(self) -> float | None:
+        """The number."""
+        return self.item.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +229,14 @@ def guess_metric(text: str) -> Guess | None:
         return None
     ranked.sort(key=lambda one: (*one[0], -one[1].number))
     (rank, best), *others = ranked
-    is_alone = not others or others[0][0] != rank
+    is_alone = all(_family(one.name) == _family(best.name) for place, one in others if place == rank)
     is_sure = rank[:2] <= (Kind.RESULT, Part.UNSTATED) and direction_of(best.name) is not None and is_alone
     name = best.name
     if (
-        meaning_of(best.bare).part is meaning_of(name).part
-        and [one.bare for one in entries.values()].count(best.bare) == 1
+        meaning_of(best.item.bare).part is meaning_of(name).part
+        and [one.item.bare for one in entries.values()].count(best.item.bare) == 1
     ):
-        name = best.bare  # of a table with one row, the name of the column
+        name = best.item.bare  # of a table with one row, the name of the column
     return Guess(name, best.value, is_sure, _why(rank), tuple(entry.name for _, entry in others))
 
 
@@ -216,15 +246,15 @@ def numbers_in(text: str) -> dict[str, float]:
     return _numbers(sorted(entries.values(), key=lambda entry: meaning_of(entry.name).kind), "")
 
 
-def _can_be_meant(entry: Printed) -> bool:
+def _can_be_meant(entry: _Printed) -> bool:
     meaning = meaning_of(entry.name)
-    return meaning.direction is not None or (meaning.kind is not Kind.OTHER and not entry.is_loose)
+    return meaning.direction is not None or (meaning.kind is not Kind.OTHER and not entry.item.is_loose)
 
 
-def _current(entries: Iterable[Printed]) -> list[Printed]:
-    """The entries without those whose bare name a later line has: ``Test: acc 0.7``, then ``acc 0.8``."""
+def _current(entries: Iterable[_Printed]) -> list[_Printed]:
+    """The entries without those in a pass over the data whose bare name a later line has: ``* acc 0.8``."""
     plain = {_key(entry.name): entry.number for entry in entries}
-    return [entry for entry in entries if plain.get(_key(entry.bare), -1) <= entry.number]
+    return [one for one in entries if not one.item.in_progress or plain.get(_key(one.item.bare), -1) <= one.number]
 
 
 def _why(rank: tuple[Kind, Part, int, int]) -> str:
@@ -238,14 +268,21 @@ def _why(rank: tuple[Kind, Part, int, int]) -> str:
     )
 
 
-def _rank(entry: Printed) -> tuple[Kind, Part, int, int]:
-    meaning = meaning_of(entry.name)
-    is_best = not _SELECTED.isdisjoint(words_of(entry.name))
-    part = Part.UNSTATED if meaning.kind is Kind.OTHER else meaning.part
-    return meaning.kind, part, int(is_best), meaning.worth
+def _rank(entry: _Printed) -> tuple[Kind, Part, int, int]:
+    """Where a number stands among those that may be meant: the smallest is the likeliest."""
+    meaning, words = meaning_of(entry.name), {*words_of(entry.name)}
+    place = 1 if _SELECTED & words else -1 if _AVERAGED & words else 0
+    part = Part.UNSTATED if meaning.kind is Kind.OTHER or entry.item.in_progress else meaning.part
+    return meaning.kind, part, meaning.worth, place
 
 
-def _numbers(entries: Iterable[Printed], metric: str) -> dict[str, float]:
+def _family(name: str) -> tuple[str, ...]:
+    """What a name has besides words for a part of the data and numbers: ``test_wer`` and ``valid_wer`` are of one."""
+    other = (word for word in words_of(name) if word not in _SELECTED | _AVERAGED)
+    return tuple("#" if word.isdigit() else word for word in other if meaning_of(word).part is Part.UNSTATED)
+
+
+def _numbers(entries: Iterable[_Printed], metric: str) -> dict[str, float]:
     numbers: dict[str, float] = {}
     for entry in entries:
         if entry.value is not None and (len(numbers) < MAX_KEYS or _key(entry.name) == metric):
@@ -258,7 +295,7 @@ def _key(name: str) -> str:
     return "_".join(re.split(r"[\W_]+", unicodedata.normalize("NFKC", name).casefold())).strip("_")
 
 
-def _matching(name: str, entries: dict[str, Printed]) -> str | None:
+def _matching(name: str, entries: dict[str, _Printed]) -> str | None:
     """The key of the entry with a name.
 
     Without one, of the last that has it behind a word earlier in its line, or of the only one behind a section:
@@ -266,31 +303,29 @@ def _matching(name: str, entries: dict[str, Printed]) -> str | None:
     """
     if (key := _key(name)) in entries:
         return key
-    if behind := [one for one, entry in entries.items() if _key(entry.bare) == key]:
+    if behind := [one for one, entry in entries.items() if _key(entry.item.bare) == key]:
         return behind[-1]
     inside = [one for one, entry in entries.items() if "/" in entry.name and _key(entry.name.rpartition("/")[2]) == key]
     return inside[0] if len(inside) == 1 else None
 
 
-def _entries(text: str, *, keep: str) -> tuple[dict[str, Printed], int]:
+def _entries(text: str, *, keep: str) -> tuple[dict[str, _Printed], int]:
     """The last entry of each name, and the number of the last line ``---``; -1 without one.
 
     ``keep`` is never forgotten.
     """
-    latest: dict[str, Printed] = {}
+    latest: dict[str, _Printed] = {}
     lines = plain_text(text).splitlines()
     rule = max((number for number, line in enumerate(lines) if _RULE.fullmatch(line)), default=-1)
     reader = _Reader()
     for number in _telling(lines):
         line = lines[number]
-        for name, value, bare, is_loose in reader.read(_simplified(line)):
-            key = _key(name)
-            if not key or (value is None and reader.is_empty and key not in latest):
+        for item in reader.read(_simplified(line)):
+            key = _key(item.name)
+            if not key or (item.is_empty and key not in latest):
                 continue  # a heading
             latest.pop(key, None)
-            latest[key] = Printed(
-                name[:MAX_KEY_CHARACTERS], value, line.strip()[:_QUOTED_CHARACTERS], number, bare, is_loose
-            )
+            latest[key] = _Printed(item, line.strip()[:_QUOTED_CHARACTERS], number)
             if len(latest) > _NAMES:
                 del latest[next(one for one in latest if one != keep)]
     return latest, rule
@@ -317,22 +352,10 @@ def _telling(lines: Sequence[str]) -> list[int]:
     return sorted({number for pair in kept for number in pair} - {-1})
 
 
-class _Item(NamedTuple):
-    """A name with its number or None."""
-
-    name: str
-    value: float | None
-    bare: str
-    """The name without what stands earlier in the line."""
-    is_loose: bool = False
-    """Whether only a blank is between name and number."""
-
-
 class _Reader:
     """Reads lines in their order: what a line means can depend on those before it."""
 
     def __init__(self) -> None:
-        self.is_empty = False
         self._names: dict[str, list[str]] = {}
         """The last line of names, by how its cells are parted."""
         self._section = ""
@@ -342,15 +365,14 @@ class _Reader:
 
     def read(self, line: str) -> list[_Item]:
         """The names and numbers of a line."""
-        self.is_empty = False
         heading, self._heading = self._heading, ""
         line = _without_prefix(line)
         if not line.strip():
             self._heading = heading
             return []
         if match := _EMPTY.fullmatch(line):
-            self._heading, self.is_empty, name = match["key"], True, _name(match["key"])
-            return [_Item(name, None, name)] if name else []
+            self._heading, name = match["key"], _name(match["key"])
+            return [_Item(name, None, name, is_empty=True)] if name else []
         if not _HAS_VALUE.search(line):
             self._keep_names(line)
             return []
@@ -387,6 +409,8 @@ class _Reader:
             return
         for kind, cells in _rows(line):
             names = [cell.strip(" *`\"'↑↓") for cell in cells]
+            if all(not name or _TYPED.fullmatch(name) for name in names):
+                continue  # the types of columns, or a rule
             if kind == " " and not all(re.match(r"[^\W\d]", name) for name in names):
                 self._names.pop(kind, None)
             elif len([name for name in names if name]) >= 2:
@@ -413,14 +437,18 @@ class _Reader:
             if names and len(names) == len(cells) and numeric >= least:
                 if len(cells) == 2 and values[0] is None and meaning_of(names[1]).kind is not Kind.RESULT:
                     return self._row(cells[0], values[1])
-                return self._columns(names, cells, values)
+                return [*self._columns(names, cells, values), *(self._emptied(names, cells) if kind in ",;\t" else ())]
             if names and kind == "  " and len(cells) == len(names) + 1:
-                return self._labelled(names, cells[0] if values[0] is None else "", values[1:])
+                if values[0] is None:
+                    return self._labelled(names, cells[0], values[1:])
+                return self._columns(names, cells[1:], values[1:])
             if values[0] is None and values[1] is not None and (kind == "|" or (kind == "\t" and len(cells) == 2)):
                 return self._row(cells[0], values[1])
             is_result = kind == "  " and meaning_of(cells[0]).kind is Kind.RESULT and not re.search("[:=]", line)
             if values[0] is None and values[1] is not None and is_result:
                 return self._row(cells[0], values[1])
+            if kind == "  " and any(a and b for a, b in pairwise(values)) and not re.search("[:=]", line):
+                return []  # a row below names that were not understood
         return None
 
     def _row(self, label: str, value: re.Match[str] | None) -> list[_Item]:
@@ -439,10 +467,20 @@ class _Reader:
                 items.append(_Item(f"{row}_{column}" if row else column, _value(value, column), column))
         return items
 
+    def _emptied(self, names: list[str], cells: list[str]) -> list[_Item]:
+        """The names above empty cells: their last word, where they had numbers before."""
+        return [
+            _Item(column, None, column, is_empty=True)
+            for name, cell in zip(names, cells, strict=True)
+            if not cell and (column := _name(name))
+        ]
+
     def _columns(self, names: list[str], cells: list[str], values: list[re.Match[str] | None]) -> list[_Item]:
-        small = [name.lower() for name in names]
-        if "metric" in small and "value" in small:
-            return self._row(cells[small.index("metric")], values[small.index("value")])
+        small = [name.lower().strip(".") for name in names]
+        if "metric" in small and (
+            column := next((small.index(name) for name in _VALUE_COLUMNS if name in small), None)
+        ):
+            return self._row(cells[small.index("metric")], values[column])
         if values[0] is None and meaning_of(cells[0]).kind is not Kind.OTHER:
             return self._labelled(names[1:], cells[0], values[1:])
         return self._labelled(names, "", values)
@@ -468,12 +506,18 @@ def _rows(line: str) -> Iterator[tuple[str, list[str]]]:
 def _simplified(line: str) -> str:
     """A line with what is drawn, put aside or told in words in the form of an assignment."""
     line = _ASIDE.sub(_flat, _BAR.sub("; ", line))
-    return _GAP.sub("  ", _TUPLE.sub(r"{\1\2\1: ", _CHANGED.sub(": ", line)))
+    if ":" in line and ("'" in line or '"' in line):
+        line = _FIELDS.sub(r"\2: \3", _LIST.sub(r"\1", _TF.sub(r"\1", _TUPLE.sub(r"{\1\2\1: ", line))))
+    elif "(" in line:
+        line = _TUPLE.sub(r"{\1\2\1: ", line)
+    return _GAP.sub("  ", _CHANGED.sub(": ", line))
 
 
 def _flat(aside: re.Match[str]) -> str:
     """What stands in brackets as one word of a name; a number alone is left as it stands."""
-    return "_" + "_".join(re.findall(r"[\w.]+", aside[1])) if re.search(r"[^\W\d]", aside[1]) else aside[0]
+    if not re.search(r"[^\W\d]", aside[2]):
+        return aside[0]
+    return "_" + "_".join(re.findall(r"[\w.]+", f"{aside[1] or ''} {aside[2]}"))
 
 
 def _without_prefix(line: str) -> str:
@@ -494,13 +538,16 @@ def _sentence(line: str) -> Iterator[_Item]:
 
     A number with only blanks before it counts where its name is short and the next name, a mark or the end follows.
     """
-    plain = _COUNTED.sub(lambda counted: (" " if counted["at"] else ";").ljust(len(counted.group())), line)
+    in_progress = _PASS.search(line) is not None
+    line = _PASS.sub(";", line)
+    plain = _COUNTED.sub(lambda counted: " " if counted["at"] else ";", line)
     matches = list(_JOINED.finditer(plain)) or list(_JOINED.finditer(line))
     line = plain if plain is not line and _JOINED.search(plain) else line
     stated, start = "", 0
     for match, following in zip_longest(matches, matches[1:]):
+        begun = start
         name, lead = _trailing(line[start : match.start()])
-        if lead and meaning_of(lead).kind is not Kind.RESULT:
+        if lead and (meaning_of(lead).kind is not Kind.RESULT or meaning_of(lead).direction is None):
             stated = part_word(lead) or stated
         unit = _UNITS.match(line, match.end()) or _ATTACHED.match(line, match.end())
         end = unit.end() if unit else match.end()
@@ -518,7 +565,13 @@ def _sentence(line: str) -> Iterator[_Item]:
             if match["nothing"] and meaning_of(name).kind is not Kind.RESULT:
                 continue
         start = end
-        yield _Item(_qualified(name, stated), _value(match, name), name, is_loose=match["blank"] is not None)
+        if match["join"] == "=":  # seed_3 loss=0.5
+            name = (
+                _name(re.sub(r"^(?:\S*[\d_]\S*\s+)+(?=\S)", "", _BOUNDARY.split(line[begun : match.start()])[-1]))
+                or name
+            )
+        is_loose = match["blank"] is not None
+        yield _Item(_qualified(name, stated), _value(match, name), name, is_loose=is_loose, in_progress=in_progress)
 
 
 def _qualified(name: str, stated: str) -> str:
@@ -570,7 +623,9 @@ def _value(match: re.Match[str], name: str) -> float | None:
     """The number of a match; None where it is no finite number."""
     if match["number"] is None:
         return None
-    number = float(match["number"].replace(",", "").replace("_", ""))
+    digits = match["number"].replace("_", "")
+    is_decimal = re.match(r"[-+]?0,\d", digits)  # 0,31 as much of Europe writes it
+    number = float(digits.replace(",", "." if is_decimal else ""))
     if (whole := match["of"]) and not _is_counter(name):
         total = float(whole.strip().lstrip("/").strip().replace(",", "").replace("_", ""))
         number = number / total if total else math.nan

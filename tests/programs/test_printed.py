@@ -58,9 +58,9 @@ def test_the_numbers_that_a_text_has_are_listed(text: PrintedText) -> None:
 
 
 @pytest.mark.parametrize("kind", ["texts", "named", "directions"])
-@pytest.mark.parametrize("part", PARTS)
-def test_nearly_all_is_right_and_nothing_wrong_without_a_doubt(part: str, kind: str) -> None:
-    judgements = [each for each in judge_texts()[kind] if each.part == part]
+def test_nearly_all_seen_is_right_and_nothing_wrong_without_a_doubt(kind: str) -> None:
+    """Of ``unseen`` the benchmark says how much is: what a test demands of it would be tuned to it."""
+    judgements = [each for each in judge_texts()[kind] if each.part == "seen"]
     verdicts = [each.verdict for each in judgements]
     assert verdicts.count(Verdict.WRONG) == 0, family_table(judgements)
     assert verdicts.count(Verdict.RIGHT) >= RIGHT_SHARE * len(verdicts), family_table(judgements)
