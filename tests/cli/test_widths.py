@@ -65,6 +65,7 @@ WRITING = {
         "run vary",
         "run cancel",
         "run claim",
+        "run believe",
         "run star",
         "run unstar",
         "run withdraw",
