@@ -26,12 +26,21 @@ SYSTEM_HINT = (
 )
 WRITE_HINT = "a run writes in the folder that it starts in, and in $TMPDIR: give {path} a place there"
 
+CARD_HINT = (
+    "this node gives its runs no card: have the program take the processor then, by an argument such as "
+    "--command 'python train.py --device=cpu', or: autoresearch node doctor"
+)
+
 _LINE = 1000
 _REFUSED = re.compile(r"Permission denied|Read-only file system")
 _QUOTED = re.compile(r"""['"`‘“](?P<path>[^'"`’”\n]{1,500})['"’”]""")
 _UNQUOTED = re.compile(r"(?:^|: )(?P<path>[^:\n]{1,500}): (?:Permission denied|Read-only file system)")
 # Who starts programs, and says so where one can't be started: a shell, a script by its line, make, Python.
 _STARTS = re.compile(r"(?:\S{0,200}/)?(?:(?:ba|da|z|k|a)?sh|make(?:\[\d+\])?|env|timeout|nohup|xargs|nice|time): ")
+_NO_CARD = re.compile(
+    r"not compiled with CUDA|No CUDA GPUs are available|Found no NVIDIA driver|CUDA driver version is insufficient"
+    r"|torch\.cuda\.is_available\(\) is False|no CUDA-capable device"
+)
 _SCRIPT = re.compile(r"[^:\s]{1,200}: (?:line )?\d{1,6}: ")
 _STARTED_BY_PYTHON = re.compile(r"_execute_child|os\.exec|posix_spawn|os\.spawn")
 _SEMAPHORES = re.compile(r"SemLock|sem_open|_posixshmem|shm_open|/dev/shm")
@@ -72,6 +81,8 @@ def way_out(text: str, level: Level) -> str:
     ``/tmp/x`` that it may not write under landlock, for example, has its place in the folder of ``$TMPDIR``.
     """
     end = text[-END_CHARACTERS:]
+    if _NO_CARD.search(end):
+        return CARD_HINT
     if level is Level.LANDLOCK and "Operation not permitted" in end and _SOCKETS.search(end):
         return SOCKETS_HINT
     if _NO_NETWORK.search(end) or ("Operation not permitted" in end and "in create_connection" in end):

@@ -22,6 +22,9 @@ from autoresearch.task.listing import list_folder
 from autoresearch.task.model import Task
 from autoresearch.task.needs import LOOSE
 
+# So many folders above a program's are looked at for a package of its checkout.
+_ABOVE = 3
+
 
 def lacking_packages(
     folder: Path, sources: Mapping[str, str], own: Collection[str], places: Sequence[Path], failed: Collection[str] = ()
@@ -58,13 +61,30 @@ def lacks_packages(task: Task, names: str, module: str) -> UsageError:
             f"{names} did not find {module}, which is part of its folder",
             hint="name what starts it there: --command 'python -m PACKAGE.MODULE' --edit FILE",
         )
+    if (above := _holder(folder, module)) is not None:
+        command = f"python {(folder / task.recipe.edit[0]).resolve().relative_to(above.resolve())}"
+        return UsageError(
+            f"{names} did not find {module}, which lies above its folder, in {above}",
+            hint=f"autoresearch task new {shlex.quote(str(above))} --command {shlex.quote(command)}",
+        )
     venv = task.python.venv if task.python else ""
     lacking = lacking_packages(folder, sources, own, places_of(venv), [module])
+    way = way_to_environment(folder, sources, own, venv, [module])
     return UsageError(
         f"{names} needs packages that {venv or 'the Python of this node'} lacks: {', '.join(lacking)}",
-        hint=f"{way_to_environment(folder, sources, own, venv)} (to share the task, list them in {folder / LOOSE} and, "
-        f"once it is one: autoresearch task lock {folder})",
+        hint=f"{way} (to share the task, list them in {folder / LOOSE} and, once it is one: autoresearch task lock "
+        f"{folder})",
     )
+
+
+def _holder(folder: Path, module: str) -> Path | None:
+    """The folder above that has a module: of a checkout whose programs lie further in, as ``projects/adder``."""
+    for above in folder.resolve().parents[:_ABOVE]:
+        if (above / module / "__init__.py").is_file() or (above / f"{module}.py").is_file():
+            return above
+        if (above / ".git").exists() or above == Path.home():
+            return None
+    return None
 
 
 def _has_module(name: str, places: Sequence[Path]) -> bool:
@@ -76,20 +96,27 @@ def _has_module(name: str, places: Sequence[Path]) -> bool:
         return False
 
 
-def way_to_environment(folder: Path, sources: Mapping[str, str], own: Collection[str], venv: str) -> str:
+def way_to_environment(
+    folder: Path, sources: Mapping[str, str], own: Collection[str], venv: str, failed: Collection[str] = ()
+) -> str:
     """One command that gets a program what it lacks, and then makes it a task.
 
-    The environment is ``venv``, else one that lies in the folder, or that is active; nothing is got that it has.
+    ``failed`` are modules that a run did not find. The environment is ``venv``, else one that lies in the folder, or
+    that is active; nothing is got that it has.
     """
     new = f"autoresearch task new {shlex.quote(str(folder))} --venv"
     active = [os.environ.get(name, "") for name in ("VIRTUAL_ENV", "CONDA_PREFIX")]
     for place in map(Path, filter(None, (venv, str(folder / ".venv"), str(folder / "venv"), *active))):
         if not (place / "bin/python").exists() or place.resolve() == Path(sys.prefix).resolve():
             continue
-        path, rest = shlex.quote(str(place)), lacking_packages(folder, sources, own, places_of(str(place)))
+        places = places_of(str(place))
+        rest = lacking_packages(
+            folder, sources, own, places, [module for module in failed if not _has_module(module, places)]
+        )
+        path = shlex.quote(str(place))
         words = " ".join(map(shlex.quote, rest))
         return f"{path}/bin/python -m pip install {words} && {new} {path}" if rest else f"{new} {path}"
-    path, words = shlex.quote(str(folder / ".venv")), shlex.join(lacking_packages(folder, sources, own, ()))
+    path, words = shlex.quote(str(folder / ".venv")), shlex.join(lacking_packages(folder, sources, own, (), failed))
     return f"python -m venv {path} && {path}/bin/pip install {words} && {new} {path}"
 
 

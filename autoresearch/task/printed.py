@@ -15,134 +15,43 @@ table               cells between ``|``, ``│``, tabs, commas or blanks: a name
 no number           ``nan`` · ``-inf`` · ``None`` · ``null`` · nothing behind the name: the run has diverged
 ==================  ============================================================================================
 
+:mod:`autoresearch.task.printed_lines` reads one line after another; here is what a whole text says.
 A name is its words joined by ``_``. The number of a step is no part of it: ``epoch 3 val_loss`` is ``val_loss``.
 Colours are left out, and each state of a line that is drawn over is a line. What stands last under a name counts.
 """
 
 from __future__ import annotations
 
-import math
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from autoresearch.task.metric_names import COUNTERS, Kind, Part, direction_of, meaning_of, part_word, words_of
+from autoresearch.task.metric_names import Kind, Part, direction_of, meaning_of, words_of
+from autoresearch.task.printed_lines import HAS_VALUE, MAX_KEY_CHARACTERS, RULED, Item, LineReader, name_key
 
 MAX_KEYS = 64  # as many as a run record holds
-MAX_KEY_CHARACTERS = 64
 # Names that are remembered at a time; of more the ones that were not printed for the longest time are forgotten.
 _NAMES = 2048
 _LONGEST_LINE, _LONGEST_MAPPING = 2000, 65_536
-# So many different lines are read of a text, and so many cells of a line.
-_MOST_LINES, _MOST_CELLS = 10_000, 48
-_LONGEST_NAME_WORDS = 9
+# So many different lines are read of a text.
+_MOST_LINES = 10_000
 _QUOTED_CHARACTERS = 160
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]{0,40}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)|[@-_])")
-_GAP = re.compile(r" {3,}")
 _NUMBERS = re.compile(r"(?<![\w@])(?<!\w-)[\d.,]+(?:e[-+]?\d+)?")
 _RULE = re.compile(r"-{3}\s*")
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?![\d,])|0,\d+(?![\d,.])|\d[\d_]*|(?=\.\d))(?:\.\d*)?(?:e[-+]?\d+)?"
-_NOTHING = r"[-+.]{0,2}(?:nan(?:\(\w{1,8}\)|16|32)?|inf(?:inity|16|32)?|none|null|n/?a)(?![\w./(])"
-_TYPE = r"(?:(?:np|numpy|torch|jnp|tf)\.)?(?:float|int|tensor|array|decimal|parameter)\d{0,3}"
-_WRAP = rf"(?:['\"*`$€£<\[(]|{_TYPE}[\[(]){{0,6}}\s?"
-# Behind a number that is one of several in brackets.
-_SEVERAL = r"(?!(?:\s?,\s?|\s)[-+]?\.?\d[\d.e+-]*(?:(?:\s?,\s?|\s)[-+]?[\d.e+-]+){0,99}(?:\s?\.\.\.)?\s?[\])])"
-# What may stand between a number and the end of what it was wrapped in.
-_NAMED = r",\s?(?:device|dtype|grad_fn|requires_grad|shape|weak_type)=[^,()\[\]]{0,60}(?:\([^()]{0,20}\))?"
-_UNWRAP = rf"(?:\s?[\])'\"*`>]|{_NAMED}){{0,8}}"
-_VALUE = (
-    rf"{_WRAP}(?:(?P<nothing>{_NOTHING})|(?P<number>[-+]?{_DIGITS})(?P<of>\s?/\s?{_DIGITS})?(?P<unit>[%％]|[kMB](?![\w/]))?)"
-    rf"{_SEVERAL}{_UNWRAP}"
-)
-_END = r"(?=\s|$|,(?!\d)|[;|│┃║)\]}'\"%％…±]|\+/?-|\+[\d.n]|\.(?!\d)|[A-Za-zµ°](?!\w*\())"
-# Between a name and its number stand one of these, or blanks.
-_JOIN = r"\s{0,3}(?::=|[:=：＝]|[-=]>|→|⇒|≈)(?![:=])\s{0,3}|\s(?:is|was|of|are|at|reached)(?:\s?[:=])?\s"
-_JOINED = re.compile(rf"(?:(?P<join>{_JOIN})|(?P<blank>\s{{1,3}})){_VALUE}{_END}", re.IGNORECASE)
-_UNITS = re.compile(
-    r"\s?(?:[A-Za-zµ°]{1,8}/[A-Za-z]{1,10}|%|[kMGT]?i?B|[mµun]?s|secs?|seconds?|minutes?|mins?|hours?|hrs?|dB|bits?|bytes?|Hz|ms)?"
-    r"(?:\s?(?:±|\+/-|\+-)\s?[\d.]+(?:e[-+]?\d+)?%?|\s?\((?:±|\+/-|\+-)\s?[\d.]+(?:e[-+]?\d+)?%?\)|\s?\(\d+(?:\.\d+)?\s?%\))?(?!\w)",
-    re.IGNORECASE,
-)
-_ATTACHED = re.compile(r"[A-Za-zµ°%/^*]{0,16}")
-_PAIR = re.compile(
-    rf"(?P<quote>['\"])(?P<key>[^'\"\n]{{1,80}}?)(?P=quote)\s{{0,8}}:\s{{0,8}}(?:(?P<open>\{{)|{_VALUE}(?=\s*(?:[,}}\]]|$)))|(?P<close>\}})",
-    re.IGNORECASE,
-)
-_BARE = re.compile(rf"\s*{_VALUE}(?:\s?[A-Za-zµ°%][\w%/^*.-]{{0,15}})?(?:\s?±\s?[\d.]+)?\s*[.;]?\s*", re.IGNORECASE)
-_EMPTY = re.compile(r"\s*(?P<key>[^\W\d_][^:=：＝\n]{0,80}?)\s*[:=：＝]\s*")
-_HAS_VALUE = re.compile(r"\d|nan|inf|none|null|n/?a\b", re.IGNORECASE)
-
-# How far a bar of progress is, as tqdm draws it; what it says in brackets behind that stays.
-_BAR = re.compile(
-    r":?\s{0,4}\d{1,3}%\|[^|\n]{0,200}\|\s{0,4}[^\s\[]{1,24}\s?\[[\d:?<\s]{1,24}(?:,\s{0,3}(?:\?|[\d.]{1,12})\s?[A-Za-z]{1,12}/[A-Za-z]{1,12})?,?"
-)
-# Brackets between a name and its number: Average Precision @[ IoU=0.50 | area=all ] = 0.4
-_ASIDE = re.compile(r"\s{0,4}(?:\(([^()]{1,20})\)\s?)?@?\[([^\[\]]{1,80})\](?=\s{0,3}[:=]\s{0,3}[-+]?\.?\d)")
-_CHANGED = re.compile(
-    r"\s(?:has\s)?(?:improved|increased|decreased|reduced|went|rose|fell|dropped|changed)(?:\sfrom\s\S{1,24})?\sto\s(?=[-+]?\.?\d)"
-)
-# A pair of an OrderedDict.
-_TUPLE = re.compile(r"\(\s?(['\"])([^'\"\n]{1,80})\1,\s?(?=[-+.\d]|nan|inf|none|np\.|tensor|array)", re.IGNORECASE)
-# The last of a list of numbers that a mapping has under a name: its curve.
-_LIST = re.compile(r"(?<=:)\s?\[(?!\])(?:[^\[\]{}'\"]{0,4000}[,\s(])?([-+\w.]{1,30})\)?\s?\](?=\s?(?:[,}]|$))")
-_TF = re.compile(r"<tf\.[^<>]{0,120}numpy=([^<>\s]{1,40})>")
-# A name and its number in fields of their own.
-_FIELDS = re.compile(
-    r"([\"'])(?:name|metric|key|tag)\1:\s?(\"[^\"\n]{1,80}\"|'[^'\n]{1,80}')(?=.{0,300}?[\"']value[\"']:\s?([-+\w.]{1,40}))"
-)
-# What stands before a name and is no part of it: times, levels and sources of a log, marks of lists.
-_PREFIX = re.compile(
-    r"\s*(?:\d{4}[-/]\d\d[-/]\d\d[T ]?|\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?!\w)|"
-    r"wandb:|(?:stdout|stderr) [FP]\s|\[[^\[\]{}'\"]{0,60}\]\s?:?|\([\w .=:-]{0,30} ?pid=\d+\)|"
-    r"(?-i:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|NOTICE|SUCCESS|Info|Warning)\b(?!\s?=)(?::[\w.]{1,60}:)?\s*[:|-]?|"
-    r"[\w.]{1,60}:[\w<>.]{1,60}:\d+\s*[-:|]|[-*•>#+=~✓✔✅🚀📈🎯→]+(?=\s|\w|\*)|\$(?=\s))\s*",
-    re.IGNORECASE,
-)
-_COUNTED = re.compile(
-    rf"(?:\s(?P<at>at|after|in|on|for|from)\s+)?(?<![\w/.-])(?:{'|'.join(sorted(COUNTERS, key=len, reverse=True))})"
-    r"\s?(?:no\.?|number)?\s?[#:=]?\s?[\[(]?\s?\d[\d,_]*(?![\d.]*\d|\w)(?:\s?(?:/|of)\s?\d[\d,_]*)?\s?[\])]?(?:\s?\(\s?\d+(?:\.\d+)?\s?%\))?",
-    re.IGNORECASE,
-)
-_BOUNDARY = re.compile(
-    r"[,;|│┃║\t(){}<>\[\]—·•]|[:=：＝]\s*|\s[-–]{1,2}\s|(?<=\w{4})[.!?]\s|(?<=\d)\.\s|\s{2,}|\s(?:with|and|to|has|have)\s"
-)
-_MOST_BESIDE = 4
-_PASS = re.compile(r"\[\s{0,4}\d+\s?/\s?\d+\]")
 # Of several numbers that are called alike, these come first.
 _AVERAGED = frozenset({"mean", "average", "avg", "overall", "final"})
 # One of several numbers, chosen by its size or its place: the number itself comes first.
 _SELECTED = frozenset({"best", "max", "min", "maximum", "minimum", "highest", "lowest", "last", "current", "recent"})
-_CELL = re.compile(r"[|│┃║┆┊]")
-_RULED = re.compile(r"[\s|│┃║┆┊+=:_.·┌┬┐├┼┤└┴┘─━═╒╤╕╞╪╡╘╧╛┏┳┓┡╇┩╭╮╰╯╶╴╺╸—–-]+")
-_BLANKS = re.compile(r"\s{2,}")
-_TYPED = re.compile(r"[-=:.─━]+|<\w{1,10}>|[iuf]\d{1,2}|u?int\d*|float\d*|str|bool|date|object|chr|dbl", re.IGNORECASE)
-_VALUE_COLUMNS = ("value", "estimate", "result")
-
-
-class _Item(NamedTuple):
-    """A name with its number or None."""
-
-    name: str
-    value: float | None
-    bare: str
-    """The name without what stands earlier in the line."""
-    is_loose: bool = False
-    """Whether only a blank is between name and number."""
-    is_empty: bool = False
-    """Whether nothing stands where its number should be."""
-    in_progress: bool = False
-    """Whether its line is one of many in a pass over the data, such as ``Test: [3/10]``."""
 
 
 class _Printed(NamedTuple):
     """An item, the line that it stands in, and the number of that line."""
 
-    item: _Item
+    item: Item
     line: str
     number: int
 
@@ -201,7 +110,7 @@ def read_metric(text: str, name: str) -> Reading:
     Letters' case does not count, nor which of ``_ - / .`` and blanks joins words. A line ``---`` begins a summary where
     the metric stands below it, as in karpathy/autoresearch: then only that counts.
     """
-    entries, rule = _entries(text, keep=_key(name))
+    entries, rule = _entries(text, keep=name_key(name))
     key = _matching(name, entries)
     if key is None:
         return Reading(numbers=_numbers(entries.values(), ""))
@@ -253,8 +162,8 @@ def _can_be_meant(entry: _Printed) -> bool:
 
 def _current(entries: Iterable[_Printed]) -> list[_Printed]:
     """The entries without those in a pass over the data whose bare name a later line has: ``* acc 0.8``."""
-    plain = {_key(entry.name): entry.number for entry in entries}
-    return [one for one in entries if not one.item.in_progress or plain.get(_key(one.item.bare), -1) <= one.number]
+    plain = {name_key(entry.name): entry.number for entry in entries}
+    return [one for one in entries if not one.item.in_progress or plain.get(name_key(one.item.bare), -1) <= one.number]
 
 
 def _why(rank: tuple[Kind, Part, int, int]) -> str:
@@ -285,14 +194,9 @@ def _family(name: str) -> tuple[str, ...]:
 def _numbers(entries: Iterable[_Printed], metric: str) -> dict[str, float]:
     numbers: dict[str, float] = {}
     for entry in entries:
-        if entry.value is not None and (len(numbers) < MAX_KEYS or _key(entry.name) == metric):
+        if entry.value is not None and (len(numbers) < MAX_KEYS or name_key(entry.name) == metric):
             numbers[entry.name] = entry.value
     return numbers
-
-
-def _key(name: str) -> str:
-    """A name for comparison."""
-    return "_".join(re.split(r"[\W_]+", unicodedata.normalize("NFKC", name).casefold())).strip("_")
 
 
 def _matching(name: str, entries: dict[str, _Printed]) -> str | None:
@@ -301,11 +205,13 @@ def _matching(name: str, entries: dict[str, _Printed]) -> str | None:
     Without one, of the last that has it behind a word earlier in its line, or of the only one behind a section:
     ``rollout/name``.
     """
-    if (key := _key(name)) in entries:
+    if (key := name_key(name)) in entries:
         return key
-    if behind := [one for one, entry in entries.items() if _key(entry.item.bare) == key]:
+    if behind := [one for one, entry in entries.items() if name_key(entry.item.bare) == key]:
         return behind[-1]
-    inside = [one for one, entry in entries.items() if "/" in entry.name and _key(entry.name.rpartition("/")[2]) == key]
+    inside = [
+        one for one, entry in entries.items() if "/" in entry.name and name_key(entry.name.rpartition("/")[2]) == key
+    ]
     return inside[0] if len(inside) == 1 else None
 
 
@@ -317,11 +223,11 @@ def _entries(text: str, *, keep: str) -> tuple[dict[str, _Printed], int]:
     latest: dict[str, _Printed] = {}
     lines = plain_text(text).splitlines()
     rule = max((number for number, line in enumerate(lines) if _RULE.fullmatch(line)), default=-1)
-    reader = _Reader()
+    reader = LineReader()
     for number in _telling(lines):
         line = lines[number]
-        for item in reader.read(_simplified(line)):
-            key = _key(item.name)
+        for item in reader.read(line):
+            key = name_key(item.name)
             if not key or (item.is_empty and key not in latest):
                 continue  # a heading
             latest.pop(key, None)
@@ -342,296 +248,11 @@ def _telling(lines: Sequence[str]) -> list[int]:
     for number, line in enumerate(lines):
         if len(line) > _LONGEST_LINE and not (line.lstrip().startswith("{") and len(line) <= _LONGEST_MAPPING):
             continue
-        if _HAS_VALUE.search(line) or line.rstrip().endswith((":", "=", "：")):
+        if HAS_VALUE.search(line) or line.rstrip().endswith((":", "=", "：")):
             last[_NUMBERS.sub("0", line), above] = (number, words)
-        elif line.strip() and not _RULED.fullmatch(line):
+        elif line.strip() and not RULED.fullmatch(line):
             words, above = number, hash(line)
     kept = sorted(last.values())
     if len(kept) > _MOST_LINES:
         kept = [*kept[: _MOST_LINES // 4], *kept[-_MOST_LINES * 3 // 4 :]]
     return sorted({number for pair in kept for number in pair} - {-1})
-
-
-class _Reader:
-    """Reads lines in their order: what a line means can depend on those before it."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, list[str]] = {}
-        """The last line of names, by how its cells are parted."""
-        self._section = ""
-        self._inside: list[str] = []
-        """The keys of the mapping that lines are in."""
-        self._heading = ""
-
-    def read(self, line: str) -> list[_Item]:
-        """The names and numbers of a line."""
-        heading, self._heading = self._heading, ""
-        line = _without_prefix(line)
-        if not line.strip():
-            self._heading = heading
-            return []
-        if match := _EMPTY.fullmatch(line):
-            self._heading, name = match["key"], _name(match["key"])
-            return [_Item(name, None, name, is_empty=True)] if name else []
-        if not _HAS_VALUE.search(line):
-            self._keep_names(line)
-            return []
-        if heading and (match := _BARE.fullmatch(line)):
-            name = _name(heading)
-            return [_Item(name, _value(match, name), name)] if name else []
-        items, rest = self._mapping(line)
-        if not items and (row := self._table(line)) is not None:
-            return row
-        return [*items, *_sentence(rest)]
-
-    def _mapping(self, line: str) -> tuple[list[_Item], str]:
-        """The pairs of a dict or of JSON, also of one that goes over lines; and the line without them."""
-        items: list[_Item] = []
-        stated = part_word(line.partition("{")[0]) if "{" in line else ""
-
-        def take(match: re.Match[str]) -> str:
-            if match["close"]:
-                self._inside = self._inside[:-1]
-            elif match["open"]:
-                self._inside = [*self._inside[-3:], match["key"]]
-            else:
-                name = "/".join((*self._inside, "_".join(match["key"].split())))
-                items.append(_Item(_qualified(name, stated), _value(match, name), name))
-            return ";"
-
-        rest = _PAIR.sub(take, line) if "'" in line or '"' in line or self._inside else line
-        return items, rest
-
-    # Tables
-
-    def _keep_names(self, line: str) -> None:
-        if _RULED.fullmatch(line):
-            return
-        for kind, cells in _rows(line):
-            names = [cell.strip(" *`\"'↑↓") for cell in cells]
-            if all(not name or _TYPED.fullmatch(name) for name in names):
-                continue  # the types of columns, or a rule
-            if kind == " " and not all(re.match(r"[^\W\d]", name) for name in names):
-                self._names.pop(kind, None)
-            elif len([name for name in names if name]) >= 2:
-                self._names[kind] = names
-                self._section = ""
-            elif kind == "|" and len(names) == 2 and names[0].endswith("/"):
-                self._section = names[0]
-            else:
-                self._names.pop(kind, None)
-
-    def _table(self, line: str) -> list[_Item] | None:
-        """The names and numbers of a row; None where the line is none."""
-        rows = [(kind, cells, [_BARE.fullmatch(cell) for cell in cells]) for kind, cells in _rows(line)]
-        if not any(value for kind, _, values in rows for value in values if kind != " "):
-            if not _JOINED.search(line):
-                self._keep_names(line)  # such as "epoch  dev_f1"
-            return None
-        for kind, cells, values in rows:
-            names = self._names.get(kind)
-            numeric = sum(value is not None for value in values)
-            if not numeric:
-                continue
-            least = {"|": 1, "\t": 1, " ": len(cells)}.get(kind, max(1, len(cells) // 2))
-            if names and len(names) == len(cells) and numeric >= least:
-                if len(cells) == 2 and values[0] is None and meaning_of(names[1]).kind is not Kind.RESULT:
-                    return self._row(cells[0], values[1])
-                return [*self._columns(names, cells, values), *(self._emptied(names, cells) if kind in ",;\t" else ())]
-            if names and kind == "  " and len(cells) == len(names) + 1:
-                if values[0] is None:
-                    return self._labelled(names, cells[0], values[1:])
-                return self._columns(names, cells[1:], values[1:])
-            if values[0] is None and values[1] is not None and (kind == "|" or (kind == "\t" and len(cells) == 2)):
-                return self._row(cells[0], values[1])
-            is_result = kind == "  " and meaning_of(cells[0]).kind is Kind.RESULT and not re.search("[:=]", line)
-            if values[0] is None and values[1] is not None and is_result:
-                return self._row(cells[0], values[1])
-            if kind == "  " and any(a and b for a, b in pairwise(values)) and not re.search("[:=]", line):
-                return []  # a row below names that were not understood
-        return None
-
-    def _row(self, label: str, value: re.Match[str] | None) -> list[_Item]:
-        name = _name(label.strip(" *`\"'"))
-        if not name or value is None:
-            return []
-        name = f"{self._section}{name}"
-        return [_Item(name, _value(value, name), name)]
-
-    def _labelled(self, names: list[str], label: str, values: list[re.Match[str] | None]) -> list[_Item]:
-        """A row whose label no name stands above, as in scikit-learn's report, or the name of the label."""
-        row = _name(label.strip(" *`\"'"))
-        items: list[_Item] = []
-        for name, value in zip(names, values, strict=True):
-            if value is not None and (column := _name(name)):
-                items.append(_Item(f"{row}_{column}" if row else column, _value(value, column), column))
-        return items
-
-    def _emptied(self, names: list[str], cells: list[str]) -> list[_Item]:
-        """The names above empty cells: their last word, where they had numbers before."""
-        return [
-            _Item(column, None, column, is_empty=True)
-            for name, cell in zip(names, cells, strict=True)
-            if not cell and (column := _name(name))
-        ]
-
-    def _columns(self, names: list[str], cells: list[str], values: list[re.Match[str] | None]) -> list[_Item]:
-        small = [name.lower().strip(".") for name in names]
-        if "metric" in small and (
-            column := next((small.index(name) for name in _VALUE_COLUMNS if name in small), None)
-        ):
-            return self._row(cells[small.index("metric")], values[column])
-        if values[0] is None and meaning_of(cells[0]).kind is not Kind.OTHER:
-            return self._labelled(names[1:], cells[0], values[1:])
-        return self._labelled(names, "", values)
-
-
-def _rows(line: str) -> Iterator[tuple[str, list[str]]]:
-    """The cells of a line for each way in which it may be parted."""
-    if _CELL.search(line):
-        ways = {"|": _CELL.split(line.strip().strip("|│┃║┆┊"))}
-    else:
-        ways = {
-            "\t": line.split("\t"),
-            ",": line.split(","),
-            ";": line.split(";"),
-            "  ": _BLANKS.split(line.strip()),
-            " ": line.split(),
-        }
-    for kind, cells in ways.items():
-        if 1 < len(cells) <= _MOST_CELLS:
-            yield kind, [cell.strip() for cell in cells]
-
-
-def _simplified(line: str) -> str:
-    """A line with what is drawn, put aside or told in words in the form of an assignment."""
-    line = _ASIDE.sub(_flat, _BAR.sub("; ", line))
-    if ":" in line and ("'" in line or '"' in line):
-        line = _FIELDS.sub(r"\2: \3", _LIST.sub(r"\1", _TF.sub(r"\1", _TUPLE.sub(r"{\1\2\1: ", line))))
-    elif "(" in line:
-        line = _TUPLE.sub(r"{\1\2\1: ", line)
-    return _GAP.sub("  ", _CHANGED.sub(": ", line))
-
-
-def _flat(aside: re.Match[str]) -> str:
-    """What stands in brackets as one word of a name; a number alone is left as it stands."""
-    if not re.search(r"[^\W\d]", aside[2]):
-        return aside[0]
-    return "_" + "_".join(re.findall(r"[\w.]+", f"{aside[1] or ''} {aside[2]}"))
-
-
-def _without_prefix(line: str) -> str:
-    """A line without times, levels and marks before it; ``[val] loss: 2`` is ``val: loss: 2``."""
-    for _ in range(6):
-        match = _PREFIX.match(line)
-        if match is None or not match.end():
-            break
-        word = match.group().strip(" []:")
-        if word.isalpha() and meaning_of(word).part is not Part.UNSTATED:
-            return f"{word}: {line[match.end() :]}"
-        line = line[match.end() :]
-    return line
-
-
-def _sentence(line: str) -> Iterator[_Item]:
-    """The names and numbers of a line of words.
-
-    A number with only blanks before it counts where its name is short and the next name, a mark or the end follows.
-    """
-    in_progress = _PASS.search(line) is not None
-    line = _PASS.sub(";", line)
-    plain = _COUNTED.sub(lambda counted: " " if counted["at"] else ";", line)
-    matches = list(_JOINED.finditer(plain)) or list(_JOINED.finditer(line))
-    line = plain if plain is not line and _JOINED.search(plain) else line
-    stated, start = "", 0
-    for match, following in zip_longest(matches, matches[1:]):
-        begun = start
-        name, lead = _trailing(line[start : match.start()])
-        if lead and (meaning_of(lead).kind is not Kind.RESULT or meaning_of(lead).direction is None):
-            stated = part_word(lead) or stated
-        unit = _UNITS.match(line, match.end()) or _ATTACHED.match(line, match.end())
-        end = unit.end() if unit else match.end()
-        if not name:
-            start = end
-            continue
-        if match["blank"] is not None:
-            after = line[end : following.start() if following else None]
-            is_followed = (
-                following is not None and len(after.split()) <= _MOST_BESIDE and not re.search(r"(?<![\w@])\d", after)
-            )
-            is_last = _BOUNDARY.match(after) or not after.strip() or re.match(r"\s?[.(\[]|\s(?:at|in|after)\s", after)
-            if name.count("_") >= _MOST_BESIDE or not (is_last or is_followed):
-                continue
-            if match["nothing"] and meaning_of(name).kind is not Kind.RESULT:
-                continue
-        start = end
-        if match["join"] == "=":  # seed_3 loss=0.5
-            name = (
-                _name(re.sub(r"^(?:\S*[\d_]\S*\s+)+(?=\S)", "", _BOUNDARY.split(line[begun : match.start()])[-1]))
-                or name
-            )
-        is_loose = match["blank"] is not None
-        yield _Item(_qualified(name, stated), _value(match, name), name, is_loose=is_loose, in_progress=in_progress)
-
-
-def _qualified(name: str, stated: str) -> str:
-    """A name with the word for the part of the data that it is about, where it has none itself."""
-    return f"{stated}_{name}" if stated and meaning_of(name).part is Part.UNSTATED else name
-
-
-def _trailing(before: str) -> tuple[str, str]:
-    """The name at the end of a text, and what stands before that."""
-    aside = re.search(r"\s?\(([^()]{1,40})\)\s*$", before)  # accuracy (test)
-    *leads, last = _BOUNDARY.split(before[: aside.start()] if aside else before)
-    name = _name(last)
-    if aside and name and (inner := _name(aside[1])):
-        name = f"{name}_{inner}"
-    return name, next((lead for piece in reversed(leads) if (lead := _name(piece))), "")
-
-
-_ADDRESS = re.compile(r"\d\.\d+\.\d")
-_AROUND_NAME = " \t%/-–*•>#`\"'.…,;:=~✓✔✅🚀📈🎯→[]"
-_UNIT_OF_NAME = re.compile(
-    r"\s?[(\[](?:%|[mµun]?s|sec|seconds|mm|cm|km|[KMG]?i?B|[KMG]B/s|ms/step|bits|dB|Hz|eV|kcal/mol)[)\]]$"
-)
-
-
-def _name(text: str) -> str:
-    """The name of a number from the words before it; empty where these are none."""
-    text = _UNIT_OF_NAME.sub("", text.strip(_AROUND_NAME)).strip(_AROUND_NAME)
-    text = re.sub(r"'s(?=\s)", "", text)
-    words = text.split()
-    while words and (
-        words[0].lower() in {"the", "and", "a", "an", "with", "is", "now"} or not re.search(r"[^\W_]", words[0])
-    ):
-        words = words[1:]
-    # the number of a step, or any number before the words
-    while len(words) > 1 and (
-        re.fullmatch(r"[\d.,/%#\[\]()-]+:?", words[0])
-        or (words[0].lower() in COUNTERS and re.match(r"[\[#(]?\d", words[1]))
-    ):
-        words = words[2:] if words[0].lower() in COUNTERS else words[1:]
-    if not words or len(words) > _LONGEST_NAME_WORDS:
-        return ""
-    name = re.sub(r"[^\w./@%+-]+", "_", "_".join(words)).strip("_./-")
-    if len(name) > MAX_KEY_CHARACTERS or not re.match(r"[^\W\d]", name) or _ADDRESS.search(name):
-        return ""
-    return name.rstrip(":：=")
-
-
-def _value(match: re.Match[str], name: str) -> float | None:
-    """The number of a match; None where it is no finite number."""
-    if match["number"] is None:
-        return None
-    digits = match["number"].replace("_", "")
-    is_decimal = re.match(r"[-+]?0,\d", digits)  # 0,31 as much of Europe writes it
-    number = float(digits.replace(",", "." if is_decimal else ""))
-    if (whole := match["of"]) and not _is_counter(name):
-        total = float(whole.strip().lstrip("/").strip().replace(",", "").replace("_", ""))
-        number = number / total if total else math.nan
-    number *= {"k": 1e3, "m": 1e6, "b": 1e9}.get((match["unit"] or "").lower(), 1.0)
-    return number if math.isfinite(number) else None
-
-
-def _is_counter(name: str) -> bool:
-    return bool({*_key(name).split("_")} & COUNTERS)

@@ -149,8 +149,12 @@ def hides_seed(name: str, content: str) -> bool:
     """Whether a Python file sets a seed, and neither fixes one that can be seen nor takes the seed of the run."""
     if not name.endswith(".py") or "AUTORESEARCH_SEED" in content or fixes_seed(name, content):
         return False
-    calls = (node for node in ast.walk(_tree(content)) if isinstance(node, ast.Call) and node.args)
-    return any(_sets_seed(_last_name(call.func)) for call in calls)
+    calls = [node for node in ast.walk(_tree(content)) if isinstance(node, ast.Call)]
+    names = [_last_name(call.func) for call in calls]
+    return any(_sets_seed(name) for name, call in zip(names, calls, strict=True) if call.args) or any(
+        name.endswith("TrainingArguments")
+        for name in names  # of Hugging Face: its own seed is 42 unless it is named
+    )
 
 
 def seeds_in(name: str, content: str) -> list[Seed]:

@@ -14,9 +14,10 @@ import msgspec
 
 from autoresearch.ask.acts.ideas import Idea, plan_of_idea
 from autoresearch.ask.acts.joining import find_network, join, joined_answer
-from autoresearch.ask.acts.new_tasks import Occasion, make_task
+from autoresearch.ask.acts.new_tasks import make_task
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.acts.settings import AT_NEXT_START, FROM_NOW_ON, change_setting
+from autoresearch.ask.acts.trial_runs import Occasion
 from autoresearch.ask.asking import ask_answer
 from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
 from autoresearch.ask.lookup import find_task, services_answer, task_of, with_participants

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from autoresearch.ask.acts.new_tasks import Occasion
+from autoresearch.ask.acts.trial_runs import Occasion
 from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch_cli import here

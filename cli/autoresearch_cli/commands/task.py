@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import typer
 
-from autoresearch.ask.acts.new_tasks import Given, describe_program
+from autoresearch.ask.acts.new_tasks import describe_program
+from autoresearch.ask.acts.trial_runs import Given
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.runs import budget_words
 from autoresearch.log.local import Choice, choose, chosen

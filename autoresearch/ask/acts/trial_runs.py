@@ -1,0 +1,288 @@
+"""A program that is to become a task is run in the sandbox: what it prints, takes and lacks; what to do about it."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from autoresearch.errors import UsageError
+from autoresearch.paths import Paths
+from autoresearch.run.failures import SCRATCH_FOLDER, way_out
+from autoresearch.run.sandbox.capture import last_lines
+from autoresearch.run.sandbox.cards import named_devices
+from autoresearch.settings import Work
+from autoresearch.task.folders import MEMORY_MIB, draft_task
+from autoresearch.task.model import Recipe
+from autoresearch.task.needed import Needed, describe_needed, missed_files, needed_files
+from autoresearch.task.needs import (
+    CACHES,
+    END_CHARACTERS,
+    folders_to_mount,
+    printed_folders,
+    printed_in_home,
+)
+from autoresearch.task.printed import read_metric
+from autoresearch.task.seeds import reseeded_line
+
+MORE_SECONDS_HINT = (
+    "where it ends by itself: --seconds N, longer than that; or it is not run now: --metric NAME --seconds N"
+)
+# So many lines of a program that did not end are quoted.
+LINES_QUOTED = 3
+
+# Of a program whose time nobody measured.
+USUAL_SECONDS = 300.0
+# A program that says of itself that it takes longer is run for a first part only.
+WHOLE_SECONDS, PART_SECONDS = 60.0, 30.0
+# Of a program that was run, what a run may use beside what it used, in MiB.
+LEAST_MEMORY_MIB = 1024
+TIMES_MEMORY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the command line says of a task; what is empty is guessed."""
+
+    metric: str = ""
+    direction: Literal["minimize", "maximize"] | None = None
+    seconds: float | None = None
+    command: str = ""
+    build: str = ""
+    edit: Sequence[str] = ()
+    once: bool = False
+    venv: str = ""
+    """An absolute path, or empty: the node's own Python."""
+    mounts: Sequence[str] = ()
+
+
+class Person(Protocol):
+    """Somebody who is asked what could not be known."""
+
+    def line(self, question: str, default: str) -> str:
+        """A line of text; empty: the default."""
+        ...
+
+    def number(self, question: str, default: float) -> float:
+        """A number."""
+        ...
+
+    def agrees(self, question: str) -> bool:
+        """Yes or no."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Where a task is made: this node's folders and limits, who hears what is found, and whoever can be asked.
+
+    ``cancelled`` says whether nobody waits for it any more.
+    """
+
+    paths: Paths
+    work: Work
+    say: Callable[[str], None]
+    person: Person | None = None
+    cancelled: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a program printed, what its run took, and why it failed, if it did; ``is_part``: it did not end in time."""
+
+    text: str
+    seconds: float
+    memory_bytes: int
+    is_part: bool = False
+    fault: UsageError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A program that is to be looked at, and how long its runs take by its own word."""
+
+    occasion: Occasion
+    place: Path
+    recipe: Recipe
+    needed: Needed
+    venv: str
+    mounts: tuple[str, ...] = ()
+    stated: float | None = None
+    most: float = USUAL_SECONDS
+
+    @property
+    def names(self) -> str:
+        """The files that may change, as a sentence names them."""
+        return " and ".join(str(self.place / name) for name in self.recipe.edit)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a run takes too long to be tried as a whole."""
+        return self.stated is not None and self.stated > WHOLE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the program printed when it was run, and what that took."""
+
+    runs: Sequence[Printed] = ()
+    stated: float | None = None
+
+    def values(self, metric: str) -> list[float]:
+        """The value of a metric in each run that printed it."""
+        values = (read_metric(run.text, metric).value for run in self.runs)
+        return [number for number in values if number is not None]
+
+    def is_part(self) -> bool:
+        """Whether no run came to its end."""
+        return any(run.is_part for run in self.runs)
+
+    def seconds(self) -> float:
+        """How long a run may take."""
+        if not self.runs or self.is_part():
+            return self.stated or USUAL_SECONDS
+        return max(2.0, math.ceil(2 * max(run.seconds for run in self.runs)))
+
+    def memory_mib(self, most: int) -> int:
+        """How much memory a run may use: never all of a machine that nobody saw it need."""
+        if not self.runs:
+            return max(1, min(MEMORY_MIB, most // 2))
+        used = max(run.memory_bytes for run in self.runs) >> 20
+        return min(most, max(LEAST_MEMORY_MIB, TIMES_MEMORY * used))
+
+
+def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
+    """What a program prints when it is run once in the sandbox, and its fault where it stops with an error.
+
+    With another ``seed`` than 0 the program, and its command, have other seeds in place of those that they fix.
+
+    Raises:
+        UsageError: it is no program, what starts it is not on this machine, or there is no sandbox.
+        CannotRunHere: ``venv`` is no Python environment.
+    """
+    from autoresearch.run.bench import Ceiling, missing_command
+    from autoresearch.run.experiment import again, plan_as_it_stands
+    from autoresearch.run.folder import Conditions, log_of
+    from autoresearch.run.lacking import lacks_packages
+    from autoresearch.run.runner import Place, make_bench, outcome_of, run_here
+    from autoresearch.run.sandbox.job import Level
+    from autoresearch.run.sandbox.probes import detect_level
+    from autoresearch.words import RunStatus
+
+    recipe, names, hint = look.recipe, look.names, "name them: --metric NAME --seconds N"
+    if seed:
+        recipe = msgspec.structs.replace(recipe, command=reseeded_line(recipe.command, seed))
+    if (missing := missing_command(recipe.build, recipe.command)) is not None:
+        raise UsageError(f"{missing} is not on this machine", hint=f"install {missing}, or {hint}")
+    if (level := detect_level()[0]) < Level.LANDLOCK:  # nobody knows yet who wrote it
+        raise UsageError(f"there is no sandbox here, so {names} is not run to find its number and its time", hint=hint)
+    work, paths = look.occasion.work, look.occasion.paths
+    memory = Ceiling.of(work).memory_mib
+    task = draft_task(look.place, recipe, look.needed, seconds=seconds, memory_mib=memory, venv=look.venv)
+    limits = task.limits
+    ceiling = Ceiling(seconds, memory, limits.disk_mib, limits.processes, limits.output_kib)
+    plan = again(plan_as_it_stands(task, task.program.decode()), seed)
+    conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
+    with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task
+        place = Place(level, Path(known), paths.environments)
+        cancelled = look.occasion.cancelled
+        with run_here(plan, task, conditions, place, paths.spool, ready=make_bench, cancelled=cancelled) as (
+            folder,
+            ended,
+        ):
+            outcome, text = outcome_of(ended), log_of(folder).decode("utf-8", "replace")
+    printed = Printed(text, outcome.duration_ms / 1000, outcome.peak_memory_bytes)
+    if outcome.status == RunStatus.TIMED_OUT:
+        lines = " / ".join(f"“{line}”" for line in last_lines(text)[-LINES_QUOTED:]) or "nothing"
+        sentence = f"{names} ran for {seconds:g} s without an end; it printed last: {lines}"
+        fault = UsageError(sentence, hint=way_out(text, level) or MORE_SECONDS_HINT)
+        return replace(printed, is_part=True, fault=fault)
+    if outcome.status == RunStatus.OK:
+        return printed
+    hint = "mend it, or look at what it prints: " + recipe.command
+    if reason := next((why for name, why in look.needed.left_out.items() if f"'{name}" in outcome.reason), ""):
+        hint = f"its runs don't see that: {reason}"
+    if module := re.search(r"No module named '([^'.]+)", outcome.reason):
+        return replace(printed, fault=lacks_packages(task, names, module[1]))
+    if folders := _missed(text, look.mounts):
+        hint = f"to show it to its runs, to read: {' '.join(map(_mount_option, folders))}"
+    elif way := way_out(text, level):
+        hint = way
+    return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
+
+
+def try_program(look: Look, given: Given) -> tuple[Look, Trial]:
+    """What the program prints: in two runs with different seeds, or of one that takes minutes in a first part.
+
+    Where it fails for a folder of the home that it did not find, that is offered, and it is run once more. So it is
+    where it did not find a file of its own folder: its runs see that, and what lies beside it.
+
+    Raises UsageError where it stops with an error, or takes too long.
+    """
+    names, say = " and ".join(look.recipe.edit), look.occasion.say
+    is_part = look.is_long and given.seconds is None
+    seconds = PART_SECONDS if is_part else look.most
+    if is_part:
+        say(f"running {names} for {PART_SECONDS:g} s of the {look.stated:g} s that a run takes by its own word")
+    else:
+        say(f"running {names} {'once' if given.once else 'twice'} to find its number")
+    first = printed_once(look, seconds=seconds)
+    if first.fault and not first.is_part:
+        mounts = agreed_mounts(look.occasion, _missed(first.text, look.mounts), look.mounts)
+        also = missed_files(look.place, first.text)
+        if mounts != look.mounts or also:
+            needed = needed_files(look.place, look.recipe, mounts, also)
+            for sentence in describe_needed(needed, besides=look.needed):
+                say(sentence)
+            look = replace(look, mounts=mounts, needed=needed)
+            first = printed_once(look, seconds=seconds)
+    if first.fault and not (is_part and first.is_part):
+        raise first.fault
+    if is_part or given.once:
+        return look, Trial([first], look.stated)
+    second = printed_once(look, seconds=seconds, seed=1)
+    if second.fault:
+        say(f"the second run did not end as the first: {second.fault}")
+        return look, Trial([first], look.stated)
+    return look, Trial([first, second], look.stated)
+
+
+def _missed(text: str, mounts: Sequence[str]) -> list[str]:
+    """The folders of this machine that a run named when it failed, and that it could not see."""
+    from autoresearch.run.sandbox.command import HOME
+
+    home, text = Path.home(), SCRATCH_FOLDER.sub(HOME, text[-END_CHARACTERS:])
+    folders = folders_to_mount(printed_in_home(text, [home, Path(HOME)]), home) + printed_folders(text, home)
+    return [folder for folder in folders if folder not in mounts]
+
+
+def agreed_mounts(occasion: Occasion, offered: Sequence[str], mounts: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders that a run may read: with ``offered`` ones, where a person agrees, or they are caches."""
+    for folder in offered:
+        if any(Path(folder).expanduser().is_relative_to(Path(mount).expanduser()) for mount in mounts):
+            continue
+        if occasion.person:
+            agreed = occasion.person.agrees(f"The program reads {folder}. May its runs read it?")
+        else:
+            agreed = folder.startswith(CACHES)
+        if agreed:
+            mounts = (*mounts, folder)
+            occasion.say(f"its runs may read {folder}: [mounts] in task.toml")
+        else:
+            occasion.say(
+                f"it names {folder}, which its runs don't see; to show it to them, to read: {_mount_option(folder)}"
+            )
+    return mounts
+
+
+def _mount_option(folder: str) -> str:
+    """The option that mounts a folder, as a shell reads it."""
+    home = "~/" if folder.startswith("~/") else ""
+    return f"--mount {home}{shlex.quote(folder.removeprefix(home))}"
