@@ -91,7 +91,9 @@ def meaning_of(name: str) -> Meaning:
         core.pop()
     last = core[-1] if core else ""
     is_count = core[:1] in (["num"], ["n"])
-    is_other = is_count or last in _OTHER_MORE | _OTHER_LESS | _NONE - {"rate", "fraction"} or _SPREAD & {*core}
+    is_other = (
+        is_count or last in _OTHER_MORE | _OTHER_LESS | _NONE - {"rate", "fraction", "index"} or _SPREAD & {*core}
+    )
     if results and not is_other:
         turns = sum(word in _TURNED for word in core)
         strong = [word for word in results if word not in _WEAK] or results
@@ -112,7 +114,7 @@ def _ratio(words: list[str], part: Part) -> Meaning:
     """What a name such as ``tokens_per_second``, ``seconds_per_step`` or ``bits_per_byte`` says."""
     place = words.index("per", 1)
     above = [word for word in words[:place] if word not in _HELD_OUT | _TRAINING]
-    if {*words[place + 1 :]} & _SPENT:
+    if words[place + 1] in _SPENT:
         results = [word for word in above if word in _LESS]
         return Meaning(Kind.OTHER, part, "minimize" if results else "maximize", 0)
     whole = meaning_of("_".join(above))

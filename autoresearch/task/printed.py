@@ -39,11 +39,14 @@ _MOST_LINES = 10_000
 _QUOTED_CHARACTERS = 160
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]{0,40}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)|[@-_])")
-_NUMBERS = re.compile(r"(?<![\w@])(?<!\w-)[\d.,]+(?:e[-+]?\d+)?")
+_NUMBERS = re.compile(r"(?<![\w@])(?<!\w-)\.?\d[\d.]*(?:,\d[\d.]*)*(?:e[-+]?\d+)?")
 _RULE = re.compile(r"-{3}\s*")
 
 # Of several numbers that are called alike, these come first.
 _AVERAGED = frozenset({"mean", "average", "avg", "overall", "final"})
+_TALLIED = frozenset(
+    {"errors", "failures", "failed", "mistakes", "misses", "conflicts", "collisions", "passed", "matches"}
+)
 # One of several numbers, chosen by its size or its place: the number itself comes first.
 _SELECTED = frozenset({"best", "max", "min", "maximum", "minimum", "highest", "lowest", "last", "current", "recent"})
 
@@ -139,6 +142,7 @@ def guess_metric(text: str) -> Guess | None:
     ranked.sort(key=lambda one: (*one[0], -one[1].number))
     (rank, best), *others = ranked
     is_alone = all(_family(one.name) == _family(best.name) for place, one in others if place == rank)
+    is_alone = is_alone and not (_is_tally(best) and any(_is_measure(one.name) for _, one in others))
     is_sure = rank[:2] <= (Kind.RESULT, Part.UNSTATED) and direction_of(best.name) is not None and is_alone
     name = best.name
     if (
@@ -153,6 +157,18 @@ def numbers_in(text: str) -> dict[str, float]:
     """All finite numbers of a text by name: results first, then in the text's order; at most ``MAX_KEYS``."""
     entries, _ = _entries(text, keep="")
     return _numbers(sorted(entries.values(), key=lambda entry: meaning_of(entry.name).kind), "")
+
+
+def _is_tally(entry: _Printed) -> bool:
+    """Whether a result only says that all went well, such as ``errors: 0`` or ``max error: 1e-6``."""
+    words = {*words_of(entry.name)}
+    return bool(words & _TALLIED) or ("error" in words and bool(words & _SELECTED))
+
+
+def _is_measure(name: str) -> bool:
+    """Whether a number is a speed or a time of something, by its name."""
+    meaning = meaning_of(name)
+    return meaning.kind is Kind.OTHER and meaning.direction is not None
 
 
 def _can_be_meant(entry: _Printed) -> bool:

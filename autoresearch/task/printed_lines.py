@@ -32,7 +32,7 @@ _VALUE = (
     rf"{_WRAP}(?:(?P<nothing>{_NOTHING})|(?P<number>[-+]?{_DIGITS})(?P<of>\s?/\s?{_DIGITS})?(?P<unit>[%％]|[kMB](?![\w/]))?)"
     rf"{_SEVERAL}{_UNWRAP}"
 )
-_END = r"(?=\s|$|,(?!\d)|[;|│┃║)\]}'\"%％…±]|\+/?-|\+[\d.n]|\.(?!\d)|[A-Za-zµ°](?!\w*\())"
+_END = r"(?=\s|$|,(?!\d)|[，、；。;|│┃║)\]}'\"%％…±]|\+/?-|\+[\d.n]|\.(?!\d)|[A-Za-zµ°](?!\w*\())"
 # Between a name and its number stand one of these, or blanks.
 _JOIN = r"\s{0,3}(?::=|[:=：＝]|[-=]>|→|⇒|≈)(?![:=])\s{0,3}|\s(?:is|was|of|are|at|reached)(?:\s?[:=])?\s"
 _JOINED = re.compile(rf"(?:(?P<join>{_JOIN})|(?P<blank>\s{{1,3}})){_VALUE}{_END}", re.IGNORECASE)
@@ -46,7 +46,11 @@ _PAIR = re.compile(
     rf"(?P<quote>['\"])(?P<key>[^'\"\n]{{1,80}}?)(?P=quote)\s{{0,8}}:\s{{0,8}}(?:(?P<open>\{{)|{_VALUE}(?=\s*(?:[,}}\]]|$)))|(?P<close>\}})",
     re.IGNORECASE,
 )
-_BARE = re.compile(rf"\s*{_VALUE}(?:\s?[A-Za-zµ°%][\w%/^*.-]{{0,15}})?(?:\s?±\s?[\d.]+)?\s*[.;]?\s*", re.IGNORECASE)
+_BARE = re.compile(
+    rf"\s*{_VALUE}(?:[A-Za-zµ°%][\w%/^*.-]{{0,15}}|\s(?:%|[mµun]?s|secs?|min|[KMGT]?i?B|[A-Za-z]{{1,6}}/[A-Za-z]{{1,6}}|dB|Hz))?"
+    r"(?:\s?±\s?[\d.]+)?\s*[.;]?\s*",
+    re.IGNORECASE,
+)
 _EMPTY = re.compile(r"\s*(?P<key>[^\W\d_][^:=：＝\n]{0,80}?)\s*[:=：＝]\s*")
 HAS_VALUE = re.compile(r"\d|nan|inf|none|null|n/?a\b", re.IGNORECASE)
 
@@ -68,6 +72,17 @@ _TF = re.compile(r"<tf\.[^<>]{0,120}numpy=([^<>\s]{1,40})>")
 _FIELDS = re.compile(
     r"([\"'])(?:name|metric|key|tag)\1:\s?(\"[^\"\n]{1,80}\"|'[^'\n]{1,80}')(?=.{0,300}?[\"']value[\"']:\s?([-+\w.]{1,40}))"
 )
+# The field of a mapping that says which part of the data it is about.
+_SPLIT_FIELD = re.compile(
+    r"[\"'](?:split|phase|mode|stage|subset|partition|set)[\"']:\s?[\"'](\w{1,20})[\"']", re.IGNORECASE
+)
+_MINUTES = re.compile(r"(?<![\w.])(\d{1,6})m\s?(\d{1,2}(?:\.\d+)?)s\b")
+# Behind a number that counts what there is, and is no result: train: 455 rows.
+_THINGS = re.compile(
+    r"\s?(?:rows|samples|examples|images|records|sentences|documents|files|batches|items|points|instances|features|classes"
+    r"|param(?:eter)?s|tokens|words|epochs|steps|workers|threads)\b",
+    re.IGNORECASE,
+)
 # What stands before a name and is no part of it: times, levels and sources of a log, marks of lists.
 _PREFIX = re.compile(
     r"\s*(?:\d{4}[-/]\d\d[-/]\d\d[T ]?|\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?!\w)|"
@@ -82,9 +97,11 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _BOUNDARY = re.compile(
-    r"[,;|│┃║\t(){}<>\[\]—·•]|[:=：＝]\s*|\s[-–]{1,2}\s|(?<=\w{4})[.!?]\s|(?<=\d)\.\s|\s{2,}|\s(?:with|and|to|has|have)\s"
+    r"[,;|│┃║\t(){}<>\[\]—·•]|[，、；。]|[:=：＝]\s*|\s[-–]{1,2}\s|(?<=\w{4})[.!?]\s|(?<=\d)\.\s|\s{2,}|\s(?:with|and|to|has|have)\s"
 )
 _MOST_BESIDE = 4
+_A_TIME = re.compile(r"\s+[^\W\d]\S{0,20}\s+\d+:\d")
+_MEAN = re.compile(r"\s?\(\s*([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\s*\)")
 _PASS = re.compile(r"\[\s{0,4}\d+\s?/\s?\d+\]")
 _CELL = re.compile(r"[|│┃║┆┊]")
 RULED = re.compile(r"[\s|│┃║┆┊+=:_.·┌┬┐├┼┤└┴┘─━═╒╤╕╞╪╡╘╧╛┏┳┓┡╇┩╭╮╰╯╶╴╺╸—–-]+")
@@ -145,6 +162,8 @@ class LineReader:
         """The pairs of a dict or of JSON, also of one that goes over lines; and the line without them."""
         items: list[Item] = []
         stated = part_word(line.partition("{")[0]) if "{" in line else ""
+        if split := _SPLIT_FIELD.search(line):
+            stated = split[1]
 
         def take(match: re.Match[str]) -> str:
             if match["close"]:
@@ -263,6 +282,7 @@ def _rows(line: str) -> Iterator[tuple[str, list[str]]]:
 def _simplified(line: str) -> str:
     """A line with what is drawn, put aside or told in words in the form of an assignment."""
     line = _ASIDE.sub(_flat, _BAR.sub("; ", line))
+    line = _MINUTES.sub(lambda time: f"{60 * int(time[1]) + float(time[2]):g} s", line)
     if ":" in line and ("'" in line or '"' in line):
         line = _FIELDS.sub(r"\2: \3", _LIST.sub(r"\1", _TF.sub(r"\1", _TUPLE.sub(r"{\1\2\1: ", line))))
     elif "(" in line:
@@ -308,6 +328,9 @@ def _sentence(line: str) -> Iterator[Item]:
             stated = part_word(lead) or stated
         unit = _UNITS.match(line, match.end()) or _ATTACHED.match(line, match.end())
         end = unit.end() if unit else match.end()
+        if _THINGS.match(line, match.end()):
+            start = end
+            continue
         if not name:
             start = end
             continue
@@ -316,8 +339,14 @@ def _sentence(line: str) -> Iterator[Item]:
             is_followed = (
                 following is not None and len(after.split()) <= _MOST_BESIDE and not re.search(r"(?<![\w@])\d", after)
             )
-            is_last = _BOUNDARY.match(after) or not after.strip() or re.match(r"\s?[.(\[]|\s(?:at|in|after)\s", after)
-            if name.count("_") >= _MOST_BESIDE or not (is_last or is_followed):
+            is_last = (
+                _A_TIME.match(after)
+                or _BOUNDARY.match(after)
+                or not after.strip()
+                or re.match(r"\s?[.(\[]|\s(?:at|in|after)\s", after)
+            )
+            is_flag = line[begun : match.start()].rpartition(" ")[2].startswith("-")  # ./solve --n 400
+            if is_flag or name.count("_") >= _MOST_BESIDE or not (is_last or is_followed):
                 continue
             if match["nothing"] and meaning_of(name).kind is not Kind.RESULT:
                 continue
@@ -327,8 +356,10 @@ def _sentence(line: str) -> Iterator[Item]:
                 _name(re.sub(r"^(?:\S*[\d_]\S*\s+)+(?=\S)", "", _BOUNDARY.split(line[begun : match.start()])[-1]))
                 or name
             )
-        is_loose = match["blank"] is not None
-        yield Item(_qualified(name, stated), _value(match, name), name, is_loose=is_loose, in_progress=in_progress)
+        is_loose, number = match["blank"] is not None, _value(match, name)
+        if in_progress and (mean := _MEAN.match(line, match.end())):  # of a batch, and in brackets the mean so far
+            number = float(mean[1])
+        yield Item(_qualified(name, stated), number, name, is_loose=is_loose, in_progress=in_progress)
 
 
 def _qualified(name: str, stated: str) -> str:
@@ -396,4 +427,5 @@ def _is_counter(name: str) -> bool:
 
 def name_key(name: str) -> str:
     """A name for comparison."""
-    return "_".join(re.split(r"[\W_]+", unicodedata.normalize("NFKC", name).casefold())).strip("_")
+    plain = re.sub(r"['’]s\b", "", unicodedata.normalize("NFKC", name).casefold())
+    return "_".join(re.split(r"[\W_]+", plain)).strip("_")
