@@ -9,10 +9,10 @@ Bound(value=100.0, counted=True)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from autoresearch.task.metric_names import words_of
 from autoresearch.text import MAXIMIZE, MINIMIZE
 
 
@@ -32,7 +32,8 @@ _WORDS: dict[tuple[str, float, bool], str] = {
     (MINIMIZE, 0.0, True): "error errors err wer cer ter mer eer errorrate misclassification",
     (MINIMIZE, 1.0, False): "perplexity ppl",
     (MAXIMIZE, 1.0, True): """
-        accuracy acc f1 fscore auc auroc auprc roc precision recall iou miou jaccard dice map ap ndcg mrr kappa mcc
+        accuracy acc f1 fscore auc auroc auprc roc rocauc prauc precision recall iou miou jaccard dice map ap ndcg
+        mrr kappa mcc
         specificity sensitivity top1 top5 em exactmatch success hit purity nmi ari
     """,
     (MAXIMIZE, 1.0, False): "r2 ssim pearson spearman correlation nse",
@@ -46,12 +47,6 @@ _BOUNDS = {
 _UNBOUNDED = set("nll elbo likelihood loglikelihood density negative neg log reward return energy flow flows".split())  # noqa: SIM905
 # Such an error is no share of a count.
 _AVERAGED = set("mean squared absolute abs square sq root median relative prediction percentage".split())  # noqa: SIM905
-_WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+|[^\W\d_]+")
-
-
-def words_of(name: str) -> list[str]:
-    """The words of a name in small letters: ``valAccuracy_top1`` has ``val``, ``accuracy`` and ``top1``."""
-    return [word.lower() for word in _WORD.findall(name)]
 
 
 def bound_of(metric: str, direction: str, values: Sequence[float]) -> Bound | None:
@@ -60,7 +55,7 @@ def bound_of(metric: str, direction: str, values: Sequence[float]) -> Bound | No
     ``values`` are some of it. Without one nobody knows whether a share is a percentage, or a loss can be negative.
     """
     words = words_of(metric)
-    if not _UNBOUNDED.isdisjoint(words) and "logloss" not in words and words[-2:] != ["log", "loss"]:
+    if not _UNBOUNDED.isdisjoint(words):
         return None
     bound = next((_BOUNDS[direction, word] for word in reversed(words) if (direction, word) in _BOUNDS), None)
     if bound is None:

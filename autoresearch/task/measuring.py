@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from autoresearch.task.bounds import words_of
+from autoresearch.task.metric_names import words_of
 from autoresearch.task.program import split_program
 from autoresearch.task.source import canonical_node, parse_python
 
@@ -80,8 +80,8 @@ def _parsed(text: str) -> ast.Module | None:
 
 def _names(text: str, metric: str) -> bool:
     """Whether a text names the metric, in any spelling: ``Val loss`` for ``val_loss``."""
-    wanted, words = words_of(metric), words_of(text)
-    return bool(wanted) and any(words[at : at + len(wanted)] == wanted for at in range(len(words)))
+    name, words = words_of(metric), words_of(text)
+    return bool(name) and any(words[at : at + len(name)] == name for at in range(len(words)))
 
 
 class _Place(NamedTuple):
@@ -251,15 +251,15 @@ class _Reader:
         assigned = own or self._assigned.get((0, name), [])
         if not own:
             return assigned
-        found: list[tuple[ast.stmt, _Place]] = []
+        reaching: list[tuple[ast.stmt, _Place]] = []
         for statement, place in reversed(assigned):
             if (place.line, place.column) >= (part.place.line, part.place.column):
                 continue
-            found.append((statement, place))
+            reaching.append((statement, place))
             is_sure = part.place.blocks[: len(place.blocks)] == place.blocks
             if is_sure and not isinstance(statement, ast.AugAssign) and name not in set(_loaded(statement)):
                 break
-        return found or assigned
+        return reaching or assigned
 
 
 def _is_setting(statement: ast.stmt, name: str, place: _Place) -> bool:

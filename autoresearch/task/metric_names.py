@@ -34,7 +34,7 @@ _SPENT = frozenset({"second", "seconds", "sec", "s", "minute", "hour", "day", "m
 _SPREAD = frozenset({"std", "sd", "stderr", "stdev"})
 _PREPOSITIONS = frozenset({"of", "on", "for", "in", "at", "over", "after", "with"})  # accuracy of the test images
 _AT = re.compile(r"(?<![A-Za-z])([PR])(?=@\d)", re.IGNORECASE)  # P@5
-_SPLIT = re.compile(r"[\s_,./:@()\[\]|'’%#*+-]+")
+_SPLIT = re.compile(r"[\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _A_SECOND = re.compile(r"(?<=\w)/s(?:ec|econd)?(?!\w)")
 _LONGEST = 200
@@ -76,7 +76,7 @@ def direction_of(name: str) -> Direction | None:
 @lru_cache(maxsize=4096)
 def meaning_of(name: str) -> Meaning:
     """What a metric's name says by its words."""
-    words = list(words_of(name[:_LONGEST]))
+    words = words_of(name[:_LONGEST])
     part = Part.HELD_OUT if _HELD_OUT & {*words} else Part.TRAINING if _TRAINING & {*words} else Part.UNSTATED
     if "per" in words[1:-1]:  # tokens_per_second
         return _ratio(words, part)
@@ -133,22 +133,26 @@ def _worth(word: str) -> int:
     return _WORTH.get(word, len(_WORTH))
 
 
-def words_of(name: str) -> Iterator[str]:
-    """The words of a name in small letters; two or three that are one word of the field together count as that."""
+def words_of(name: str) -> list[str]:
+    """The words of a name in small letters; two or three that are one word of the field together count as that.
+
+    ``valAccuracy_top1`` has ``val``, ``accuracy`` and ``top1``, ``log loss`` has ``logloss``.
+    """
     tokens = [token for token in _SPLIT.split(_AT.sub("precision", _A_SECOND.sub(" per second", name))) if token]
     parts: list[str] = []
     for token in tokens:
         small = token.lower()
         pieces = [small] if small in _ALL or not token.isascii() else [one.lower() for one in _CAMEL.split(token)]
         parts += [piece for whole in pieces for piece in _pieces(whole)]
-    place = 0
+    words, place = [], 0
     while place < len(parts):
         for count in (3, 2, 1):
             joined = "".join(parts[place : place + count])
             if count == 1 or (joined in _ALL and place + count <= len(parts)):
-                yield joined
+                words.append(joined)
                 place += count
                 break
+    return words
 
 
 def _pieces(word: str) -> Iterator[str]:

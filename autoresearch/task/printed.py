@@ -268,7 +268,7 @@ def _telling(lines: Sequence[str]) -> list[int]:
             last[_NUMBERS.sub("0", line), above] = (number, words)
         elif line.strip() and not RULED.fullmatch(line):
             words, above = number, hash(line)
-    kept = sorted(last.values())
-    if len(kept) > _MOST_LINES:
-        kept = [*kept[: _MOST_LINES // 4], *kept[-_MOST_LINES * 3 // 4 :]]
-    return sorted({number for pair in kept for number in pair} - {-1})
+    pairs = sorted(last.values())
+    if len(pairs) > _MOST_LINES:
+        pairs = [*pairs[: _MOST_LINES // 4], *pairs[-_MOST_LINES * 3 // 4 :]]
+    return sorted({number for pair in pairs for number in pair} - {-1})

@@ -159,9 +159,9 @@ def hides_seed(name: str, content: str) -> bool:
 
 def seeds_in(name: str, content: str) -> list[Seed]:
     """The seeds in the file of this name, as they stand there; none in Python that can't be read."""
-    found = _of_python(content) if name.endswith(".py") else _of_lines(content)
+    seeds = _of_python(content) if name.endswith(".py") else _of_lines(content)
     last, apart = 0, []
-    for seed in sorted(set(found), key=lambda seed: seed[:2]):
+    for seed in sorted(set(seeds), key=lambda seed: seed[:2]):
         if seed.start >= last:
             apart.append(seed)
             last = seed.end

@@ -102,8 +102,8 @@ def _judged(log: Log, task: bytes, metric: Metric, runs: Sequence[RunFacts], row
             doubt = Disbelief.MEASURE
         doubts.append(doubt)
         if run.valued and metric.printed:
-            known = row.compared and (row.attested or run.author in own) and row.found.state in BELIEVABLE
-            printed.append(PrintedRow(run.n, task, metric.sign * run.value, bool(known and doubt is None)))
+            counts = row.compared and (row.attested or run.author in own) and row.found.state in BELIEVABLE
+            printed.append(PrintedRow(run.n, task, metric.sign * run.value, bool(counts and doubt is None)))
     log.beliefs.write(printed, [run.n for run in runs if not run.valued])
     reach = find_reach(log, task) if metric.printed else None
     result = []
@@ -182,8 +182,8 @@ def note_sources(log: Log, task: bytes, sources: Mapping[bytes, str]) -> None:
     metric = metric_of(log, task)
     if metric is None or not metric.printed:
         return
-    known = log.beliefs.measuring(task, sources)
-    new = {digest: source for digest, source in sources.items() if digest not in known}
+    noted = log.beliefs.measuring(task, sources)
+    new = {digest: source for digest, source in sources.items() if digest not in noted}
     rows = [(digest, measuring_digest(source, metric.name)) for digest, source in new.items()]
     if not rows:
         return

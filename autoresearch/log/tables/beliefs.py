@@ -143,8 +143,8 @@ class Beliefs:
     def best_from(self, task: bytes, score: float) -> float | None:
         """The best score of a task that counts, of those that are no better than this one."""
         query = "SELECT min(score) FROM printed WHERE task = ? AND score >= ? AND counts"
-        found: float | None = self._reader.read(query, (task, score))[0][0]
-        return found
+        best: float | None = self._reader.read(query, (task, score))[0][0]
+        return best
 
     def reach(self, task: bytes) -> float | None:
         """The best score on a task that is believed; None where nothing is known of one."""
