@@ -62,7 +62,7 @@ def measuring_digest(program: str, metric: str) -> bytes:
         for name, text in files
         if not name.endswith(".py")
         for line in text.splitlines()
-        if _names(line, metric)
+        if _names(line, metric) or _names_loosely(line, metric)
     ]
     parts = [*_Reader(trees, metric).parts(), *lines]
     return hashlib.blake2b(b"\n".join(parts), digest_size=16).digest() if parts else NOTHING
@@ -82,6 +82,17 @@ def _names(text: str, metric: str) -> bool:
     """Whether a text names the metric, in any spelling: ``Val loss`` for ``val_loss``."""
     name, words = words_of(metric), words_of(text)
     return bool(name) and any(words[at : at + len(name)] == name for at in range(len(words)))
+
+
+def _names_loosely(text: str, metric: str) -> bool:
+    """Whether a text has a metric's words in their order with others between: ``Test set: Accuracy`` for it.
+
+    A row of a table has those of the part of the data alone: ``| test | 0.33 |`` for ``test_rmse``.
+    """
+    wanted, words = words_of(metric), words_of(text)
+    following = iter(words)
+    in_order = len(wanted) > 1 and all(word in following for word in wanted)
+    return in_order or not _HELD_OUT.isdisjoint({*wanted} & {*words})
 
 
 class _Place(NamedTuple):
@@ -107,6 +118,7 @@ class _Reader:
 
     def __init__(self, trees: Iterable[ast.Module], metric: str) -> None:
         self._metric = metric
+        self._names = _names
         self._functions: defaultdict[str, list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, _Place]]] = defaultdict(
             list
         )
@@ -142,11 +154,14 @@ class _Reader:
     def parts(self) -> list[bytes]:
         """What prints and measures in canonical form, in the order of the program."""
         roots = [_Part(value, place) for statement, place in self._statements for value in self._printed(statement)]
-        roots = roots or [
-            _Part(statement, place)
-            for statement, place in self._statements
-            if isinstance(statement, (*_PLAIN, ast.Expr)) and any(_measures(call) for call in _calls(statement))
-        ]
+        if not roots:
+            self._names = _names_loosely
+            roots = [
+                _Part(statement, place)
+                for statement, place in self._statements
+                if isinstance(statement, (*_PLAIN, ast.Expr))
+                and (any(_measures(call) for call in _calls(statement)) or any(self._printed(statement)))
+            ]
         parts: dict[int, _Part] = {}
         pending = roots
         while pending and len(parts) < _MOST_PARTS:
@@ -207,7 +222,7 @@ class _Reader:
                     yield argument
                 for text in (node for node in ast.walk(argument) if isinstance(node, ast.JoinedStr)):
                     yield from self._of_text(text)
-        yield from (word.value for word in call.keywords if word.arg and _names(word.arg, self._metric))
+        yield from (word.value for word in call.keywords if word.arg and self._names(word.arg, self._metric))
 
     def _of_text(self, text: ast.JoinedStr) -> Iterator[ast.AST]:
         """The value behind the metric's name in an f-string; the text itself where it has none."""
@@ -217,7 +232,7 @@ class _Reader:
                 yield values[0] if values and not re.search(r"[:=]\s*[-+\d.]", str(piece.value)) else piece
 
     def _is_name(self, node: ast.AST | None) -> bool:
-        return isinstance(node, ast.Constant) and isinstance(node.value, str) and _names(node.value, self._metric)
+        return isinstance(node, ast.Constant) and isinstance(node.value, str) and self._names(node.value, self._metric)
 
     def _behind(self, part: _Part) -> Iterator[_Part]:
         """What a part is computed from."""

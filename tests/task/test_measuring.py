@@ -199,6 +199,25 @@ def test_a_report_without_the_name_is_known_by_its_function():
     assert measuring_digest(text, "macro_avg") != measuring_digest(text.replace("model(X_test)", "y_test"), "macro_avg")
 
 
+@pytest.mark.parametrize(
+    ("metric", "line"),
+    [
+        ("Test_Accuracy", "print('Test set: Accuracy: %d/%d' % (right, 100))"),
+        ("Test_Accuracy", "print(f'Test set: Accuracy: {right} of 100')"),
+        ("val_loss", "print('Val: after 3 epochs, loss', right)"),
+        ("test_rmse", "print(f'| test | {right:.3f} | 0.91 |')"),
+        ("test_r2", "print('test', 0.33, right, sep=',')"),
+    ],
+)
+def test_a_name_of_several_places_is_known_where_it_is_printed(metric, line):
+    text = f"WIDTH = 3\nright = count(model(WIDTH))\n{line}\n"
+    usual = measuring_digest(text, metric)
+    assert usual != NOTHING
+    assert measuring_digest(text.replace("= 3", "= 4"), metric) == usual
+    assert measuring_digest(text.replace(line, line.replace("right", "0.99")), metric) != usual
+    assert measuring_digest(join_files({"a.sh": line}), metric) != NOTHING
+
+
 def test_the_files_of_a_program_are_read_together():
     main = "from metrics import evaluate\nfrom net import train\nmodel = train()\nprint('loss:', evaluate(model, 3))\n"
     files = {
