@@ -45,6 +45,7 @@ def test_an_edit_of_the_baseline_is_its_child_while_others_find_better_ones(
     assert parent_of(process, toy, NEARBY) == baseline
 
 
+@pytest.mark.slow
 def test_it_is_the_child_of_a_baseline_that_another_folder_ran(process: Process, toy: Path, other: Path) -> None:
     baseline = ran(process, other).record.id
     assert parent_of(process, other, BETTER) == baseline
@@ -56,6 +57,7 @@ def test_where_nobody_ran_the_baseline_an_edit_of_it_has_no_parent(process: Proc
     assert parent_of(process, toy, NEARBY) is None
 
 
+@pytest.mark.slow
 def test_after_a_better_edit_comes_its_child_and_after_a_worse_one_another_of_the_same(
     process: Process, toy: Path
 ) -> None:
@@ -66,6 +68,7 @@ def test_after_a_better_edit_comes_its_child_and_after_a_worse_one_another_of_th
     assert parent_of(process, toy, SECOND) == better
 
 
+@pytest.mark.slow
 def test_after_a_checkout_an_edit_is_a_child_of_what_was_checked_out(process: Process, toy: Path, other: Path) -> None:
     baseline = ran(process, toy).record.id
     parent_of(process, other, BETTER)
@@ -78,6 +81,7 @@ def test_after_a_checkout_an_edit_is_a_child_of_what_was_checked_out(process: Pr
     assert parent_of(process, toy, SECOND) == better
 
 
+@pytest.mark.slow
 def test_a_baseline_that_is_run_again_is_where_the_next_edit_starts(process: Process, toy: Path, other: Path) -> None:
     baseline = ran(process, toy).record.id
     parent_of(process, other, BETTER)
@@ -88,6 +92,7 @@ def test_a_baseline_that_is_run_again_is_where_the_next_edit_starts(process: Pro
     assert parent_of(process, toy, TRAIN.replace("X = 0.9", "X = 0.55"), "--parent", "@baseline") == baseline
 
 
+@pytest.mark.slow
 def test_a_run_of_another_program_is_nothing_that_the_folder_started_from(
     process: Process, toy: Path, daemon: None, tmp_path: Path
 ) -> None:
