@@ -146,8 +146,14 @@ def clock(time_ms: int, *, seconds: bool = False) -> str:
     return local.strftime(time if local.date() == today else f"%Y-%m-%d {time}")
 
 
+# What four decimals show as nothing; what is smaller yet comes of rounding.
+_LEAST, _SMALL = 1e-12, 0.00005
+
+
 def value(number: float | None) -> str:
-    """A metric: four decimals, of large ones seven digits, or a dash when there is none."""
+    """A metric: four decimals, of large ones seven digits, of tiny ones three; a dash when there is none."""
+    if number is not None and _LEAST < abs(number) < _SMALL:
+        return f"{number:.3g}"
     return "–" if number is None else _rounded(number)
 
 

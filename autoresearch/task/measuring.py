@@ -57,13 +57,11 @@ def measuring_digest(program: str, metric: str) -> bytes:
         return NOTHING
     files = sorted(split_program(program).items())
     trees = [tree for name, text in files if name.endswith(".py") and (tree := _parsed(text)) is not None]
-    lines = [
-        re.sub(r"\s+", "", line).encode("utf-8", "replace")
-        for name, text in files
-        if not name.endswith(".py")
-        for line in text.splitlines()
-        if _names(line, metric) or _names_loosely(line, metric)
+    others = [line for name, text in files if not name.endswith(".py") for line in text.splitlines()]
+    naming = [line for line in others if _names(line, metric)] or [
+        line for line in others if _names_loosely(line, metric)
     ]
+    lines = [re.sub(r"\s+", "", line).encode("utf-8", "replace") for line in naming]
     parts = [*_Reader(trees, metric).parts(), *lines]
     return hashlib.blake2b(b"\n".join(parts), digest_size=16).digest() if parts else NOTHING
 

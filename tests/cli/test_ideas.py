@@ -284,3 +284,20 @@ def test_an_experiment_runs_every_combination_once_and_says_what_each_value_did(
     assert (several.returncode, "run vary" in several.stderr) == (2, True)
     unknown = process("run", "vary", str(toy), "--set", "Z=1,2")
     assert (unknown.returncode, "turns no setting Z" in unknown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("option", ["--replicate", "--seeds", "--seed", "--episodes"])
+def test_a_number_that_nothing_can_hold_is_refused_with_its_option(process: Process, toy: Path, option: str) -> None:
+    told = process("run", str(toy), option, "9" * 20)
+    assert told.returncode == 2
+    assert f"'{option}'" in told.stderr
+    assert "Input should be less than" in told.stderr
+
+
+def test_the_list_of_components_in_a_task_says_where_its_runs_are(
+    process: Process, toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(toy)
+    told = process("list")
+    assert told.returncode == 4
+    assert "autoresearch run list" in told.stderr

@@ -99,6 +99,9 @@ def test_a_link_that_leads_out_is_named_and_shown_with_the_mount_that_is_named(
     assert "→ its runs don't see that: a link that leads out" in told.stderr
     assert f"left out: data, a link that leads out of the folder; to show it to runs: {mount}" in told.stderr
     assert not (folder / "task.toml").exists()
+    told = process("task", "new", str(folder), "--once", "--mount", str(tmp_path / "nowhere"))
+    assert told.returncode == 4
+    assert f"there is no {tmp_path / 'nowhere'}\n→ --mount names a folder or a file" in told.stderr
     told = process("task", "new", str(folder), "--once", *mount.split())
     assert told.returncode == 0, told.stderr
     assert "it printed val_loss: 0.4000" in told.stderr

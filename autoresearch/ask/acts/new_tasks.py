@@ -257,7 +257,7 @@ def _no_number(look: Look, seen: Trial, metric: str) -> UsageError:
         return UsageError(
             f"{look.names} printed no number in its first {PART_SECONDS:g} s", hint="name it: --metric NAME"
         )
-    what = f"printed no number {metric}" if metric else "printed no result with a name"
+    what = f"printed no number {metric[:100]}" if metric else "printed no result with a name"
     if others := _others(text, metric):
         return UsageError(f"{look.names} {what}; it printed {others}", hint=f"name one: --metric NAME; or {PRINT_HINT}")
     last = last_lines(text)[-1:]

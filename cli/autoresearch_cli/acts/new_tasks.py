@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from autoresearch.ask.acts.trial_runs import Occasion
-from autoresearch.errors import UsageError
+from autoresearch.errors import NotFound, UsageError
 from autoresearch.paths import typed_path
 from autoresearch_cli import here
 from autoresearch_cli.rendering.output import say
@@ -39,9 +39,11 @@ def occasion(*, json: bool) -> Occasion:
 def mount_of(text: str) -> str:
     """A folder or a file that was typed, as task.toml names it: ``~/data``.
 
-    Raises UsageError where it holds the whole home.
+    Raises NotFound where it does not exist, UsageError where it holds the whole home.
     """
     path, home = typed_path(text).absolute(), Path.home()
+    if not path.exists():
+        raise NotFound(f"there is no {path}", hint="--mount names a folder or a file that runs may read")
     folder = path if path.is_file() else here.existing_folder(text).absolute()
     if home.is_relative_to(folder):
         raise UsageError(f"{folder} would show runs your whole home folder", hint="name a folder in it, with the data")

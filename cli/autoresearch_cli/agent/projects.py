@@ -49,7 +49,8 @@ From = Annotated[
     str, typer.Option("--from", metavar="RUN", help="Begin with what this run had learned. Left out: the newest run.")
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", min=0, help="The seed. Left out: one that follows from the runs before.")
+    int | None,
+    typer.Option("--seed", min=0, max=2**62, help="The seed. Left out: one that follows from the runs before."),
 ]
 Trust = Annotated[
     bool, typer.Option("--trust", help="Run other participants' components without a sandbox. The run says so.")
@@ -71,7 +72,9 @@ def project_path(text: str) -> Path:
     start = Path.cwd()
     found = next((folder / INI for folder in (start, *start.parents) if is_project(folder)), None)
     if found is None:
-        raise NotFound(f"there is no {INI} in {start}", hint="autoresearch init makes a project")
+        is_task = (start / "task.toml").exists()
+        hint = "a task's runs: autoresearch run list" if is_task else "autoresearch init makes a project"
+        raise NotFound(f"there is no {INI} in {start}", hint=hint)
     return found
 
 

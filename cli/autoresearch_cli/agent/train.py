@@ -49,10 +49,12 @@ app = command_app()
 )
 def train(  # noqa: PLR0913 - each is an option of the command
     ini: IniArgument = "",
-    count: Annotated[int | None, typer.Argument(metavar="N", min=1, help="How many episodes. Left out: 100.")] = None,
+    count: Annotated[
+        int | None, typer.Argument(metavar="N", min=1, max=10**9, help="How many episodes. Left out: 100.")
+    ] = None,
     *,
     file: Annotated[str, typer.Option("--file", "-f", metavar="INI", help="The same as INI.")] = "",
-    episodes: Annotated[int | None, typer.Option("--episodes", "-n", min=1, help="The same as N.")] = None,
+    episodes: Annotated[int | None, typer.Option("--episodes", "-n", min=1, max=10**9, help="The same as N.")] = None,
     assignments: Set = None,
     start: From = "",
     sweep: Annotated[

@@ -80,7 +80,7 @@ def query(
     db: Annotated[Database, typer.Option("--db", help="The log, the index of files, or the node's own notes.")] = (
         Database.LOG
     ),
-    limit: Annotated[int, typer.Option("--limit", min=1, help="No more rows than this.")] = 1000,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10**9, help="No more rows than this.")] = 1000,
     json: JsonLines = False,
 ) -> None:
     """Ask a database of this node in SQL; nothing can be changed by it. Tables of the log may change between versions.

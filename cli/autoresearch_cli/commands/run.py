@@ -68,15 +68,22 @@ def run(  # noqa: PLR0913 - each is an option of the command
     ] = "",
     *,
     file: Annotated[str, typer.Option("--file", "-f", metavar="INI", help="A project's agent.ini.")] = "",
-    episodes: Annotated[int, typer.Option("--episodes", "-n", min=1, help="Of a project: how many episodes.")] = 20,
+    episodes: Annotated[
+        int, typer.Option("--episodes", "-n", min=1, max=10**9, help="Of a project: how many episodes.")
+    ] = 20,
     assignments: Set = None,
     start: From = "",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of a project: the seed of the first episode.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=2**62, help="Of a project: the seed of the first episode.")
+    ] = 0,
     trust: Trust = False,
     hypothesis: Hypothesis = "",
     parent: Parent = "",
     replicate: Annotated[
-        int, typer.Option("--replicate", min=0, help="Which seed: 0 for a new attempt, 1 and up to repeat it.")
+        int,
+        typer.Option(
+            "--replicate", min=0, max=1_000_000, help="Which seed: 0 for a new attempt, 1 and up to repeat it."
+        ),
     ] = 0,
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=100, help="How many seeds, from --replicate on.")] = 1,
     allow_packages: AllowPackages = False,
@@ -172,7 +179,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     sort: Annotated[
         str, typer.Option("--sort", metavar="KEY", help="number, time, value, change, cost; -KEY: largest first.")
     ] = "-time",
-    page: Annotated[int, typer.Option("--page", min=1, help="Which page.")] = 1,
+    page: Annotated[int, typer.Option("--page", min=1, max=10**6, help="Which page.")] = 1,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=MAXIMUM_ROWS, help="Runs a page.")] = 20,
     json: Json = False,
 ) -> None:
