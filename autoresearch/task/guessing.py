@@ -128,7 +128,9 @@ def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
             raise _several(folder, inside)
         if inside:
             return (inside[0],)
-    raise UsageError(f"{folder} has no {ENTRY} and no other program that is known", hint=_HOW)
+    rules = next((name for name in here if name in ("Makefile", "makefile", "GNUmakefile")), "")
+    hint = f"{rules} lies there: --command 'make run' --edit FILE, with its own target and file" if rules else _HOW
+    raise UsageError(f"{folder} has no {ENTRY} and no other program that is known", hint=hint)
 
 
 def _several(folder: Path, programs: Sequence[str]) -> UsageError:

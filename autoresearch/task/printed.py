@@ -189,7 +189,9 @@ def _why(rank: tuple[Kind, Part, int, int]) -> str:
         training = "a result on training data: none on held-out data was printed"
         return {Part.HELD_OUT: held_out, Part.TRAINING: training}.get(part, "a result")
     return (
-        "no result by its name, but the last number" if kind is Kind.UNKNOWN else "a speed, a time or a size, no result"
+        "no result by its name, and the likeliest of what was printed"
+        if kind is Kind.UNKNOWN
+        else "a speed, a time or a size, no result"
     )
 
 

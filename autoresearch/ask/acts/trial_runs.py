@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,6 +36,8 @@ from autoresearch.task.seeds import reseeded_line
 MORE_SECONDS_HINT = (
     "where it ends by itself: --seconds N, longer than that; or it is not run now: --metric NAME --seconds N"
 )
+# So often a person who waits for a program is told that it still runs.
+SILENT_SECONDS = 20.0
 # So many lines of a program that did not end are quoted.
 LINES_QUOTED = 3
 
@@ -192,7 +195,7 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
     with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task
         place = Place(level, Path(known), paths.environments)
-        cancelled = look.occasion.cancelled
+        cancelled = _saying_so(look.occasion)
         with run_here(plan, task, conditions, place, paths.spool, ready=make_bench, cancelled=cancelled) as (
             folder,
             ended,
@@ -216,6 +219,21 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     elif way := way_out(text, level):
         hint = way
     return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
+
+
+def _saying_so(occasion: Occasion) -> Callable[[], bool]:
+    """Whether nobody waits any more; whoever waits for long is told that the program still runs."""
+    begun = last = time.monotonic()
+
+    def cancelled() -> bool:
+        nonlocal last
+        now = time.monotonic()
+        if now - last > SILENT_SECONDS:
+            last = now
+            occasion.say(f"it still runs, after {now - begun:.0f} s: Ctrl-C ends it")
+        return occasion.cancelled()
+
+    return cancelled
 
 
 def try_program(look: Look, given: Given) -> tuple[Look, Trial]:
