@@ -259,7 +259,11 @@ def _no_number(look: Look, seen: Trial, metric: str) -> UsageError:
         )
     what = f"printed no number {metric[:100]}" if metric else "printed no result with a name"
     if others := _others(text, metric):
-        return UsageError(f"{look.names} {what}; it printed {others}", hint=f"name one: --metric NAME; or {PRINT_HINT}")
+        name = next(name for name in numbers_in(text) if name != metric)
+        return UsageError(
+            f"{look.names} {what}; it printed {others}",
+            hint=f"name one: --metric {name} --direction {MINIMIZE}; or {PRINT_HINT}",
+        )
     last = last_lines(text)[-1:]
     end = f"; its last line was “{last[0]}”" if last else "; it printed nothing at all"
     return UsageError(f"{look.names} {what}{end}", hint=PRINT_HINT)
