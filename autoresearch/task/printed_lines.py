@@ -92,7 +92,7 @@ _PREFIX = re.compile(
     re.IGNORECASE,
 )
 _COUNTED = re.compile(
-    rf"(?:\s(?P<at>at|after|in|on|for|from)\s+)?(?<![\w/.-])(?:{'|'.join(sorted(COUNTERS, key=len, reverse=True))})"
+    rf"(?:\s(?P<at>at|after|in|on|for|from|@)\s+)?(?<![\w/.-])(?:{'|'.join(sorted(COUNTERS, key=len, reverse=True))})"
     r"\s?(?:no\.?|number)?\s?[#:=]?\s?[\[(]?\s?\d[\d,_]*(?![\d.]*\d|\w)(?:\s?(?:/|of)\s?\d[\d,_]*)?\s?[\])]?(?:\s?\(\s?\d+(?:\.\d+)?\s?%\))?",
     re.IGNORECASE,
 )
@@ -200,7 +200,7 @@ class LineReader:
     def _table(self, line: str) -> list[Item] | None:
         """The names and numbers of a row; None where the line is none."""
         rows = [(kind, cells, [_BARE.fullmatch(cell) for cell in cells]) for kind, cells in _rows(line)]
-        if not any(value for kind, _, values in rows for value in values if kind != " "):
+        if not any(all(values) if kind == " " else any(values) for kind, _, values in rows):
             if not _JOINED.search(line):
                 self._keep_names(line)  # such as "epoch  dev_f1"
             return None
@@ -220,6 +220,8 @@ class LineReader:
                 return self._columns(names, cells[1:], values[1:])
             if values[0] is None and values[1] is not None and (kind == "|" or (kind == "\t" and len(cells) == 2)):
                 return self._row(cells[0], values[1])
+            if kind == "|" and not names and numeric == 1 and values[-1] is not None:
+                return self._row(cells[-2], values[-1])  # result | accuracy | 0.93
             is_result = kind == "  " and meaning_of(cells[0]).kind is Kind.RESULT and not re.search("[:=]", line)
             if values[0] is None and values[1] is not None and is_result:
                 return self._row(cells[0], values[1])
