@@ -54,7 +54,7 @@ function valueRange(scene, window) {
   }
   const floor = all.floor === null ? null : sign * all.floor;
   if (floor !== null && good - floor < 1.5 * (bad - good) && floor < bad) good = Math.min(good, floor);
-  const pad = .06 * (bad - good) || all.noise || 1e-6 * Math.abs(good) || 1;
+  const pad = .06 * (bad - good) || all.noise || .05 * Math.abs(good) || 1;
   return sign > 0 ? [good - pad, bad + pad] : [-bad - pad, -good + pad];
 }
 
