@@ -25,8 +25,10 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from autoresearch.beneath import read_beneath
 from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut, UsageError
 from autoresearch.run.sandbox.scratch import scratch_folder
+from autoresearch.task.folder_state import replace_file
 from autoresearch.task.loading import MANIFEST, load_task
 from autoresearch.task.model import Task
 from autoresearch.task.needs import LOCK, Package, parse_lock, parse_wanted, write_lock
@@ -204,6 +206,7 @@ def _is_met(line: str) -> bool:
 
 
 LOCK_SECONDS = 600.0
+_LIST_BYTES = 8 << 20
 _LIST = "wanted.txt"
 _HEADER = "# The packages of this task. Edit {loose}, then: autoresearch task lock DIR\n"
 
@@ -230,7 +233,7 @@ def lock_folder(folder: Path) -> Locked:
 
     path = folder / MANIFEST
     try:
-        document = tomlkit.parse(_text(path, hint=f"autoresearch task new {folder}"))
+        document = tomlkit.parse(_text(folder, MANIFEST, hint=f"autoresearch task new {folder}"))
     except ValueError as error:
         raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
     section = document.get("python", {})
@@ -243,18 +246,18 @@ def lock_folder(folder: Path) -> Locked:
     if not PLAIN_NAME.fullmatch(name) or not name.endswith(".txt"):
         raise UsageError(f"{path}: python.requirements is {name!r}", hint=f'requirements = "{LOCK}"')
     place, loose = folder / name, (folder / name).with_suffix(".in")
-    if loose.exists():
-        wanted = _text(loose, hint="")
+    has_loose = os.path.lexists(loose)
+    if has_loose:
+        wanted = _text(folder, loose.name, hint="")
     else:
-        wanted = _text(place, hint=f"write one package a line into {loose}")
+        wanted = _text(folder, name, hint=f"write one package a line into {loose}")
         if packages := _locked(wanted, name):
-            _pin(path, document, name, _write(place, wanted))
+            _pin(folder, document, name, wanted)
             return Locked(load_task(folder), None, "")
-    packages, tool = _resolved(wanted, loose if loose.exists() else place)
-    if not loose.exists():
-        _write(loose, wanted)
-    content = _write(place, _HEADER.format(loose=loose.name) + write_lock(packages))
-    _pin(path, document, name, content)
+    packages, tool = _resolved(wanted, loose if has_loose else place)
+    if not has_loose:
+        replace_file(folder, loose.name, wanted.encode())
+    _pin(folder, document, name, _HEADER.format(loose=loose.name) + write_lock(packages))
     return Locked(load_task(folder), loose, tool)
 
 
@@ -301,34 +304,24 @@ def _reported(item: dict[str, Any]) -> Package:
     return Package(metadata["name"], metadata["version"], (archive["hashes"]["sha256"],))
 
 
-def _pin(path: Path, document: Any, name: str, content: bytes) -> None:  # noqa: ANN401 - tomlkit's own types
+def _pin(folder: Path, document: Any, name: str, text: str) -> None:  # noqa: ANN401 - tomlkit's own types
+    """Write a list of packages and pin it in ``task.toml``."""
     import tomlkit
+
+    replace_file(folder, name, text.encode())
 
     if "python" not in document:
         document.add("python", tomlkit.table())
     document["python"]["requirements"] = name
     if "harness" not in document:
         document.add("harness", tomlkit.table())
-    document["harness"][name] = hashlib.sha256(content).hexdigest()
-    _write(path, tomlkit.dumps(document))
+    document["harness"][name] = hashlib.sha256(text.encode()).hexdigest()
+    replace_file(folder, MANIFEST, tomlkit.dumps(document).encode())
 
 
-def _text(path: Path, *, hint: str) -> str:
+def _text(folder: Path, name: str, *, hint: str) -> str:
     try:
-        return path.read_text("utf-8")
+        return read_beneath(folder, name, _LIST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UsageError(f"{path} can't be read: {reason}", hint=hint) from error
-
-
-def _write(path: Path, text: str) -> bytes:
-    """Write a file whole: a crash leaves the old one. Returns its bytes."""
-    temporary, content = path.with_name(f".{path.name}.{os.getpid()}"), text.encode()
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        raise UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    return content
+        raise UsageError(f"{folder / name} can't be read: {reason}", hint=hint) from error

@@ -11,12 +11,13 @@ import re
 import sys
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from autoresearch.beneath import open_beneath
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.source import parse_python
 
@@ -129,14 +130,14 @@ def declared_packages(folder: Path, sources: Mapping[str, str]) -> dict[str, str
                 packages.setdefault(canonicalize_name(requirement.name), str(requirement))
         except (InvalidRequirement, ValueError, KeyError):
             continue
-    project = _table(folder / "pyproject.toml").get("project")
+    project = _table(folder, "pyproject.toml").get("project")
     own = str(project.get("name", "")) if isinstance(project, dict) else ""
     packages.pop(canonicalize_name(own), None)
     return packages
 
 
 def _lines(folder: Path, sources: Mapping[str, str]) -> Iterator[str]:
-    table = _table(folder / "pyproject.toml")
+    table = _table(folder, "pyproject.toml")
     yield from _texts(_inner(table, "project", "dependencies"))
     poetry = _inner(table, "tool", "poetry", "dependencies")
     if isinstance(poetry, dict):
@@ -145,12 +146,13 @@ def _lines(folder: Path, sources: Mapping[str, str]) -> Iterator[str]:
         if match := _SCRIPT.search(source):
             header = "".join(comment[2:] for comment in match[1].splitlines(keepends=True))
             yield from _texts(_loaded(header).get("dependencies"))
-    loose = sorted(folder.glob("requirements*.in"))
-    locked = (each for each in sorted(folder.glob("requirements*.txt")) if each.with_suffix(".in") not in loose)
+    loose = [PurePath(each.name) for each in sorted(folder.glob("requirements*.in"))]
+    others = (PurePath(each.name) for each in sorted(folder.glob("requirements*.txt")))
+    locked = (each for each in others if each.with_suffix(".in") not in loose)
     lists = [each for each in (*loose, *locked) if not _FOR_DEVELOPERS.search(each.stem)]
-    for path in lists[:_MOST_LISTS]:
-        yield from _of_list(folder, path, depth=0)
-    packages = _table(folder / "uv.lock").get("package")
+    for name in lists[:_MOST_LISTS]:
+        yield from _of_list(folder, name, depth=0)
+    packages = _table(folder, "uv.lock").get("package")
     for package in packages if isinstance(packages, list) else []:
         origin = package.get("source") if isinstance(package, dict) else None
         if isinstance(origin, dict) and "." in (origin.get("editable"), origin.get("virtual")):
@@ -159,13 +161,12 @@ def _lines(folder: Path, sources: Mapping[str, str]) -> Iterator[str]:
             yield from (str(each["name"]) for each in named if isinstance(each, dict) and "name" in each)
 
 
-def _of_list(folder: Path, path: Path, *, depth: int) -> Iterator[str]:
-    for line in _text(path).replace("\\\n", " ").splitlines()[:2000]:
+def _of_list(folder: Path, name: PurePath, *, depth: int) -> Iterator[str]:
+    for line in _text(folder, str(name)).replace("\\\n", " ").splitlines()[:2000]:
         plain = re.sub(r"(?:^|\s)#.*$|\s--hash=\S+", "", line).strip()
         if match := _INCLUDED.match(plain):
-            other = (path.parent / match[1]).resolve()
-            if depth < 4 and other.is_relative_to(folder.resolve()):
-                yield from _of_list(folder, other, depth=depth + 1)
+            if depth < 4:
+                yield from _of_list(folder, name.parent / match[1], depth=depth + 1)
         elif plain and not plain.startswith("-"):
             yield plain
 
@@ -185,8 +186,8 @@ def _texts(value: object) -> list[str]:
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
-def _table(path: Path) -> dict[str, Any]:
-    return _loaded(_text(path))
+def _table(folder: Path, name: str) -> dict[str, Any]:
+    return _loaded(_text(folder, name))
 
 
 def _loaded(text: str) -> dict[str, Any]:
@@ -196,12 +197,10 @@ def _loaded(text: str) -> dict[str, Any]:
         return {}
 
 
-def _text(path: Path) -> str:
+def _text(folder: Path, name: str) -> str:
     """A list; nothing of what can't be read. The lock of a large project has many megabytes."""
     try:
-        if not path.is_file():
-            return ""
-        with path.open("rb") as file:
+        with open_beneath(folder, name) as file:
             return file.read(8 * MAX_FILE_BYTES).decode("utf-8-sig", "replace")
     except OSError:
         return ""

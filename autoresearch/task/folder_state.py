@@ -5,11 +5,10 @@ It remembers the baseline as the task began, the run whose program was edited, a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
+from autoresearch.beneath import LeadsOut, open_beneath, read_beneath, write_beneath
 from autoresearch.errors import Refused, UsageError
 from autoresearch.task.program import is_lone, source_digest
 
@@ -24,13 +23,15 @@ _KEPT = "kept"
 _KEPT_AT_ONCE = 1000
 # Longer than any record's id.
 _ID_CHARACTERS = 128
+# More than any program or hypothesis that a run may have.
+_STATE_BYTES = 32 << 20
 
 
 def kept_baselines(folder: Path) -> Iterator[bytes]:
     """The copies of the baseline in a task folder that are readable text: at most one for each form of a program."""
     for name in (_BASELINE, _BASELINE_OF_FILES):
         try:
-            content = (folder / STATE_FOLDER / name).read_bytes()
+            content = read_beneath(folder, f"{STATE_FOLDER}/{name}", _STATE_BYTES)
             content.decode()
         except (OSError, UnicodeDecodeError):
             continue
@@ -39,7 +40,8 @@ def kept_baselines(folder: Path) -> Iterator[bytes]:
 
 def keep_baseline(folder: Path, baseline: bytes) -> None:
     """Keep a copy of the baseline, so that the program may change. Raises UsageError when it can't be written."""
-    _write(folder, _BASELINE if is_lone(baseline.decode("utf-8", "replace")) else _BASELINE_OF_FILES, baseline)
+    name = _BASELINE if is_lone(baseline.decode("utf-8", "replace")) else _BASELINE_OF_FILES
+    replace_file(folder, f"{STATE_FOLDER}/{name}", baseline)
 
 
 def started_from(folder: Path) -> str:
@@ -48,8 +50,8 @@ def started_from(folder: Path) -> str:
     A folder in which nothing was ever checked out or run began with the task's baseline.
     """
     try:
-        with (folder / STATE_FOLDER / _PARENT).open(encoding="ascii") as file:
-            return file.read(_ID_CHARACTERS).strip()
+        with open_beneath(folder, f"{STATE_FOLDER}/{_PARENT}") as file:
+            return file.read(_ID_CHARACTERS).decode("ascii").strip()
     except FileNotFoundError:
         return BASELINE
     except (OSError, UnicodeDecodeError):
@@ -61,83 +63,62 @@ def remember_start(folder: Path, run: str) -> None:
 
     Raises UsageError when it can't be written.
     """
-    _write(folder, _PARENT, f"{run}\n".encode())
+    replace_file(folder, f"{STATE_FOLDER}/{_PARENT}", f"{run}\n".encode())
 
 
 def remember_edit(folder: Path, program: str, hypothesis: str) -> None:
     """Remember the program that a script wrote into a folder, and why it should help. Raises UsageError."""
-    _write(folder, _EDIT, f"{source_digest(program).hex()}\n{hypothesis}".encode())
+    replace_file(folder, f"{STATE_FOLDER}/{_EDIT}", f"{source_digest(program).hex()}\n{hypothesis}".encode())
 
 
 def remembered_edit(folder: Path) -> tuple[str, str]:
     """The digest of the program that a script wrote there last, in hex, and its hypothesis; empty where none did."""
     try:
-        digest, _, hypothesis = (folder / STATE_FOLDER / _EDIT).read_text("utf-8").partition("\n")
+        text = read_beneath(folder, f"{STATE_FOLDER}/{_EDIT}", _STATE_BYTES).decode()
     except (OSError, UnicodeDecodeError):
         return "", ""
+    digest, _, hypothesis = text.partition("\n")
     return digest, hypothesis
 
 
 def keep_edit(folder: Path, name: str, program: bytes, stamp: str) -> Path:
     """Put a program aside under a name that begins with a time; returns the new file. Raises UsageError."""
-    place = folder / STATE_FOLDER / _KEPT
+    for number in range(_KEPT_AT_ONCE):
+        file = f"{STATE_FOLDER}/{_KEPT}/{stamp}{f'-{number}' if number else ''}-{name.replace('/', '-')}"
+        try:
+            write_beneath(folder, file, program, new=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise _unwritable(folder / file, error) from error
+        return folder / file
+    raise UsageError(f"{folder / STATE_FOLDER / _KEPT} is full", hint="remove what you don't need there")
+
+
+def replace_file(folder: Path, name: str, content: bytes) -> None:
+    """Write one file of a folder whole: a crash leaves the old one. Raises UsageError when it can't be written."""
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        for number in range(_KEPT_AT_ONCE):
-            file = place / f"{stamp}{f'-{number}' if number else ''}-{name.replace('/', '-')}"
-            try:
-                with file.open("xb") as new:
-                    new.write(program)
-            except FileExistsError:
-                continue
-            return file
+        write_beneath(folder, name, content)
     except OSError as error:
-        raise _unwritable(place, error) from error
-    raise UsageError(f"{place} is full", hint="remove what you don't need there")
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write one file whole: a crash leaves the old one. Raises UsageError when it can't be written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
-        raise _unwritable(path, error) from error
-
-
-def _write(folder: Path, name: str, content: bytes) -> None:
-    place = folder / STATE_FOLDER
-    try:
-        place.mkdir(exist_ok=True)
-    except OSError as error:
-        raise _unwritable(place / name, error) from error
-    replace_file(place / name, content)
+        raise _unwritable(folder / name, error) from error
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files into a folder, by names that were checked, with the folders that they are in."""
+    """Write files into a folder, with the folders that they are in. Raises UsageError when one can't be written."""
     for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+        replace_file(folder, name, content)
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder")
+    hint = "replace that link by a folder or a file" if isinstance(error, LeadsOut) else "check the folder"
+    return UsageError(f"{path} can't be written: {error.strerror}", hint=hint)
 
 
-def create_file(path: Path, text: str) -> None:
+def create_file(folder: Path, name: str, text: str) -> None:
     """Write a new file whole: a crash leaves none, and a file that appeared meanwhile stays."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(text, encoding="utf-8")
-        os.link(temporary, path)
+        write_beneath(folder, name, text.encode(), new=True)
     except FileExistsError as error:
-        raise Refused(f"{path} exists already", hint="edit it, or move it away first") from error
+        raise Refused(f"{folder / name} exists already", hint="edit it, or move it away first") from error
     except OSError as error:
-        raise UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        raise _unwritable(folder / name, error) from error

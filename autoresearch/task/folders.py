@@ -13,8 +13,9 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from autoresearch.beneath import remove_beneath
 from autoresearch.errors import Refused, UsageError
-from autoresearch.task.folder_state import create_file, keep_baseline, write_files
+from autoresearch.task.folder_state import create_file, keep_baseline, replace_file, write_files
 from autoresearch.task.loading import (
     CHANGES,
     MANIFEST,
@@ -126,7 +127,7 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
     ``.py`` file is not Python.
     """
     path = folder / MANIFEST
-    if path.exists():
+    if os.path.lexists(path):
         raise Refused(f"{path} exists already", hint="edit it, or move it away first")
     baseline = program_in(folder, recipe)
     needed = needed or needed_files(folder, recipe, mounts)
@@ -156,11 +157,11 @@ def write_task(  # noqa: PLR0913 - what a task.toml says
         python=f"\n[python]\nvenv = {json.dumps(venv, ensure_ascii=False)}\n" if venv else "",
     )
     keep_baseline(folder, baseline)
-    create_file(path, text)
+    create_file(folder, MANIFEST, text)
     try:
         load_task(folder)
     except UsageError:
-        path.unlink()
+        remove_beneath(folder, MANIFEST)
         raise
     return path
 
@@ -207,17 +208,9 @@ def pin_baseline(folder: Path) -> Task:
     if task.is_pinned:
         raise Refused(f"{folder / MANIFEST} pins its baseline already", hint="autoresearch run")
     keep_baseline(folder, task.baseline)
-    path = folder / MANIFEST
-    document = tomlkit.parse(path.read_text(encoding="utf-8"))
+    document = tomlkit.parse(read_file(folder, MANIFEST).decode())
     document.add("baseline", source_digest(task.baseline.decode()).hex())
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(tomlkit.dumps(document), encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise UsageError(f"{path} can't be written: {error.strerror}", hint="check the folder") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    replace_file(folder, MANIFEST, tomlkit.dumps(document).encode())
     return load_task(folder)
 
 
@@ -227,13 +220,13 @@ def side_file(name: str, definition: Mapping[str, object], folder: Path | None =
     Records don't hold it. So a task with the ``prepare.py`` of a task that ships has the files of that one where its
     own ``folder`` lacks them. Raises UsageError when the file can't be read.
     """
-    if folder is not None and (folder / name).exists():
-        return read_file(folder / name)
+    if folder is not None and os.path.lexists(folder / name):
+        return read_file(folder, name)
     harness = definition.get("harness")
     pin = harness.get(PREPARE) if isinstance(harness, Mapping) else None
     for shipped in shipped_tasks() if pin else ():
         if hashlib.sha256(shipped.harness[PREPARE]).digest() == pin:
-            return read_file(shipped.folder / name) if (shipped.folder / name).exists() else b""
+            return read_file(shipped.folder, name) if (shipped.folder / name).exists() else b""
     return b""
 
 
@@ -271,7 +264,7 @@ def rebuild_task(
         write_files(temporary, {**harness, **{name: text.encode() for name, text in program.items()}})
         digest_of_baseline = source_digest(baseline.decode("utf-8", "replace"))
         manifest = manifest_text(definition, summary=summary, baseline=digest_of_baseline)
-        (temporary / MANIFEST).write_text(manifest, encoding="utf-8")
+        replace_file(temporary, MANIFEST, manifest.encode())
         keep_baseline(temporary, baseline)
         _checked(temporary, digest)
         temporary.replace(folder)
@@ -288,8 +281,8 @@ def copy_task(task: Task, place: Path) -> None:
     keep_baseline(place, task.baseline)
     for name in (CHANGES, NAMES):
         if content := side_file(name, task.definition(), task.folder):
-            (place / name).write_bytes(content)
-    (place / MANIFEST).write_bytes((task.folder / MANIFEST).read_bytes())
+            replace_file(place, name, content)
+    replace_file(place, MANIFEST, read_file(task.folder, MANIFEST))
 
 
 def write_program(folder: Path, program: str) -> None:

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from autoresearch.beneath import open_beneath
 from autoresearch.errors import UsageError
 from autoresearch.task.folder_state import create_file
 from autoresearch.task.listing import list_folder
@@ -59,7 +60,7 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
     if not (build or edit) and Path(files[0]).suffix in _COMPILERS:
         files = (*files, FLAGS)
         if FLAGS not in names:
-            create_file(folder / FLAGS, "-O2\n")
+            create_file(folder, FLAGS, "-O2\n")
     if not edit and files[0].endswith(".py"):
         files = (*files, *_settings_of(folder, files[0], names))
     recipe = _recipe(folder, files, names)
@@ -77,7 +78,7 @@ def _files_of_command(folder: Path, recipe: Recipe, names: Sequence[str]) -> tup
         return files
     search = FileNames(names)
     rules = named_by_command(recipe, names)
-    mentioned = dict.fromkeys(name for rule in rules for name in search.named_in(_text(folder / rule), rule))
+    mentioned = dict.fromkeys(name for rule in rules for name in search.named_in(_text(folder, rule), rule))
     programs = (name for name in mentioned if name.endswith((".py", ".sh", *_COMPILERS)) and _may_change(name))
     return tuple(programs)[:MAX_PROGRAM_FILES]
 
@@ -139,15 +140,15 @@ def _several(folder: Path, programs: Sequence[str]) -> UsageError:
 
 
 def _settings_of(folder: Path, program: str, names: Sequence[str]) -> list[str]:
-    text = _text(folder / program)
+    text = _text(folder, program)
     settings = (name for name in names if name.endswith(SETTINGS_ENDINGS) and _SETTINGS.search(Path(name).stem.lower()))
     return [name for name in settings if is_word(name, text) and _may_change(name)][: MAX_PROGRAM_FILES - 1]
 
 
-def _text(path: Path) -> str:
+def _text(folder: Path, name: str) -> str:
     """The beginning of a file; nothing of one that can't be read."""
     try:
-        with path.open("rb") as file:
+        with open_beneath(folder, name) as file:
             return file.read(MAX_FILE_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
@@ -156,7 +157,7 @@ def _text(path: Path) -> str:
 def _scripts(folder: Path, names: Sequence[str]) -> list[tuple[str, str]]:
     """The commands that ``pyproject.toml`` names, where they are in the folder: the file of each, and its function."""
     try:
-        table = tomllib.loads(_text(folder / "pyproject.toml"))
+        table = tomllib.loads(_text(folder, "pyproject.toml"))
         scripts = {**table.get("tool", {}).get("poetry", {}).get("scripts", {}), **table["project"]["scripts"]}
         targets = [target.partition(":") for target in scripts.values() if isinstance(target, str)]
     except (tomllib.TOMLDecodeError, RecursionError, KeyError, TypeError, AttributeError):
@@ -169,12 +170,12 @@ def _python_command(folder: Path, program: str, names: Sequence[str]) -> str:
     """What starts a Python file: one that imports as part of a package does is started as a module of it."""
     root = "src/" if program.startswith("src/") else ""
     module = program.removeprefix(root).removesuffix(".py").replace("/", ".")
-    imports = imports_of(folder / program)
+    imports = imports_of(folder, program)
     is_inner = any(level for level, _ in imports) or any(
         not level and "." in module and name.partition(".")[0] == module.partition(".")[0] for level, name in imports
     )
     function = next((name for file, name in _scripts(folder, names) if file == program and name.isidentifier()), "")
-    text = _text(folder / program)
+    text = _text(folder, program)
     if function and "__main__" not in text and f"def {function}(" in text:
         return f"python -c 'from {module} import {function}; {function}()'"
     return f"python -m {module.removesuffix('.__main__')}" if "." in module and is_inner else f"python {program}"

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from autoresearch.beneath import LeadsOut, open_beneath, resolve_beneath
 from autoresearch.errors import CannotRunHere, UsageError
 from autoresearch.task.model import PLACE, Input, Task
 from autoresearch.text import size
@@ -63,7 +64,7 @@ def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
 
 @lru_cache(maxsize=256)
 def _file_input(path: str, length: int, _time: int) -> Input:
-    with Path(path).open("rb") as file:
+    with open_beneath(Path(path).parent, Path(path).name) as file:
         if length <= WHOLE_BYTES:
             return Input(bytes=length, sha256=hashlib.file_digest(file, "sha256").hexdigest())
         digest = hashlib.sha256(_DOMAIN + b"file %d\n" % length)
@@ -80,7 +81,7 @@ def _folder_input(path: str, files: tuple[tuple[str, int, int], ...]) -> Input:
         digest.update(os.fsencode(name) + b"\0%d\n" % length)
     for part in range(min(_PARTS, len(files))):
         name = files[len(files) * part // min(_PARTS, len(files))][0]
-        with (Path(path) / name).open("rb") as file:
+        with open_beneath(Path(path), name, links=False) as file:
             digest.update(file.read(_PART_BYTES))
     return Input(bytes=sum(length for _, length, _ in files), sha256=digest.hexdigest(), files=len(files))
 
@@ -99,14 +100,17 @@ def source_of(folder: Path, mounts: Mapping[str, str], place: str) -> Path:
     """
     mount = mounts.get(PLACE + place, place)
     if mount.startswith(("/", "~/")):
-        return Path(mount).expanduser()
-    path = (folder / mount).resolve()
-    if not path.is_relative_to(folder.resolve()):
+        return Path(mount).expanduser().resolve()
+    try:
+        return resolve_beneath(folder, mount)
+    except LeadsOut as error:
+        path = (folder / mount).resolve()
         raise UsageError(
             f"{folder / mount} leads out of the task's folder, to {path}",
             hint=f'to show it to runs, in task.toml under [mounts]: "{PLACE}{place}" = "{path}"',
-        )
-    return path
+        ) from error
+    except OSError:  # whoever needs it says that it is missing
+        return folder / mount
 
 
 def sources(task: Task) -> dict[str, Path]:

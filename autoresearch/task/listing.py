@@ -18,6 +18,8 @@ _MOST_NAMES, _MOST_FOLDERS, MOST_IN_FOLDER = 20_000, 5000, 1000
 _MOST_ENTRIES = 500_000
 # A link in a folder that is a link, and so on: what is further is left out.
 _MOST_LINKS = 3
+LINK_OUT = "a link that leads out of the folder"
+"""How the reason begins why such a link is left out."""
 _CODE = (".py", ".sh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".toml", ".yaml", ".yml", ".json", ".cfg", ".ini")
 _KINDS = {stat.S_IFSOCK: "a socket", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
@@ -113,7 +115,7 @@ def _fault(entry: os.DirEntry[str], real: Path, mounts: Collection[Path], name: 
         return f"{kind}, and no file"
     if target is not None and not target.is_relative_to(real):
         if not any(target.is_relative_to(mount) for mount in mounts):
-            return f"a link that leads out of the folder; to show it to runs: --mount {target}"
+            return f"{LINK_OUT}; to show it to runs: --mount {target}"
         listing.leading_out[name] = str(target)
     if stat.S_ISREG(mode) and not os.access(entry.path, os.R_OK):
         return "no permission to read it"

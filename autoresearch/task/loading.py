@@ -7,15 +7,18 @@ import re
 import shlex
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from autoresearch.beneath import LeadsOut, open_beneath
 from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import EncodingError, encode
 from autoresearch.task.folder_state import STATE_FOLDER, kept_baselines
+from autoresearch.task.listing import LINK_OUT, Listing, list_folder
 from autoresearch.task.model import PLACE, Evaluation, Evaluator, Header, Python, Recipe, Section, Task, TaskSettings
 from autoresearch.task.needs import parse_lock
 from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_names, join_files, source_digest
@@ -42,12 +45,15 @@ def shipped_task(name: str = "") -> Task:
 
     With a ``name`` another one, in a folder of that name there.
     """
+    return load_task(_shipped_folder() / name)
+
+
+def _shipped_folder() -> Path:
     root = _PACKAGE.parents[1]
     checkout = root / "experiments"
     # an installed package lies beside strangers' packages, and one of those may be called experiments
-    if (root / "pyproject.toml").is_file() and (checkout / MANIFEST).is_file():
-        return load_task(checkout / name)
-    return load_task(_PACKAGE / "shipped" / name)
+    is_checkout = (root / "pyproject.toml").is_file() and (checkout / MANIFEST).is_file()
+    return checkout if is_checkout else _PACKAGE / "shipped"
 
 
 def shipped_by_name(name: str) -> Task | None:
@@ -82,7 +88,7 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
     """
     path = folder / MANIFEST
     try:
-        table = tomllib.loads(read_file(path).decode("utf-8"))
+        table = tomllib.loads(read_file(folder, MANIFEST).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
     header = _header(path, table)
@@ -131,7 +137,7 @@ def program_in(folder: Path, recipe: Recipe, fixed: Collection[str] = ()) -> byt
 
     Raises UsageError naming the file that is missing or is no program.
     """
-    files = {name: _text(folder / name, read_file(folder / name)) for name in program_names(folder, recipe, fixed)}
+    files = {name: _text(folder / name, read_file(folder, name)) for name in program_names(folder, recipe, fixed)}
     for name, content in files.items():
         if name.endswith(".py"):
             check_source(folder / name, content.encode())
@@ -142,10 +148,17 @@ def program_in(folder: Path, recipe: Recipe, fixed: Collection[str] = ()) -> byt
 
 
 def program_names(folder: Path, recipe: Recipe, fixed: Collection[str]) -> tuple[str, ...]:
-    """The names of a program's files, whether they are in the folder or not; those that ``*`` stands for are."""
-    found = {path for pattern in recipe.edit if "*" in pattern for path in folder.glob(pattern) if path.is_file()}
-    there = (path.relative_to(folder) for path in found)
-    names = (str(path) for path in there if all(PLAIN_NAME.fullmatch(part) for part in path.parts))
+    """The names of a program's files, whether they are in the folder or not; those that ``*`` stands for are.
+
+    Raises UsageError where it stands for a link that leads out of the folder.
+    """
+    patterns = [pattern.split("/") for pattern in recipe.edit if "*" in pattern]
+    listing = list_folder(folder) if patterns else Listing()
+    for name in (name for name, reason in listing.left_out.items() if reason.startswith(LINK_OUT)):
+        parts = name.split("/")  # a link may take the place of a folder
+        if any(fnmatchcase(name, "/".join(pattern[: len(parts)])) for pattern in patterns):
+            read_file(folder, name)
+    names = (name for name in listing.names if all(PLAIN_NAME.fullmatch(part) for part in name.split("/")))
     return recipe.files_among(names, {MANIFEST, CHANGES, NAMES, *fixed})
 
 
@@ -224,7 +237,7 @@ def _harness(path: Path, declared: dict[str, str], *, is_optional: bool) -> dict
         raise UsageError(f"{path}: [harness] names no file", hint='pin the fixed files, such as "prepare.py"')
     contents: dict[str, bytes] = {}
     for name, pin in _pins(path, "harness", declared).items():
-        contents[name] = read_file(path.parent / name)
+        contents[name] = read_file(path.parent, name)
         digest = hashlib.sha256(contents[name]).hexdigest()
         if digest != pin:
             raise UsageError(
@@ -357,10 +370,13 @@ def _check_folder(path: Path, key: str, folder: str, *, such: str) -> None:
         )
 
 
-def read_file(path: Path) -> bytes:
-    """A file of a task folder. Raises UsageError where it is missing, too large or can't be read."""
+def read_file(folder: Path, name: str) -> bytes:
+    """A file of a task folder. Raises UsageError where it is missing, too large, elsewhere, or can't be read."""
+    path, root = folder / name, folder.resolve()
+    if root.is_relative_to(shipped := _shipped_folder()):  # these tasks share files by links
+        root, name = shipped, str(root.relative_to(shipped) / name)
     try:
-        with path.open("rb") as file:
+        with open_beneath(root, name) as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError as error:
         hint = "a task folder holds task.toml, train.py and the files that task.toml pins"
@@ -370,9 +386,8 @@ def read_file(path: Path) -> bytes:
             hint = "this is a project: autoresearch publish, then autoresearch work with the name of its task"
         raise UsageError(f"{path} does not exist", hint=hint) from error
     except OSError as error:
-        raise UsageError(
-            f"{path} can't be read: {error.strerror}", hint="check the path and its permissions"
-        ) from error
+        hint = "copy the file there" if isinstance(error, LeadsOut) else "check the path and its permissions"
+        raise UsageError(f"{path} can't be read: {error.strerror}", hint=hint) from error
     if len(content) > MAX_FILE_BYTES:
         raise UsageError(f"{path} is larger than {MAX_FILE_BYTES >> 10} KiB", hint="files of a task are small sources")
     return content

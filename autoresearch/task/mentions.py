@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
 
+from autoresearch.beneath import open_beneath
 from autoresearch.errors import UsageError
 from autoresearch.task.loading import CHANGES, MANIFEST, MAX_FILE_BYTES, NAMES
 from autoresearch.task.model import Recipe
@@ -160,7 +161,7 @@ def roots_of(programs: Iterable[str], names: Collection[str]) -> list[str]:
 def imported(folder: Path, name: str, names: Collection[str], roots: Sequence[str]) -> list[str]:
     """The files among ``names`` that a Python file imports: from ``roots``, the folders where Python looks for them."""
     modules = [
-        (place, module) for level, module in imports_of(folder / name) for place in _places_of(name, level, roots)
+        (place, module) for level, module in imports_of(folder, name) for place in _places_of(name, level, roots)
     ]
     files: dict[str, None] = {}
     for place, module in modules:
@@ -180,13 +181,13 @@ def _places_of(name: str, level: int, roots: Sequence[str]) -> Sequence[str]:
     return ("" if above == Path() else f"{above}/",)
 
 
-def imports_of(path: Path) -> list[tuple[int, str]]:
+def imports_of(folder: Path, name: str) -> list[tuple[int, str]]:
     """The modules that a Python file imports, each with how many folders up it is looked for; 0: where Python looks.
 
     None of what is no Python, or can't be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_beneath(folder, name) as file:
             return imports_in(file.read(MAX_FILE_BYTES).decode("utf-8-sig", "replace"))
     except OSError:
         return []

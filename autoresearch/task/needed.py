@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autoresearch.beneath import is_file_beneath, open_beneath
 from autoresearch.errors import UsageError
-from autoresearch.task.inputs import described, read_input
+from autoresearch.task.inputs import described, read_input, source_of
 from autoresearch.task.listing import Listing, list_folder
 from autoresearch.task.loading import MAX_FILE_BYTES, MAX_FILES, MAX_PLACE, check_source
 from autoresearch.task.mentions import (
@@ -96,9 +97,9 @@ def needed_files(folder: Path, recipe: Recipe, mounts: Sequence[str] = (), also:
             needed.left_out[place[:MAX_PLACE]] = f"its path has more than {MAX_PLACE} characters"
             continue
         needed.left_out.pop(place, None)
-        needed.inputs[place] = read_input(folder / place)
         if place in listing.leading_out:
             needed.mounts[PLACE + place] = listing.leading_out[place]
+        needed.inputs[place] = read_input(source_of(folder, needed.mounts, place))
     return needed
 
 
@@ -198,16 +199,18 @@ class _Search:
             return []
         quoted = {path.removeprefix("./") for path in re.findall(r"[\"']([^\"'\n]{1,200})[\"']", text)}
         inner = [path for path in quoted if path.rpartition("/")[0] in self._listing.crowded and path not in NO_PART]
-        real = self._folder.resolve()
-        there = ((path, self._folder / path) for path in inner if not path.rpartition("/")[2].startswith("."))
-        return [path for path, file in there if file.is_file() and file.resolve().is_relative_to(real)]
+        visible = (path for path in inner if not path.rpartition("/")[2].startswith("."))
+        return [path for path in visible if is_file_beneath(self._folder, path)]
 
     def _read(self, name: str) -> str:
         """Take up a file; its text, where that can name others."""
         path, is_own = self._folder / name, name in self._edit
         try:
-            length = path.stat().st_size
-            content = path.read_bytes() if length <= MAX_FILE_BYTES else b""
+            link = next((link for link in self._listing.leading_out if _is_below(name, link)), "")
+            target = (Path(self._listing.leading_out.get(link, "")) / name.removeprefix(link).lstrip("/")).resolve()
+            with open_beneath(target.parent, target.name) if link else open_beneath(self._folder, name) as file:
+                length = os.fstat(file.fileno()).st_size
+                content = file.read(MAX_FILE_BYTES) if length <= MAX_FILE_BYTES else b""
         except OSError as error:
             if is_own:
                 raise UsageError(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
@@ -218,7 +221,7 @@ class _Search:
             raise UsageError(f"{path} is larger than {MAX_FILE_BYTES >> 10} KiB", hint=hint)
         if name.endswith(".py") and content:
             check_source(path, content)
-        if length <= MAX_FILE_BYTES and _is_plain(name) and not self._leads_out(name):
+        if length <= MAX_FILE_BYTES and _is_plain(name) and not link:
             if not is_own:
                 self.fixed[name] = content
         else:
@@ -227,9 +230,6 @@ class _Search:
         if name.endswith(".py"):
             self._written |= written_by(text)
         return text
-
-    def _leads_out(self, name: str) -> bool:
-        return any(name == link or name.startswith(f"{link}/") for link in self._listing.leading_out)
 
     def _leave_out(self, named: Collection[str]) -> None:
         """Leave out what earlier runs wrote, but what a person ``named``. What the program names comes first."""

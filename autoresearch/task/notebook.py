@@ -13,8 +13,9 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from autoresearch.beneath import open_beneath, remove_beneath
 from autoresearch.errors import UsageError
 from autoresearch.task.folder_state import create_file
 from autoresearch.task.listing import list_folder
@@ -60,10 +61,10 @@ class Converted:
     left_out: Sequence[str]
 
 
-def convert_notebook(path: Path) -> Converted:
+def convert_notebook(folder: Path, name: str) -> Converted:
     """The program of a notebook. Raises UsageError where it is none, or a cell is no Python."""
-    left_out: list[str] = []
-    cells = [_converted(path, number, cell, left_out) for number, cell in enumerate(_cells(path), 1)]
+    path, left_out = folder / name, list[str]()
+    cells = [_converted(path, number, cell, left_out) for number, cell in enumerate(_cells(folder, name), 1)]
     parts = [f"# %% cell {number}\n{cell}\n" for number, cell in enumerate(cells, 1) if cell.strip()]
     if not parts:
         raise UsageError(f"{path} has no cell with Python code", hint="write the program into a train.py")
@@ -79,9 +80,10 @@ def convert_notebook(path: Path) -> Converted:
     return Converted("\n\n".join([head, *header, code]), left_out)
 
 
-def _cells(path: Path) -> list[str]:
+def _cells(folder: Path, name: str) -> list[str]:
+    path = folder / name
     try:
-        with path.open("rb") as file:
+        with open_beneath(folder, name) as file:
             content = file.read(MAX_NOTEBOOK_BYTES + 1)
         if len(content) > MAX_NOTEBOOK_BYTES:
             hint = "clear its outputs, or write the program into a train.py"
@@ -163,7 +165,7 @@ def _with_last_shown(cell: str, tree: ast.Module) -> str:
     return f"{before}_show({name or 'value'!r}, ({text}))"
 
 
-def choose_notebook(folder: Path, names: Sequence[str]) -> Path | None:
+def choose_notebook(folder: Path, names: Sequence[str]) -> str | None:
     """The notebook of a folder that has no other program; modules that it imports are none.
 
     Raises UsageError where there are several, or it can't be read.
@@ -179,21 +181,21 @@ def choose_notebook(folder: Path, names: Sequence[str]) -> Path | None:
         more = f" and {len(notebooks) - 6} more" if len(notebooks) > 6 else ""
         hint = f"say which one: --edit {json.dumps(notebooks[0], ensure_ascii=False)}"
         raise UsageError(f"{folder} has several notebooks: {', '.join(notebooks[:6])}{more}", hint=hint)
-    return folder / notebooks[0]
+    return notebooks[0]
 
 
 def _modules_of(folder: Path, notebooks: Collection[str]) -> set[str]:
     modules: set[str] = set()
     for name in list(notebooks)[:16]:
         try:
-            source = convert_notebook(folder / name).source
+            source = convert_notebook(folder, name).source
         except UsageError:
             continue
         modules |= {module.partition(".")[0] for _, module in imports_in(source)}
     return modules
 
 
-def name_of_program(notebook: Path) -> str:
+def name_of_program(notebook: PurePath) -> str:
     """The name of the Python file beside a notebook, with the letters that a program's name may have."""
     plain = unicodedata.normalize("NFKD", notebook.stem).encode("ascii", "ignore").decode()
     stem = re.sub(r"[^A-Za-z0-9_]+", "_", plain).strip("_")[:48]
@@ -212,20 +214,21 @@ def notebook_as_program(
     """
     notebook = None
     if not command and len(edit) == 1 and edit[0].endswith(ENDING) and (folder / edit[0]).is_file():
-        notebook = folder / edit[0]
+        notebook = edit[0]
     elif not (command or edit):
         notebook = choose_notebook(folder, list_folder(folder).names)
     if notebook is None:
         yield edit, ()
         return
-    converted, program = convert_notebook(notebook), notebook.with_name(name_of_program(notebook))
-    create_file(program, converted.source)
+    converted, path = convert_notebook(folder, notebook), PurePath(notebook)
+    program = str(path.with_name(name_of_program(path)))
+    create_file(folder, program, converted.source)
     named, more = converted.left_out[:_NAMED], len(converted.left_out) - _NAMED
-    sentences = [f"{program} has the code of {notebook.name}: edit it there from now on"]
+    sentences = [f"{folder / program} has the code of {path.name}: edit it there from now on"]
     sentences += [f"left out of it: {line[:100]}" for line in named]
     sentences += [f"left out of it: {more} more lines and cells"] if more > 0 else []
     try:
-        yield (str(program.relative_to(folder)),), sentences
+        yield (program,), sentences
     except BaseException:
-        program.unlink(missing_ok=True)
+        remove_beneath(folder, program)
         raise

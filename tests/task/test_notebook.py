@@ -55,22 +55,22 @@ def printed(source: str) -> list[str]:
     ],
 )
 def test_a_cell_becomes_python(tmp_path: Path, cell: str, lines: list[str], left_out: list[str]) -> None:
-    converted = convert_notebook(notebook(tmp_path / "x.ipynb", cell, "done = 1"))
+    notebook(tmp_path / "x.ipynb", cell, "done = 1")
+    converted = convert_notebook(tmp_path, "x.ipynb")
 
     assert (printed(converted.source), list(converted.left_out)) == (lines, left_out)
 
 
 def test_cells_share_their_names_and_an_import_of_the_future_comes_first(tmp_path: Path) -> None:
-    converted = convert_notebook(
-        notebook(tmp_path / "x.ipynb", "x = 1", "from __future__ import annotations\ny: Z = x", "y")
-    )
+    notebook(tmp_path / "x.ipynb", "x = 1", "from __future__ import annotations\ny: Z = x", "y")
+    converted = convert_notebook(tmp_path, "x.ipynb")
     assert printed(converted.source) == ["y: 1"]
 
 
 def test_notebooks_of_the_form_before_2015_are_read(tmp_path: Path) -> None:
     cells = [{"cell_type": "code", "input": ["print(1)\n", "print(2)"]}]
     (tmp_path / "x.ipynb").write_text(json.dumps({"metadata": {}, "worksheets": [{"cells": cells}]}))
-    assert printed(convert_notebook(tmp_path / "x.ipynb").source) == ["1", "2"]
+    assert printed(convert_notebook(tmp_path, "x.ipynb").source) == ["1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_notebooks_of_the_form_before_2015_are_read(tmp_path: Path) -> None:
 def test_what_is_no_notebook_is_a_sentence(tmp_path: Path, content: str, refusal: str) -> None:
     (tmp_path / "x.ipynb").write_text(content)
     with pytest.raises(UsageError, match=refusal):
-        convert_notebook(tmp_path / "x.ipynb")
+        convert_notebook(tmp_path, "x.ipynb")
 
 
 def test_a_huge_notebook_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "x.ipynb").open("wb") as file:
         file.truncate(MAX_NOTEBOOK_BYTES + 1)
     with pytest.raises(UsageError, match="larger than 64 MiB"):
-        convert_notebook(tmp_path / "x.ipynb")
+        convert_notebook(tmp_path, "x.ipynb")
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_a_notebook_is_the_program_where_there_is_no_other(
     tmp_path: Path, others: dict[str, str], is_chosen: bool
 ) -> None:
     repository(tmp_path, others)
-    place = notebook(tmp_path / "x.ipynb", "import utils")
-    assert choose_notebook(tmp_path, ["x.ipynb", *others]) == (place if is_chosen else None)
+    notebook(tmp_path / "x.ipynb", "import utils")
+    assert choose_notebook(tmp_path, ["x.ipynb", *others]) == ("x.ipynb" if is_chosen else None)
 
 
 def test_the_program_is_written_beside_it_never_over_a_file_and_goes_where_no_task_came_of_it(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -66,7 +67,7 @@ def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
     if not place.is_dir():
         raise NotFound(f"there is no folder {place}", hint="give the folder that holds your program")
     note = "was a task already"
-    if not (place / MANIFEST).exists():
+    if not os.path.lexists(place / MANIFEST):
         describe_program(place, Given(request.metric, request.direction or None, request.seconds), occasion)
         note = "is a task now"
     task = load_task(place)
@@ -88,7 +89,7 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
         UsageError: there is no program, it stops with an error, or it prints no number.
         Refused: task.toml is there, or a file with the name of a notebook's program.
     """
-    own = [place / name for name in (FLAGS, STATE_FOLDER) if not (place / name).exists()]
+    own = [place / name for name in (FLAGS, STATE_FOLDER) if not os.path.lexists(place / name)]
     try:
         with notebook_as_program(place, given.command, given.edit) as (edit, sentences):
             for sentence in sentences:

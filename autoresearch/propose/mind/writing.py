@@ -7,10 +7,12 @@ the task. One of the same name that somebody else wrote stays as it is.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from autoresearch.beneath import is_file_beneath, open_beneath
 from autoresearch.errors import UsageError
 from autoresearch.propose.mind.brief import answer_format, brief, fenced, file_names, plain_line, standing
 from autoresearch.propose.mind.fixed_files import fixed_files
@@ -303,31 +305,30 @@ def write_agent_files(task: Task, known: Known) -> list[str]:
 
     ``AGENTS.md`` is written once, ``history.md`` each time. Raises UsageError when one can't be written.
     """
-    agents, history = task.folder / AGENTS, task.folder / HISTORY
-    if not agents.exists():
-        replace_file(agents, agents_text(task).encode())
-    if not history.exists() or _begins(history, HISTORY_MARK):
-        replace_file(history, _history(task, known))
-    marks = ((agents, AGENTS_MARK), (history, HISTORY_MARK))
-    return [file.name for file, mark in marks if not _begins(file, mark)]
+    folder = task.folder
+    if not os.path.lexists(folder / AGENTS):
+        replace_file(folder, AGENTS, agents_text(task).encode())
+    if not os.path.lexists(folder / HISTORY) or _begins(folder, HISTORY, HISTORY_MARK):
+        replace_file(folder, HISTORY, _history(task, known))
+    marks = ((AGENTS, AGENTS_MARK), (HISTORY, HISTORY_MARK))
+    return [name for name, mark in marks if not _begins(folder, name, mark)]
 
 
 def refresh_history(task: Task, known: Callable[[], Known]) -> None:
     """Write ``history.md`` anew where a folder has one of ours. Raises UsageError when it can't be written."""
-    history = task.folder / HISTORY
-    if _begins(history, HISTORY_MARK):
-        replace_file(history, _history(task, known()))
+    if _begins(task.folder, HISTORY, HISTORY_MARK):
+        replace_file(task.folder, HISTORY, _history(task, known()))
 
 
 def _history(task: Task, known: Known) -> bytes:
     return history_text(known, task, HISTORY_BYTES).encode()
 
 
-def _begins(file: Path, mark: str) -> bool:
-    if not file.is_file():
+def _begins(folder: Path, name: str, mark: str) -> bool:
+    if not is_file_beneath(folder, name):
         return False
     try:
-        with file.open("rb") as there:
-            return there.read(len(mark)) == mark.encode()
+        with open_beneath(folder, name) as file:
+            return file.read(len(mark)) == mark.encode()
     except OSError as error:
-        raise UsageError(f"{file} can't be read: {error.strerror}", hint="check the folder") from error
+        raise UsageError(f"{folder / name} can't be read: {error.strerror}", hint="check the folder") from error

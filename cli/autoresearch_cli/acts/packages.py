@@ -21,6 +21,7 @@ from autoresearch.ask.acts.ideas import run_on
 from autoresearch.ask.desk import Desk
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.runs.diffs import run_source
+from autoresearch.beneath import read_beneath, remove_beneath
 from autoresearch.errors import DaemonNotRunning, Refused, UsageError
 from autoresearch.log.standing.bases import contenders, next_base
 from autoresearch.log.standing.context import trust_context
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
     from autoresearch.propose.mind.known import Known
 
 
+# A file that is put aside, however wrong: more than any program has.
+_MOST_BYTES = 256 << 20
+
+
 def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
     """Bring a folder to the program of a run, the best one if none is named; returns also what is to be said of it.
 
@@ -71,9 +76,9 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
             kept, *_ = [keep_edit(folder, name, content, _stamp()) for name, content in others.items()]
         for name, content in wanted.items():
             if there.get(name) != content:
-                replace_file(folder / name, content)
+                replace_file(folder, name, content)
         for name in there.keys() - wanted.keys():
-            (folder / name).unlink()
+            remove_beneath(folder, name)
         remember_start(folder, BASELINE if run is None else format_id(run))
         left = written(desk, after)
     answer = NextAnswer(
@@ -123,7 +128,7 @@ def _opened(folder: Path) -> tuple[Task, dict[str, bytes]]:
     there = {}
     for name in program_names(folder, task.recipe, task.harness):
         with suppress(OSError):
-            there[name] = (folder / name).read_bytes().removeprefix(BOM_UTF8)
+            there[name] = read_beneath(folder, name, _MOST_BYTES).removeprefix(BOM_UTF8)
     if not task.is_pinned:
         raise Refused(
             "task.toml pins no baseline, so each edit is another task and no run leads back",

@@ -6,6 +6,7 @@ The log keeps everything.
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -134,7 +135,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
     place, words = typed_path(folder).absolute(), f"autoresearch task new {shlex.quote(folder)}"
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is not a folder", hint="give a folder, new or with your program")
-    if (place / MANIFEST).exists():
+    if os.path.lexists(place / MANIFEST):
         raise Refused(f"{place / MANIFEST} exists already", hint="edit it, or move it away first")
     if copies and is_taken(place):
         raise UsageError(f"{place} holds something already", hint=f"its program becomes a task without --new: {words}")
