@@ -33,6 +33,7 @@ from autoresearch.ask.requests import (
     ProposeRequest,
     SettingRequest,
 )
+from autoresearch.beneath import is_file_beneath
 from autoresearch.errors import (
     AutoresearchError,
     DaemonNotRunning,
@@ -177,7 +178,8 @@ class ResearchAgent:
             clone(url, place)
         elif origin_of(place) != url:
             raise Refused(f"{place} is there, and no clone of {url}", hint="name another folder for the clone")
-        found = next((place / inner for inner in TASK_FOLDERS if (place / inner / MANIFEST).is_file()), None)
+        manifests = (Path(inner, MANIFEST) for inner in TASK_FOLDERS)
+        found = next((place / name.parent for name in manifests if is_file_beneath(place, name)), None)
         if found is None:
             self.connect()
             found = Path(self._client.ask(Node.new_task, NewTaskRequest(folder=str(place))).folder)

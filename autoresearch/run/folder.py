@@ -14,10 +14,11 @@ import secrets
 import stat
 import time
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
+from autoresearch.beneath import open_beneath, read_beneath
 from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, UsageError
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import RunOutcome
@@ -178,11 +179,12 @@ class EventFile:
 
 def last_progress(folder: Path) -> Progress | None:
     """How far a run is, by the end of its events; None before its first progress."""
-    if (file := _opened(folder / EVENTS)) is None:
+    try:
+        with open_beneath(folder, EVENTS, links=False) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
+            lines = file.read(TAIL_BYTES).split(b"\n")[:-1]  # the last may be half-written
+    except OSError:
         return None
-    with file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
-        lines = file.read(TAIL_BYTES).split(b"\n")[:-1]  # the last may be half-written
     events = map(parse_line, reversed(lines))
     return next((event for event in events if isinstance(event, Progress)), None)
 
@@ -242,23 +244,10 @@ def checkpoint_of(folder: Path) -> Path | None:
 
 def read_plain(path: Path, most: int) -> bytes | None:
     """The content of a plain file of at most so many bytes; None where it is missing, larger or something else."""
-    if (file := _opened(path)) is None:
-        return None
-    with file:
-        content = file.read(most + 1)
-    return content if len(content) <= most else None
-
-
-def _opened(path: Path) -> BinaryIO | None:
-    """A plain file, to read; None where it is missing or something else, such as a link."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        return read_beneath(path.parent, path.name, most, links=False)
     except OSError:
         return None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        return None
-    return os.fdopen(descriptor, "rb")
 
 
 def put(folder: Path, name: str, content: bytes) -> None:

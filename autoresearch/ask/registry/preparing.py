@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,12 +19,25 @@ import msgspec
 from autoresearch.ask.registry.git_source import HTTPS, check_url, fetch_files, head_of
 from autoresearch.ask.registry.installing import PYPROJECT, read_requirements
 from autoresearch.ask.requests import Description, PublishRequest
+from autoresearch.beneath import LeadsOut, read_beneath
 from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError, install_command
 from autoresearch.record.kinds import BlobRef
 from autoresearch.record.kinds import Release as ReleaseBody
 from autoresearch.task.program import is_tool_file
-from autoresearch.task.release import NAME, TYPE, VERSION, BadBundle, File, Metadata, component_of, pack, tree_hash
+from autoresearch.task.release import (
+    BUNDLE_BYTES,
+    NAME,
+    TYPE,
+    VERSION,
+    BadBundle,
+    File,
+    Metadata,
+    component_of,
+    pack,
+    tree_hash,
+)
 from autoresearch.task.source import parse_python
+from autoresearch.text import one_line
 
 COMPONENT_INI = "component.ini"
 REQUIREMENTS = ("requirements.txt", PYPROJECT)
@@ -62,7 +76,7 @@ def prepare(place: Path, description: Description) -> Prepared:
     if not place.exists():
         raise NotFound(f"there is no {place}", hint="give the folder or the file of a component")
     if place.is_file():
-        files, commit, url = [File(place.name, _read(place))], "", ""
+        files, commit, url = [File(place.name, _read(place.parent, place.name, BUNDLE_BYTES))], "", ""
         notes: tuple[str, ...] = ()
     else:
         files, commit, url, notes = _of_folder(place)
@@ -173,20 +187,27 @@ def _of_folder(place: Path) -> tuple[list[File], str, str, tuple[str, ...]]:
 
 def _visible(place: Path) -> Iterator[File]:
     """The files of a folder, without hidden ones and what Python compiled."""
+    left = BUNDLE_BYTES
     for path in sorted(place.rglob("*")):
         parts = path.relative_to(place).parts
-        if any(part.startswith(".") or part in _SKIPPED for part in parts) or path.is_dir():
+        if any(part.startswith(".") or part in _SKIPPED for part in parts):
             continue
-        if path.is_symlink() or not path.is_file():
-            raise UsageError(f"{path} is no plain file", hint="a component has plain files alone")
-        yield File("/".join(parts), _read(path), bool(path.stat().st_mode & 0o100))
+        if path.is_symlink():
+            target = one_line(os.path.realpath(path), 200)
+            raise UsageError(f"{path} is a link, to {target}, and no plain file", hint="copy the file there")
+        if not path.is_dir():
+            content = _read(place, "/".join(parts), left)
+            left -= len(content)
+            yield File("/".join(parts), content, bool(path.stat().st_mode & 0o100))
 
 
-def _read(path: Path) -> bytes:
+def _read(folder: Path, name: str, most: int) -> bytes:
     try:
-        return path.read_bytes()
+        return read_beneath(folder, name, most)
+    except LeadsOut as error:
+        raise UsageError(f"{folder / name} can't be read: {error.strerror}", hint="copy the file there") from error
     except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}", hint="check the file") from error
+        raise UsageError(f"{folder / name} can't be read: {error.strerror}", hint="check the file") from error
 
 
 def _with_ini(files: Sequence[File], description: Description) -> Description:

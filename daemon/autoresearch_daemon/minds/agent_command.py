@@ -12,13 +12,13 @@ import re
 import shlex
 import shutil
 import signal
-import stat
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from autoresearch.beneath import open_beneath
 from autoresearch.errors import UsageError
 from autoresearch.link import death_signal
 from autoresearch.log.local import ModelFailure
@@ -77,7 +77,9 @@ def change_by_command(
         prompt = _furnish(place, known, task, rules.parent, operator)
         output = _run(_command(settings.command, prompt, place), place, settings.seconds, cancelled)
         names = program_names(place / OTHERS, task.recipe, task.harness)
-        files = {name: _read_file(place / OTHERS, name, rules.largest_bytes) for name in names}
+        files = {name: _read_file(place, name, rules.largest_bytes) for name in names}
+    except UsageError as error:
+        raise ModelFailure(f"the command left no program that can be run: {error}") from error
     finally:
         shutil.rmtree(place, ignore_errors=True)
     private = _private(folder)
@@ -200,27 +202,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _read_file(place: Path, name: str, most: int) -> str:
-    """A file of the program that the command left: a plain file in UTF-8, of no more than the allowed size.
-
-    Neither it nor a folder that it is in may be a link, which could lead to any file of this machine.
-    """
+    """A file of the program that the command left: a plain file in UTF-8, of which a byte too much is read."""
     try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-        for part in Path(name).parts:
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-            try:
-                inner = os.open(part, flags, dir_fd=descriptor)
-            finally:
-                os.close(descriptor)
-            descriptor = inner
+        with open_beneath(place, f"{OTHERS}/{name}") as file:
+            return file.read(most + 1).decode()
     except OSError as error:
         raise ModelFailure(f"the command left no {name}: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise ModelFailure(f"the command left a {name} that is no plain file")
-        content = opened.read(most + 1)
-    try:
-        return content.decode()
     except UnicodeDecodeError as error:
         raise ModelFailure(f"the command left a {name} that is not UTF-8") from error
 
