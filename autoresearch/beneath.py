@@ -112,7 +112,9 @@ def resolve_beneath(folder: Path, name: str | Path) -> Path:
 
 
 def path_to_write(folder: Path, name: str | Path) -> Path:
-    """The path of a file that something else is to write, in folders that are made; what is no file of its own goes.
+    """The path of a file or folder that something else is to write, in folders that are made.
+
+    What lies in its place goes where it is a link, has another name or is no plain file.
 
     Raises:
         LeadsOut: it would lie elsewhere.
@@ -120,7 +122,7 @@ def path_to_write(folder: Path, name: str | Path) -> Path:
     """
     with _place(folder, name, follows=False, makes=True) as (place, last, inside), suppress(FileNotFoundError):
         status = os.stat(last, dir_fd=place, follow_symlinks=False)
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        if not stat.S_ISDIR(status.st_mode) and (not stat.S_ISREG(status.st_mode) or status.st_nlink > 1):
             os.unlink(last, dir_fd=place)
     return Path(os.path.realpath(folder), *inside)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
 import re
 import shutil
 import zipfile
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autoresearch.beneath import open_beneath, read_beneath, resolve_beneath
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.project.model import NAME
 from autoresearch.text import one_line
@@ -56,14 +58,16 @@ def load_state(folder: Path, key: str) -> Mapping[str, Any] | None:
         UsageError: the files are damaged.
     """
     path = folder / f"{key}.json"
-    if not path.exists():
-        return None
-    arrays_path = folder / f"{key}.safetensors"
     try:
         from safetensors.numpy import load_file  # with numpy, which the daemon starts without
 
-        arrays = load_file(arrays_path) if arrays_path.exists() else {}
-        state = _unpacked(json.loads(path.read_text("utf-8")), arrays)
+        text = read_beneath(folder, path.name, MOST_BYTES).decode()
+        arrays_path, arrays = path.with_suffix(".safetensors").name, {}
+        if os.path.lexists(folder / arrays_path):
+            arrays = load_file(resolve_beneath(folder, arrays_path))
+        state = _unpacked(json.loads(text), arrays)
+    except FileNotFoundError:
+        return None
     except Exception as error:  # noqa: BLE001 - safetensors raises an error of its own kind
         raise UsageError(f"{path} is damaged: {one_line(str(error), 80)}", hint="autoresearch agent reset") from None
     if not isinstance(state, Mapping):
@@ -173,7 +177,7 @@ def pack_learned(folder: Path, target: Path) -> None:
             entry = zipfile.ZipInfo(path.name, _TIME)
             entry.create_system, entry.external_attr = 3, 0o644 << 16  # the same on every system
             entry.file_size = path.stat().st_size
-            with path.open("rb") as source, file.open(entry, "w") as kept:
+            with open_beneath(folder, path.name, links=False) as source, file.open(entry, "w") as kept:
                 shutil.copyfileobj(source, kept)
 
 

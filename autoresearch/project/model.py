@@ -8,6 +8,8 @@ by name.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +17,10 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from autoresearch.beneath import path_to_write, read_beneath
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.project.ini import Ini, Item, Section, Setting, value_of
+from autoresearch.task.folder_state import replace_file, unwritable
 from autoresearch.text import did_you_mean, one_line
 
 INI = "agent.ini"
@@ -29,6 +33,8 @@ RESERVED = frozenset(
     ("class_name", "file_path", "path", "default", "source", "release", "version", "commit", "tree", "isolated")
 )
 OWN_KEYS = frozenset(("learns_on_run",))
+# A file of a project; what its components learned may be larger.
+MOST_BYTES = 64 << 20
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -68,6 +74,21 @@ class Project(msgspec.Struct, frozen=True):
         """The folder with a folder for each run."""
         return self.hidden / "runs"
 
+    def read(self, name: str) -> bytes:
+        """A file of its folder, which no link leads out of. Raises OSError."""
+        return read_beneath(self.folder, name, MOST_BYTES)
+
+    def write(self, name: str, text: str) -> None:
+        """Replace a file of its folder, or make it. Raises UsageError where it can't be written."""
+        replace_file(self.folder, name, text.encode())
+
+    def to_write(self, name: str) -> Path:
+        """The path of a file or a new folder in its folder, for what writes it by itself. Raises UsageError."""
+        try:
+            return path_to_write(self.folder, name)
+        except OSError as error:
+            raise unwritable(self.folder / name, error) from error
+
     def all(self) -> list[Component]:
         """Every component, the agent first."""
         return [each for members in self.components.values() for each in members.values()]
@@ -105,11 +126,24 @@ def load_ini(path: Path) -> Ini:
         UsageError: it is no text, or a line of it is neither section nor key.
     """
     try:
-        return Ini(path.read_text("utf-8"), path.name)
+        return Ini(read_beneath(path.parent, path.name, MOST_BYTES).decode("utf-8"), path.name)
     except FileNotFoundError:
         raise NotFound(f"there is no {path}", hint="autoresearch init makes a project") from None
     except (UnicodeDecodeError, OSError) as error:
-        raise UsageError(f"{path} can't be read: {one_line(str(error), 80)}") from None
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{path} can't be read: {one_line(str(reason), 300)}", hint="check the file") from None
+
+
+def read_code(file: Path, folder: Path) -> bytes:
+    """A file of a component: of the project's ``folder``, or beside another one that lies elsewhere. Raises OSError."""
+    path = Path(os.path.normpath(file))
+    root = folder if path.is_relative_to(folder) else path.parent
+    return read_beneath(root, path.relative_to(root), MOST_BYTES)
+
+
+def code_digest(component: Component, project: Project) -> str:
+    """SHA-256 of a component's file, in hex. Raises OSError."""
+    return hashlib.sha256(read_code(Path(component.file), project.folder)).hexdigest()
 
 
 def load_project(path: Path) -> Project:
@@ -301,15 +335,17 @@ def _parameter(key: str, origin: str) -> str:
 
 
 def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
-    if not path.exists():
-        return []
     try:
-        root = yaml.compose(path.read_text("utf-8"), yaml.SafeLoader)
+        root = yaml.compose(read_beneath(path.parent, path.name, MOST_BYTES).decode(), yaml.SafeLoader)
+    except FileNotFoundError:
+        return []
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = mark.line + 1 if mark else 1
         raise UsageError(f"{path.name}, line {line}: {one_line(error.problem or 'no YAML', 80)}") from None
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}", hint="check the file") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read: {one_line(str(error), 80)}") from None
     found: list[tuple[str, str, Setting]] = []
     for name, node in _pairs(root, path.name):

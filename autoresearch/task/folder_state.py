@@ -90,7 +90,7 @@ def keep_edit(folder: Path, name: str, program: bytes, stamp: str) -> Path:
         except FileExistsError:
             continue
         except OSError as error:
-            raise _unwritable(folder / file, error) from error
+            raise unwritable(folder / file, error) from error
         return folder / file
     raise UsageError(f"{folder / STATE_FOLDER / _KEPT} is full", hint="remove what you don't need there")
 
@@ -100,7 +100,7 @@ def replace_file(folder: Path, name: str, content: bytes) -> None:
     try:
         write_beneath(folder, name, content)
     except OSError as error:
-        raise _unwritable(folder / name, error) from error
+        raise unwritable(folder / name, error) from error
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -109,7 +109,8 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
         replace_file(folder, name, content)
 
 
-def _unwritable(path: Path, error: OSError) -> UsageError:
+def unwritable(path: Path, error: OSError) -> UsageError:
+    """The error for people where a file can't be written."""
     hint = "replace that link by a folder or a file" if isinstance(error, LeadsOut) else "check the folder"
     return UsageError(f"{path} can't be written: {error.strerror}", hint=hint)
 
@@ -121,4 +122,4 @@ def create_file(folder: Path, name: str, text: str) -> None:
     except FileExistsError as error:
         raise Refused(f"{folder / name} exists already", hint="edit it, or move it away first") from error
     except OSError as error:
-        raise _unwritable(folder / name, error) from error
+        raise unwritable(folder / name, error) from error

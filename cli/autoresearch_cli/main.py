@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer import Abort, TyperException
 
+from autoresearch.beneath import LeadsOut
 from autoresearch.errors import PIP_INSTALL, AutoresearchError
 from autoresearch_cli.groups import CommandGroup
 
@@ -52,9 +53,10 @@ def mishap(error: Exception) -> Mishap:
         return Mishap("stopped", exit_status=130)
     if isinstance(error, OSError):
         place = f": {error.filename}" if error.filename else ""
-        return Mishap(
-            f"{error.strerror or error}{place}", hint="autoresearch node doctor checks disk space and permissions"
-        )
+        hint = "autoresearch node doctor checks disk space and permissions"
+        if isinstance(error, LeadsOut):
+            hint = "copy the file there"
+        return Mishap(f"{error.strerror or error}{place}", hint=hint)
     sqlite = sys.modules.get("sqlite3")
     if sqlite is not None and isinstance(error, sqlite.Error):
         return Mishap(f"the log can't be read: {error}", hint="autoresearch node doctor")

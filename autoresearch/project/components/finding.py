@@ -21,10 +21,11 @@ from pathlib import Path
 import msgspec
 from packaging.requirements import Requirement
 
+from autoresearch.beneath import read_beneath
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.project import interfaces
 from autoresearch.project.components.trusting import Offer
-from autoresearch.project.model import AGENT, Component, check_name, lone_name
+from autoresearch.project.model import AGENT, MOST_BYTES, Component, check_name, lone_name
 from autoresearch.task.source import parse_python
 from autoresearch.text import did_you_mean, one_line
 
@@ -305,10 +306,12 @@ def _lone_file(folder: Path, kind: str) -> Path:
 def _lone_class(file: Path, kind: str) -> str:
     """The class that a file holds for a type, told by its base class or its methods. Nothing is imported."""
     try:
-        tree = parse_python(file.read_bytes())
+        tree = parse_python(read_beneath(file.parent, file.name, MOST_BYTES))
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
         raise UsageError(f"{file}, line {line}: {one_line(str(error), 80)}") from None
+    except OSError as error:
+        raise UsageError(f"{file} can't be read: {error.strerror}", hint="copy the file there") from None
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     fitting = [each for each in classes if _is_for(each, kind)] or classes
     if len(fitting) != 1:

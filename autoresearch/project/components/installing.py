@@ -9,11 +9,14 @@ that an installed component asks for ends with its key, as ``numpy>=2  # policy.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from autoresearch.beneath import remove_beneath, resolve_beneath
 from autoresearch.errors import Refused, UsageError
 from autoresearch.project.components.finding import shipped_offer
 from autoresearch.project.components.trusting import Offer, note_origin
@@ -29,6 +32,7 @@ from autoresearch.project.model import (
     load_project,
     section_title,
 )
+from autoresearch.task.folder_state import create_file, replace_file, write_files
 from autoresearch.task.needs import LOCK, LOOSE, Package, parse_lock, parse_wanted, write_lock
 from autoresearch.text import one_line
 
@@ -51,7 +55,7 @@ def required_by(project: Project) -> list[tuple[str, str]]:
     Raises:
         UsageError: a line is no package's name with or without versions.
     """
-    text = _text(project.folder / LOOSE)
+    text = _text(project, LOOSE)
     parse_wanted(text, LOOSE)  # an error names the line of the file
     lines = text.splitlines()
     return [(wanted, _key(line)) for line in lines for wanted in parse_wanted(line, LOOSE)]
@@ -65,20 +69,20 @@ def locked_packages(project: Project) -> list[Package]:
     """
     if is_unlocked(project):
         raise UsageError(f"{LOCK} does not fit {LOOSE}", hint="autoresearch install locks it anew")
-    return parse_lock(_text(project.folder / LOCK), LOCK)
+    return parse_lock(_text(project, LOCK), LOCK)
 
 
 def is_unlocked(project: Project) -> bool:
     """Whether ``requirements.in`` is another one than that which ``requirements.txt`` was locked for."""
     if not required(project):
         return False
-    head, _, _ = _text(project.folder / LOCK).partition("\n")
-    return f"{head}\n" != _header(_text(project.folder / LOOSE))
+    head, _, _ = _text(project, LOCK).partition("\n")
+    return f"{head}\n" != _header(_text(project, LOOSE))
 
 
 def refuse_other_list(project: Project) -> None:
     """Raises Refused where ``requirements.txt`` is the person's own list, which nothing is written over."""
-    text = _text(project.folder / LOCK)
+    text = _text(project, LOCK)
     if text and not text.startswith(_HEADER.partition("{")[0]):
         raise Refused(
             f"{project.folder / LOCK} is a list of your own, and the packages of components are locked in that file",
@@ -93,7 +97,7 @@ def note_locked(project: Project, packages: Sequence[Package]) -> None:
         Refused: ``requirements.txt`` is a list of the person's own.
     """
     refuse_other_list(project)
-    _write(project.folder / LOCK, _header(_text(project.folder / LOOSE)) + write_lock(list(packages)))
+    project.write(LOCK, _header(_text(project, LOOSE)) + write_lock(list(packages)))
 
 
 def package_files(lines: Mapping[str, str], packages: Sequence[Package]) -> dict[str, bytes]:
@@ -111,8 +115,7 @@ def isolated_packages(project: Project) -> dict[str, list[Package]]:
     found: dict[str, list[Package]] = {}
     for each in project.all():
         if each.pins.get("isolated") == "yes":
-            path = _isolated(project, each.key)
-            found[each.key] = parse_lock(_text(path), path.name)
+            found[each.key] = parse_lock(_text(project, _isolated(each.key)), f"{each.key}.lock")
             if not found[each.key]:
                 hint = f"autoresearch install {each.type} {each.name} --isolated"
                 raise UsageError(f"{each.origin}: the packages of {each.key} are not locked", hint=hint)
@@ -121,16 +124,14 @@ def isolated_packages(project: Project) -> dict[str, list[Package]]:
 
 def note_isolated(project: Project, key: str, packages: Sequence[Package]) -> None:
     """Write the packages of a component's own environment; none where it has none."""
-    path = _isolated(project, key)
     if packages:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, write_lock(list(packages)))
+        project.write(_isolated(key), write_lock(list(packages)))
     else:
-        path.unlink(missing_ok=True)
+        remove_beneath(project.folder, _isolated(key))
 
 
-def _isolated(project: Project, key: str) -> Path:
-    return project.hidden / "isolated" / f"{key}.lock"
+def _isolated(key: str) -> str:
+    return f"{HIDDEN}/isolated/{key}.lock"
 
 
 def note_required(project: Project, key: str, lines: Sequence[str], packages: Sequence[Package] | None) -> None:
@@ -139,7 +140,7 @@ def note_required(project: Project, key: str, lines: Sequence[str], packages: Se
     Raises:
         Refused: ``requirements.txt`` is a list of the person's own.
     """
-    before = _text(project.folder / LOOSE)
+    before = _text(project, LOOSE)
     kept = [line for line in before.splitlines() if _key(line) != key]
     text = "".join(f"{line}\n" for line in [*kept, *(f"{line}  # {key}" for line in lines)])
     if text == before and packages is None:
@@ -149,9 +150,9 @@ def note_required(project: Project, key: str, lines: Sequence[str], packages: Se
         for name in (LOOSE, LOCK):
             (project.folder / name).unlink(missing_ok=True)
         return
-    fitting = parse_lock(_text(project.folder / LOCK), LOCK) if packages is None else list(packages)
-    _write(project.folder / LOCK, _header(text) + write_lock(fitting))
-    _write(project.folder / LOOSE, text)
+    fitting = parse_lock(_text(project, LOCK), LOCK) if packages is None else list(packages)
+    project.write(LOCK, _header(text) + write_lock(fitting))
+    project.write(LOOSE, text)
 
 
 def _key(line: str) -> str:
@@ -164,19 +165,14 @@ def _header(loose: str) -> str:
     return _HEADER.format(loose=LOOSE, digest=digest)
 
 
-def _text(path: Path) -> str:
+def _text(project: Project, name: str) -> str:
     try:
-        return path.read_text("utf-8")
+        return project.read(name).decode()
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} can't be read: {error}", hint="check the file") from None
-
-
-def _write(path: Path, text: str) -> None:
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(text, "utf-8")
-    fresh.replace(path)
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{project.folder / name} can't be read: {reason}", hint="check the file") from None
 
 
 COMPONENTS = "components"
@@ -261,7 +257,10 @@ def uninstall(project: Project, kind: str, name: str) -> Project:
     note_required(project, component.key, [], None)
     note_isolated(project, component.key, [])
     if component.pins.get("path", "").startswith(f"{HIDDEN}/{COMPONENTS}/"):
-        shutil.rmtree(project.folder / component.pins["path"], ignore_errors=True)
+        with suppress(OSError):  # it is gone, or lies elsewhere
+            place = resolve_beneath(project.folder, component.pins["path"])
+            if place.is_relative_to(resolve_beneath(project.folder, f"{HIDDEN}/{COMPONENTS}")):
+                shutil.rmtree(place)
     return load_project(project.ini)
 
 
@@ -282,9 +281,7 @@ def known_title(ini: Ini, kind: str, name: str) -> str:
 
 def write_ini(path: Path, ini: Ini) -> None:
     """Replace the file in one step."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(ini.text, "utf-8")
-    fresh.replace(path)
+    replace_file(path.parent, path.name, ini.text.encode())
 
 
 def _set_default(ini: Ini, kind: str, name: str) -> None:
@@ -298,20 +295,18 @@ def _set_default(ini: Ini, kind: str, name: str) -> None:
 def _copied(project: Project, offer: Offer) -> str:
     """Copy a component's files into the project in one step; returns their folder, relative to the project."""
     path = f"{HIDDEN}/{COMPONENTS}/{offer.type}/{offer.name}"
-    target = project.folder / path
-    fresh = target.with_name(f".{offer.name}.new")
-    shutil.rmtree(fresh, ignore_errors=True)
+    target = project.to_write(path)
+    fresh, old = (target.with_name(f".{offer.name}.{word}") for word in ("new", "old"))
     for name in offer.files:
         inner = PurePosixPath(name)
         if inner.is_absolute() or ".." in inner.parts or not inner.parts:
             raise UsageError(f"the component has a file outside of its folder: {one_line(name, 60)}")
-    for name, content in offer.files.items():
-        file = fresh / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
+    for left in (fresh, old):
+        shutil.rmtree(left, ignore_errors=True)
+        left.unlink(missing_ok=True)  # a link
+    fresh.mkdir()
+    write_files(fresh, offer.files)
     if target.exists():
-        old = target.with_name(f".{offer.name}.old")
-        shutil.rmtree(old, ignore_errors=True)
         target.replace(old)
         fresh.replace(target)
         shutil.rmtree(old, ignore_errors=True)
@@ -351,12 +346,12 @@ def make_project(folder: Path) -> Project:
         Refused: there is a project already, or a file in its way.
     """
     for name in (INI, "agent.py"):
-        if (folder / name).exists():
+        if os.path.lexists(folder / name):
             hint = "autoresearch run runs the project that is there" if name == INI else "move it away"
             raise Refused(f"{folder / name} is there already", hint=hint)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "agent.py").write_text(_AGENT, "utf-8")
-    (folder / INI).write_text(_INI, "utf-8")
+    for name, text in (("agent.py", _AGENT), (INI, _INI)):
+        create_file(folder, name, text)
     project = load_project(folder)
     for kind, name in _FIRST:
         offer = shipped_offer(kind, name)

@@ -6,6 +6,7 @@ sandbox. A person's own files and what ships do not; nor what a person chose to 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from autoresearch.errors import Refused
-from autoresearch.project.model import AGENT, Component, Project
+from autoresearch.project.model import AGENT, HIDDEN, Component, Project
 from autoresearch.run.sandbox.layout import Interpreter, seeing
 from autoresearch.task.needs import Package
 
@@ -106,22 +107,18 @@ def note_origin(project: Project, offer: Offer) -> None:
     trusted = {entry: reason for entry, reason in _read(project).items() if entry[0] != component.key}
     if offer.origin != "foreign":
         trusted[_entry(component)] = offer.origin
-    path = project.hidden / TRUSTED
-    path.parent.mkdir(exist_ok=True)
-    fresh = path.with_name(f".{TRUSTED}.new")
-    fresh.write_text("".join(f"{key} {release} {reason}\n" for (key, release), reason in trusted.items()), "utf-8")
-    fresh.replace(path)
+    lines = (f"{key} {release} {reason}\n" for (key, release), reason in trusted.items())
+    project.write(f"{HIDDEN}/{TRUSTED}", "".join(lines))
 
 
 def mark_fetched(project: Project, run: str) -> None:
     """Remember that a project's files came with another participant's run: all of them are then that participant's."""
-    project.hidden.mkdir(exist_ok=True)
-    (project.hidden / FETCHED).write_text(f"{run}\n", "utf-8")
+    project.write(f"{HIDDEN}/{FETCHED}", f"{run}\n")
 
 
 def is_fetched(project: Project) -> bool:
     """Whether the project came with another participant's run."""
-    return (project.hidden / FETCHED).exists()
+    return os.path.lexists(project.hidden / FETCHED)
 
 
 def _entry(component: Component) -> tuple[str, str]:
@@ -131,7 +128,7 @@ def _entry(component: Component) -> tuple[str, str]:
 def _read(project: Project) -> dict[tuple[str, str], Origin]:
     found: dict[tuple[str, str], Origin] = {}
     with suppress(OSError, UnicodeDecodeError):
-        for line in (project.hidden / TRUSTED).read_text("utf-8").splitlines():
+        for line in project.read(f"{HIDDEN}/{TRUSTED}").decode().splitlines():
             match line.split():
                 case [key, release, ("own" | "trusted") as reason]:
                     found[key, release] = reason

@@ -30,18 +30,21 @@ from autoresearch.project.model import (
     INI,
     Component,
     Project,
+    code_digest,
     load_project,
     parameters_text,
     project_of,
+    read_code,
     section_title,
     with_parameters,
 )
-from autoresearch.project.runs.kept import DATA, Run, RunData, Totals, digest_of, head_run, keep_run, new_run_folder
+from autoresearch.project.runs.kept import DATA, Run, RunData, Totals, head_run, keep_run, new_run_folder
 from autoresearch.propose.mind.recall import text_of
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run as RunBody
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record
+from autoresearch.task.folder_state import write_files
 from autoresearch.task.folders import is_taken
 from autoresearch.task.needs import LOCK, LOOSE
 from autoresearch.task.program import split_program
@@ -69,8 +72,7 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> P
     if inside := next((name for name in sorted(files) if "/" in name), ""):
         raise UsageError(f"a project has no files in folders, and this one has {one_line(inside, 80)}")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
+    write_files(folder, files)
     ini = _decoded(files[INI], INI)
     agent = project_of(ini, folder / INI)
     world = project_of(
@@ -106,7 +108,7 @@ def keep_fetched(project: Project, data: RunData, learned: Path | None) -> Run:
     """
     effective = with_parameters(project)
     components = {
-        each.key: {"class": each.class_name, "sha256": digest_of(Path(each.file)), **each.pins}
+        each.key: {"class": each.class_name, "sha256": code_digest(each, effective), **each.pins}
         for each in effective.all()
     }
     with new_run_folder(project) as folder:
@@ -147,9 +149,7 @@ def _move(ini: Ini, component: Component, folder: Path) -> None:
     """Copy the files of an installed component to where ``install`` puts them, and name that place."""
     path = f"{HIDDEN}/{COMPONENTS}/{component.type}/{component.name}"
     for file in files_of(component, folder):
-        target = folder / path / file.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(file.read_bytes())
+        write_files(folder, {f"{path}/{file.name}": read_code(file, folder)})
     ini.set(known_title(ini, component.type, component.name), "path", path)
 
 

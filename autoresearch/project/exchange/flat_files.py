@@ -13,11 +13,9 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from autoresearch.beneath import LeadsOut
 from autoresearch.errors import UsageError
-from autoresearch.project.model import (
-    Component,
-    Project,
-)
+from autoresearch.project.model import HIDDEN, Component, Project, read_code
 from autoresearch.project.runs.kept import Run, ancestors
 from autoresearch.task.source import parse_python
 from autoresearch.text import one_line
@@ -41,7 +39,7 @@ def files_of(component: Component, project: Path) -> list[Path]:
         if path.name == "__init__.py":
             raise _package(component, path.parent)
         found[path] = None
-        for module in _imported(component, path):
+        for module in _imported(component, path, project):
             for folder in (path.parent, project):
                 if (folder / f"{module}.py").is_file():
                     pending.append(folder / f"{module}.py")
@@ -51,11 +49,11 @@ def files_of(component: Component, project: Path) -> list[Path]:
     return list(found)
 
 
-def data_of(files: list[Path]) -> list[Path]:
+def data_of(files: list[Path], project: Path) -> list[Path]:
     """The other files beside Python files that these name in a string, such as a map that they read."""
     found: dict[Path, None] = {}
     for path in files:
-        for node in ast.walk(parse_python(path.read_bytes())):
+        for node in ast.walk(parse_python(read_code(path, project))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) <= 64:
                 named = path.parent / node.value
                 if "/" not in node.value and named.suffix not in ("", ".py", ".ini") and named.is_file():
@@ -66,8 +64,8 @@ def data_of(files: list[Path]) -> list[Path]:
 class FlatNames:
     """Gives each file a plain name of its own. A component's own file is renamed where another one has its name."""
 
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = taken
+    def __init__(self, taken: set[str], project: Path) -> None:
+        self._taken, self._project = taken, project
         self.files: dict[str, bytes] = {}
         self._names: dict[Path, str] = {}
 
@@ -88,7 +86,7 @@ class FlatNames:
         if first not in self._names:
             own = f"{re.sub(r'[^A-Za-z0-9_]', '_', component.key)}.py"
             name = first.name if self._is_free(first) else own
-            if name in self._taken or self.files.get(name, b"") not in (b"", first.read_bytes()):
+            if name in self._taken or self.files.get(name, b"") not in (b"", read_code(first, self._project)):
                 raise UsageError(f"two files of the project are called {name}", hint="rename one of them")
             self._keep(first, name)
         return self._names[first]
@@ -98,18 +96,20 @@ class FlatNames:
             return self._names[path] == path.name
         if path.name in self._taken or not _MODULE.fullmatch(path.name):
             return False
-        return path.name not in self.files or self.files[path.name] == path.read_bytes()
+        return path.name not in self.files or self.files[path.name] == read_code(path, self._project)
 
     def _keep(self, path: Path, name: str) -> None:
         self._names[path] = name
-        self.files[name] = path.read_bytes()
+        self.files[name] = read_code(path, self._project)
 
 
-def _imported(component: Component, path: Path) -> Iterator[str]:
+def _imported(component: Component, path: Path, project: Path) -> Iterator[str]:
     try:
-        tree = parse_python(path.read_bytes())
+        tree = parse_python(read_code(path, project))
     except OSError as error:
         hint = f"autoresearch install {component.type} {component.name}"
+        if isinstance(error, LeadsOut):
+            hint = "copy the file there"
         raise UsageError(f"{component.key}: {path} can't be read: {error.strerror}", hint=hint) from None
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
@@ -145,15 +145,12 @@ def published_ancestors(project: Project, run: Run) -> list[str]:
 
 def remember_published(project: Project, run: Run, record: str) -> None:
     """Note as which record a run was published."""
-    file = project.hidden / PUBLISHED
-    fresh = file.with_name(f"{PUBLISHED}.new")
-    fresh.write_text(yaml.safe_dump({**_published(project), run.id: record}), "utf-8")
-    fresh.replace(file)
+    project.write(f"{HIDDEN}/{PUBLISHED}", yaml.safe_dump({**_published(project), run.id: record}))
 
 
 def _published(project: Project) -> dict[str, str]:
     try:
-        content = yaml.safe_load((project.hidden / PUBLISHED).read_bytes())
+        content = yaml.safe_load(project.read(f"{HIDDEN}/{PUBLISHED}"))
         return msgspec.convert(content, dict[str, str])
     except (OSError, yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError):
         return {}

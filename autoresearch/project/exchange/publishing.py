@@ -21,7 +21,16 @@ from autoresearch.project.components.installing import known_title
 from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI, FlatNames, data_of, files_of
 from autoresearch.project.ini import Ini, Setting, value_of
 from autoresearch.project.learned import LEARNED
-from autoresearch.project.model import INI, PARAMETERS, Component, Project, load_ini, project_of, with_parameters
+from autoresearch.project.model import (
+    INI,
+    PARAMETERS,
+    Component,
+    Project,
+    load_ini,
+    project_of,
+    read_code,
+    with_parameters,
+)
 from autoresearch.project.runs.kept import Run
 from autoresearch.task.loading import MANIFEST
 from autoresearch.task.needs import LOCK, LOOSE
@@ -128,7 +137,7 @@ def flat_program(project: Project, packages: Mapping[str, bytes] = MappingProxyT
     Raises:
         UsageError: a file is missing, two have one name, there are too many, or a value can't stand in the file.
     """
-    names = FlatNames(set(environment_files(project)))
+    names = FlatNames(set(environment_files(project)), project.folder)
     ini = load_ini(project.ini)
     for section in list(ini.sections):
         if section.title.partition(".")[0].strip().lower() == ENVIRONMENT:
@@ -163,14 +172,18 @@ def environment_files(project: Project) -> dict[str, bytes]:
     """
     component = project.component(ENVIRONMENT)
     files = files_of(component, project.folder)
-    names = FlatNames(set())
+    names = FlatNames(set(), project.folder)
     first = names.add(component, files)
     found = dict(names.files)
-    for path in data_of(files):
+    for path in data_of(files, project.folder):
         check_file_name(path.name)
         if path.name in (MANIFEST, LOOSE, LOCK, ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK, *found):
             raise UsageError(f"{component.key} reads {path.name}, which can't be published", hint="rename that file")
-        found[path.name] = path.read_bytes()
+        try:
+            found[path.name] = read_code(path, project.folder)
+        except OSError as error:
+            hint = "copy the file there, or don't name it"
+            raise UsageError(f"{component.key} names {path}: {error.strerror}", hint=hint) from None
     lines = [f"[{ENVIRONMENT}.{component.name}]", f"class_name = {first.removesuffix('.py')}:{component.class_name}"]
     lines.append("path = .")
     texts = _texts(load_ini(project.ini), component)

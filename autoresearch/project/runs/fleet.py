@@ -18,7 +18,7 @@ from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.project.child.messages import ActOrder, Done, Figures, Message, Order, Played, ServeOrder, Serving
 from autoresearch.project.child.recording import FIGURE_SECONDS, figures_of, metrics_of
 from autoresearch.project.components.trusting import refuse_foreign
-from autoresearch.project.model import Project
+from autoresearch.project.model import HIDDEN, Project
 from autoresearch.project.runs.kept import Run
 from autoresearch.project.runs.process import Child, RunStopped, ended, stop_asked, told
 from autoresearch.project.runs.running import LOOPBACK, Choices, begun
@@ -56,7 +56,7 @@ def train_with_actors(
     with ExitStack() as stack:
         run = stack.enter_context(begun(project, "train", episodes, choices, now_ms))
         began, fleet = time.monotonic(), _Fleet(stack, run.python)
-        learner = fleet.started(_learner(run.order), project.hidden / "log.txt")
+        learner = fleet.started(_learner(run.order), project.to_write(f"{HIDDEN}/log.txt"))
         port = fleet.port_of(learner)
         for number in range(actors):
             own = ActOrder(
@@ -67,7 +67,7 @@ def train_with_actors(
                 episodes=0,
                 isolated=run.order.isolated,
             )
-            fleet.started(own, project.hidden / f"actor-{number + 1}.txt")
+            fleet.started(own, project.to_write(f"{HIDDEN}/actor-{number + 1}.txt"))
         rewards, steps = _played(fleet, episodes, began, on_figures)
         done = fleet.finish(learner)
         metrics = metrics_of(rewards, steps) | {"actors": actors, "updates": done.metrics.get("updates", 0)}
@@ -252,11 +252,10 @@ def act_for_learner(
         public=public,
         isolated=choices.pythons.executables,
     )
-    project.hidden.mkdir(exist_ok=True)
     rewards: list[float] = []
     steps, began = 0, time.monotonic()
     shown = began
-    for message in told(order, project.hidden / "actor.txt", choices.pythons.main):
+    for message in told(order, project.to_write(f"{HIDDEN}/actor.txt"), choices.pythons.main):
         if isinstance(message, Played):
             rewards.append(message.reward)
             steps += message.steps

@@ -17,9 +17,10 @@ import filelock
 import msgspec
 import yaml
 
+from autoresearch.beneath import is_file_beneath, read_beneath, remove_beneath, resolve_beneath
 from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
 from autoresearch.project.child.messages import Mode
-from autoresearch.project.model import INI, PARAMETERS, Project
+from autoresearch.project.model import HIDDEN, INI, MOST_BYTES, PARAMETERS, Project
 from autoresearch.text import one_line
 
 RUN_DATA = "run_data.yaml"
@@ -96,15 +97,19 @@ def kept_runs(project: Project) -> list[Run]:
     for folder in project.runs.glob("*/"):
         if not folder.name.startswith("."):
             with suppress(UsageError):
-                found.append(read_run(folder))
+                found.append(read_run(project, folder.name))
     return sorted(found, key=lambda run: (run.data.started, run.id))
 
 
-def read_run(folder: Path) -> Run:
-    """The run in a folder. Raises UsageError when its file is missing, damaged, or not the one that the id names."""
+def read_run(project: Project, name: str) -> Run:
+    """The run with an id. Raises UsageError when its file is missing, damaged, or not the one that the id names."""
+    inside = f"{HIDDEN}/runs/{name}"
+    folder = project.folder / inside
     try:
-        text = (folder / RUN_DATA).read_bytes()
+        text = project.read(f"{inside}/{RUN_DATA}")
         data = msgspec.convert(yaml.safe_load(text), RunData)
+        with suppress(FileNotFoundError):
+            resolve_beneath(project.folder, f"{inside}/{DATA}")
     except (OSError, yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise UsageError(f"{folder / RUN_DATA} is damaged: {one_line(str(error), 80)}") from None
     if run_id(text) != folder.name:
@@ -133,7 +138,7 @@ def ancestors(project: Project, run: Run) -> Iterator[Run]:
     while (name := above.data.parent) and name.isalnum() and name not in seen:
         seen.add(name)
         try:
-            above = read_run(project.runs / name)
+            above = read_run(project, name)
         except UsageError:
             return
         yield above
@@ -169,23 +174,20 @@ def added_totals(project: Project, run: Run) -> Totals:
 def head_run(project: Project) -> Run | None:
     """The run that the next one goes on from; None in a new project and after ``reset``."""
     try:
-        name = (project.hidden / _HEAD).read_text("utf-8").strip()
+        name = project.read(f"{HIDDEN}/{_HEAD}").decode().strip()
     except (OSError, UnicodeDecodeError):
         return None
     with suppress(UsageError):
-        return read_run(project.runs / name) if name.isalnum() else None
+        return read_run(project, name) if name.isalnum() else None
     return None
 
 
 def set_head(project: Project, run: Run | None) -> None:
     """Have the next run go on from this one; from none, begin anew."""
-    head = project.hidden / _HEAD
     if run is None:
-        head.unlink(missing_ok=True)
-        return
-    fresh = head.with_name(f"{_HEAD}.new")
-    fresh.write_text(f"{run.id}\n", "utf-8")
-    fresh.replace(head)
+        remove_beneath(project.folder, f"{HIDDEN}/{_HEAD}")
+    else:
+        project.write(f"{HIDDEN}/{_HEAD}", f"{run.id}\n")
 
 
 def run_id(text: bytes) -> str:
@@ -200,19 +202,17 @@ def new_run_folder(project: Project) -> Iterator[Path]:
     Raises:
         Refused: another command runs this project.
     """
-    project.runs.mkdir(parents=True, exist_ok=True)
-    ignore = project.hidden / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("runs/\nhead\nlock\n*.txt\n", "utf-8")
-    lock = filelock.FileLock(project.hidden / "lock")
+    if not os.path.lexists(project.hidden / ".gitignore"):
+        project.write(f"{HIDDEN}/.gitignore", "runs/\nhead\nlock\n*.txt\n")
+    folder = project.to_write(f"{HIDDEN}/runs/{_PARTIAL}{os.getpid()}")
+    lock = filelock.FileLock(project.to_write(f"{HIDDEN}/lock"))
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout:
         raise Refused("another command trains or runs this project", hint="wait until it has ended") from None
     try:
-        for left in project.runs.glob(f"{_PARTIAL}*"):
+        for left in folder.parent.glob(f"{_PARTIAL}*"):
             shutil.rmtree(left, ignore_errors=True)
-        folder = project.runs / f"{_PARTIAL}{os.getpid()}"
         (folder / DATA).mkdir(parents=True)
         try:
             yield folder
@@ -224,17 +224,17 @@ def new_run_folder(project: Project) -> Iterator[Path]:
 
 def keep_run(project: Project, folder: Path, data: RunData, parameters: str) -> Run:
     """Complete the folder of a run and make it the project's newest. Either the whole run is kept or nothing."""
-    shutil.copyfile(project.ini, folder / INI)
+    (folder / INI).write_bytes(read_beneath(project.ini.parent, project.ini.name, MOST_BYTES))
     (folder / PARAMETERS).write_text(parameters, "utf-8")
     files = {str(path.relative_to(folder)): digest_of(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     text = yaml.safe_dump(_plain(msgspec.structs.replace(data, files=files)), sort_keys=False).encode()
     (folder / RUN_DATA).write_bytes(text)
     for path in folder.rglob("*"):
         _flush(path)
-    kept = project.runs / run_id(text)
+    kept = folder.with_name(run_id(text))
     folder.replace(kept)
-    _flush(project.runs)
-    run = read_run(kept)
+    _flush(kept.parent)
+    run = read_run(project, kept.name)
     set_head(project, run)
     return run
 
@@ -249,11 +249,12 @@ def carry_files(source: Path, folder: Path) -> None:
     """Give a folder of state files those of another one for components that have none of their own there."""
     own = {path.stem for path in folder.glob("*.json")}
     for path in source.glob("*"):
-        if path.stem not in own and path.is_file():
+        if path.stem not in own and is_file_beneath(source, path.name):
+            plain = resolve_beneath(source, path.name)
             try:
-                os.link(path, folder / path.name)
+                os.link(plain, folder / path.name, follow_symlinks=False)
             except OSError:  # another disk, or one without links
-                shutil.copyfile(path, folder / path.name)
+                shutil.copyfile(plain, folder / path.name, follow_symlinks=False)
 
 
 def digest_of(path: Path) -> str:

@@ -21,6 +21,7 @@ from types import FrameType
 
 import msgspec
 
+from autoresearch.beneath import read_beneath
 from autoresearch.errors import AutoresearchError, CannotRunHere, Refused
 from autoresearch.link import Link, LinkEnded, start_linked
 from autoresearch.project.child.messages import (
@@ -202,13 +203,20 @@ def packed_code(project: Project, secrets: Sequence[Path] = (), *, within: bool 
                         f"{root} has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB to show to the sandbox",
                         hint="move what is no code elsewhere",
                     )
-                file.writestr(zipfile.ZipInfo(f"{places[root]}/{path.relative_to(root)}"), path.read_bytes())
+                file.writestr(zipfile.ZipInfo(f"{places[root]}/{path.relative_to(root)}"), _code(root, path))
     components = {
         kind: {name: _moved(project, each, places) for name, each in members.items()}
         for kind, members in project.components.items()
     }
     inside = msgspec.structs.replace(project, folder=Path(OWN), ini=Path(OWN, project.ini.name), components=components)
     return kept.getvalue(), inside
+
+
+def _code(root: Path, path: Path) -> bytes:
+    try:
+        return read_beneath(root, path.relative_to(root), MOST_BYTES)
+    except OSError as error:
+        raise Refused(f"{path} can't be read: {error.strerror}", hint="copy the file there") from None
 
 
 def _root(project: Project, component: Component) -> Path:

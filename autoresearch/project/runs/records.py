@@ -35,7 +35,7 @@ from autoresearch.project.exchange.publishing import (
     packages_asked,
     project_of_run,
 )
-from autoresearch.project.model import Project
+from autoresearch.project.model import Project, code_digest
 from autoresearch.project.runs.kept import Run, Totals, added_totals, ancestors, policy_of
 from autoresearch.propose.mind.recall import known_genome
 from autoresearch.record.encoding import parse_id
@@ -46,6 +46,7 @@ from autoresearch.run.bench import fault_of_program
 from autoresearch.run.evaluating import fault_of_artifact
 from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.run.package_locks import lock_meets
+from autoresearch.task.folder_state import write_files
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.task.needs import LOCK, LOOSE, parse_lock, parse_wanted
@@ -205,8 +206,11 @@ def prepare_run(project: Project, run: Run) -> Prepared:
     was = project_of_run(project, run)
     for component in was.all():
         pinned = run.data.components.get(component.key, {}).get("sha256")
-        file = Path(component.file)
-        if pinned and (not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != pinned):
+        try:
+            is_as_it_was = not pinned or code_digest(component, project) == pinned
+        except OSError:
+            is_as_it_was = False
+        if not is_as_it_was:
             raise Refused(
                 f"the code of {component.key} was changed after run {run.id}",
                 hint="do another run with the code as it is: autoresearch run, then publish that",
@@ -271,8 +275,7 @@ def title_of(prepared: Prepared) -> str:
 def new_task(prepared: Prepared, packages: Mapping[str, bytes], folder: Path) -> Task:
     """The task of a run's environment as a new folder; ``packages`` are the files with what the environment needs."""
     folder.mkdir(parents=True)
-    for name, content in environment_task_files(prepared.project, packages).items():
-        (folder / name).write_bytes(content)
+    write_files(folder, environment_task_files(prepared.project, packages))
     return load_task(folder)
 
 

@@ -31,13 +31,20 @@ from autoresearch.project.child.messages import (
     Serving,
 )
 from autoresearch.project.components.trusting import Pythons, foreign_components, refuse_foreign, trusted_components
-from autoresearch.project.model import Project, load_project, parameters_text, require_parts, with_parameters
+from autoresearch.project.model import (
+    HIDDEN,
+    Project,
+    code_digest,
+    load_project,
+    parameters_text,
+    require_parts,
+    with_parameters,
+)
 from autoresearch.project.runs.kept import (
     DATA,
     Run,
     RunData,
     carry_state,
-    digest_of,
     find_run,
     head_run,
     keep_run,
@@ -117,7 +124,7 @@ class InHand:
             totals=totals_before(project, parent, policy).plus(order.mode, done.metrics),
             curve=done.curve,
             components={
-                each.key: {"class": each.class_name, "sha256": digest_of(Path(each.file)), **each.pins} for each in used
+                each.key: {"class": each.class_name, "sha256": code_digest(each, project), **each.pins} for each in used
             },
             files={},
             environment=_environment(self.python),
@@ -179,7 +186,7 @@ def do_project_run(
     project, pythons = choices.project(), choices.pythons
     require_parts(project, training=mode == "train")
     with begun(project, mode, episodes, choices, now_ms) as run:
-        log, level, foreign = project.hidden / LOG, Level.NONE, foreign_components(project)
+        log, level, foreign = project.to_write(f"{HIDDEN}/{LOG}"), Level.NONE, foreign_components(project)
         if foreign and not choices.trust:
             walls = box()
             level = walls.level
@@ -221,11 +228,11 @@ def check_project(path: Path, *, box: Callable[[], Box] = box_here, pythons: Pyt
         UsageError: a line of ``agent.ini`` or ``parameters.yaml`` is wrong.
     """
     project = with_parameters(load_project(path))
-    project.hidden.mkdir(exist_ok=True)
+    log = project.to_write(f"{HIDDEN}/{CHECK_LOG}")
     order = Order(project=project, mode="bench", episodes=0, seed=0, learned="", out="", isolated=pythons.executables)
     if foreign := foreign_components(project):
-        return check_boxed(order, box(), project.hidden / CHECK_LOG, others=foreign, python=pythons.shown)
-    return [each for each in told(order, project.hidden / CHECK_LOG, pythons.main) if isinstance(each, Checked)]
+        return check_boxed(order, box(), log, others=foreign, python=pythons.shown)
+    return [each for each in told(order, log, pythons.main) if isinstance(each, Checked)]
 
 
 # What each kind serves where no component is named.
@@ -286,9 +293,9 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
     chosen = project.component(component_type or USUAL[usual], component)
     title = name or chosen.name
     own = _own_key(key_file) if key_file else None
-    project.hidden.mkdir(exist_ok=True)
     with ExitStack() as stack:
         file = stack.enter_context(reserved(folder, title))
+        log = project.to_write(f"{HIDDEN}/serve-{title}.txt")
         hand: InHand | None = None
         if usual == "trainer":
             project.component("policy")
@@ -311,7 +318,7 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
         )
         announcement: Announcement | None = None
         run: Run | None = None
-        for message in told(order, project.hidden / f"serve-{title}.txt", choices.pythons.main):
+        for message in told(order, log, choices.pythons.main):
             if isinstance(message, Served):
                 assert announcement is not None
                 announcement.answered(message.requests)
