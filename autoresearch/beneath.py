@@ -10,10 +10,11 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedReader
+from io import BufferedReader, StringIO
 from pathlib import Path
 
 from autoresearch.text import one_line
@@ -64,6 +65,11 @@ def read_beneath(folder: Path, name: str | Path, most: int, *, links: bool = Tru
     return content
 
 
+def text_beneath(folder: Path, name: str | Path, most: int) -> str:
+    """The same as text, with the ends of lines that Python makes of them. Raises UnicodeDecodeError, too."""
+    return StringIO(read_beneath(folder, name, most).decode(), newline=None).getvalue()
+
+
 def write_beneath(folder: Path, name: str | Path, content: bytes, *, new: bool = False) -> None:
     """Write a file of a folder whole, with the folders that it lies in: a crash leaves the old one.
 
@@ -93,10 +99,16 @@ def write_beneath(folder: Path, name: str | Path, content: bytes, *, new: bool =
                 os.unlink(temporary, dir_fd=place)
 
 
-def remove_beneath(folder: Path, name: str | Path) -> None:
-    """Remove a file of a folder, or a link in its place, where there is one. Raises OSError."""
+def remove_beneath(folder: Path, name: str | Path, *, tree: bool = False) -> None:
+    """Remove a file of a folder, or a link in its place, where there is one; with ``tree`` also a folder.
+
+    Raises OSError.
+    """
     with suppress(FileNotFoundError), _place(folder, name, follows=False) as (place, last, _):
-        os.unlink(last, dir_fd=place)
+        if tree and stat.S_ISDIR(os.stat(last, dir_fd=place, follow_symlinks=False).st_mode):
+            shutil.rmtree(last, dir_fd=place)  # it would wait for the other end of a pipe
+        else:
+            os.unlink(last, dir_fd=place)
 
 
 def resolve_beneath(folder: Path, name: str | Path) -> Path:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
-from autoresearch.beneath import path_to_write, read_beneath
+from autoresearch.beneath import path_to_write, read_beneath, text_beneath
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.project.ini import Ini, Item, Section, Setting, value_of
 from autoresearch.task.folder_state import replace_file, unwritable
@@ -126,7 +126,7 @@ def load_ini(path: Path) -> Ini:
         UsageError: it is no text, or a line of it is neither section nor key.
     """
     try:
-        return Ini(read_beneath(path.parent, path.name, MOST_BYTES).decode("utf-8"), path.name)
+        return Ini(text_beneath(path.parent, path.name, MOST_BYTES), path.name)
     except FileNotFoundError:
         raise NotFound(f"there is no {path}", hint="autoresearch init makes a project") from None
     except (UnicodeDecodeError, OSError) as error:

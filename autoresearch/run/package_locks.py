@@ -25,7 +25,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from autoresearch.beneath import read_beneath
+from autoresearch.beneath import text_beneath
 from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut, UsageError
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.folder_state import replace_file
@@ -321,7 +321,7 @@ def _pin(folder: Path, document: Any, name: str, text: str) -> None:  # noqa: AN
 
 def _text(folder: Path, name: str, *, hint: str) -> str:
     try:
-        return read_beneath(folder, name, _LIST_BYTES).decode()
+        return text_beneath(folder, name, _LIST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(f"{folder / name} can't be read: {reason}", hint=hint) from error

@@ -10,8 +10,8 @@ from pathlib import Path
 from autoresearch.beneath import open_beneath
 from autoresearch.errors import UsageError
 from autoresearch.task.folder_state import create_file
-from autoresearch.task.listing import list_folder
-from autoresearch.task.loading import MAX_FILE_BYTES
+from autoresearch.task.listing import LINK_OUT, Listing, list_folder
+from autoresearch.task.loading import MAX_FILE_BYTES, read_file
 from autoresearch.task.mentions import DATA, FileNames, command_names, imported, imports_of, is_word, named_by_command
 from autoresearch.task.model import Recipe
 from autoresearch.task.needed import PREPARE
@@ -47,7 +47,11 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
 
     Raises UsageError where there is no such program, or several.
     """
-    names = list_folder(folder).names
+    listing = list_folder(folder)
+    names = listing.names
+    for name in edit or (ENTRY,):
+        if listing.left_out.get(name, "").startswith(LINK_OUT):
+            read_file(folder, name)  # which says where it leads
     for name in edit:
         if name not in names:
             raise UsageError(f"{folder / name} does not exist", hint="--edit names files of the task folder")
@@ -56,7 +60,7 @@ def guess_recipe(folder: Path, *, command: str = "", build: str = "", edit: Sequ
         if not files:
             raise UsageError(f"{command!r} names no file of {folder}", hint="say which files may change: --edit FILE")
         return Recipe(command=command, build=build, edit=files)
-    files = tuple(edit) or _program_files(folder, names)
+    files = tuple(edit) or _program_files(folder, listing)
     if not (build or edit) and Path(files[0]).suffix in _COMPILERS:
         files = (*files, FLAGS)
         if FLAGS not in names:
@@ -98,11 +102,12 @@ def programs_in(folder: Path) -> list[str]:
     """
     names = list_folder(folder).names if folder.is_dir() else []
     own = (name for name in names if "/" not in name or name.split("/")[0] in ("src", folder.name))
-    code = [name for name in own if Path(name).suffix.lower() in _CODE or Path(name).name in _BUILDS]
+    code = [name for name in own if _is_code(name) or Path(name).name in _BUILDS]
     return sorted(code, key=lambda name: (Path(name).name != ENTRY, name.count("/"), name))
 
 
-def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
+def _program_files(folder: Path, listing: Listing) -> tuple[str, ...]:
+    names = listing.names
     if ENTRY in names:
         return (ENTRY,)
     here = [name for name in names if "/" not in name]
@@ -131,7 +136,12 @@ def _program_files(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
             return (inside[0],)
     rules = next((name for name in here if name in ("Makefile", "makefile", "GNUmakefile")), "")
     hint = f"{rules} lies there: --command 'make run' --edit FILE, with its own target and file" if rules else _HOW
-    raise UsageError(f"{folder} has no {ENTRY} and no other program that is known", hint=hint)
+    left = next((f"; left out: {name}, {reason}" for name, reason in listing.left_out.items() if _is_code(name)), "")
+    raise UsageError(f"{folder} has no {ENTRY} and no other program that is known{left}", hint=hint)
+
+
+def _is_code(name: str) -> bool:
+    return Path(name).suffix.lower() in _CODE
 
 
 def _several(folder: Path, programs: Sequence[str]) -> UsageError:

@@ -20,6 +20,7 @@ from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.records import Outcome, ShowAnswer
 from autoresearch.ask.requests import OneRecord, ProposeRequest
+from autoresearch.beneath import read_beneath
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.experiments import setting_text
@@ -318,6 +319,10 @@ def _remember(task: Task, record: str, run: RunFields) -> list[str]:
     return []
 
 
+# More than all files of a program may have.
+_MOST_BYTES = 32 << 20
+
+
 def idea_of(program: str, task: str, parent: str, hypothesis: str) -> Idea:
     """The idea that a person names by a task folder, or by a file for the task in ``task``. Raises UsageError."""
     place = typed_path(program).absolute()
@@ -332,7 +337,7 @@ def idea_of(program: str, task: str, parent: str, hypothesis: str) -> Idea:
 def _text(place: Path, task: Task) -> str:
     """The program in a file: the one that may change, or all of them as ``show --code`` prints them."""
     try:
-        content = place.read_bytes().removeprefix(BOM_UTF8)
+        content = read_beneath(place.parent, place.name, _MOST_BYTES).removeprefix(BOM_UTF8)
     except OSError as error:
         raise UsageError(f"{place} can't be read: {error.strerror}", hint="give a task folder or a program") from error
     first, *others = task.recipe.edit

@@ -299,10 +299,9 @@ def read_registry(path: Path) -> list[PublishRequest]:
     except ImportError as error:
         raise CannotRunHere("PyYAML is not here to read a registry file", hint=install_command("components")) from error
     try:
-        if path.stat().st_size > FILE_BYTES:
-            raise UsageError(f"{path} is larger than {FILE_BYTES >> 20} MiB", hint="split the file")
+        text = read_beneath(path.parent, path.name, FILE_BYTES).decode()
         # Texts only: a version 1.10 is no number, and no tag makes an object.
-        found = yaml.load(path.read_text("utf-8"), Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts alone
+        found = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts alone
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(f"{path} can't be read: {reason}", hint="give a registry.yaml") from error

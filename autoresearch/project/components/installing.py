@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from autoresearch.beneath import remove_beneath, resolve_beneath
+from autoresearch.beneath import remove_beneath, resolve_beneath, text_beneath
 from autoresearch.errors import Refused, UsageError
 from autoresearch.project.components.finding import shipped_offer
 from autoresearch.project.components.trusting import Offer, note_origin
@@ -25,6 +25,7 @@ from autoresearch.project.model import (
     AGENT,
     HIDDEN,
     INI,
+    MOST_BYTES,
     RESERVED,
     Component,
     Project,
@@ -167,7 +168,7 @@ def _header(loose: str) -> str:
 
 def _text(project: Project, name: str) -> str:
     try:
-        return project.read(name).decode()
+        return text_beneath(project.folder, name, MOST_BYTES)
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
@@ -258,9 +259,10 @@ def uninstall(project: Project, kind: str, name: str) -> Project:
     note_isolated(project, component.key, [])
     if component.pins.get("path", "").startswith(f"{HIDDEN}/{COMPONENTS}/"):
         with suppress(OSError):  # it is gone, or lies elsewhere
+            components = resolve_beneath(project.folder, f"{HIDDEN}/{COMPONENTS}")
             place = resolve_beneath(project.folder, component.pins["path"])
-            if place.is_relative_to(resolve_beneath(project.folder, f"{HIDDEN}/{COMPONENTS}")):
-                shutil.rmtree(place)
+            if len(place.parts) == len(components.parts) + 2:
+                remove_beneath(components, place, tree=True)
     return load_project(project.ini)
 
 
@@ -302,8 +304,7 @@ def _copied(project: Project, offer: Offer) -> str:
         if inner.is_absolute() or ".." in inner.parts or not inner.parts:
             raise UsageError(f"the component has a file outside of its folder: {one_line(name, 60)}")
     for left in (fresh, old):
-        shutil.rmtree(left, ignore_errors=True)
-        left.unlink(missing_ok=True)  # a link
+        remove_beneath(left.parent, left.name, tree=True)
     fresh.mkdir()
     write_files(fresh, offer.files)
     if target.exists():

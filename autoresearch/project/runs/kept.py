@@ -212,7 +212,7 @@ def new_run_folder(project: Project) -> Iterator[Path]:
         raise Refused("another command trains or runs this project", hint="wait until it has ended") from None
     try:
         for left in folder.parent.glob(f"{_PARTIAL}*"):
-            shutil.rmtree(left, ignore_errors=True)
+            remove_beneath(left.parent, left.name, tree=True)
         (folder / DATA).mkdir(parents=True)
         try:
             yield folder

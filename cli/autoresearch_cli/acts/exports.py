@@ -28,6 +28,7 @@ from autoresearch.ask.runs.diffs import diff_answer, effects_answer
 from autoresearch.ask.runs.progress import progress_answer
 from autoresearch.ask.runs.rows import path_answer, run_context_answer, runners_answer, runs_answer
 from autoresearch.ask.show import show_answer
+from autoresearch.beneath import write_beneath
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.face.exports.git import Exported, export_task
 from autoresearch.face.exports.git_repository import exported_task, open_repository
@@ -332,16 +333,16 @@ def _is_export(folder: Path) -> bool:
 
 def _write_pages(folder: Path, pages: dict[str, str]) -> None:
     """Pages of runs that an earlier export had and this one has not are removed."""
-    (folder / ASSETS).mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in _shown_assets():
         found = asset(name)
         assert found is not None  # it was listed
-        (folder / ASSETS / name).write_bytes(found.content)
+        write_beneath(folder, f"{ASSETS}/{name}", found.content)
     for stale in folder.glob(RUN):
         if stale.name not in pages:
             stale.unlink()
     for name, text in pages.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        write_beneath(folder, name, text.encode())
 
 
 def _shown_assets() -> Iterable[str]:

@@ -19,6 +19,7 @@ from autoresearch.ask import publishing
 from autoresearch.ask.desk import Desk
 from autoresearch.ask.requests import HistoryNote, HistoryRequest
 from autoresearch.ask.show import show_answer
+from autoresearch.beneath import text_beneath
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import lines
 from autoresearch.face.exports.tables import EXPORT_COLUMNS, ExportedRun, read_rows, text_cell, verdicts
@@ -285,14 +286,12 @@ def _import_bundle(name: str, path: Path, *, json: bool) -> None:
 
 
 def _text(path: Path) -> str:
-    if not path.exists():
-        raise NotFound(f"there is no file {path}")
-    if not path.is_file():
-        raise UsageError(f"{path} is not a file")
-    if path.stat().st_size > MAXIMUM_BYTES:
-        raise UsageError(f"{path} is larger than {MAXIMUM_BYTES >> 20} MiB")
     try:
-        return path.read_text(encoding="utf-8")
+        return text_beneath(path.parent, path.name, MAXIMUM_BYTES)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}") from None
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}", hint="give a file") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text: {error.reason}", hint="save it as UTF-8") from error
 
