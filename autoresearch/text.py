@@ -65,6 +65,14 @@ def one_line(text: str, characters: int | None = None) -> str:
     return line if characters is None or len(line) <= characters else line[: characters - 1] + "…"
 
 
+def folded(text: str) -> str:
+    """Text as it is compared with other text: small letters, single spaces, nothing that cannot be seen."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    unseen = {ord(character): "" for character in set(text) if is_harmful(character) and not character.isspace()}
+    return " ".join(text.lower().translate(unseen).split())
+
+
 def json_text(answer: object) -> str:
     """An answer as JSON in one line; what would be harmful on a terminal is escaped, so the document says the same.
 
@@ -257,6 +265,8 @@ ADDRESS_MAX = 254  # RFC 5321, 4.5.3.1.3, less the angle brackets
 PROOF_BYTES_MAX = 16 << 10
 # Of a text in a record.
 NOTE_CHARACTERS = 2048
+# Of why something is hidden, and of what is said of a list of such things.
+HIDE_REASON_CHARACTERS = 240
 # So many runs are the evidence of a note.
 NOTE_EVIDENCE = 16
 QUESTION_CHARACTERS = 500

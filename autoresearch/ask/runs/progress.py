@@ -69,7 +69,7 @@ def progress_answer(
         failures=_dots([point for point in placed if point[0].mark == RunMark.FAILED]),
         binned=binned,
         found=sum(counts.values()),
-        total=rows.places.total,
+        total=sum(log.listing.counts(Filter(task.digest)).values()),
     )
 
 
@@ -91,7 +91,7 @@ def columns_answer(log: Log, task: FoundTask, asked: ColumnsOf, *, me: bytes | N
         value=list(runs.value),
         parent=[place.get(above, -1) if above else -1 for above in runs.parent],
         settings=_settings_in(runs.genome, list(dict.fromkeys(asked.setting))),
-        left_out=log.listing.places(task.digest).total - len(runs.id),
+        left_out=sum(log.listing.counts(every).values()) - len(runs.id),
     )
 
 
