@@ -39,6 +39,12 @@ _UNSEEN = frozenset(
 )
 
 
+# Characters that neither can be seen nor part words.
+_ASCII_UNSEEN = dict.fromkeys(
+    number for number in range(128) if not (chr(number).isprintable() or chr(number).isspace())
+)
+
+
 def is_harmful(character: str) -> bool:
     """Whether a character does something else than be read; newline and tab do too."""
     # Not printable are the categories C*, Zl, Zp, and spaces other than the common one, which harm nobody.
@@ -67,8 +73,9 @@ def one_line(text: str, characters: int | None = None) -> str:
 
 def folded(text: str) -> str:
     """Text as it is compared with other text: small letters, single spaces, nothing that cannot be seen."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    if text.isascii():
+        return " ".join(text.lower().translate(_ASCII_UNSEEN).split())
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     unseen = {ord(character): "" for character in set(text) if is_harmful(character) and not character.isspace()}
     return " ".join(text.lower().translate(unseen).split())
 

@@ -93,7 +93,7 @@ class SharedHiddenAnswer(Answer, frozen=True, kw_only=True):
 
 
 class LogAnswer(Answer, frozen=True, kw_only=True):
-    """Records, newest first. ``hidden``: so many records, of all kinds, are hidden here."""
+    """Records, newest first. ``hidden``: so many records of that kind and time are hidden here."""
 
     schema: str = "autoresearch.log/1"
     records: list[RecordView]

@@ -161,7 +161,9 @@ def log_answer(  # noqa: PLR0913 - one for each way to choose
         is_all = only_starred or len(found) < wanted or found[-1].time < since_ms or wanted >= SEARCHED_MOST
         if len(page) >= limit or is_all:
             views = [stated_view(log, record, starred) for record in page[:limit]]
-            return LogAnswer(records=views, hidden=log.hidden.count_records())
+            since = page[:limit][-1].time if len(page) >= limit else since_ms
+            hidden = log.records.count_hidden(kind=kind, task=digest, author=author, since_ms=since, without=without)
+            return LogAnswer(records=views, hidden=hidden)
         # The log reads from its newest end only: look further back until the page is full.
         wanted *= 4
 

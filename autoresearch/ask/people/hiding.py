@@ -111,7 +111,9 @@ def _phrase(text: str) -> list[Thing]:
     if not phrase:
         raise UsageError("there are no words to hide", hint='autoresearch network hide --words "buy now"')
     if len(phrase) > TITLE_CHARACTERS:
-        raise UsageError(f"words to hide have {TITLE_CHARACTERS} characters at most, these have {len(phrase)}")
+        raise UsageError(
+            f"words to hide have {TITLE_CHARACTERS} characters at most, these have {len(phrase)}", hint="give fewer"
+        )
     return [phrase]
 
 

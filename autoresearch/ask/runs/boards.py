@@ -165,7 +165,7 @@ def top_answer(
         other_tasks=other_tasks(log, task, archived),
         hardware=board_hardware(log, task.digest) or "",
         lines=_lines(log, task, found),
-        hidden=log.listing.count_hidden(Filter(task.digest)) if log.hidden else 0,
+        hidden=log.listing.counts(Filter(task.digest)).hidden if log.hidden else 0,
     )
 
 

@@ -221,7 +221,7 @@ def runs_answer(
     found, (order, falling) = filter_of(log, task.digest, asked, me=me, until=asked.until), order_of(asked.sort)
     if asked.since or asked.to:
         found = within(found, log.listing.places(task.digest), asked)
-    counts = log.listing.counts(found) if found else {}
+    counts, hidden = log.listing.counts(found) if found else ({}, 0)
     total = sum(runs for mark, runs in counts.items() if not (found and found.marks) or mark in found.marks)
     pages = max(1, math.ceil(total / asked.size))
     page = min(asked.page, pages)
@@ -238,7 +238,7 @@ def runs_answer(
         sort=asked.sort,
         counts=counts,
         until=until,
-        hidden=log.listing.count_hidden(found) if found and log.hidden else 0,
+        hidden=hidden,
     )
 
 
@@ -257,7 +257,7 @@ def participant_runs_answer(
     total, devices = 0, set[str]()
     for task in dict.fromkeys(row.digest for row in log.tasks.all()):
         found = filter_of(log, task, RunsOf(by=asked.participant), me=me)
-        counts = log.listing.counts(found) if found else {}
+        counts = log.listing.counts(found).marks if found else {}
         if found is None or not counts:
             continue
         total += sum(counts.values())

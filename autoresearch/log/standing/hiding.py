@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from autoresearch.errors import Refused
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # So many things are hidden at most, and so many of them may be words: each new text is compared with them.
 THINGS_MOST, WORDS_MOST = 100_000, 1_000
+# More phrases than these are looked for by their first words.
+_FEW = 16
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -37,15 +40,18 @@ class Phrases:
     def __init__(self, phrases: Iterable[str]) -> None:
         self._by_first: defaultdict[str, list[str]] = defaultdict(list)
         self._others: list[str] = []
-        for phrase in phrases:
-            first = _ASCII_WORD.match(phrase)
+        several = list(phrases)
+        for phrase in several:
+            first = _ASCII_WORD.match(phrase) if len(several) > _FEW else None
             (self._by_first[first.group()] if first else self._others).append(phrase)
 
     def within(self, text: str) -> list[str]:
         """Those that a text has."""
         text = folded(text)
-        words = self._by_first.keys() & _ASCII_WORD.findall(text)
-        near = [phrase for word in words for phrase in self._by_first[word]] + self._others
+        near = [phrase for phrase in self._others if phrase in text]
+        if self._by_first:
+            words = self._by_first.keys() & _ASCII_WORD.findall(text)
+            near += [phrase for word in words for phrase in self._by_first[word]]
         return [phrase for phrase in near if _has(text, phrase)]
 
 
@@ -115,8 +121,14 @@ def hide_stored(log: Log, after: int) -> None:
     last = log.records.last_row()
     if any(True for _ in log.hidden.signed(after, last)):
         _hide_authors(log, {thing for thing in log.hidden.things(words=False) if isinstance(thing, bytes)})
-    if phrases := [thing for thing in log.hidden.things(words=True) if isinstance(thing, str)]:
-        _hide_texts(log, Phrases(phrases), after)
+    if phrases := tuple(thing for thing in log.hidden.things(words=True) if isinstance(thing, str)):
+        _hide_texts(log, _phrases(phrases), after)
+
+
+@lru_cache(4)
+def _phrases(phrases: tuple[str, ...]) -> Phrases:
+    """The same for each record that comes alone."""
+    return Phrases(phrases)
 
 
 def _hide_authors(log: Log, keys: set[bytes]) -> None:

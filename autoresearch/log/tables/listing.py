@@ -127,6 +127,13 @@ class ListedRun(NamedTuple):
 _FLAGS = ListedRun._fields.index("measured")
 
 
+class Counts(NamedTuple):
+    """How many runs a filter finds by mark, and how many more are hidden here."""
+
+    marks: dict[str, int]
+    hidden: int
+
+
 class Columns(NamedTuple):
     """Runs as columns: ``value`` where that is compared, ``genome`` the settings as JSON."""
 
@@ -175,15 +182,15 @@ class Listing:
         text = f"SELECT r.n FROM {tables} WHERE {query.text} ORDER BY {by} LIMIT ? OFFSET ?"  # noqa: S608
         return [n for (n,) in self._reader.read(text, (*query.values, limit, skip))]
 
-    def counts(self, found: Filter) -> dict[str, int]:
-        """How many runs a filter finds of each mark, without its own marks."""
-        counts = self._summed(found) if found.is_summed else self._counted(found)
-        if found.is_summed and found.until:
-            for mark, runs in self._counted(found, after=found.until).items():
-                counts[mark] -= runs
-        if found.is_summed and not found.hidden:
-            for mark, runs in self._counted_hidden(found).items():
-                counts[mark] -= runs
+    def counts(self, found: Filter) -> Counts:
+        """How many runs a filter finds of each mark, without its own marks; and how many with them are hidden."""
+        sums = self._summed(found) if found.is_summed else self._counted(found)
+        if found.is_summed:
+            later = self._counted(found, after=found.until) if found.until else {}
+            for mark, (visible, runs) in later.items():
+                sums[mark] = sums[mark][0] - visible, sums[mark][1] - runs
+        counts = {mark: visible for mark, (visible, _) in sums.items()}
+        hidden = sum(runs - visible for mark, (visible, runs) in sums.items() if not found.marks or mark in found.marks)
         query = _conditions(found, with_marks=False)
         query.add("l.mark = 'reported'")
         text = f"""
@@ -192,7 +199,7 @@ class Listing:
         """  # noqa: S608
         counts[RunMark.LEADING] = self._reader.read(text, (found.task, found.board, *query.values))[0][0]
         counts[RunMark.REPORTED] = counts.get(RunMark.REPORTED, 0) - counts[RunMark.LEADING]
-        return {mark.value: counts[mark] for mark in RunMark if counts.get(mark)}
+        return Counts({mark.value: counts[mark] for mark in RunMark if counts.get(mark)}, hidden)
 
     def _tables(self, found: Filter) -> tuple[str, _Query]:
         """The tables that a filter is looked up in, in an order in which few rows are read; and its conditions."""
@@ -206,41 +213,40 @@ class Listing:
             query.add("l.task = ? AND l.mark NOT IN ('reported', 'failed')", found.task)
         return tables, query
 
-    def _summed(self, found: Filter) -> dict[str, int]:
+    def _summed(self, found: Filter) -> dict[str, tuple[int, int]]:
+        """By mark how many runs are visible, and how many there are, by the sums of devices."""
         query = _Query()
         query.add("task = ?", found.task)
         if found.hardware:
             query.add("device = ?", found.hardware)
         if found.authors is not None:
             query.add(f"author IN ({', '.join('?' * len(found.authors))})", *found.authors)
-        if not found.hidden:
-            query.add("author NOT IN (SELECT author FROM hidden_author)")
-        text = f"SELECT mark, sum(runs) FROM tally WHERE {query.text} GROUP BY mark"  # noqa: S608
-        return dict(self._reader.read(text, query.values))
-
-    def _counted(self, found: Filter, *, after: int = 0) -> dict[str, int]:
-        """The same run by run; ``after``: of the records with greater numbers."""
-        is_few = bool(after) or self._is_small(found)
-        query = _conditions(found, with_marks=False, after=after, by_number=is_few)
-        tables = _BY_NUMBER if is_few else _BY_TIME
-        text = f"SELECT l.mark, count(*) FROM {tables} WHERE {query.text} GROUP BY l.mark"  # noqa: S608
-        return dict(self._reader.read(text, query.values))
-
-    def _counted_hidden(self, found: Filter) -> dict[str, int]:
-        """How many of those that are hidden by themselves, and not with their author."""
+        is_visible = "true" if found.hidden else "author NOT IN (SELECT author FROM hidden_author)"
+        text = f"""
+        SELECT mark, coalesce(sum(runs) FILTER (WHERE {is_visible}), 0), sum(runs) FROM tally
+        WHERE {query.text} GROUP BY mark
+        """  # noqa: S608
+        sums = {mark: (visible, runs) for mark, visible, runs in self._reader.read(text, query.values)}
         query = _conditions(replace(found, hidden=True), with_marks=False, by_number=True)
-        query.add("r.author NOT IN (SELECT author FROM hidden_author)")
+        query.add(is_visible.replace("author NOT", "r.author NOT"))
         text = f"""
         SELECT l.mark, count(*) FROM (SELECT DISTINCT n FROM hidden) AS h
         CROSS JOIN run AS r ON r.n = h.n CROSS JOIN listing AS l ON l.n = r.n WHERE {query.text} GROUP BY l.mark
         """  # noqa: S608
-        return dict(self._reader.read(text, query.values))
+        for mark, alone in [] if found.hidden else self._reader.read(text, query.values):
+            sums[mark] = sums[mark][0] - alone, sums[mark][1]
+        return sums
 
-    def count_hidden(self, found: Filter) -> int:
-        """How many runs that a filter would find are hidden."""
-        counts = [self.counts(replace(found, hidden=hidden)) for hidden in (True, False)]
-        both = [sum(n for mark, n in one.items() if not found.marks or mark in found.marks) for one in counts]
-        return both[0] - both[1]
+    def _counted(self, found: Filter, *, after: int = 0) -> dict[str, tuple[int, int]]:
+        """The same run by run; ``after``: of the records with greater numbers."""
+        is_few = bool(after) or self._is_small(found)
+        query = _conditions(replace(found, hidden=True), with_marks=False, after=after, by_number=is_few)
+        tables = _BY_NUMBER if is_few else _BY_TIME
+        is_visible = "true" if found.hidden else _VISIBLE
+        text = f"""
+        SELECT l.mark, count(*) FILTER (WHERE {is_visible}), count(*) FROM {tables} WHERE {query.text} GROUP BY l.mark
+        """  # noqa: S608
+        return {mark: (visible, runs) for mark, visible, runs in self._reader.read(text, query.values)}
 
     def _is_small(self, found: Filter) -> bool:
         query = _Query()

@@ -110,6 +110,27 @@ class Records:
                 for record in self.newest(kind=one, task=task, since_ms=since_ms, limit=limit, visible=visible)
             ]
             return sorted(found, key=lambda record: (record.time, record.id), reverse=True)[:limit]
+        where, values = self._where(kind, task, author, since_ms, without, VISIBLE.format("record") if visible else "")
+        query = f"SELECT raw, signature FROM record{where} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608
+        return [parse_stored(*row) for row in self._reader.rows(query, *values, limit)]
+
+    def count_hidden(
+        self, *, kind: str | None, task: bytes | None, author: bytes | None, since_ms: int, without: str | None
+    ) -> int:
+        """How many records since a time are hidden here."""
+        where, values = self._where(kind, task, author, since_ms, without, f"NOT ({VISIBLE.format('record')})")
+        return int(self._reader.rows(f"SELECT count(*) FROM record{where}", *values)[0][0])  # noqa: S608
+
+    @staticmethod
+    def _where(
+        kind: str | None,
+        task: bytes | None,
+        author: bytes | None,
+        since_ms: int | None,
+        without: str | None,
+        also: str,
+    ) -> tuple[str, list[object]]:
+        """Conditions on records as text, and their values."""
         # One author has far fewer records than there are of a kind or on a task: a plus sign says “no index here”.
         other = "" if author is None else "+"
         conditions = {
@@ -120,9 +141,8 @@ class Records:
             "+kind != ?": without,
         }
         given = {condition: value for condition, value in conditions.items() if value is not None}
-        where = " WHERE " + " AND ".join([*given, *[VISIBLE.format("record")] * visible]) if given or visible else ""
-        query = f"SELECT raw, signature FROM record{where} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608
-        return [parse_stored(*row) for row in self._reader.rows(query, *given.values(), limit)]
+        texts = [*given, *filter(None, [also])]
+        return (" WHERE " + " AND ".join(texts) if texts else ""), [*given.values()]
 
     def of_kinds(self, kinds: Sequence[str]) -> list[Record]:
         """All records of some kinds, in no order."""
