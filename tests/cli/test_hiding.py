@@ -126,6 +126,12 @@ def test_words_and_keys_that_are_not_here_yet(cli: Cli, filled: Filled, paths: P
         (("abcd", "--share"), 2),
         (("abcd", "--from", "me"), 2),
         (("--words", "x" * 3000), 2),
+        (("ab" * 32, "--reason", "x" * 300), 2),
+        (("--share", "--reason", "x" * 300), 2),
+        (("\udc80\udcff",), 4),
+        (("--words", "\udc80"), 2),
+        (("@~1~2",), 4),
+        (("task", "--words", "--share"), 2),
     ],
 )
 def test_what_cannot_be_hidden_is_refused_in_a_sentence(

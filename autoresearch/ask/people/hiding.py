@@ -22,7 +22,7 @@ from autoresearch.log.tables.hidden import HiddenRow, Thing
 from autoresearch.record.encoding import COMMON, format_id, parse_id, short_id
 from autoresearch.record.kinds import TITLE_CHARACTERS, Note
 from autoresearch.record.record import Record
-from autoresearch.text import counted, folded, one_line, plain_name
+from autoresearch.text import HIDE_REASON_CHARACTERS, counted, folded, one_line, plain_name
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 # Fewer characters begin too many keys.
@@ -97,13 +97,22 @@ def hide_named(
     own = own_keys(log, me, now_ms)
     if any(thing in own for thing in things):
         raise Refused("that is this participant itself", hint="a record of yours: autoresearch network hide ID")
-    rows = [HiddenRow(thing, b"", one_line(request.reason), now_ms) for thing in things]
+    rows = [HiddenRow(thing, b"", _short(request.reason), now_ms) for thing in things]
     done = hide(log, rows)
     return _answer([hidden_view(log, row) for row in rows], done)
 
 
 def _answer(views: Sequence[HiddenView], done: Hiding, *, undo: bool = False) -> HideAnswer:
     return HideAnswer(things=list(views[:DESCRIBED]), undo=undo, changed=done.changed, records=done.records)
+
+
+def _short(text: str) -> str:
+    """A text beside what is hidden, in a line. Raises UsageError where it is too long."""
+    if len(text) > HIDE_REASON_CHARACTERS:
+        raise UsageError(
+            f"the reason has {len(text)} characters, of {HIDE_REASON_CHARACTERS} at most", hint="write less"
+        )
+    return one_line(text)
 
 
 def _phrase(text: str) -> list[Thing]:
@@ -265,7 +274,7 @@ def list_notes(log: Log, text: str) -> tuple[list[Note], Note, int]:
         parts[-1].append(thing)
     kept = parts[: _PARTS_MOST + 1]
     left_out = sum(map(len, parts[_PARTS_MOST + 1 :]))
-    said = text.strip() or f"what I hide: {counted(len(own) - left_out, 'thing')}"
+    said = _short(text) or f"what I hide: {counted(len(own) - left_out, 'thing')}"
     first, *others = [
         Note(
             topic="insight",
