@@ -39,6 +39,12 @@ _UNSEEN = frozenset(
 )
 
 
+# Characters that neither can be seen nor part words.
+_ASCII_UNSEEN = dict.fromkeys(
+    number for number in range(128) if not (chr(number).isprintable() or chr(number).isspace())
+)
+
+
 def is_harmful(character: str) -> bool:
     """Whether a character does something else than be read; newline and tab do too."""
     # Not printable are the categories C*, Zl, Zp, and spaces other than the common one, which harm nobody.
@@ -63,6 +69,15 @@ def one_line(text: str, characters: int | None = None) -> str:
     """Text for a cell: one line, single spaces, of at most so many characters."""
     line = sanitised(" ".join(text.split()))
     return line if characters is None or len(line) <= characters else line[: characters - 1] + "…"
+
+
+def folded(text: str) -> str:
+    """Text as it is compared with other text: small letters, single spaces, nothing that cannot be seen."""
+    if text.isascii():
+        return " ".join(text.lower().translate(_ASCII_UNSEEN).split())
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    unseen = {ord(character): "" for character in set(text) if is_harmful(character) and not character.isspace()}
+    return " ".join(text.lower().translate(unseen).split())
 
 
 def json_text(answer: object) -> str:
@@ -257,6 +272,8 @@ ADDRESS_MAX = 254  # RFC 5321, 4.5.3.1.3, less the angle brackets
 PROOF_BYTES_MAX = 16 << 10
 # Of a text in a record.
 NOTE_CHARACTERS = 2048
+# Of why something is hidden, and of what is said of a list of such things.
+HIDE_REASON_CHARACTERS = 240
 # So many runs are the evidence of a note.
 NOTE_EVIDENCE = 16
 QUESTION_CHARACTERS = 500

@@ -332,6 +332,8 @@ RETEST_SENTENCE = "its parent run was refuted: it has to be compared again"
 
 # A run that another participant published before.
 COPY = "copy"
+# What stands in place of the words of a run that a person hides.
+HIDDEN = "hidden"
 COPY_SENTENCE = "another participant published it before"
 
 

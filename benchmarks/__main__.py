@@ -45,6 +45,7 @@ BENCHMARKS = {
     "strangers": "programs as one finds them: what is understood of them, what the search finds, how far it gets",
     "sharing": "peers that share a log against peers that are alone",
     "pages": "the answers behind the pages in a large log",
+    "hiding": "what it costs to hide 1,000 participants: lists, charts, prompts, storing",
     "projects": "components: found among many, installed; steps of training; agents published and fetched",
     "services": "requests, arrays, rows and weights between processes, over raw pyzmq; what survives faults",
     "long_history": "what the search proposes from a part of a long history",

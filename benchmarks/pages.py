@@ -46,9 +46,9 @@ FLOOR = 0.9
 class _Story:
     """Runs that descend from good earlier ones, become better more and more slowly, and sometimes fail."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, authors: int = AUTHORS) -> None:
         self.chance = random.Random(seed)
-        self.authors = [_Unsigned(self.chance.randbytes(32)) for _ in range(AUTHORS)]
+        self.authors = [_Unsigned(self.chance.randbytes(32)) for _ in range(authors)]
         self.good: list[tuple[bytes, dict[str, int | float | str | bool]]] = []
         self.best = 2.5
         self.count = 0
@@ -80,7 +80,7 @@ class _Story:
             cpu_ms=chance.randrange(20_000, 40_000),
             device="one kind of processor",
         )
-        author, seq = self.authors[index % AUTHORS], index // AUTHORS + 1
+        author, seq = self.authors[index % len(self.authors)], index // len(self.authors) + 1
         prev = b"" if seq == 1 else chance.randbytes(32)
         record = seal(author, DEFAULT_NETWORK, "run", body, seq=seq, prev=prev, time_ms=START_MS + index * 7000)
         if value is not None and value < self.best * 1.05:

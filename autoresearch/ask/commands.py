@@ -155,6 +155,8 @@ NOUNS: dict[str, Noun] = {
             "dismiss": Entry("commands.voters", "As a founder, count a participant no longer."),
             "trust": Entry("commands.network", "Trust an attestor, a participant or a founder."),
             "distrust": Entry("commands.network", "Trust one no longer."),
+            "hide": Entry("commands.hiding", "Hide a participant, a record or words on this machine."),
+            "hidden": Entry("commands.hiding", "What is hidden on this machine."),
             "attestor": Entry("commands.attestor", "What this node does as an attestor of mailboxes."),
             "list": Entry("commands.network_homes", "The networks of this home."),
             "use": Entry("commands.network_homes", "Go to another network of this home."),

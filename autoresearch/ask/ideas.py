@@ -37,12 +37,16 @@ class NoteView(Answer, frozen=True, kw_only=True):
 
 
 class NotesAnswer(Answer, frozen=True, kw_only=True):
-    """Notes: without ``query`` newest first, else those that fit its words best. ``task`` is the name of their task."""
+    """Notes: without ``query`` newest first, else those that fit its words best. ``task`` is the name of their task.
+
+    ``hidden``: so many notes on it are hidden here.
+    """
 
     schema: str = "autoresearch.notes/1"
     task: str
     query: str = ""
     notes: list[NoteView]
+    hidden: int = 0
 
 
 class NoteAnswer(Answer, frozen=True, kw_only=True):

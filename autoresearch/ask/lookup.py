@@ -63,8 +63,12 @@ def find_task(
     # A definition without a direction and a budget cannot be ranked; anybody may have published it.
     published = [row for row in log.tasks.all() if row.direction is not None]
     known = {row.digest: row for row in published}
+    visible = {row.digest: row for row in log.tasks.all(visible=True) if row.direction is not None}
     if reference is None:
-        return _load(log, _last(log, _but(known, archived), author))
+        if known and not visible:
+            hint = "name one with --task, or look at: autoresearch network hidden"
+            raise NotFound("All tasks here are hidden.", hint=hint)
+        return _load(log, _last(log, _but(visible, archived), author))
     named = [task for digest in _named(published, reference) if (task := _load(log, known[digest])).name == reference]
     if not named and _DIGEST.fullmatch(reference.lower()):
         named = [_load(log, row) for row in known.values() if row.digest.hex().startswith(reference.lower())]
@@ -74,7 +78,7 @@ def find_task(
     if len(named) > 1 and author is not None:
         named = [task for task in named if log.runs.newest(task.digest, limit=1, author=author)] or named
     if not named:
-        names = sorted({row.name for row in published})
+        names = sorted({row.name for row in visible.values()})
         last = reference.rstrip("/").rpartition("/")[2]  # of a folder its own name, which its task mostly has too
         hint = did_you_mean(last, names) or (f"known tasks: {', '.join(names[:5])}" if names else _NO_TASKS)
         raise NotFound(f"There is no task {reference[:80]} here.", hint=hint)
@@ -92,7 +96,7 @@ def find_task(
 
 def other_tasks(log: Log, task: FoundTask, archived: frozenset[bytes] = frozenset()) -> list[str]:
     """The names of the other tasks here that are not archived, sorted; of one with the same name its digest."""
-    names = {row.digest: row.name for row in log.tasks.all() if row.direction is not None}
+    names = {row.digest: row.name for row in log.tasks.all(visible=True) if row.direction is not None}
     others = {digest: name for digest, name in names.items() if digest != task.digest and digest not in archived}
     return sorted({digest.hex()[:12] if name == task.name else name for digest, name in others.items()})
 

@@ -50,7 +50,8 @@ def notes_answer(
     views = [note_view(log, log.records.get(one.id), cited.get(one.id, NOT_CITED)) for one in found]
     if query.strip() and topic:
         views = [view for view in views if view.topic == topic]
-    return NotesAnswer(task=task.name, query=query, notes=views)
+    hidden = log.texts.count_hidden_notes(task.digest)
+    return NotesAnswer(task=task.name, query=query, notes=views, hidden=hidden)
 
 
 def found_notes(
@@ -101,7 +102,7 @@ def _others(found: Collection[FoundText], known: Collection[FoundText]) -> list[
 def notes_of(log: Log, run: Record) -> list[NoteView]:
     """The newest notes whose evidence is a run."""
     assert isinstance(run.body, Run)
-    near = log.records.newest(kind="note", task=run.body.task, limit=SEARCHED_OF_RUN)
+    near = log.records.newest(kind="note", task=run.body.task, limit=SEARCHED_OF_RUN, visible=True)
     linked = [record for record in near if run.id in record.links]
     return [note_view(log, record) for record in linked if not log.records.is_withdrawn(record)]
 
@@ -111,6 +112,7 @@ def note_view(log: Log, record: Record, cited: Citations = NOT_CITED) -> NoteVie
     body = record.body
     assert isinstance(body, Note)
     task = task_of(log, body.task) if body.task else None
+    hidden = log.hidden.of([one.run for one in cited.runs])
     return NoteView(
         id=format_id(record.id),
         time_ms=record.time,
@@ -124,7 +126,7 @@ def note_view(log: Log, record: Record, cited: Citations = NOT_CITED) -> NoteVie
         participant=participant_of(log, record.author, record.time),
         better=cited.better,
         worse=cited.worse,
-        cited_by=[_citing(log, one) for one in cited.runs[:SHOWN_CITING]],
+        cited_by=[_citing(log, one) for one in cited.runs if one.run not in hidden][:SHOWN_CITING],
         state=cited.state if body.topic == "hypothesis" else "",
     )
 

@@ -118,6 +118,8 @@ def operation(address: str, *, media: str = JSON, seconds: float = USUAL_SECONDS
         summary = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
         declared = Operation(function.__name__, address, takes, answers, summary, media, seconds, reads, writes)
         made = _with_unsettled(function) if reads and issubclass(answers, Judged) else function
+        if reads and "hidden" in takes.__struct_fields__:
+            made = _with_hidden(made)
         made.operation = declared  # type: ignore[attr-defined]  # read by operation_of alone
         return made
 
@@ -131,6 +133,19 @@ def _with_unsettled(question: F) -> F:
     def ask(desk: Desk, *request: msgspec.Struct) -> Judged:
         answer = cast("Judged", question(desk, *request))
         return msgspec.structs.replace(answer, unsettled=desk.log.standings.count_unsettled())
+
+    return cast("F", ask)
+
+
+def _with_hidden(question: F) -> F:
+    """The same question, which may be asked for what a person hides too."""
+
+    @wraps(question)
+    def ask(desk: Desk, request: msgspec.Struct) -> object:
+        if not getattr(request, "hidden", False):
+            return question(desk, request)
+        with desk.log.hidden.included():
+            return question(desk, request)
 
     return cast("F", ask)
 

@@ -12,14 +12,17 @@ import msgspec
 from autoresearch.ask.ideas import NoteAnswer
 from autoresearch.ask.node import BroughtAnswer, HistoryAnswer, TaskStatus
 from autoresearch.ask.operation import operation
-from autoresearch.ask.records import BeliefAnswer, WithdrawnAnswer
+from autoresearch.ask.records import BeliefAnswer, HideAnswer, SharedHiddenAnswer, WithdrawnAnswer
 from autoresearch.ask.registry.components import YankedAnswer
 from autoresearch.ask.requests import (
     BelieveRequest,
     BringRequest,
+    HideRequest,
     HistoryRequest,
     NoteRequest,
     PublishTaskRequest,
+    ShareHiddenRequest,
+    TakeHiddenRequest,
     WithdrawRecordRequest,
     YankRequest,
 )
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 # Checkpoints are copied, and each record is on the disk before the next one.
 BRING_SECONDS = 150.0
+# Words are looked for in all that is here.
+HIDE_SECONDS = 150.0
 
 
 @operation("POST /v1/notes")
@@ -65,6 +70,35 @@ def believe(notebook: Notebook, request: BelieveRequest) -> BeliefAnswer:
     return BeliefAnswer(
         id=format_id(run.id), believed=request.believed, changed=changed, state=state.value, others=others
     )
+
+
+@operation("POST /v1/hidden", seconds=HIDE_SECONDS)
+def hide(notebook: Notebook, request: HideRequest) -> HideAnswer:
+    """Hide a participant, a record, a task or words on this machine, or no longer; 409 for oneself."""
+    from autoresearch.ask.people.hiding import hide_named
+
+    return hide_named(notebook.log, request, notebook.author, now_ms=notebook.now_ms(), archived=notebook.archived())
+
+
+@operation("POST /v1/hidden/lists", seconds=HIDE_SECONDS)
+def take_hidden(notebook: Notebook, request: TakeHiddenRequest) -> HideAnswer:
+    """Hide what the newest list of a participant has, or no longer; 409 for the list of one who is hidden."""
+    from autoresearch.ask.people.hiding import take_list
+
+    return take_list(notebook.log, request, notebook.author, now_ms=notebook.now_ms())
+
+
+@operation("POST /v1/hidden/share")
+def share_hidden(notebook: Notebook, request: ShareHiddenRequest) -> SharedHiddenAnswer:
+    """Publish what this participant hides as a signed list, so that others can take it over."""
+    from autoresearch.ask.people.hiding import list_notes
+    from autoresearch.record.encoding import format_id
+
+    parts, head, left_out = list_notes(notebook.log, request.text)
+    links = tuple(notebook.publish_note(part, notebook.now_ms()).id for part in parts)
+    record = notebook.publish_note(head, notebook.now_ms(), links=links)
+    things = sum(len(note.hides or ()) + len(note.hides_words) for note in (*parts, head))
+    return SharedHiddenAnswer(note=format_id(record.id), things=things, left_out=left_out)
 
 
 @operation("POST /v1/yanks")

@@ -7,15 +7,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from autoresearch.ask.ideas import ClaimsAnswer, NotesAnswer
 from autoresearch.ask.operation import PLAIN, Text, operation
 from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer, VerificationsAnswer
-from autoresearch.ask.records import LogAnswer, SearchAnswer, ShowAnswer, StarAnswer
+from autoresearch.ask.records import (
+    HiddenAnswer,
+    HiddenListAnswer,
+    LogAnswer,
+    SearchAnswer,
+    ShowAnswer,
+    StarAnswer,
+)
 from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.ask.requests import (
     ColumnsOf,
     Difference,
     EvidenceOf,
+    HiddenListOf,
+    HiddenOf,
     NotesOf,
     OfTask,
     OfTaskAndParticipant,
@@ -138,10 +149,13 @@ def records(desk: Desk, request: Records) -> LogAnswer:
 @operation("GET /v1/records/{id}")
 def record(desk: Desk, request: OneRecord) -> ShowAnswer:
     """One record of any kind, whole."""
+    from autoresearch.ask.people.hiding import hidden_view
     from autoresearch.ask.show import show_answer
 
     identified = desk.record(request.id, request.task)
-    return _with_headlines(desk, show_answer(desk.log, identified, starred=desk.starred()))
+    shown = show_answer(desk.log, identified, starred=desk.starred())
+    hidden = [hidden_view(desk.log, row) for row in desk.log.hidden.reasons(identified)]
+    return _with_headlines(desk, msgspec.structs.replace(shown, hidden_by=hidden))
 
 
 @operation("GET /v1/runs/{id}")
@@ -310,6 +324,22 @@ def release(desk: Desk, request: OneRecord) -> ReleaseAnswer:
     from autoresearch.ask.registry.releases import release_answer
 
     return release_answer(desk.log, desk.record(request.id, request.task), me=desk.me)
+
+
+@operation("GET /v1/hidden")
+def hidden(desk: Desk, request: HiddenOf) -> HiddenAnswer:
+    """What is hidden on this machine, the newest first."""
+    from autoresearch.ask.people.hiding import hidden_answer
+
+    return hidden_answer(desk.log, request)
+
+
+@operation("GET /v1/participants/{participant}/hidden")
+def hidden_list(desk: Desk, request: HiddenListOf) -> HiddenListAnswer:
+    """The newest list of what a participant hides, as hiding it here would take it over."""
+    from autoresearch.ask.people.hiding import hidden_list_answer
+
+    return hidden_list_answer(desk.log, request.participant, me=desk.me, limit=request.limit)
 
 
 @operation("POST /v1/stars")

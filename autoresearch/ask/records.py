@@ -28,11 +28,76 @@ class RecordView(Answer, frozen=True, kw_only=True):
     starred: bool = False
 
 
+class HiddenView(Answer, frozen=True, kw_only=True):
+    """A thing that is hidden on this machine, or stands in a list of such things.
+
+    ``what`` is participant, task, words, the kind of a record, or unknown: no record here says what it is. ``thing`` is
+    its key, digest, id, or the words; ``name`` says it in a line. ``records``: so many records that are here are hidden
+    by it. ``origin`` is the participant whose list it was taken from, null where a person chose it here.
+    """
+
+    what: str
+    thing: str
+    name: str = ""
+    reason: str = ""
+    time_ms: int = 0
+    records: int = 0
+    origin: ParticipantView | None = None
+
+
+class HiddenAnswer(Answer, frozen=True, kw_only=True):
+    """What is hidden on this machine, the newest first: ``total`` things, which hide ``records`` records."""
+
+    schema: str = "autoresearch.hidden/1"
+    hidden: list[HiddenView]
+    total: int
+    records: int
+
+
+class HiddenListAnswer(Answer, frozen=True, kw_only=True):
+    """The newest list of what a participant hides: its ``note``, what it says, ``total`` things and the first of them.
+
+    ``left_out`` are things in it that hide nothing here: this participant itself, or what nobody can hide.
+    """
+
+    schema: str = "autoresearch.hidden-list/1"
+    participant: ParticipantView
+    note: str
+    time_ms: int
+    text: str = ""
+    hidden: list[HiddenView]
+    total: int
+    left_out: int = 0
+
+
+class HideAnswer(Answer, frozen=True, kw_only=True):
+    """What is hidden now, or with ``undo`` no longer. ``changed`` things were not so before.
+
+    ``records``: so many more of those that are here are hidden now, or no longer. ``things`` are the first of them.
+    """
+
+    schema: str = "autoresearch.hide/1"
+    things: list[HiddenView]
+    undo: bool = False
+    changed: int
+    records: int
+
+
+class SharedHiddenAnswer(Answer, frozen=True, kw_only=True):
+    """What this participant hides was published: the ``note``, and so many ``things``. ``left_out`` are too many."""
+
+    schema: str = "autoresearch.shared-hidden/1"
+    note: str
+    things: int
+    left_out: int = 0
+
+
 class LogAnswer(Answer, frozen=True, kw_only=True):
-    """Records, newest first."""
+    """Records, newest first. ``hidden``: so many records of that kind and time are hidden here."""
 
     schema: str = "autoresearch.log/1"
     records: list[RecordView]
+    hidden: int = 0
 
 
 class CommandView(Answer, frozen=True, kw_only=True):
@@ -47,7 +112,7 @@ class SearchAnswer(Judged, frozen=True, kw_only=True):
 
     Where no note has all words, ``notes`` have some. Without ``query`` the newest of each kind, and no commands.
     ``task`` is the name of the task whose runs, settings and notes these are, empty where no task is here. ``total``
-    are the runs that were found; ``runs`` are the newest.
+    are the runs that were found; ``runs`` are the newest. ``hidden``: so many more runs are hidden here.
     """
 
     schema: str = "autoresearch.search/2"
@@ -60,6 +125,7 @@ class SearchAnswer(Judged, frozen=True, kw_only=True):
     notes: list[NoteView] = []
     runs: list[RunRow] = []
     total: int = 0
+    hidden: int = 0
 
 
 class Measured(Answer, frozen=True, kw_only=True):
@@ -171,7 +237,7 @@ class ShowAnswer(Judged, frozen=True, kw_only=True):
     important first, and ``because`` says why it was tried; ``outcome`` is there for who had it run here.
     ``release`` is there when it is a release of a component;
     ``used_by`` are then the best runs of agents that use it, and ``components`` what the agent of a run uses, where
-    they were looked up (show does).
+    they were looked up (show does). ``hidden_by``: what hides it on this machine; empty where nothing does.
     """
 
     schema: str = "autoresearch.show/1"
@@ -193,6 +259,7 @@ class ShowAnswer(Judged, frozen=True, kw_only=True):
     release: ReleaseView | None = None
     used_by: list[ProgramView] = []
     components: list[UsedComponent] = []
+    hidden_by: list[HiddenView] = []
 
 
 class WithdrawnAnswer(Answer, frozen=True, kw_only=True):

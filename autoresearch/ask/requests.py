@@ -12,7 +12,13 @@ from msgspec import Meta
 
 from autoresearch.log.standing.answers import Answer
 from autoresearch.record.kinds import RunOutcome
-from autoresearch.text import NAME_CHARACTERS, NOTE_CHARACTERS, NOTE_EVIDENCE, QUESTION_CHARACTERS
+from autoresearch.text import (
+    HIDE_REASON_CHARACTERS,
+    NAME_CHARACTERS,
+    NOTE_CHARACTERS,
+    NOTE_EVIDENCE,
+    QUESTION_CHARACTERS,
+)
 from autoresearch.words import EvidenceKind
 
 Reference = Annotated[
@@ -42,6 +48,9 @@ class Nothing(Parameters, frozen=True, kw_only=True):
     """No parameters."""
 
 
+Hidden = Annotated[bool, Meta(description="what is hidden on this machine too")]
+
+
 class OfTask(Parameters, frozen=True, kw_only=True):
     """Which task."""
 
@@ -52,6 +61,7 @@ class TasksOf(Parameters, frozen=True, kw_only=True):
     """Which tasks."""
 
     archived: Annotated[bool, Meta(description="those too that are archived on this machine")] = False
+    hidden: Hidden = False
 
 
 class TopOf(OfTask, frozen=True, kw_only=True):
@@ -59,6 +69,7 @@ class TopOf(OfTask, frozen=True, kw_only=True):
 
     limit: Limit = 20
     budget: Annotated[float, Meta(ge=0, description="only programs with at most this budget")] | None = None
+    hidden: Hidden = False
 
 
 class OfParticipant(Parameters, frozen=True, kw_only=True):
@@ -84,6 +95,7 @@ class Records(OfTask, frozen=True, kw_only=True):
         list[Annotated[str, Meta(max_length=500)]],
         Meta(max_length=16, description="only runs that meet this, such as value<1.1; may be given again"),
     ] = []
+    hidden: Hidden = False
 
 
 class OneRecord(OfTask, frozen=True, kw_only=True):
@@ -114,6 +126,7 @@ class NotesOf(OfTask, frozen=True, kw_only=True):
         Meta(description="only notes of this kind"),
     ] = ""
     limit: Annotated[int, Meta(ge=1, le=10_000, description="rows in the answer")] = 20
+    hidden: Hidden = False
 
 
 SearchKind = Literal["command", "setting", "participant", "component", "note", "run"]
@@ -127,6 +140,21 @@ class SearchOf(OfTask, frozen=True, kw_only=True):
     type: Annotated[str, Meta(max_length=32, description="only components of this type, such as policy")] = ""
     yanked: Annotated[bool, Meta(description="components with yanked releases alone too")] = False
     limit: Annotated[int, Meta(ge=1, le=MAXIMUM_ROWS, description="rows of each kind in the answer")] = 20
+    hidden: Hidden = False
+
+
+class HiddenOf(Parameters, frozen=True, kw_only=True):
+    """Which of the things that are hidden."""
+
+    what: Annotated[str, Meta(max_length=128, description="only those whose key, digest or words begin so")] = ""
+    limit: Annotated[int, Meta(ge=1, le=100_000, description="rows in the answer")] = 50
+
+
+class HiddenListOf(Parameters, frozen=True, kw_only=True):
+    """Whose list: a beginning of a key, or a name that only one has."""
+
+    limit: Annotated[int, Meta(ge=1, le=100_000, description="rows in the answer")] = 50
+    participant: Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 Kind = Annotated[EvidenceKind, Meta(description="only evidence of this kind; of a record: which kind it may be")]
@@ -136,6 +164,7 @@ class OfTaskAndParticipant(OfParticipant, frozen=True, kw_only=True):
     """Whose, and on which task."""
 
     task: Annotated[str, Meta(max_length=128, description="only on this task; left out: on all")] | None = None
+    hidden: Hidden = False
 
 
 class EvidenceOf(OfParticipant, frozen=True, kw_only=True):
@@ -187,6 +216,7 @@ class Filtered(OfTask, frozen=True, kw_only=True):
     x: Annotated[Axis, Meta(description="the axis: number of the run, time, or cumulated processor time")] = "number"
     since: Annotated[int, Meta(ge=0, le=2**53, description="the beginning of the axis; 0: the first run")] = 0
     to: Annotated[int, Meta(ge=0, le=2**53, description="the end of the axis; 0: the last run")] = 0
+    hidden: Hidden = False
 
 
 class RunsOf(Filtered, frozen=True, kw_only=True):
@@ -412,6 +442,31 @@ class BelieveRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     id: Annotated[str, Meta(min_length=1, max_length=128)]
     believed: bool = True
+
+
+class HideRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Hide a participant, a record or a task on this machine, or with ``words`` a phrase; ``undo``: no longer.
+
+    ``what`` is a key, an id, the beginning of one that is here, or a name that only one has.
+    """
+
+    what: Annotated[str, Meta(min_length=1, max_length=2048)]
+    words: bool = False
+    reason: Annotated[str, Meta(max_length=HIDE_REASON_CHARACTERS)] = ""
+    undo: bool = False
+
+
+class TakeHiddenRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Hide what the newest list of a participant has; with ``undo`` no longer what came from its lists."""
+
+    participant: Annotated[str, Meta(min_length=1, max_length=64)]
+    undo: bool = False
+
+
+class ShareHiddenRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Publish what this participant hides, with a text for all to read; what came from lists of others is left out."""
+
+    text: Annotated[str, Meta(max_length=HIDE_REASON_CHARACTERS)] = ""
 
 
 class HistoryNote(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

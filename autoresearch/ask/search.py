@@ -62,6 +62,7 @@ def search_answer(
         notes=notes_answer(log, task, query=asked.query, limit=most, me=me).notes if task and wants("note") else [],
         runs=runs.runs if runs else [],
         total=runs.total if runs else 0,
+        hidden=runs.hidden if runs else 0,
     )
 
 
@@ -69,4 +70,6 @@ def _participants(log: Log) -> list[ParticipantView]:
     """Everybody who signed a record, by name."""
     newest_ms = log.records.newest_ms()
     views = {one.key: one for one in (participant_of(log, device, newest_ms) for device in log.devices.all())}
+    for key in log.hidden.of_keys(list(map(bytes.fromhex, views))):
+        del views[key.hex()]
     return sorted(views.values(), key=lambda one: (not one.name, one.name, one.key))

@@ -148,7 +148,9 @@ def log_answer(  # noqa: PLR0913 - one for each way to choose
         if only_starred:
             found = [record for record in _newest(log, starred) if _is(record, kind, author, digest)]
         else:
-            found = log.records.newest(kind=kind, author=author, task=digest, limit=wanted, without=without)
+            found = log.records.newest(
+                kind=kind, author=author, task=digest, limit=wanted, without=without, visible=True
+            )
         page = [
             record
             for record in found
@@ -158,7 +160,10 @@ def log_answer(  # noqa: PLR0913 - one for each way to choose
         ]
         is_all = only_starred or len(found) < wanted or found[-1].time < since_ms or wanted >= SEARCHED_MOST
         if len(page) >= limit or is_all:
-            return LogAnswer(records=[stated_view(log, record, starred) for record in page[:limit]])
+            views = [stated_view(log, record, starred) for record in page[:limit]]
+            since = page[:limit][-1].time if len(page) >= limit else since_ms
+            hidden = log.records.count_hidden(kind=kind, task=digest, author=author, since_ms=since, without=without)
+            return LogAnswer(records=views, hidden=hidden)
         # The log reads from its newest end only: look further back until the page is full.
         wanted *= 4
 

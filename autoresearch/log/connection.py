@@ -209,7 +209,7 @@ def write_head(folder: Path, author: bytes, head: Head) -> None:
 
 
 # Raised by 1 whenever a table changes, or what a table of the log means.
-FORMAT = 17
+FORMAT = 18
 
 
 def open_database(
@@ -280,7 +280,8 @@ class Reader:
     """Reads through one connection. Threads take turns by ``lock``, also to write through it.
 
     ``pinned`` is the revision of the snapshot that is open, None without one. ``failures`` counts the transactions
-    that were undone: what was read in one holds no longer.
+    that were undone: what was read in one holds no longer. ``hides``: what a person hides is left out of what is read,
+    see :meth:`Hidden.included`.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -288,6 +289,7 @@ class Reader:
         self.lock = RLock()
         self.pinned: Revision | None = None
         self.failures = 0
+        self.hides = True
         self._data_version = self.rows("PRAGMA data_version")[0][0]
 
     def close(self) -> None:
@@ -353,3 +355,8 @@ SUSPECT = "LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= r
 # Another participant published the checkpoint of a run before.
 COPIED = "EXISTS(SELECT 1 FROM copy WHERE copy.n = run.n AND copy.model)"
 COUNTS = "run.status = 'ok' AND run.value IS NOT NULL"
+# Of a table with the columns author and n, under some name: a person here does not hide the record of its row.
+VISIBLE = (
+    "NOT EXISTS(SELECT 1 FROM hidden_author WHERE hidden_author.author = {0}.author)"
+    " AND NOT EXISTS(SELECT 1 FROM hidden WHERE hidden.n = {0}.n)"
+)

@@ -31,6 +31,7 @@ from autoresearch.log.rows import Head, Revision, State, Verdict
 from autoresearch.log.settling import discard, note_settling, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
 from autoresearch.log.tables.beliefs import Beliefs
+from autoresearch.log.tables.hidden import Hidden
 from autoresearch.log.tables.listing import Listing
 from autoresearch.log.tables.records import Claims, Devices, Records
 from autoresearch.log.tables.runs import Entries, Programs, Runs, Tasks
@@ -267,14 +268,18 @@ class Results:
     """What was computed from a log, until it changes: see :func:`autoresearch.log.standing.cache.cached`."""
 
     def __init__(self) -> None:
-        self._kept: dict[bool, tuple[object, dict[Hashable, object]]] = {}
+        self._kept: dict[tuple[bool, bool], tuple[object, dict[Hashable, object]]] = {}
 
-    def at(self, revision: Revision, trust: Trust, *, lasting: bool) -> dict[Hashable, object]:
-        """The results at a revision; the ``lasting`` ones follow from who is who and from tasks alone."""
+    def at(self, revision: Revision, trust: Trust, *, lasting: bool, hides: bool) -> dict[Hashable, object]:
+        """The results at a revision; the ``lasting`` ones follow from who is who and from tasks alone.
+
+        ``hides``: what a person hides is left out.
+        """
         state = (revision.people, revision.tasks, revision.drops, revision.failures) if lasting else revision
-        kept = self._kept.get(lasting)
+        place = (lasting, hides or lasting)
+        kept = self._kept.get(place)
         if kept is None or kept[0] != (state, trust):
-            kept = self._kept[lasting] = (state, trust), {}
+            kept = self._kept[place] = (state, trust), {}
         return kept[1]
 
 
@@ -312,6 +317,7 @@ class Log:
         self.standings = Standings(self.reader)
         self.credits = Credits(self.reader)
         self.beliefs = Beliefs(self.reader)
+        self.hidden = Hidden(self.reader)
         self.listing = Listing(self.reader)
         self.mentions = Mentions(self.reader)
         self.texts = Texts(self.reader)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from autoresearch.log.connection import Reader
+from autoresearch.log.connection import VISIBLE, Reader
 from autoresearch.log.rows import PairRow
 from autoresearch.task.model import possible_value
 from autoresearch.words import DOUBTED, NOT_EVALUATED, RunStatus
@@ -139,13 +139,16 @@ LOOKED_AT_MOST = 5_000
 # So many settings of a task are named: its program has fewer, but strangers may name any.
 SETTINGS_MOST = 1_000
 
-_SETTINGS = """
+_SETTINGS = f"""
 WITH RECURSIVE named(setting) AS (
     SELECT min(setting) FROM pair WHERE task = ?1
     UNION ALL SELECT (SELECT min(setting) FROM pair WHERE task = ?1 AND setting > named.setting) FROM named
     WHERE setting IS NOT NULL
-) SELECT setting FROM named WHERE setting IS NOT NULL LIMIT ?2
-"""
+) SELECT setting FROM named WHERE EXISTS(
+    SELECT 1 FROM pair CROSS JOIN run ON run.n = pair.n WHERE pair.task = ?1 AND pair.setting = named.setting
+    AND {VISIBLE.format("run")}
+) LIMIT ?2
+"""  # noqa: S608
 _DOUBTED = f"IN ({', '.join(repr(state.value) for state in sorted(DOUBTED))})"
 _ROWS = f"""
 SELECT pair.time, pair.raised, pair.delta, child.value, above.value, child.status
@@ -157,6 +160,7 @@ AND pair.time >= coalesce((
 AND changes <= {FEW_CHANGES} AND same_base AND raised <> 0 AND (delta IS NOT NULL OR pair.failed)
 AND (judged.compared OR (pair.failed AND child.budget = above.budget)) AND judged.state NOT {_DOUBTED}
 AND judged_above.compared AND judged_above.state NOT {_DOUBTED}
+AND {VISIBLE.format("child")} AND {VISIBLE.format("above")}
 AND (judged.attested OR child.author IN ({{0}})) AND (judged_above.attested OR above.author IN ({{0}}))
 ORDER BY pair.time DESC, child.id LIMIT {PAIRS_MOST}
 """  # noqa: S608

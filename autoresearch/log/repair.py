@@ -19,6 +19,8 @@ from autoresearch.log.connection import open_database, refusals, sync_folder, tr
 from autoresearch.log.local import make_local
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
+from autoresearch.log.standing.hiding import hide
+from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.paths import Paths
 from autoresearch.record.record import Network
 from autoresearch.trust.roster import Trust
@@ -102,6 +104,9 @@ def _replace(file: Path, copy: Callable[[Path, Path], tuple[int, int]]) -> Repai
 def _copy_records(old: Path, new: Path, *, network: Network, trust: Trust, now_ms: int) -> tuple[int, int]:
     rows = lost = 0
     with closing(sqlite3.connect(old)) as damaged, Log.open(new, network, trust=trust) as log:
+        with suppress(sqlite3.DatabaseError):  # a log of before has no such table
+            rows_hidden = damaged.execute("SELECT thing, origin, reason, time FROM hide").fetchall()
+            hide(log, [HiddenRow(*row) for row in rows_hidden])
         last = _last_number(damaged)
         for start in range(0, last, _BATCH):
             pairs, missing = _read(damaged, start, min(start + _BATCH, last))

@@ -46,6 +46,23 @@ CREATE TABLE IF NOT EXISTS measuring(
     PRIMARY KEY(task, source_digest)
 ) WITHOUT ROWID;
 
+-- What a person on this machine hides: the key of a participant, the id of a record or the digest of a task as bytes,
+-- words as text (standing/hiding.py). origin: whose list it was taken from, a root key; empty: the person's own choice.
+CREATE TABLE IF NOT EXISTS hide(
+    thing NOT NULL,
+    origin BLOB NOT NULL,
+    reason TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    PRIMARY KEY(thing, origin)
+) WITHOUT ROWID;
+-- What follows: the keys whose records are hidden, and other records that are, each with the things that hide it.
+CREATE TABLE IF NOT EXISTS hidden_author(author BLOB NOT NULL, thing NOT NULL, PRIMARY KEY(author, thing)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS hidden(n INTEGER NOT NULL, thing NOT NULL, PRIMARY KEY(n, thing)) WITHOUT ROWID;
+CREATE INDEX hidden_thing ON hidden(thing);
+CREATE TRIGGER record_hidden AFTER INSERT ON record WHEN EXISTS(SELECT 1 FROM hide WHERE thing = NEW.id) BEGIN
+    INSERT OR IGNORE INTO hidden VALUES(NEW.n, NEW.id); END;
+CREATE TRIGGER record_gone AFTER DELETE ON record BEGIN DELETE FROM hidden WHERE n = OLD.n; END;
+
 -- What a withdrawal by its author takes away: one row for a record.
 
 CREATE TABLE run(
@@ -104,6 +121,8 @@ CREATE TABLE task(
     budget REAL
 );
 CREATE INDEX task_digest ON task(digest, time);
+CREATE TRIGGER task_hidden AFTER INSERT ON task WHEN EXISTS(SELECT 1 FROM hide WHERE thing = NEW.digest) BEGIN
+    INSERT OR IGNORE INTO hidden VALUES(NEW.n, NEW.digest); END;
 
 CREATE TABLE claim(
     n INTEGER PRIMARY KEY,

@@ -387,7 +387,8 @@ def rebuild(connection: sqlite3.Connection) -> None:
     # The parts of a virtual table go with it, the indexes of a table too.
     query = """
     SELECT type, name FROM sqlite_master
-    WHERE name NOT IN ('record', 'bucket', 'meta', 'believed', 'measuring') AND sql IS NOT NULL
+    WHERE name NOT IN ('record', 'bucket', 'meta', 'believed', 'measuring', 'hide', 'hidden_author', 'hidden')
+    AND sql IS NOT NULL
     AND EXISTS(SELECT 1 FROM sqlite_master WHERE name = 'record') ORDER BY sql NOT LIKE 'CREATE VIRTUAL TABLE%'
     """
     for kind, name in connection.execute(query).fetchall():

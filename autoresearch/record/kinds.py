@@ -234,7 +234,11 @@ class Claim(Body, frozen=True, kw_only=True):
 
 
 class Note(Body, frozen=True, kw_only=True):
-    """A hypothesis, an insight, or past work brought in from elsewhere; the links are its evidence."""
+    """A hypothesis, an insight, or past work brought in from elsewhere; the links are its evidence.
+
+    With ``hides`` it is a list of what its author hides: keys, ids of records, digests of tasks, and ``hides_words``.
+    A long list has more parts: notes without text, which it links.
+    """
 
     topic: Literal["hypothesis", "insight", "history"]
     text: Text
@@ -242,6 +246,8 @@ class Note(Body, frozen=True, kw_only=True):
     origin: Title = ""
     metrics: Metrics = {}
     status: Annotated[str, Meta(max_length=32)] = ""
+    hides: Annotated[list[Hash], Meta(max_length=400)] | None = None
+    hides_words: Annotated[list[Title], Meta(max_length=400)] = []
 
 
 class Release(Body, frozen=True, kw_only=True):

@@ -91,6 +91,7 @@ MOST_COLUMNS = 110
 # By which click indents the end of a help.
 HELP_INDENT = 2
 
+Hidden = Annotated[bool, typer.Option("--hidden", help="Those too that you hide.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON document a line.")]
 Task = Annotated[

@@ -726,8 +726,9 @@ class Node:
         many = len(records) > NEWS_MAX
         if many:
             self.events.tell("records", f"{len(records)} records of others came in", now_ms(), count=len(records))
+        hidden = self.notebook.log.hidden.of([record.id for record in records])
         for record in records:
-            if isinstance(record.body, Run) and not many:
+            if isinstance(record.body, Run) and not many and record.id not in hidden:
                 view = record_view(self.notebook.log, record)
                 data = {**outcome(self.notebook.log, record), "participant": view.participant.key}
                 self.events.tell("record", view.summary, now_ms(), author=view.author, **data)

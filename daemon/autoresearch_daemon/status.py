@@ -241,5 +241,5 @@ def _verdict(log: Log, run: bytes, state: RunState) -> _Change:
 
 
 def _title(log: Log, run: bytes) -> str:
-    record = log.records.find(run)
+    record = None if log.hidden.of([run]) else log.records.find(run)
     return f" “{record.body.title}”" if record and isinstance(record.body, Run) and record.body.title else ""

@@ -36,7 +36,7 @@ def claims_answer(log: Log, task: FoundTask, *, now_ms: int, me: bytes | None = 
     """
     here = trust_context(log, me)
     rows: dict[tuple[bytes, bytes, int], ClaimRow] = {}
-    for row in log.claims.open(task.digest, now_ms=now_ms):  # the oldest first
+    for row in log.claims.open(task.digest, now_ms=now_ms, visible=True):  # the oldest first
         key = (row.author, row.source_digest, row.replicate)
         first = rows.setdefault(key, row)
         rows[key] = first._replace(until=max(first.until, row.until))

@@ -252,12 +252,16 @@ def credit_answer(
     """
     roots = None if participant is None else named(log, participant, author=author)
     shown = credit(log, task.digest if task else None, roots=roots)
+    keys = [bytes.fromhex(key) for one in shown for key in one.keys] if roots is None else []
+    hidden = {key.hex() for key in log.hidden.of_keys(keys)}
     if participant is not None and not shown:
         whose = "This participant" if participant == "me" else one_line(participant, 80)
         raise NotFound(f"{whose} has no run and no verification yet.", hint="autoresearch network credit")
+    every, shown = shown, [one for one in shown if hidden.isdisjoint(one.keys)]
     tasks = {gain.task for row in shown for gain in row.improvements}
     return CreditAnswer(
         participants=shown,
+        hidden=len(every) - len(shown),
         tasks=[
             TaskCredit(digest=task, name=found.name, metric=found.metric, direction=found.direction)
             for task in sorted(tasks)

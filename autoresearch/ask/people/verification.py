@@ -20,7 +20,7 @@ from autoresearch.log.standing.verification import bears_out, counted_reports, s
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Run, Verification
 from autoresearch.record.record import DAY_MS, Record
-from autoresearch.words import VERIFIER_PART_SENTENCES, VerifierPart
+from autoresearch.words import HIDDEN, VERIFIER_PART_SENTENCES, VerifierPart
 
 NEWEST = 50
 # Among so many verifications of all tasks those of the task are looked for.
@@ -60,7 +60,7 @@ def _awaited(log: Log, need: VerificationNeed) -> AwaitedView:
     assert isinstance(record.body, Run)
     return AwaitedView(
         run=format_id(need.run),
-        title=record.body.title,
+        title=HIDDEN if log.hidden.of([need.run]) else record.body.title,
         state=state_of(log, need.run),
         time_ms=record.time,
         value=record.body.value,
@@ -76,7 +76,7 @@ def _awaited(log: Log, need: VerificationNeed) -> AwaitedView:
 
 
 def _newest(log: Log, task: bytes) -> Iterator[VerifiedView]:
-    for record in log.records.newest(kind="verification", limit=SEARCHED):
+    for record in log.records.newest(kind="verification", limit=SEARCHED, visible=True):
         body = record.body
         run = log.records.find(body.run) if isinstance(body, Verification) else None
         if isinstance(body, Verification) and run and isinstance(run.body, Run) and run.body.task == task:
@@ -87,7 +87,7 @@ def _verified(log: Log, record: Record, body: Verification, run: Record, subject
     return VerifiedView(
         id=format_id(record.id),
         run=format_id(run.id),
-        title=subject.title,
+        title=HIDDEN if log.hidden.of([run.id]) else subject.title,
         state=state_of(log, run.id),
         time_ms=record.time,
         verifier=participant_of(log, record.author, record.time),

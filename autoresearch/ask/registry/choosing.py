@@ -215,6 +215,9 @@ def resolve(log: Log, kind: str, text: str, *, pinned: bytes | None = None, me: 
         )
     spec = Spec.parse(text)
     rows = log.releases.named(kind, spec.name)
+    if not spec.publisher:  # what is hidden here is meant only where its publisher, or the release, is named
+        hidden = log.hidden.of([row.id for row in rows]) - {pinned}
+        rows = [row for row in rows if row.id not in hidden]
     if not rows and pinned is None and spec == Spec(spec.name):
         with suppress(NotFound, UsageError):
             row = log.releases.find(log.records.resolve(spec.name))

@@ -30,6 +30,7 @@ class RunRow(RunNumbers, frozen=True, kw_only=True):
     ``in_doubt``: refuted, fraud or banned. ``leads`` and ``led_by_claim``: it had the best confirmed value, or the best
     reported one, of the runs up to it. ``headline`` tells the change in a line, ``because`` why it was tried. ``jump``:
     too many changes to credit one. ``verdict`` says who measured it and what follows; empty where only its author did.
+    ``hidden``: a person hides it here, and none of its words are told.
     """
 
     id: str
@@ -62,13 +63,15 @@ class RunRow(RunNumbers, frozen=True, kw_only=True):
     starred: bool = False
     children: int = 0
     verdict: str = ""
+    hidden: bool = False
 
 
 class RunsAnswer(Judged, frozen=True, kw_only=True):
     """One page of the runs of a task that a filter finds.
 
     ``total`` are all that it finds, ``pages`` the number of pages of ``size`` rows. ``counts`` are runs by mark without
-    the filter of marks. ``until`` is to be given with the next page, so that new runs move nothing.
+    the filter of marks. ``until`` is to be given with the next page, so that new runs move nothing. ``hidden``: so many
+    more are hidden here.
     """
 
     schema: str = "autoresearch.runs/1"
@@ -81,6 +84,7 @@ class RunsAnswer(Judged, frozen=True, kw_only=True):
     sort: str
     counts: dict[str, int]
     until: int
+    hidden: int = 0
 
 
 class ParticipantRunsAnswer(Judged, frozen=True, kw_only=True):
@@ -241,10 +245,11 @@ class DiffAnswer(Answer, frozen=True, kw_only=True):
 
 
 class TasksAnswer(Judged, frozen=True, kw_only=True):
-    """The published tasks that are not archived here, or all."""
+    """The published tasks that are not archived here, or all. ``hidden``: so many more are hidden here."""
 
     schema: str = "autoresearch.tasks/1"
     tasks: list[TaskStatus]
+    hidden: int = 0
 
 
 class SizeView(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,7 +298,8 @@ class TopAnswer(Judged, frozen=True, kw_only=True):
     """The leaderboard of a task, section by section. ``other_tasks`` are the names of the other tasks.
 
     ``hardware`` is the kind whose numbers are compared where the budget is wall-clock time; empty where all are.
-    ``lines`` are there for agents in an environment, as their evaluations measured them.
+    ``lines`` are there for agents in an environment, as their evaluations measured them. ``hidden``: so many runs of
+    the task are hidden here.
     """
 
     schema: str = "autoresearch.top/1"
@@ -303,6 +309,7 @@ class TopAnswer(Judged, frozen=True, kw_only=True):
     other_tasks: list[str] = []
     hardware: str = ""
     lines: list[BoardLine] = []
+    hidden: int = 0
 
 
 class ComponentTopAnswer(Judged, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ from autoresearch.log.standing.bases import (
     judged_rows,
     preferred,
     program_as_reported,
+    visible_programs,
     vouched,
 )
 from autoresearch.log.standing.cache import in_snapshot
@@ -34,6 +35,7 @@ from autoresearch.log.standing.context import TrustContext, board_hardware, trus
 from autoresearch.log.standing.jobs import confirmed_until
 from autoresearch.log.standing.queries import board, program_view, run, run_body, with_marks
 from autoresearch.log.standing.verdicts import verdict
+from autoresearch.log.tables.listing import Filter
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import one_line, sign_of
 from autoresearch.words import NOT_FAILED, SOUND, BoardSection, RunState
@@ -75,13 +77,15 @@ def tasks_answer(
 
     The best of each is what ``author`` would build upon.
     """
-    published = [task_of(log, digest) for digest in dict.fromkeys(row.digest for row in log.tasks.all())]
+    digests = dict.fromkeys(row.digest for row in log.tasks.all(visible=True))
+    published = [task_of(log, digest) for digest in digests]
     shown = [task for task in published if task is not None and (all_tasks or task.digest not in archived)]
     tasks = [
         msgspec.structs.replace(task_status(log, task, author=author), archived=task.digest in archived)
         for task in shown
     ]
-    return TasksAnswer(tasks=sorted(tasks, key=lambda task: (-task.runs, task.digest)))
+    hidden = len({row.digest for row in log.tasks.all()} - digests.keys())
+    return TasksAnswer(tasks=sorted(tasks, key=lambda task: (-task.runs, task.digest)), hidden=hidden)
 
 
 @in_snapshot
@@ -161,6 +165,7 @@ def top_answer(
         other_tasks=other_tasks(log, task, archived),
         hardware=board_hardware(log, task.digest) or "",
         lines=_lines(log, task, found),
+        hidden=log.listing.counts(Filter(task.digest)).hidden if log.hidden else 0,
     )
 
 
@@ -182,13 +187,13 @@ def best_program(log: Log, task: FoundTask, *, author: bytes | None = None) -> P
 
 
 def _best_backed(log: Log, task: FoundTask, here: TrustContext, state: RunState) -> ProgramView | None:
-    found = next(iter(backed(log, task.digest, here, state)), None)
+    found = next(iter(visible_programs(log, backed(log, task.digest, here, state))), None)
     return program_view(log, found.row, found.found, position=1) if found else None
 
 
 def _best_reported(log: Log, task: FoundTask, here: TrustContext) -> ProgramView | None:
     """The best that nobody checked, by a participant who counts where anybody is named."""
-    for number, placed in enumerate(judged_rows(log, vouched(log, task.digest, here), here), start=1):
+    for number, placed in enumerate(judged_rows(log, vouched(log, task.digest, here, visible=True), here), start=1):
         if placed.found.state is RunState.REPORTED:
             return program_view(log, placed.row, placed.found, position=number)
     return None
@@ -203,7 +208,7 @@ def _with_marks(log: Log, programs: Sequence[ProgramView | None]) -> list[Progra
 def _demoted(log: Log, task: FoundTask, here: TrustContext, confirmed: ProgramView | None) -> ProgramView | None:
     """What was confirmed, is no more, and would lead: people who built on it have to know."""
     sign = sign_of(task.direction)
-    for placed in checked(log, task.digest, here, voters=CHECKING_AUTHORS):
+    for placed in visible_programs(log, checked(log, task.digest, here, voters=CHECKING_AUTHORS)):
         if confirmed is not None and sign * placed.row.mean >= sign * (confirmed.reported or 0.0):
             return None
         end = None if placed.found.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)

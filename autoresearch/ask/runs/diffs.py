@@ -6,8 +6,10 @@ Sources are compared in bounded time, whatever strangers wrote into them.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO
+
+import msgspec
 
 from autoresearch.ask.lookup import FoundTask, task_of
 from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, EffectView, LineageAnswer
@@ -17,16 +19,16 @@ from autoresearch.ask.runs.telling import changes
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
-from autoresearch.log.standing.answers import RunNumbers
+from autoresearch.log.standing.answers import LineageStep, RunNumbers
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.queries import lineage, run_body, run_numbers
 from autoresearch.log.standing.verification import judgement
 from autoresearch.propose.search.effects import Comparisons, Effect
-from autoresearch.record.encoding import format_id, short_id
+from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import BlobRef, Run
 from autoresearch.task.program import split_program
 from autoresearch.text import one_line
-from autoresearch.words import RUN_MODES
+from autoresearch.words import HIDDEN, RUN_MODES
 
 # difflib is cubic in the worst case: text made for it takes 7 s at 4,000 lines and under a second at 2,000.
 MATCHED_LINES = 2_000
@@ -138,9 +140,21 @@ def parent_of(log: Log, run_id: bytes) -> bytes:
 @in_snapshot
 def lineage_answer(log: Log, run_id: bytes) -> LineageAnswer:
     """The path from the oldest known ancestor to a run. Raises NotFound, or UsageError when it is not a run."""
-    steps = lineage(log, run_id)
+    steps = _without_words(log, lineage(log, run_id))
     task = task_of(log, bytes.fromhex(steps[-1].run.run.task))
     return LineageAnswer(task=task_status(log, task) if task else None, steps=steps)
+
+
+def _without_words(log: Log, steps: Sequence[LineageStep]) -> list[LineageStep]:
+    """The steps to a run, those before it without their words where they are hidden."""
+    hidden = log.hidden.of([parse_id(step.run.id) for step in steps[:-1]])
+    return [_nameless(step) if parse_id(step.run.id) in hidden else step for step in steps]
+
+
+def _nameless(step: LineageStep) -> LineageStep:
+    replace, view = msgspec.structs.replace, step.run
+    run = replace(view.run, title=HIDDEN, hypothesis="", reason="", proposer=None)
+    return replace(step, hidden=True, run=replace(view, run=run, standing=replace(view.standing, headline=HIDDEN)))
 
 
 def run_source(log: Log, blobs: BlobStore, run_id: bytes) -> str:

@@ -241,7 +241,10 @@ class _Headlines:
                 task = replace(answer.task, best=self._program(answer.task.best))
                 return replace(answer, task=task, programs=[self._program(one) for one in answer.programs])
             case LineageAnswer():
-                return replace(answer, steps=[replace(step, run=self._run(step.run)) for step in answer.steps])
+                return replace(
+                    answer,
+                    steps=[step if step.hidden else replace(step, run=self._run(step.run)) for step in answer.steps],
+                )
             case LogAnswer() if len(answer.records) <= RECORDS_TOLD:
                 return replace(answer, records=[self._record(one) for one in answer.records])
         return answer

@@ -44,7 +44,7 @@ def progress_answer(
     """The chart of a task, or of those of its runs that a filter finds. Raises UsageError where the filter is none."""
     rows = rows_of(log, blobs, task.digest, me=me)
     found = filter_of(log, task.digest, asked, me=me)
-    counts = log.listing.counts(found) if found else {}
+    counts = log.listing.counts(found).marks if found else {}
     if found and found.marks:
         counts = {mark: runs for mark, runs in counts.items() if mark in found.marks}
     visible = within(found, rows.places, asked) if counts else None
@@ -69,7 +69,7 @@ def progress_answer(
         failures=_dots([point for point in placed if point[0].mark == RunMark.FAILED]),
         binned=binned,
         found=sum(counts.values()),
-        total=rows.places.total,
+        total=sum(log.listing.counts(Filter(task.digest)).marks.values()),
     )
 
 
@@ -91,7 +91,7 @@ def columns_answer(log: Log, task: FoundTask, asked: ColumnsOf, *, me: bytes | N
         value=list(runs.value),
         parent=[place.get(above, -1) if above else -1 for above in runs.parent],
         settings=_settings_in(runs.genome, list(dict.fromkeys(asked.setting))),
-        left_out=log.listing.places(task.digest).total - len(runs.id),
+        left_out=sum(log.listing.counts(every).marks.values()) - len(runs.id),
     )
 
 

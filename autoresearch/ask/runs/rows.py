@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
@@ -43,7 +44,7 @@ from autoresearch.log.tables.places import Place, Places, Sums
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
-from autoresearch.words import COUNTED_MARKS, DISCREDITED, FALSE_VALUE, Origin, RunMark, RunState
+from autoresearch.words import COUNTED_MARKS, DISCREDITED, FALSE_VALUE, HIDDEN, Origin, RunMark, RunState
 
 CHILDREN_SHOWN, BRANCHES_SHOWN, SAME_SHOWN = 8, 5, 8
 # Of so many steps at most the branches are told too.
@@ -71,14 +72,22 @@ class Rows:
     task: str  # its name
 
     def at(self, numbers: Sequence[int]) -> list[RunRow]:
-        """The rows of the runs with these numbers."""
+        """The rows of the runs with these numbers. Of those that are hidden no words are told."""
         facts = self.log.listing.facts(self.every, numbers)
         wanted = [one for run in facts.values() for one in (run.id, run.parent) if one]
         records = {record.id: record for record in self.log.records.several(list(dict.fromkeys(wanted)))}
         sums = self.places.of(facts[n].place for n in numbers)
         values = self.log.runs.values(self.every.task, wanted)
-        judged = judgements(self.log, wanted)
-        return [self._row(facts[n], judged, place, records, values) for n, place in zip(numbers, sums, strict=True)]
+        judged, hidden = judgements(self.log, wanted), self.log.hidden.of(wanted)
+        rows = (self._row(facts[n], judged, place, records, values) for n, place in zip(numbers, sums, strict=True))
+        return [
+            msgspec.structs.replace(
+                row, hidden=True, headline=HIDDEN, because="", reason="", change=[], jump=False, proposer=""
+            )
+            if facts[n].id in hidden
+            else row
+            for n, row in zip(numbers, rows, strict=True)
+        ]
 
     def margin(self, run: ListedRun) -> float | None:
         """Half of the 95 % interval of what verifiers measured of a run."""
@@ -185,7 +194,7 @@ def rows_of(
     rules, found = log.tasks.rules(task), task_of(log, task)
     return Rows(
         log,
-        Filter(task, board_hardware(log, task) or ""),
+        Filter(task, board_hardware(log, task) or "", hidden=True),
         teller_of(log, blobs, task, me=me),
         me,
         starred,
@@ -212,7 +221,7 @@ def runs_answer(
     found, (order, falling) = filter_of(log, task.digest, asked, me=me, until=asked.until), order_of(asked.sort)
     if asked.since or asked.to:
         found = within(found, log.listing.places(task.digest), asked)
-    counts = log.listing.counts(found) if found else {}
+    counts, hidden = log.listing.counts(found) if found else ({}, 0)
     total = sum(runs for mark, runs in counts.items() if not (found and found.marks) or mark in found.marks)
     pages = max(1, math.ceil(total / asked.size))
     page = min(asked.page, pages)
@@ -229,6 +238,7 @@ def runs_answer(
         sort=asked.sort,
         counts=counts,
         until=until,
+        hidden=hidden,
     )
 
 
@@ -247,7 +257,7 @@ def participant_runs_answer(
     total, devices = 0, set[str]()
     for task in dict.fromkeys(row.digest for row in log.tasks.all()):
         found = filter_of(log, task, RunsOf(by=asked.participant), me=me)
-        counts = log.listing.counts(found) if found else {}
+        counts = log.listing.counts(found).marks if found else {}
         if found is None or not counts:
             continue
         total += sum(counts.values())
@@ -277,10 +287,12 @@ def run_context_answer(
     """What stands around a run. Raises UsageError where it is none, NotFound where it was withdrawn."""
     body = run_body(log, run)
     rows, n = rows_of(log, blobs, body.task, me=me, starred=starred), _number_of(log, run)
+    with log.hidden.included() if log.hidden.of([run]) else nullcontext():
+        row = rows.at([n])[0]  # it was asked for by its name
     total, children = rows.children(run, CHILDREN_SHOWN)
     way = log.listing.way(n, most=2)
     return RunContextAnswer(
-        row=rows.at([n])[0],
+        row=row,
         parent=rows.at([way[0][0]])[0] if len(way) > 1 else None,
         children=children,
         all_children=total,
@@ -335,7 +347,10 @@ def runners_answer(log: Log, task: FoundTask) -> RunnersAnswer:
     for author, device in log.listing.hardware(task.digest):
         hardware[author].add(device)
     found: dict[str, RunnerView] = {}
+    hidden = log.hidden.of_keys(hardware)
     for author, (runs, _, last_ms) in log.listing.devices(task.digest).items():
+        if author in hidden:
+            continue
         who = participant_of(log, author, last_ms)
         before = found.get(who.key, RunnerView(participant=who, runs=0))
         devices = sorted({*before.devices, *hardware[author]} - {""})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 from autoresearch.ask.ideas import NoteView, OpenClaim
 from autoresearch.ask.node import CandidateView, PeerView
 from autoresearch.ask.people.participants import AttestorAct, EvidenceStep, EvidenceView
+from autoresearch.ask.records import HiddenView
 from autoresearch.face.columns.column import (
     CODE,
     COMPUTE_S,
@@ -241,6 +243,43 @@ NOTE_COLUMNS: Columns[NoteView] = (
     Column("better", lambda note: note.better, faces=Face.PIPE),
     Column("worse", lambda note: note.worse, faces=Face.PIPE),
     Column("cited", cited, faces=Face.PEOPLE, optional=2),
+)
+
+
+def unhiding(one: HiddenView) -> str:
+    """The command that hides a thing no longer."""
+    if one.what == "words":
+        return f"autoresearch network hide --words {shlex.quote(one.thing)} --undo"
+    by_key = one.what in ("participant", "task", "unknown")
+    return f"autoresearch network hide {one.thing[:16] if by_key else short(one.thing)} --undo"
+
+
+def from_whom(one: HiddenView) -> str:
+    """The participant whose list a thing was taken from; empty where a person chose it."""
+    return person(one.origin) if one.origin else ""
+
+
+def hidden_sentence(one: HiddenView) -> str:
+    """Why a record is hidden on this machine, and how to see it in lists again."""
+    return f"{hidden_words(one)} → {unhiding(one)}"
+
+
+def hidden_words(one: HiddenView) -> str:
+    """Why a record is hidden on this machine."""
+    named = {"words": f"the words “{one.thing}”", "participant": "its participant"}
+    what = named.get(one.what, "it")
+    origin = f", by the list of {from_whom(one)}" if one.origin else ""
+    why = f" ({one.reason})" if one.reason and not one.origin else ""
+    return f"hidden by you: you hide {what}{origin}{why}"
+
+
+HIDDEN_COLUMNS: Columns[HiddenView] = (
+    Column("what", lambda one: one.what),
+    Column("thing", lambda one: one.thing, WORDS, told=lambda one, _: one.name or one.thing, late=1),
+    Column("records", lambda one: one.records, COUNT, help="that are here and hidden by it"),
+    Column("when", lambda one: one.time_ms, TIME, optional=1),
+    Column("from", from_whom, optional=2),
+    Column("reason", lambda one: one.reason, WORDS, optional=3),
 )
 
 CLAIM_COLUMNS: Columns[OpenClaim] = (

@@ -50,7 +50,7 @@ BEST = 10
 
 
 class Survey(NamedTuple):
-    """All runs of a task by id, the oldest first, each with the text of its note.
+    """The runs of a task that are not hidden here, by id, the oldest first, each with the text of its note.
 
     ``parents`` has those without a commit, each with its parent run, or None where the task itself comes before it.
     ``best`` are the best runs, the best first. ``people`` are the participants behind devices.
@@ -66,11 +66,13 @@ def survey(log: Log, task: bytes, done: Collection[bytes], me: bytes | None) -> 
     """Read a task's runs; ``done`` have a commit already, ``me`` is the device that asks."""
     with log.reader.snapshot():
         runs = {run.id: run for run in log.runs.signed(task)}
+        hidden = log.hidden.of(runs)
+        visible = {run: signed for run, signed in runs.items() if run not in hidden}
         people = {(run.author, run.time): participant_of(log, run.author, run.time) for run in runs.values()}
         best = islice(buildable(log, task, trust_context(log, me)), BEST)
         return Survey(
-            notes=_notes(log, task, runs, people),
-            parents={run: _parent(log, run, runs) for run in runs if run not in done},
+            notes=_notes(log, task, visible, people),
+            parents={run: _parent(log, run, runs, hidden) for run in visible if run not in done},
             best=[placed.row.first for placed in best],
             people={device: who for (device, _), who in people.items()},
         )
@@ -85,12 +87,18 @@ def ancestors(log: Log, run: bytes | None) -> list[bytes]:
     return found
 
 
-def _parent(log: Log, run: bytes, runs: Mapping[bytes, SignedRun]) -> bytes | None:
-    """The parent run; None also for a parent that is known and no run on this task: it will never be one."""
-    body = log.records.get(run).body
-    assert isinstance(body, Run)
-    is_other = body.parent not in runs and body.parent is not None and bool(log.records.has([body.parent]))
-    return None if is_other else body.parent
+def _parent(log: Log, run: bytes, runs: Mapping[bytes, SignedRun], hidden: Collection[bytes]) -> bytes | None:
+    """The parent run, past those that are hidden here.
+
+    None also for a parent that is known and no run on this task: it will never be one.
+    """
+    parent: bytes | None = run
+    while parent is not None and (parent == run or parent in hidden):
+        body = log.records.get(parent).body
+        assert isinstance(body, Run)
+        parent = body.parent
+    is_other = parent not in runs and parent is not None and bool(log.records.has([parent]))
+    return None if is_other else parent
 
 
 def _notes(

@@ -198,12 +198,14 @@ class LineageStep(msgspec.Struct, frozen=True, kw_only=True):
     """One run in the lineage of a run; its numbers are in ``run.standing``.
 
     ``retest``: the step before was refuted, so the gain means nothing. ``verdict`` says who measured it and what
-    follows; empty where nobody but its author tells of it.
+    follows; empty where nobody but its author tells of it. ``hidden``: a person hides it here, and none of its words
+    are told.
     """
 
     run: RunView
     retest: bool = False
     verdict: str = ""
+    hidden: bool = False
 
 
 class RecordsView(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,12 +270,16 @@ class TaskCredit(Answer, frozen=True, kw_only=True):
 
 
 class CreditAnswer(Judged, frozen=True, kw_only=True):
-    """What participants have done that others can count. ``trust``: the network attests participants."""
+    """What participants have done that others can count. ``trust``: the network attests participants.
+
+    ``hidden``: so many more are hidden here.
+    """
 
     schema: str = "autoresearch.credit/1"
     participants: list[CreditView]
     tasks: list[TaskCredit]
     trust: bool
+    hidden: int = 0
 
 
 class ClaimView(msgspec.Struct, frozen=True, kw_only=True):

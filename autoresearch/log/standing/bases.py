@@ -34,11 +34,15 @@ BOARD_ROWS = 2000
 _FIRST_PAGE, _PAGE = 100, 500
 
 
-def walk(log: Log, task: bytes) -> Iterator[ProgramRow]:
-    """The programs of a task by the reports of all participants, the best first, up to a bound."""
+def walk(log: Log, task: bytes, *, visible: bool = False) -> Iterator[ProgramRow]:
+    """The programs of a task by the reports of all participants, the best first, up to a bound.
+
+    ``visible``: without what a person here hides.
+    """
     start, size, hardware = 0, _FIRST_PAGE, board_hardware(log, task)
     while start < BOARD_ROWS:
-        page = log.programs.ranked(task, hardware=hardware, limit=min(size, BOARD_ROWS - start), skip=start)
+        limit = min(size, BOARD_ROWS - start)
+        page = log.programs.ranked(task, hardware=hardware, limit=limit, skip=start, visible=visible)
         yield from page
         if len(page) < size:
             return
@@ -46,17 +50,17 @@ def walk(log: Log, task: bytes) -> Iterator[ProgramRow]:
 
 
 def vouched(
-    log: Log, task: bytes, here: TrustContext, *, own: bool = False, forked: bool = False
+    log: Log, task: bytes, here: TrustContext, *, own: bool = False, forked: bool = False, visible: bool = False
 ) -> Iterator[ProgramRow]:
     """The programs of a task by the reports of attested participants; with ``own`` also by this participant's.
 
     With ``forked`` also by unverified runs after a fork. Records of other participants change none of them and take no
-    time.
+    time. ``visible``: without what a person here hides.
     """
     if not here.naming:
-        return walk(log, task)
+        return walk(log, task, visible=visible)
     what, hardware = WITH_DOUBTED if forked else COUNTED, board_hardware(log, task) or ""
-    rows = log.entries.placed(task, hardware, [what, COUNTED + WITH_DOUBTED])
+    rows = log.entries.placed(task, hardware, [what, COUNTED + WITH_DOUBTED], visible=visible)
     return heapq.merge(rows, _own(log, task, hardware, here), key=_order) if own and here.mine else rows
 
 
@@ -72,10 +76,13 @@ def _own(log: Log, task: bytes, hardware: str, here: TrustContext) -> Iterator[P
 
 
 def unvouched(log: Log, task: bytes, here: TrustContext, *, up_to: float | None = None) -> Iterator[ProgramRow]:
-    """The programs of a task that no attested participant published, by whoever published them first, up to a rank."""
+    """The programs of a task that no attested participant published, by whoever published them first, up to a rank.
+
+    Without what a person here hides.
+    """
     if not here.naming:
         return iter(())
-    rows = log.entries.placed(task, board_hardware(log, task) or "", [UNVOUCHED])
+    rows = log.entries.placed(task, board_hardware(log, task) or "", [UNVOUCHED], visible=True)
     return takewhile(lambda row: up_to is None or row.rank is None or row.rank <= up_to, rows)
 
 
@@ -260,10 +267,16 @@ def next_base(log: Log, task: bytes, here: TrustContext) -> Placed | None:
     return first
 
 
+def visible_programs(log: Log, programs: Collection[Placed]) -> list[Placed]:
+    """Those programs whose runs a person here does not hide."""
+    hidden = log.hidden.of([one.row.first for one in programs])
+    return [one for one in programs if one.row.first not in hidden]
+
+
 def buildable(log: Log, task: bytes, here: TrustContext) -> Iterator[Placed]:
     """The programs that the next change may build on, by tier, the best of each first. The only such selector.
 
-    Lazy: reads no more of the log than is asked for.
+    Lazy: reads no more of the log than is asked for. What a person hides is not built on here.
     """
     possible = is_possible(log, task)
 
@@ -276,13 +289,13 @@ def buildable(log: Log, task: bytes, here: TrustContext) -> Iterator[Placed]:
     seen: set[bytes] = set()
     found = verified_programs(log, task, here) if here.verifying else []
     for state in VERIFIED:
-        for _, placed in placed_in(in_state(log, task, found, state)):
+        for _, placed in placed_in(visible_programs(log, in_state(log, task, found, state))):
             seen.add(placed.row.first)
             yield placed
     # No later row can be in a better tier than one's own runs, or than any run where nothing can be confirmed.
     at_once = 2 if here.verifying else 0
     later: list[tuple[int, Placed]] = []
-    for at, placed in placed_in(judged_rows(log, vouched(log, task, here, own=True), here)):
+    for at, placed in placed_in(judged_rows(log, vouched(log, task, here, own=True, visible=True), here)):
         if placed.row.first in seen:
             continue
         if at <= at_once:

@@ -33,7 +33,7 @@ def cached(log: Log, name: Hashable, compute: Callable[[], Found], *, lasting: b
     A ``lasting`` one follows from who is who and from tasks alone: it is kept until one of these changes.
     """
     with log.reader.snapshot() as revision:
-        results = log.results.at(revision, log.trust, lasting=lasting)
+        results = log.results.at(revision, log.trust, lasting=lasting, hides=log.reader.hides)
         if name not in results:
             results[name] = compute()
         return cast("Found", results[name])

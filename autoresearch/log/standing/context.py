@@ -106,7 +106,10 @@ def _participant(log: Log, root: bytes) -> ParticipantView:
     named = cached(log, "keys", lambda: sorted(log.trust.attestors | roster_of(log).participants), lasting=True)
     at = bisect_left(named, root)
     others = (*log.devices.beside(root), *(key for key in named[max(at - 1, 0) : at + 2] if key != root))
-    return ParticipantView(key=root.hex(), short=short_key(root, others), name=plain_name(roster_of(log).name(root)))
+    naming = roster_of(log).naming(root)
+    is_hidden = naming and log.hidden and bool(log.hidden.of([naming.id]) or log.hidden.of_keys([root]))
+    name = "" if is_hidden else plain_name(roster_of(log).name(root))
+    return ParticipantView(key=root.hex(), short=short_key(root, others), name=name)
 
 
 def own_keys(log: Log, device: bytes, now_ms: int) -> frozenset[bytes]:

@@ -35,6 +35,7 @@ from autoresearch.log.standing.bases import (
     placed,
     unvouched,
     verified_programs,
+    visible_programs,
     vouched,
     walk,
 )
@@ -140,10 +141,10 @@ def live_claims(log: Log, task: bytes, now_ms: int) -> list[ClaimView]:
 def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[ProgramView]:
     """The best programs of a task first, by reported mean ± noise/√n: ok runs with the full budget, or any.
 
-    Behind them, without a position, those that are not believed. Empty while the task's own record is not in the log:
-    without it the better direction is not known.
+    Behind them, without a position, those that are not believed. What a person here hides is left out. Empty while the
+    task's own record is not in the log: without it the better direction is not known.
     """
-    following, found = walk(log, task), dict[bytes, Judgement]()
+    following, found = walk(log, task, visible=True), dict[bytes, Judgement]()
     believed: list[ProgramRow] = []
     others: list[ProgramRow] = []
     while len(believed) < limit and (page := list(islice(following, limit - len(believed)))):
@@ -329,13 +330,13 @@ def board(log: Log, task: bytes, here: TrustContext, *, limit: int) -> list[Prog
 
 
 def _sections(log: Log, task: bytes, here: TrustContext, limit: int) -> dict[BoardSection, Sequence[Placed]]:
-    found = verified_programs(log, task, here)
+    found = visible_programs(log, verified_programs(log, task, here))
     confirmed = in_state(log, task, found, RunState.CONFIRMED)[:limit]
     waiting = in_state(log, task, found, RunState.PROVISIONAL)[:limit] if here.verifying else []
     failed: list[Placed] = []
     seen = {(one.row.seedless, one.row.budget) for one in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more
-    rows = (row for row in vouched(log, task, here) if (row.seedless, row.budget) not in seen)
+    rows = (row for row in vouched(log, task, here, visible=True) if (row.seedless, row.budget) not in seen)
     for one in judged_rows(log, rows, here):
         (waiting if one.found.state in SOUND else failed).append(one)
         if len(waiting) >= limit:

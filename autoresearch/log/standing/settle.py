@@ -36,6 +36,7 @@ from autoresearch.log.rows import (
 )
 from autoresearch.log.standing.belief import find_reach, with_beliefs
 from autoresearch.log.standing.cache import cached, roster_of
+from autoresearch.log.standing.hiding import hide_stored
 from autoresearch.log.standing.precedence import Bans, bans, first_of, settle_copies
 from autoresearch.log.standing.verification import checkers_of, count_verifications, is_state_only, judge_now
 from autoresearch.log.tables.runs import RIVALS
@@ -166,6 +167,7 @@ _ALIKE = 200
 def settle_stored(log: Log, after: int) -> None:
     """Settle what was stored after the record with this number, in the transaction that stores it."""
     with log.reader.pin():
+        hide_stored(log, after)
         if not is_weighed(log):
             if not is_trusted(log) or len(roster_of(log).everybody) > _PEOPLE:
                 log.standings.put_off(after)

@@ -57,7 +57,9 @@ def trials(
     newest: int = NEWEST,
     sample: int = SAMPLE,
 ) -> list[Trial]:
-    """The runs on a task, the oldest first, as ``device`` may use them. No tier is above the preferred run's.
+    """The runs on a task, the oldest first, as ``device`` may use them, without those that a person here hides.
+
+    No tier is above the preferred run's.
 
     Of a task with more runs than ``best``, ``newest`` and ``sample`` together, only those of so many best programs, of
     the verified ones, of the programs of so many newest runs and of a sample of runs, and of those that ``always``
@@ -93,7 +95,7 @@ def _sample(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[by
 
 def _best(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
     """The best programs by reported values. Unattested, banned and fraudulent participants take no places."""
-    rows = judged_rows(log, vouched(log, task, here, own=True), here)
+    rows = judged_rows(log, vouched(log, task, here, own=True, visible=True), here)
     return islice((one.row.source_digest for one in rows if one.found.state not in MISBEHAVED), most)
 
 
@@ -110,8 +112,10 @@ def _trials(
 ) -> Iterator[Trial]:
     first_tier = tier_of(leads, here) if leads else None
     possible = is_possible(log, task)
-    judged = judgements(log, (row.id for row in rows))
+    judged, hidden = judgements(log, (row.id for row in rows)), log.hidden.of([row.id for row in rows])
     for row in rows:
+        if row.id in hidden:
+            continue
         found = judged[row.id]
         said, upheld = whose(row.author, row.time, here), found.state in UPHELD
         value = found.value if upheld and found.value is not None else row.value

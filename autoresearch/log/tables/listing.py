@@ -7,10 +7,10 @@ entries of all runs in an index, and a sort by change or cost too: 0.1 to 0.5 µ
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from autoresearch.log.connection import PAGE, Reader
+from autoresearch.log.connection import PAGE, VISIBLE, Reader
 from autoresearch.log.listing import Leader
 from autoresearch.log.tables.places import Place, Places
 from autoresearch.words import PLAIN_MARKS, RunMark
@@ -28,6 +28,7 @@ _BY_VALUE = "listing AS l INDEXED BY listing_value CROSS JOIN run AS r ON r.n = 
 _BY_ZEROS = "listing AS l INDEXED BY listing_zeros CROSS JOIN run AS r ON r.n = l.n"
 _BY_NUMBER = "run AS r CROSS JOIN listing AS l ON l.n = r.n"
 _KEYS: dict[Order, str] = {"value": "l.value", "change": "l.delta", "cost": "r.cpu_ms"}
+_VISIBLE = VISIBLE.format("r")
 _ROWS = """
 SELECT r.n, r.id, r.author, r.time, r.cpu_ms, r.parent, l.mark, l.value, l.delta, coalesce(s.state, 'reported'),
     s.error, coalesce(s.runs, 0), l.zeros, iif(r.status = 'ok', r.value, NULL),
@@ -61,7 +62,8 @@ class Filter:
     """Which runs of a task. ``board`` is the hardware whose values are compared; empty where that is no matter.
 
     ``until``: of the records up to that number. ``authors`` and ``own`` are devices, always or for a time; None: all.
-    ``match`` is a query of the index of texts, ``ids`` a range of ids: one of the two suffices.
+    ``match`` is a query of the index of texts, ``ids`` a range of ids: one of the two suffices. ``hidden``: those that
+    a person hides too.
     """
 
     task: bytes
@@ -77,6 +79,7 @@ class Filter:
     where: tuple[Condition, ...] = ()
     since: Place = (0, b"")
     to: Place | None = None
+    hidden: bool = False
 
     @property
     def is_set(self) -> bool:
@@ -122,6 +125,13 @@ class ListedRun(NamedTuple):
 
 
 _FLAGS = ListedRun._fields.index("measured")
+
+
+class Counts(NamedTuple):
+    """How many runs a filter finds by mark, and how many more are hidden here."""
+
+    marks: dict[str, int]
+    hidden: int
 
 
 class Columns(NamedTuple):
@@ -172,12 +182,15 @@ class Listing:
         text = f"SELECT r.n FROM {tables} WHERE {query.text} ORDER BY {by} LIMIT ? OFFSET ?"  # noqa: S608
         return [n for (n,) in self._reader.read(text, (*query.values, limit, skip))]
 
-    def counts(self, found: Filter) -> dict[str, int]:
-        """How many runs a filter finds of each mark, without its own marks."""
-        counts = self._summed(found) if found.is_summed else self._counted(found)
-        if found.is_summed and found.until:
-            for mark, runs in self._counted(found, after=found.until).items():
-                counts[mark] -= runs
+    def counts(self, found: Filter) -> Counts:
+        """How many runs a filter finds of each mark, without its own marks; and how many with them are hidden."""
+        sums = self._summed(found) if found.is_summed else self._counted(found)
+        if found.is_summed:
+            later = self._counted(found, after=found.until) if found.until else {}
+            for mark, (visible, runs) in later.items():
+                sums[mark] = sums[mark][0] - visible, sums[mark][1] - runs
+        counts = {mark: visible for mark, (visible, _) in sums.items()}
+        hidden = sum(runs - visible for mark, (visible, runs) in sums.items() if not found.marks or mark in found.marks)
         query = _conditions(found, with_marks=False)
         query.add("l.mark = 'reported'")
         text = f"""
@@ -186,7 +199,7 @@ class Listing:
         """  # noqa: S608
         counts[RunMark.LEADING] = self._reader.read(text, (found.task, found.board, *query.values))[0][0]
         counts[RunMark.REPORTED] = counts.get(RunMark.REPORTED, 0) - counts[RunMark.LEADING]
-        return {mark.value: counts[mark] for mark in RunMark if counts.get(mark)}
+        return Counts({mark.value: counts[mark] for mark in RunMark if counts.get(mark)}, hidden)
 
     def _tables(self, found: Filter) -> tuple[str, _Query]:
         """The tables that a filter is looked up in, in an order in which few rows are read; and its conditions."""
@@ -200,23 +213,40 @@ class Listing:
             query.add("l.task = ? AND l.mark NOT IN ('reported', 'failed')", found.task)
         return tables, query
 
-    def _summed(self, found: Filter) -> dict[str, int]:
+    def _summed(self, found: Filter) -> dict[str, tuple[int, int]]:
+        """By mark how many runs are visible, and how many there are, by the sums of devices."""
         query = _Query()
         query.add("task = ?", found.task)
         if found.hardware:
             query.add("device = ?", found.hardware)
         if found.authors is not None:
             query.add(f"author IN ({', '.join('?' * len(found.authors))})", *found.authors)
-        text = f"SELECT mark, sum(runs) FROM tally WHERE {query.text} GROUP BY mark"  # noqa: S608
-        return dict(self._reader.read(text, query.values))
+        is_visible = "true" if found.hidden else "author NOT IN (SELECT author FROM hidden_author)"
+        text = f"""
+        SELECT mark, coalesce(sum(runs) FILTER (WHERE {is_visible}), 0), sum(runs) FROM tally
+        WHERE {query.text} GROUP BY mark
+        """  # noqa: S608
+        sums = {mark: (visible, runs) for mark, visible, runs in self._reader.read(text, query.values)}
+        query = _conditions(replace(found, hidden=True), with_marks=False, by_number=True)
+        query.add(is_visible.replace("author NOT", "r.author NOT"))
+        text = f"""
+        SELECT l.mark, count(*) FROM (SELECT DISTINCT n FROM hidden) AS h
+        CROSS JOIN run AS r ON r.n = h.n CROSS JOIN listing AS l ON l.n = r.n WHERE {query.text} GROUP BY l.mark
+        """  # noqa: S608
+        for mark, alone in [] if found.hidden else self._reader.read(text, query.values):
+            sums[mark] = sums[mark][0] - alone, sums[mark][1]
+        return sums
 
-    def _counted(self, found: Filter, *, after: int = 0) -> dict[str, int]:
+    def _counted(self, found: Filter, *, after: int = 0) -> dict[str, tuple[int, int]]:
         """The same run by run; ``after``: of the records with greater numbers."""
         is_few = bool(after) or self._is_small(found)
-        query = _conditions(found, with_marks=False, after=after, by_number=is_few)
+        query = _conditions(replace(found, hidden=True), with_marks=False, after=after, by_number=is_few)
         tables = _BY_NUMBER if is_few else _BY_TIME
-        text = f"SELECT l.mark, count(*) FROM {tables} WHERE {query.text} GROUP BY l.mark"  # noqa: S608
-        return dict(self._reader.read(text, query.values))
+        is_visible = "true" if found.hidden else _VISIBLE
+        text = f"""
+        SELECT l.mark, count(*) FILTER (WHERE {is_visible}), count(*) FROM {tables} WHERE {query.text} GROUP BY l.mark
+        """  # noqa: S608
+        return {mark: (visible, runs) for mark, visible, runs in self._reader.read(text, query.values)}
 
     def _is_small(self, found: Filter) -> bool:
         query = _Query()
@@ -246,13 +276,18 @@ class Listing:
         return self._facts(tables, query, found.board)
 
     def leaders(self, found: Filter, sure: int) -> list[Leader]:
-        """All runs of a task that led, as confirmed or as reported, in order."""
-        text = "SELECT time, id, n, value FROM frontier WHERE task = ? AND hardware = ? AND sure = ? ORDER BY time, id"
+        """All runs of a task that led, as confirmed or as reported, in order; without those that are hidden."""
+        text = f"""
+        SELECT f.time, f.id, f.n, f.value FROM frontier AS f CROSS JOIN run AS r ON r.n = f.n
+        WHERE f.task = ? AND f.hardware = ? AND f.sure = ? AND {_VISIBLE} ORDER BY f.time, f.id
+        """  # noqa: S608
         return [Leader._make(row) for row in self._reader.read(text, (found.task, found.board, sure))]
 
     def since(self, task: bytes, time_ms: int) -> list[tuple[bytes, str, int]]:
         """How many runs of each device and mark a task has from a time on."""
-        text = f"SELECT r.author, l.mark, count(*) FROM {_BY_TIME} WHERE r.task = ? AND r.time >= ? GROUP BY 1, 2"  # noqa: S608
+        text = f"""
+        SELECT r.author, l.mark, count(*) FROM {_BY_TIME} WHERE r.task = ? AND r.time >= ? AND {_VISIBLE} GROUP BY 1, 2
+        """  # noqa: S608
         return self._reader.read(text, (task, time_ms))
 
     def places(self, task: bytes) -> Places:
@@ -275,27 +310,30 @@ class Listing:
 
     def beside(self, found: Filter, run: bytes) -> list[tuple[int, str, float | None, bool, bool]]:
         """The children of a run on its task, by time: number, mark, value, whether that is compared, and verified."""
-        text = """
+        text = f"""
         SELECT l.n, iif(l.mark = 'reported' AND EXISTS(
             SELECT 1 FROM frontier AS f WHERE (f.task, f.hardware, f.sure, f.time, f.n) = (l.task, ?1, 0, l.time, l.n)
         ), 'leading', l.mark), l.value, s.compared AND l.hardware = ?1, s.runs > 0 FROM lineage
-        CROSS JOIN listing AS l ON l.n = lineage.n LEFT JOIN standing AS s ON s.n = l.n
-        WHERE lineage.parent = ?2 AND l.task = ?3 ORDER BY l.time, l.n
-        """
+        CROSS JOIN run AS r ON r.n = lineage.n CROSS JOIN listing AS l ON l.n = r.n LEFT JOIN standing AS s ON s.n = r.n
+        WHERE lineage.parent = ?2 AND l.task = ?3 AND {_VISIBLE} ORDER BY l.time, l.n
+        """  # noqa: S608
         rows = self._reader.read(text, (found.board, run, found.task))
         return [(n, mark, value, *map(bool, flags)) for n, mark, value, *flags in rows]
 
     def children(self, task: bytes, run: bytes) -> int:
         """How many runs of a task have this one as their parent."""
-        text = "SELECT count(*) FROM lineage CROSS JOIN listing ON listing.n = lineage.n WHERE parent = ? AND task = ?"
+        text = f"""
+        SELECT count(*) FROM lineage CROSS JOIN run AS r ON r.n = lineage.n
+        WHERE lineage.parent = ? AND r.task = ? AND {_VISIBLE}
+        """  # noqa: S608
         return int(self._reader.read(text, (run, task))[0][0])
 
     def same_program(self, task: bytes, n: int, limit: int) -> list[int]:
         """The newest other runs of the program of a run, the oldest first."""
-        text = """
-        SELECT n FROM run WHERE task = ?1 AND n <> ?2 AND seedless = (SELECT seedless FROM run WHERE n = ?2)
-        ORDER BY time DESC, id DESC LIMIT ?3
-        """
+        text = f"""
+        SELECT n FROM run AS r WHERE task = ?1 AND n <> ?2 AND seedless = (SELECT seedless FROM run WHERE n = ?2)
+        AND {_VISIBLE} ORDER BY time DESC, id DESC LIMIT ?3
+        """  # noqa: S608
         return [run for (run,) in reversed(self._reader.read(text, (task, n, limit)))]
 
     def way(self, n: int, *, most: int = -1) -> list[tuple[int, bytes, float | None]]:
@@ -334,7 +372,7 @@ class Listing:
         text = f"""
         SELECT l.n, r.id, r.parent, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL), r.genome
         FROM {_BY_TIME} LEFT JOIN standing AS s ON s.n = r.n
-        WHERE r.task = ? ORDER BY r.time DESC, r.id DESC LIMIT ?
+        WHERE r.task = ? AND {_VISIBLE} ORDER BY r.time DESC, r.id DESC LIMIT ?
         """  # noqa: S608
         rows = self._reader.read(text, (found.board, found.task, most))
         return Columns._make(zip(*reversed(rows), strict=True) if rows else [()] * len(Columns._fields))
@@ -370,6 +408,8 @@ def _conditions(found: Filter, *, with_marks: bool = True, after: int = 0, by_nu
         query.add("r.time >= ? AND (r.time, r.id) >= (?, ?)", found.since[0], *found.since)
     if found.to:
         query.add("r.time <= ? AND (r.time, r.id) < (?, ?)", found.to[0], *found.to)
+    if not found.hidden:
+        query.add(_VISIBLE)
     if with_marks and found.marks:
         _add_marks(query, found)
     return query

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
-from autoresearch.log.connection import ENDED, PAGE, Reader, in_parts, marks
+from autoresearch.log.connection import ENDED, PAGE, VISIBLE, Reader, in_parts, marks
 from autoresearch.log.rows import ClaimRow, Fork, Head
 from autoresearch.log.settling import merged_up_to
 from autoresearch.record.encoding import COMMON, format_id, prefix_range, short_id
@@ -95,18 +95,42 @@ class Records:
         since_ms: int | None = None,
         limit: int = 50,
         without: str | None = None,
+        visible: bool = False,
     ) -> list[Record]:
         """The newest records first, by their own time; ``task`` is a task's digest, ``since_ms`` the earliest time.
 
-        ``without`` leaves one kind out.
+        ``without`` leaves one kind out, ``visible`` what a person hides.
         """
         if task is not None and kind is None and author is None:
             # The index has a task's records by kind: the newest of each kind, and of these the newest.
             kinds = [one for one in TASK_KINDS if one != without]
             found = [
-                record for one in kinds for record in self.newest(kind=one, task=task, since_ms=since_ms, limit=limit)
+                record
+                for one in kinds
+                for record in self.newest(kind=one, task=task, since_ms=since_ms, limit=limit, visible=visible)
             ]
             return sorted(found, key=lambda record: (record.time, record.id), reverse=True)[:limit]
+        where, values = self._where(kind, task, author, since_ms, without, VISIBLE.format("record") if visible else "")
+        query = f"SELECT raw, signature FROM record{where} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608
+        return [parse_stored(*row) for row in self._reader.rows(query, *values, limit)]
+
+    def count_hidden(
+        self, *, kind: str | None, task: bytes | None, author: bytes | None, since_ms: int, without: str | None
+    ) -> int:
+        """How many records since a time are hidden here."""
+        where, values = self._where(kind, task, author, since_ms, without, f"NOT ({VISIBLE.format('record')})")
+        return int(self._reader.rows(f"SELECT count(*) FROM record{where}", *values)[0][0])  # noqa: S608
+
+    @staticmethod
+    def _where(
+        kind: str | None,
+        task: bytes | None,
+        author: bytes | None,
+        since_ms: int | None,
+        without: str | None,
+        also: str,
+    ) -> tuple[str, list[object]]:
+        """Conditions on records as text, and their values."""
         # One author has far fewer records than there are of a kind or on a task: a plus sign says “no index here”.
         other = "" if author is None else "+"
         conditions = {
@@ -117,9 +141,8 @@ class Records:
             "+kind != ?": without,
         }
         given = {condition: value for condition, value in conditions.items() if value is not None}
-        where = " WHERE " + " AND ".join(given) if given else ""
-        query = f"SELECT raw, signature FROM record{where} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608
-        return [parse_stored(*row) for row in self._reader.rows(query, *given.values(), limit)]
+        texts = [*given, *filter(None, [also])]
+        return (" WHERE " + " AND ".join(texts) if texts else ""), [*given.values()]
 
     def of_kinds(self, kinds: Sequence[str]) -> list[Record]:
         """All records of some kinds, in no order."""
@@ -284,15 +307,18 @@ class Claims:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def open(self, task: bytes, *, now_ms: int) -> list[ClaimRow]:
-        """Claims on a task that hold now: not expired, nobody ran that to its end, and who claimed it did not stop."""
+    def open(self, task: bytes, *, now_ms: int, visible: bool = False) -> list[ClaimRow]:
+        """Claims on a task that hold now: not expired, nobody ran that to its end, and who claimed it did not stop.
+
+        ``visible``: without those that a person here hides.
+        """
         query = f"""
         SELECT id, task, source_digest, replicate, author, time, until, title FROM claim
         WHERE task = ? AND until > ? AND time > ? AND NOT EXISTS(
             SELECT 1 FROM run WHERE run.task = claim.task AND run.source_digest = claim.source_digest
             AND run.replicate = claim.replicate
             AND ({ENDED} OR run.author = claim.author AND run.time >= claim.time))
-        ORDER BY time, id
+        AND {VISIBLE.format("claim") if visible else "true"} ORDER BY time, id
         """  # noqa: S608
         return [ClaimRow(*row) for row in self._reader.rows(query, task, now_ms, now_ms - CLAIM_MAX_MS)]
 

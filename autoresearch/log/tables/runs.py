@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from autoresearch.judging.statistics import TaskRules
-from autoresearch.log.connection import COPIED, COUNTS, ENDED, SUSPECT, Reader, in_parts, marks
+from autoresearch.log.connection import COPIED, COUNTS, ENDED, SUSPECT, VISIBLE, Reader, in_parts, marks
 from autoresearch.log.rows import (
     Device,
     DeviceRun,
@@ -174,13 +174,17 @@ class Programs:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def ranked(self, task: bytes, *, hardware: str | None = None, limit: int = 50, skip: int = 0) -> list[ProgramRow]:
+    def ranked(
+        self, task: bytes, *, hardware: str | None = None, limit: int = 50, skip: int = 0, visible: bool = False
+    ) -> list[ProgramRow]:
         """The best programs of a task first, past ``skip``: those with a budget that ranks whose runs count.
 
-        Without those whose checkpoint another participant published before. With ``hardware`` only those run on it.
+        Without those whose checkpoint another participant published before. With ``hardware`` only those run on it;
+        ``visible``: without those whose first run a person here hides.
         """
         query = f"""
         {_PROGRAM} WHERE program.task = ?1 AND program.rank IS NOT NULL AND NOT {COPIED}
+        AND {VISIBLE.format("run") if visible else "true"}
         AND (?2 IS NULL OR run.device = ?2) ORDER BY program.rank, program.first_time, program.first LIMIT ?3 OFFSET ?4
         """
         return [ProgramRow(*row) for row in self._reader.rows(query, task, hardware, limit, skip)]
@@ -246,9 +250,13 @@ class Tasks:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def all(self) -> list[TaskRow]:
-        """All publications of tasks, the oldest first. One task may be published by several."""
-        return [TaskRow(*row) for row in self._reader.rows(f"{_TASK} ORDER BY time, id")]
+    def all(self, *, visible: bool = False) -> list[TaskRow]:
+        """All publications of tasks, the oldest first. One task may be published by several.
+
+        ``visible``: without those that a person here hides.
+        """
+        where = f"WHERE {VISIBLE.format('task')}" if visible else ""
+        return [TaskRow(*row) for row in self._reader.rows(f"{_TASK} {where} ORDER BY time, id")]
 
     def find(self, digest: bytes) -> TaskRow | None:
         """The first publication of the task with this digest, or None."""
@@ -305,9 +313,10 @@ SELECT {0}.task, run.source_digest, {0}.budget, {0}.runs, {0}.mean, {0}.first, {
 FROM {1} AS {0} CROSS JOIN run ON run.n = {0}.n
 """
 _AFTER = "rank IS NOT NULL AND copy = 0 AND (rank, time, first) > (?, ?, ?) ORDER BY rank, time, first LIMIT ?"
-_PLACED = (
-    f"SELECT * FROM (SELECT * FROM entry WHERE task = ? AND hardware = ? AND place > 0 AND place = ? AND {_AFTER})"  # noqa: S608
-)
+_PLACED = f"""
+SELECT * FROM (
+    SELECT * FROM entry WHERE task = ? AND hardware = ? AND place > 0 AND place = ? AND {{}} AND {_AFTER})
+"""  # noqa: S608
 _BY_DEVICE = f"""
 SELECT * FROM entry WHERE task = ? AND author = ? AND hardware = ? AND vouch IN ({{}}) AND {_AFTER}
 """  # noqa: S608
@@ -343,9 +352,14 @@ class Entries:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def placed(self, task: bytes, hardware: str, places: Collection[int]) -> Iterator[ProgramRow]:
-        """The programs of a task whose places are among these, the best first."""
-        query = " UNION ALL ".join([_PLACED] * len(places))
+    def placed(
+        self, task: bytes, hardware: str, places: Collection[int], *, visible: bool = False
+    ) -> Iterator[ProgramRow]:
+        """The programs of a task whose places are among these, the best first.
+
+        ``visible``: without those whose first run a person here hides.
+        """
+        query = " UNION ALL ".join([_PLACED.format(VISIBLE.format("entry") if visible else "true")] * len(places))
         yield from self._pages(query, [(task, hardware, place) for place in places])
 
     def of_devices(

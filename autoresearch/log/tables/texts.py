@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 from typing import Literal, NamedTuple
 
-from autoresearch.log.connection import Reader, in_parts, marks
+from autoresearch.log.connection import VISIBLE, Reader, in_parts, marks
 from autoresearch.log.projection import task_mark
 from autoresearch.log.rows import ReleaseRow, YankRow
 
@@ -19,14 +19,16 @@ WORDS_MOST = 16
 _BEGINNING = 3
 _WORD = re.compile(r"[^\W_]")
 
-_TEXT_MATCHES = """
+_TEXT_MATCHES = f"""
 SELECT record.id, record.author, record.time, bm25(text_index, 0.0, 1.0) AS distance
 FROM text_index CROSS JOIN record ON record.n = text_index.rowid
-WHERE text_index MATCH ? AND record.task = ?{} ORDER BY distance, record.time DESC, record.id LIMIT ?
-"""
-_NOTES = (
-    "SELECT id, author, time, 0.0 FROM note WHERE task = ? AND (? = '' OR topic = ?){} ORDER BY time DESC, id LIMIT ?"
-)
+WHERE text_index MATCH ? AND record.task = ? AND {VISIBLE.format("record")}{{}}
+ORDER BY distance, record.time DESC, record.id LIMIT ?
+"""  # noqa: S608
+_NOTES = f"""
+SELECT id, author, time, 0.0 FROM note WHERE task = ? AND (? = '' OR topic = ?) AND {VISIBLE.format("note")}{{}}
+ORDER BY time DESC, id LIMIT ?
+"""  # noqa: S608
 
 TextKind = Literal["note", "worked", "failed"]
 
@@ -41,7 +43,7 @@ class FoundText(NamedTuple):
 
 
 class Texts:
-    """The texts of notes and runs, and notes. Withdrawn records are not found."""
+    """The texts of notes and runs, and notes. Withdrawn and hidden records are not found."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -79,6 +81,11 @@ class Texts:
         rows = self._found(_NOTES, "author", [task, topic, topic], authors, limit)
         return sorted(rows, key=lambda one: (-one.time, one.id))[:limit]
 
+    def count_hidden_notes(self, task: bytes) -> int:
+        """How many notes on a task are hidden."""
+        query = f"SELECT count(*) FROM note WHERE task = ? AND NOT ({VISIBLE.format('note')})"  # noqa: S608
+        return int(self._reader.rows(query, task)[0][0])
+
     def _found(
         self, query: str, column: str, values: list[object], authors: Collection[bytes] | None, limit: int
     ) -> list[FoundText]:
@@ -104,14 +111,14 @@ def words_in(text: str) -> list[str]:
 
 
 # A word in the name says more than one in the description. A publisher is only named where it was asked for.
-_RELEASE_MATCHES = """
+_RELEASE_MATCHES = f"""
 SELECT r.id, r.author, r.time, r.type, r.name, r.version, r.version_key, r.content,
     bm25(release_index, 2.0, 8.0, 1.0, 2.0) AS distance
 FROM release_index CROSS JOIN component_release AS r ON r.n = release_index.rowid
-WHERE release_index MATCH ?{} ORDER BY distance, r.time DESC, r.id LIMIT ?
-"""
+WHERE release_index MATCH ? AND {VISIBLE.format("r")}{{}} ORDER BY distance, r.time DESC, r.id LIMIT ?
+"""  # noqa: S608
 _ROWS = "SELECT id, author, time, type, name, version, version_key, content FROM component_release AS r"
-_NEWEST = f"{_ROWS} WHERE true{{}} ORDER BY r.time DESC, r.id LIMIT ?"
+_NEWEST = f"{_ROWS} WHERE {VISIBLE.format('r')}{{}} ORDER BY r.time DESC, r.id LIMIT ?"
 _TEXT = "type name description"
 
 

@@ -250,7 +250,7 @@ def boards_with(desk: Desk, uses: Callable[[Mapping[str, Mapping[str, str]]], bo
     are not on this machine.
     """
     boards, unknown = [], 0
-    for digest in dict.fromkeys(row.digest for row in desk.log.tasks.all()):
+    for digest in dict.fromkeys(row.digest for row in desk.log.tasks.all(visible=True)):
         rules, task = desk.log.tasks.rules(digest), task_of(desk.log, digest)
         if rules is None or not rules.any_budget or task is None:
             continue

@@ -185,7 +185,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
         past=tuple(_past(notes, task)[:NOTES]),
         claims=tuple(
             row.title or "a change without a title"
-            for row in log.claims.open(task.digest, now_ms=now_ms)
+            for row in log.claims.open(task.digest, now_ms=now_ms, visible=True)
             if is_heard(row.author, row.time, context, me)
         )[:CLAIMS],
         names=names_of(task),

@@ -23,7 +23,7 @@ from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Claim, Run
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
-from autoresearch.words import STOPPED, RunStatus
+from autoresearch.words import HIDDEN, STOPPED, RunStatus
 
 
 def recall(
@@ -211,7 +211,8 @@ def known_as(log: Log, task: Task, program: bytes, now_ms: int, *, me: bytes | N
     if run is not None:
         body = log.records.get(run).body
         assert isinstance(body, Run)
-        came = f"gave {body.value:.6g}" if body.value is not None else f"ended as {body.status}: {body.reason}"
+        reason = HIDDEN if log.hidden.of([run]) else body.reason
+        came = f"gave {body.value:.6g}" if body.value is not None else f"ended as {body.status}: {reason}"
         return f"{short_id(run)} {came}"
     here = trust_context(log, me)
     tried = any(

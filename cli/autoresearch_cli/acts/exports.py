@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -131,8 +131,8 @@ def _tell(folder: Path, digest: bytes, found: Exported, *, json: bool) -> None:
 PROGRAM = "program"
 
 
-def export_mlflow(name: str, task: str, *, json: bool) -> None:
-    """Write the runs of one task, or of all, into a new folder.
+def export_mlflow(name: str, task: str, *, hidden: bool, json: bool) -> None:
+    """Write the runs of one task, or of all, into a new folder; ``hidden``: those too that are hidden here.
 
     Raises:
         NotFound: there is no such task.
@@ -143,8 +143,8 @@ def export_mlflow(name: str, task: str, *, json: bool) -> None:
     if is_taken(folder):
         raise Refused(f"{folder} exists already", hint="give a new folder")
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
-    with open_desk() as desk:
-        digests = dict.fromkeys(row.digest for row in desk.log.tasks.all())
+    with open_desk() as desk, desk.log.hidden.included() if hidden else nullcontext():
+        digests = dict.fromkeys(row.digest for row in desk.log.tasks.all(visible=True))
         known = (task_of(desk.log, digest) for digest in digests)
         tasks = [desk.task(task)] if task else [found for found in known if found]
         try:
@@ -166,7 +166,9 @@ def export_mlflow(name: str, task: str, *, json: bool) -> None:
 
 def _write_task(desk: Desk, task: FoundTask, folder: Path, place: str) -> int:
     """Write a task with its runs; returns how many."""
-    rows = desk.log.runs.history(task.digest)
+    history = desk.log.runs.history(task.digest)
+    left_out = desk.log.hidden.of([row.id for row in history])
+    rows = [row for row in history if row.id not in left_out]
     times = [row.time for row in rows] or [0]
     _write_runs(folder, experiment_files(task.digest, task.name, place, (min(times), max(times))))
     for row in rows:
@@ -252,7 +254,7 @@ def _gather(desk: Desk, task: FoundTask) -> _Gathered:
     program = best.task.best
     path = path_answer(log, blobs, parse_id(program.id)) if program else None
     named = [
-        *(step.row.id for step in reversed(path.steps if path else ())),
+        *(step.row.id for step in reversed(path.steps if path else ()) if not step.row.hidden),
         *(one.id for one in top.programs[:20]),
         *(row.id for row in runs.runs),
     ]

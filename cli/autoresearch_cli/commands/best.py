@@ -18,11 +18,11 @@ from autoresearch.errors import NoTaskYet, NotFound
 from autoresearch.face.columns.runs import effect_columns
 from autoresearch.text import counted, value
 from autoresearch_cli import here
-from autoresearch_cli.catalogue import Json, Task, command_app, complete_task, examples
+from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, complete_task, examples
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.rendering.boards import explained, other_tasks, print_best, print_top
 from autoresearch_cli.rendering.credit import how_to_check, print_credit, print_participant
-from autoresearch_cli.rendering.output import is_attended, paged, print_exactly, print_json, print_list, say
+from autoresearch_cli.rendering.output import is_attended, paged, print_exactly, print_json, print_list, say, say_hidden
 
 app = command_app()
 
@@ -95,6 +95,7 @@ def top(
     budget: Annotated[
         float | None, typer.Option("--budget", min=0, metavar="N", help="Only what had at most this budget.")
     ] = None,
+    hidden: Hidden = False,
     json: Json = False,
 ) -> None:
     """The leaderboard: confirmed runs ranked by the values that verifiers measured, then reported ones.
@@ -106,7 +107,7 @@ def top(
     if component:
         _component_top(task, component, limit, budget, json=json)
         return
-    asked = TopOf(task=task or None, limit=limit, budget=budget)
+    asked = TopOf(task=task or None, limit=limit, budget=budget, hidden=hidden)
     if is_attended() and not json:
         from autoresearch_cli.acts.live_top import show_live
         from autoresearch_cli.commands.show import diff, show
@@ -120,6 +121,7 @@ def top(
     say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
     with paged():
         print_top(answer, now_ms=here.now_ms())
+    say_hidden(answer.hidden, "run")
     if answer.lines:
         say(", ".join(f"{line.name}: {value(line.value)}" for line in answer.lines))
     for line in explained(answer.programs):
@@ -205,10 +207,11 @@ def credit(
         str,
         typer.Option("--task", metavar="NAME", help="Only what was done on this task.", autocompletion=complete_task),
     ] = "",
+    hidden: Hidden = False,
     json: Json = False,
 ) -> None:
     """What participants have done: each fact with the records that show it. There are no points."""
-    answer = here.ask(questions.credit, OfTaskAndParticipant(participant=participant, task=task or None))
+    answer = here.ask(questions.credit, OfTaskAndParticipant(participant=participant, task=task or None, hidden=hidden))
     if json:
         print_json(answer)
         return
@@ -218,6 +221,7 @@ def credit(
         say(f"→ {check or 'autoresearch show ID shows each record'}")
     else:
         print_credit(answer)
+        say_hidden(answer.hidden, "participant")
         say(
             "→ autoresearch network credit PARTICIPANT lists the records"
             if answer.participants

@@ -9,6 +9,7 @@ import csv
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
@@ -33,7 +34,7 @@ from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, size
 from autoresearch_cli import here, reading
-from autoresearch_cli.catalogue import Json, Task, command_app, examples
+from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, examples
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
 from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.output import print_json, say
@@ -74,11 +75,12 @@ def export(
     blobs: Annotated[
         Carried, typer.Option("--blobs", help="With --bundle: also sources; all files that are here; or none.")
     ] = Carried.SOURCES,
+    hidden: Hidden = False,
     json: Annotated[
         bool, typer.Option("--json", help="The same as --format jsonl; with a file, say what was written as JSON.")
     ] = False,
 ) -> None:
-    """Write all runs of all tasks, oldest first; or the log as a bundle."""
+    """Write all runs of all tasks, oldest first, without those that you hide; or the log as a bundle, with them."""
     if bundle and (output or form == "mlflow"):
         raise UsageError("--bundle names the file already", hint="leave out --output and --format")
     if form == "mlflow":
@@ -87,7 +89,7 @@ def export(
             raise UsageError("--format mlflow writes a folder", hint=hint)
         from autoresearch_cli.acts.exports import export_mlflow  # with templates, which help and completion need not
 
-        export_mlflow(output, task, json=json)
+        export_mlflow(output, task, hidden=hidden, json=json)
         return
     if bundle:
         write_as_bundle(bundle, task, blobs, json=json)
@@ -98,7 +100,7 @@ def export(
         )
     if json and not output:
         form = "jsonl"
-    with open_desk() as desk:
+    with open_desk() as desk, desk.log.hidden.included() if hidden else nullcontext():
         if not output:
             write_runs(desk, form, sys.stdout)
             return
@@ -207,18 +209,24 @@ def write_runs(desk: Desk, form: Format, file: TextIO) -> int:
 
 
 def run_verdicts(desk: Desk) -> Iterator[tuple[bytes, str]]:
-    """All runs, task by task, oldest first, each with its verdict at that time; a stranger's beats nobody's."""
+    """All runs, task by task, oldest first, each with its verdict at that time; a stranger's beats nobody's.
+
+    Those that are hidden here are left out.
+    """
     log = desk.log
     known = trust_context(log, desk.me)
     for digest in dict.fromkeys(row.digest for row in log.tasks.all()):
         task, rules = log.tasks.find(digest), log.tasks.rules(digest)
         if task is not None:
-            yield from verdicts(
-                log.runs.history(digest),
+            history = log.runs.history(digest)
+            hidden = log.hidden.of([run.id for run in history])
+            found = verdicts(
+                history,
                 direction=task.direction or "minimize",
                 budget=None if rules is None or rules.any_budget else rules.budget,
                 is_believed=lambda run: any(whose(run.author, run.time, known)),
             )
+            yield from ((run, verdict) for run, verdict in found if run not in hidden)
 
 
 MAXIMUM_BYTES = 16 << 20

@@ -26,10 +26,10 @@ from autoresearch.record.encoding import format_id
 from autoresearch.task.release import TYPES
 from autoresearch.text import one_line
 from autoresearch_cli import here
-from autoresearch_cli.catalogue import Json, Task, command_app, complete_reference, examples
+from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, complete_reference, examples
 from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.answers import print_found
-from autoresearch_cli.rendering.output import is_rich, paged, print_json, print_list, print_text, say
+from autoresearch_cli.rendering.output import is_rich, paged, print_json, print_list, print_text, say, say_hidden
 
 app = command_app()
 
@@ -95,16 +95,18 @@ def notes(
     *,
     task: Task = "",
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=10_000, help="How many.")] = 20,
+    hidden: Hidden = False,
     json: Json = False,
 ) -> None:
     """The notes on a task, newest first, or those that fit your words best: insights, hypotheses, imported work."""
     words = " ".join(query or [])
-    answer = here.ask(questions.notes, NotesOf(task=task or None, query=words, limit=limit))
+    answer = here.ask(questions.notes, NotesOf(task=task or None, query=words, limit=limit, hidden=hidden))
     if json:
         print_json(answer)
         return
     with paged():
         print_list(NOTE_COLUMNS, answer.notes, now_ms=here.now_ms())
+    say_hidden(answer.hidden, "note")
     if answer.notes:
         say(f"notes on {answer.task}")
         say("→ autoresearch show ID, autoresearch note add RUN 'what it shows'")
@@ -178,6 +180,7 @@ def search(
     ] = "",
     yanked: Annotated[bool, typer.Option("--yanked", help="Yanked releases of components too.")] = False,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=MAXIMUM_ROWS, help="How many of each kind.")] = 10,
+    hidden: Hidden = False,
     task: Task = "",
     json: Json = False,
 ) -> None:
@@ -186,7 +189,7 @@ def search(
     Without words it shows the newest of each kind.
     """
     query = " ".join(words or [])
-    asked = SearchOf(query=query, kind=kind, type=of_type, yanked=yanked, limit=limit, task=task or None)
+    asked = SearchOf(query=query, kind=kind, type=of_type, yanked=yanked, limit=limit, task=task or None, hidden=hidden)
     answer = here.ask(questions.search, asked)
     if json:
         print_json(answer)
@@ -201,6 +204,7 @@ def search(
             if is_rich():
                 print_text(("\n" if number else "") + one_line(one.title), style="bold cyan")
             print_list(one.columns, one.rows, now_ms=here.now_ms())
+    say_hidden(answer.hidden, "run")
     if not lists:
         say(f"nothing has the words “{query}”" if query else "nothing is here yet")
         say("→ autoresearch --help, autoresearch install TYPE NAME, autoresearch publish component DIR")

@@ -35,12 +35,12 @@ from autoresearch.words import HELD
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
-from autoresearch_cli.catalogue import AllowPackages, Json, Reference, Task, command_app, complete_run, examples
+from autoresearch_cli.catalogue import AllowPackages, Hidden, Json, Reference, Task, command_app, complete_run, examples
 from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, record_of, refuse_repetition, request, tell_run
 from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.boards import row_words
-from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say
+from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say, say_hidden
 from autoresearch_cli.rendering.status import state_sentence
 from autoresearch_cli.watching import Display, Watch, choose_display, text_in
 
@@ -181,6 +181,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     ] = "-time",
     page: Annotated[int, typer.Option("--page", min=1, max=10**6, help="Which page.")] = 1,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, max=MAXIMUM_ROWS, help="Runs a page.")] = 20,
+    hidden: Hidden = False,
     json: Json = False,
 ) -> None:
     """The runs of a task as a table: reported and verified value, gain against the parent, state, what was changed."""
@@ -195,6 +196,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
         sort=sort,
         page=page,
         size=limit,
+        hidden=hidden,
     )
     answer = here.ask(questions.runs, request)
     if page > answer.pages:
@@ -205,6 +207,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
     say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
     with paged():
         print_list(RUN_COLUMNS, answer.runs, now_ms=here.now_ms())
+    say_hidden(answer.hidden, "run")
     if not answer.runs:
         name = answer.task.name
         say(f"no run on {name} is like that" if answer.task.runs else f"no run on {name} yet")

@@ -20,10 +20,19 @@ from autoresearch.record.kinds import KINDS
 from autoresearch.text import json_text, parse_duration, size
 from autoresearch.words import CONTESTED, RUN_MODES
 from autoresearch_cli import here
-from autoresearch_cli.catalogue import Json, Reference, Task, command_app, complete_reference, complete_task, examples
+from autoresearch_cli.catalogue import (
+    Hidden,
+    Json,
+    Reference,
+    Task,
+    command_app,
+    complete_reference,
+    complete_task,
+    examples,
+)
 from autoresearch_cli.models import FieldAnswer, TextAnswer
 from autoresearch_cli.rendering.credit import how_to_check
-from autoresearch_cli.rendering.output import paged, print_diff, print_exactly, print_json, print_list, say
+from autoresearch_cli.rendering.output import paged, print_diff, print_exactly, print_json, print_list, say, say_hidden
 from autoresearch_cli.rendering.records import print_record
 
 if TYPE_CHECKING:
@@ -295,6 +304,7 @@ def log(  # noqa: PLR0913 - one for each way to choose
     ] = "",
     since: Annotated[str, typer.Option("--since", metavar="TIME", help="Only of the last 90s, 30m, 2h, 3d.")] = "",
     starred: Annotated[bool, typer.Option("--starred", help="Only those that you starred here.")] = False,
+    hidden: Hidden = False,
     where: Annotated[
         list[str] | None,
         typer.Option("--where", metavar="CONDITION", help="Only runs with value<1.1, status=crashed, title~warm-up."),
@@ -315,6 +325,7 @@ def log(  # noqa: PLR0913 - one for each way to choose
         since_ms=here.now_ms() - parse_duration(since) if since else 0,
         where=where or [],
         starred=starred,
+        hidden=hidden,
     )
     answer = here.ask(questions.records, request)
     if json:
@@ -322,6 +333,7 @@ def log(  # noqa: PLR0913 - one for each way to choose
         return
     with paged():
         print_list(RECORD_COLUMNS, answer.records, now_ms=here.now_ms())
+    say_hidden(answer.hidden, "record")
     if answer.records:
         say("→ autoresearch show ID")
     elif starred:

@@ -35,9 +35,9 @@ from autoresearch_cli import here
 from autoresearch_cli.acts import packages
 from autoresearch_cli.acts.new_tasks import mount_of, occasion
 from autoresearch_cli.acts.task_folders import get_task
-from autoresearch_cli.catalogue import Folder, Json, command_app, complete_archived, complete_task, examples
+from autoresearch_cli.catalogue import Folder, Hidden, Json, command_app, complete_archived, complete_task, examples
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
-from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
+from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say, say_hidden
 
 if TYPE_CHECKING:
     from autoresearch.run.bench import Ceiling
@@ -243,6 +243,7 @@ def pin(folder: Folder = "", *, json: Json = False) -> None:
 def list_tasks(
     *,
     all_tasks: Annotated[bool, typer.Option("--all", help="The archived ones too.")] = False,
+    hidden: Hidden = False,
     json: Json = False,
 ) -> None:
     """The tasks that are published on this network, and the best value of each; not those that you archived."""
@@ -250,13 +251,14 @@ def list_tasks(
     from autoresearch.ask.requests import TasksOf
     from autoresearch.face.columns.runs import TASK_COLUMNS
 
-    answer = here.ask(questions.tasks, TasksOf(archived=all_tasks))
-    hidden = not all_tasks and bool(chosen(here.paths().home_local, Choice.ARCHIVED))
+    answer = here.ask(questions.tasks, TasksOf(archived=all_tasks, hidden=hidden))
+    archived = not all_tasks and bool(chosen(here.paths().home_local, Choice.ARCHIVED))
     if json:
         print_json(answer)
         return
     print_list(TASK_COLUMNS, answer.tasks)
-    if answer.tasks or not hidden:
+    say_hidden(answer.hidden, "task")
+    if answer.tasks or not archived:
         say("→ autoresearch work TASK" if answer.tasks else "→ there is no task yet: autoresearch up --work")
     else:
         say("→ all tasks are archived: autoresearch task list --all")

@@ -22,7 +22,7 @@ import typer
 from autoresearch.ask.runs.answers import DiffAnswer
 from autoresearch.face.columns.column import Column, Row, lines
 from autoresearch.face.columns.runs import gain_words
-from autoresearch.text import change, interval, json_text, one_line, sanitised, value
+from autoresearch.text import change, counted, interval, json_text, one_line, sanitised, value
 from autoresearch_cli.rendering.layout import GAP, Line, table, wrapped
 
 if TYPE_CHECKING:
@@ -179,6 +179,12 @@ def say(text: str) -> None:
     """Talk to the person, beside the data: one line, broken between words where the terminal is narrower."""
     shown = sanitised(text)
     typer.echo("\n".join(wrapped(shown, width(), indent=GAP)) if sys.stderr.isatty() else shown, err=True)
+
+
+def say_hidden(number: int, thing: str) -> None:
+    """Say how many things a list leaves out because a person hides them."""
+    if number:
+        say(f"{counted(number, thing)} hidden here (--hidden shows them; autoresearch network hidden)")
 
 
 def say_lines(text: str) -> None:

@@ -18,7 +18,15 @@ from autoresearch.ask import questions
 from autoresearch.ask.node import StatusAnswer, TaskStatus, VotersAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.operation import Text, operation_of
-from autoresearch.ask.requests import EvidenceOf, OfTask, OfTaskAndParticipant, RunsOfParticipant, SearchOf, TasksOf
+from autoresearch.ask.requests import (
+    EvidenceOf,
+    HiddenOf,
+    OfTask,
+    OfTaskAndParticipant,
+    RunsOfParticipant,
+    SearchOf,
+    TasksOf,
+)
 from autoresearch.errors import NotFound
 from autoresearch.face.columns.node import search_lists
 from autoresearch.face.columns.people import verifications
@@ -201,6 +209,7 @@ async def participant_page(asking: Asking) -> web.Response:
         voter=next((one for one in voters.voters if one.participant.key in keys), None),
         candidate=next((one for one in voters.candidates if one.participant.key in keys), None),
         is_me=status.participant.key in keys,
+        hidden=(await asking.ask(questions.hidden, HiddenOf(what=who.key))).hidden,
         newest=runs.newest,
         best=runs.best,
         total=runs.total,

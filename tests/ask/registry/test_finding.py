@@ -13,6 +13,8 @@ from autoresearch.ask.registry.releases import component_view, release_answer
 from autoresearch.errors import AmbiguousName, NotFound, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
+from autoresearch.log.standing.hiding import hide
+from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Identity, Release, Withdrawal, Yank
 from autoresearch.task.release import File
@@ -197,3 +199,23 @@ def test_a_hostile_release_is_stored_and_is_no_component(log: Log) -> None:
         assert releases_like(log, record.id) == []
         with pytest.raises(UsageError, match="no release of a component"):
             component(log, record.id)
+
+
+def test_a_hidden_component_is_found_by_nobody_s_words_and_meant_by_its_id_alone(log: Log, blobs: BlobStore) -> None:
+    bad, good = (
+        publish(log, blobs, "maze"),
+        publish(log, blobs, "maze", by=key(2), files=(File("main.py", b"x = 1\n"),)),
+    )
+    hide(log, [HiddenRow(bad.id, b"", "", 0)])
+    assert [one.newest.row.id for one in search(log, "maze")] == [good.id]
+    assert resolve(log, "environment", "maze").release.row.id == good.id
+    hide(log, [HiddenRow("walk to its end", b"", "", 0), HiddenRow(good.id, b"", "", 0)])
+    assert search(log) == []
+    with pytest.raises(NotFound):
+        resolve(log, "environment", "maze")
+    for pinned in (
+        {"text": short_id(bad.id)},
+        {"text": "maze", "pinned": bad.id},
+        {"text": f"{key(1).public.hex()}/maze"},
+    ):
+        assert resolve(log, "environment", **pinned).release.row.id == bad.id

@@ -16,11 +16,13 @@ COMPONENT = str(Path(__file__).parents[2] / "ask" / "registry" / "corridor")
 PATHS = {"{id}": "@~1", "{participant}": "me"}
 QUERIES = {"/v1/diff": "?old=@~1&new=@"}
 # These publish what this small node can't have; the stories of daemons and of the command line do it.
-ELSEWHERE = {"publish_task", "publish_run", "bring", "yank", "believe"}
+ELSEWHERE = {"publish_task", "publish_run", "bring", "yank", "believe", "take_hidden"}
 BODIES = {
     "/v1/history": {"notes": [{"task": "0" * 64, "origin": "results.tsv 1", "text": "a: b"}]},
     "/v1/withdraw": {"record": "@mine", "reason": "wrong data"},
     "/v1/stars": {"id": "@"},
+    "/v1/hidden": {"what": "0" * 64, "reason": "spam"},
+    "/v1/hidden/share": {"text": "spam"},
     "/v1/attestor/withdraw": {"participant": "0" * 64},
     "/v1/attestor/allow": {"participant": "0" * 64},
     "/v1/attest": {"address": "you@example.org"},
@@ -127,6 +129,8 @@ async def test_every_answer_fits_its_description(client, operation):
     if path == "/v1/releases/{id}":
         made = await client.post("/v1/releases", BODIES["/v1/releases"])
         path = path.replace("{id}", made["release"]["id"])
+    if operation.name == "hidden_list":
+        await client.post("/v1/hidden/share", BODIES["/v1/hidden/share"])
     address = reduce(lambda text, part: text.replace(*part), PATHS.items(), path) + QUERIES.get(operation.path, "")
     given = await client.ask(operation.method, address, json=BODIES.get(operation.path))
     response = document["paths"][operation.path][operation.method.lower()]["responses"]["200"]

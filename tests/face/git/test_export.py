@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
+from autoresearch.log.standing.hiding import hide
+from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Identity, Run, Withdrawal
 from autoresearch.record.record import Record
@@ -64,6 +66,22 @@ def test_every_run_is_a_commit_on_its_parents_commit_and_the_best_is_main(
     assert "-X = 1.5\n+X = 1.25" in git(repo, "diff", "main^", "main")
     assert git(repo, "blame", "-s", "train.py").startswith(commits[best.id][:8])
     assert git(repo, "fsck", "--strict") == ""
+
+
+def test_a_run_that_a_person_hides_has_no_commit_and_what_builds_on_it_stands_on_the_run_before(
+    history: History, full: Path, tmp_path: Path, export: Export
+) -> None:
+    base, better, _, best, _ = history.records[1:]
+    with Log.open(home(full).log, NETWORK) as log:
+        hide(log, [HiddenRow(better.id, b"", "", 0)])
+    repo = tmp_path / "repo"
+    found = answer(export(full, repo, "--json"))
+    assert (found["runs"], found["missing"], found["waiting"], found["main"]) == (4, 0, 0, format_id(best.id))
+    commits = references(repo)
+    assert f"refs/runs/{format_id(better.id)}" not in commits
+    assert git(repo, "rev-parse", "main^").strip() == commits[f"refs/runs/{format_id(base.id)}"]
+    assert "-X = 2.0\n+X = 1.25" in git(repo, "diff", "main^", "main")
+    assert "X to 1.5" not in git(repo, "log", "--all", "--format=%B")
 
 
 def test_a_commit_says_what_the_record_fixes_and_its_note_what_can_change(

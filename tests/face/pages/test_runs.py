@@ -5,6 +5,9 @@ from __future__ import annotations
 import aiohttp
 import pytest
 
+from autoresearch.log.standing.context import participant_of
+from autoresearch.log.standing.hiding import hide
+from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.record.encoding import format_id, short_id
 from tests.face.pages.conftest import site_of
 from tests.face.pages.every_state import every_state
@@ -145,7 +148,29 @@ async def test_the_end_of_a_log_is_text(pages, told_world):
     assert "printed nothing" in silent.text
 
 
-@pytest.mark.parametrize(("pages_only", "posts"), [(False, {"/v1/stars", "/v1/notes"}), (True, set())])
+async def test_a_hidden_run_and_its_participant_say_so_and_have_a_way_back(node, tmp_path):
+    log, run = node.log, node.log.records.newest(kind="run", limit=1)[0]
+    who = participant_of(log, run.author, run.time)
+    async with site_of(node, tmp_path) as site, aiohttp.ClientSession() as session:
+
+        async def text(path):
+            return await (await session.get(site + path)).text()
+
+        page, participant = f"/run/{short_id(run.id)}", f"/participants/{who.key}"
+        assert "hidden by you" not in await text(page) + await text(participant)
+        hide(log, [HiddenRow(run.id, b"", "a reason <b>", 0), HiddenRow(run.author, b"", "", 0)])
+        shown = await text(page)
+        assert "you hide it (a reason &lt;b&gt;)" in shown
+        assert "Hide it no longer" in shown
+        assert f"autoresearch network hide {short_id(run.id)} --undo" in shown
+        for path in ("/", "/board", "/notes", "/participants", "/find?q="):
+            assert f"/run/{short_id(run.id)}" not in await text(path), path
+        who_is_hidden = await text(participant)
+        assert "you hide its participant" in who_is_hidden
+        assert f"autoresearch network hide {who.key[:16]} --undo" in who_is_hidden
+
+
+@pytest.mark.parametrize(("pages_only", "posts"), [(False, {"/v1/stars", "/v1/notes", "/v1/hidden"}), (True, set())])
 async def test_controls_are_not_on_a_mirror(told_world, tmp_path, pages_only, posts):
     address = f"/run/{short_id(told_world.runs['confirmed'].id)}"
     async with site_of(told_world.node, tmp_path, pages_only=pages_only) as site, aiohttp.ClientSession() as session:

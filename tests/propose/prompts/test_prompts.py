@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
+from autoresearch.log.standing.hiding import hide
+from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.propose.mind.brief import usable_operators
 from autoresearch.propose.mind.fixed_files import WHOLE_BYTES, fixed_files, in_short
 from autoresearch.propose.mind.known import Attempt, Best, Change, Known, Said, reply_rules
@@ -73,6 +75,20 @@ def test_a_noise_that_nobody_knows_is_not_said_to_be_none(story: Story) -> None:
     assert "deviation of" not in unknown
     none = history_text(replace(known, noise=0.0), story.task, 32_000)
     assert "one program gives the same value with each seed" in none
+
+
+def test_what_a_person_hides_is_told_to_no_model(story: Story) -> None:
+    text = prompt_text(story.tell().known(), story.task, 64_000)
+    hidden = ("go on in this direction", "a larger Y never helps", "Y near 0.6", "ZeroDivisionError", "X 0.5 -> 0.3")
+    assert all(words in text for words in hidden)
+    titles = {"X 0.7 -> 0.5", "divide"}
+    ids = [record.id for record in story.records if getattr(record.body, "title", "") in titles | {"X 0.5 -> 0.3"}]
+    ids += [record.id for record in story.records if getattr(record.body, "text", "")[:6] in {"a larg", "Y near"}]
+    hide(story.log, [HiddenRow(record, b"", "", 0) for record in ids])
+    text = prompt_text(story.known(), story.task, 64_000)
+    assert not any(words in text for words in hidden)
+    assert "X = 0.5" not in text, "nor is it built on"
+    assert "the lowest point lies below" in text
 
 
 @settings(max_examples=8)
