@@ -21,6 +21,7 @@ from autoresearch.log.connection import (
     own_authors,
     read_head,
     refusals,
+    store_by_halves,
     transaction,
     write_head,
 )
@@ -119,25 +120,35 @@ class Writer:
             if record_id in present or record_id in fresh:
                 verdicts.append(Verdict(State.DUPLICATE, record_id))
                 continue
-            record = admit(raw, signature, self._network, now_ms=now_ms)
+            record = self._admitted(raw, signature, now_ms)
             if isinstance(record, Refusal):
                 state = State.EARLY if record.code == "early" else State.REFUSED
                 verdicts.append(Verdict(state, record_id, refusal=record))
             else:
                 fresh[record_id] = record
                 verdicts.append(Verdict(State.STORED, record_id, record))
-        lost = self._store(fresh, revision) if fresh else {}
-        return [Verdict(lost[verdict.id], verdict.id) if _is_lost(verdict, lost) else verdict for verdict in verdicts]
+        lost: dict[bytes, Verdict] = {}
+        for record, error in store_by_halves([*fresh.values()], lambda some: lost.update(self._store(some, revision))):
+            lost[record.id] = Verdict(State.REFUSED, record.id, refusal=_unstorable(error))
+        return [lost.get(verdict.id, verdict) if verdict.state is State.STORED else verdict for verdict in verdicts]
 
-    def _store(self, fresh: dict[bytes, Record], missing_at: Revision) -> dict[bytes, State]:
-        """Store what nobody has stored since a revision that had none of it; returns the ids that are no news."""
+    def _admitted(self, raw: bytes, signature: bytes, now_ms: int) -> Record | Refusal:
+        try:
+            return admit(raw, signature, self._network, now_ms=now_ms)
+        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+            return _unstorable(error)
+
+    def _store(self, fresh: Sequence[Record], missing_at: Revision) -> dict[bytes, Verdict]:
+        """Store what nobody has stored since a revision that had none of it; returns a verdict on what is no news."""
         with self._reader.lock, self._writing(durable=False):
-            there = self._records.has(fresh) if self._reader.revision() != missing_at else set()
-            records = [record for record_id, record in fresh.items() if record_id not in there]
+            moved = self._reader.revision() != missing_at
+            there = self._records.has([record.id for record in fresh]) if moved else set()
+            records = [record for record in fresh if record.id not in there]
             dropped = self._take(records)
         self._tell(records, dropped)
-        over = {stored[1] for stored in dropped}
-        return dict.fromkeys(over, State.OVER_QUOTA) | dict.fromkeys(there, State.DUPLICATE)
+        states = dict.fromkeys((stored[1] for stored in dropped), State.OVER_QUOTA)
+        states |= dict.fromkeys(there, State.DUPLICATE)
+        return {record_id: Verdict(state, record_id) for record_id, state in states.items()}
 
     @contextmanager
     def settling(self) -> Iterator[None]:
@@ -259,8 +270,8 @@ class Writer:
             raise Refused(f"The log {self._path} was opened to read only.")
 
 
-def _is_lost(verdict: Verdict, lost: dict[bytes, State]) -> bool:
-    return verdict.state is State.STORED and verdict.id in lost
+def _unstorable(error: Exception) -> Refusal:
+    return Refusal("storing", f"it can't be stored: {type(error).__name__}: {str(error)[:200]}")
 
 
 class Results:
