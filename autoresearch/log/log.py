@@ -27,7 +27,7 @@ from autoresearch.log.connection import (
 )
 from autoresearch.log.listing import settle_listing
 from autoresearch.log.pairs import Pairs
-from autoresearch.log.quota import ALL_DAYS, Stored, Unattested, bucket
+from autoresearch.log.quota import ALL_DAYS, Shares, Stored, bucket
 from autoresearch.log.rows import Head, Revision, State, Verdict
 from autoresearch.log.settling import discard, note_settling, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
@@ -76,7 +76,7 @@ class Writer:
         self._network = network
         self._read_only = read_only
         self._settle = settle
-        self._unattested: Unattested | None = None
+        self._shares: Shares | None = None
 
     def append(
         self,
@@ -167,7 +167,7 @@ class Writer:
                 yield
                 settle_listing(self._reader.connection)
         except BaseException:
-            self._unattested = None
+            self._shares = None
             self._reader.failures += 1
             raise
 
@@ -187,19 +187,21 @@ class Writer:
         went: Sequence[Stored],
         last: int,
     ) -> list[Stored]:
-        """Drop what unattested participants have too much, and return it."""
+        """Drop what participants and authors that are not named have too much, and return it."""
+        bounds, connection = self._network, self._reader.connection
+        least = min(bounds.per_day, bounds.per_author, bounds.unattested)
         # Rows are numbered: there are no more than the last number.
-        if not self.trust.names_anybody or self._records.last_row() <= self._network.unattested:
-            self._unattested = None
+        if self._records.last_row() <= (least if self.trust.names_anybody else bounds.per_author):
+            self._shares = None
             return []
-        counted = self._unattested
-        if counted is None or counted.is_stale(self._reader.connection, self.trust, records):
-            counted = Unattested(self._reader.connection, self.trust, own_authors(self._heads) | own)
+        shares = self._shares
+        if shares is None or shares.is_stale(connection, self.trust, records):
+            shares = Shares(connection, bounds, self.trust, own_authors(self._heads) | own)
         else:
-            counted.change(came, went)
-        if over := counted.take_excess(self._reader.connection, self._network.unattested):
-            discard(self._reader.connection, over, last)
-        self._unattested = counted
+            shares.change(came, went)
+        if over := shares.drop_excess(connection):
+            discard(connection, over, last)
+        self._shares = shares
         return over
 
     def _tell(self, records: Sequence[Record], dropped: Sequence[Stored]) -> None:

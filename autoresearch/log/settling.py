@@ -17,7 +17,7 @@ from autoresearch.log.connection import COUNTS, SUSPECT, is_by_values, make_tabl
 from autoresearch.log.listing import note_unlisted, settle_listing
 from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
-from autoresearch.log.quota import Stored, drop, enforce, shared_places
+from autoresearch.log.quota import Stored, enforce, shared_places
 from autoresearch.record.kinds import task_of_body
 from autoresearch.record.record import Network, Record, parse_stored
 from autoresearch.words import RunStatus
@@ -357,11 +357,10 @@ def store(
 
 
 def discard(connection: sqlite3.Connection, over: list[Stored], last: int) -> None:
-    """Drop records that are stored, with all that follows from them. Runs inside the caller's transaction.
+    """Take out all that follows from records that were dropped. Runs inside the caller's transaction.
 
     Those after the row ``last`` came in the same transaction: nobody has seen them.
     """
-    drop(connection, over)
     touched = _touched_by(over)
     _remove(connection, [stored[0] for stored in over], touched)
     settle(connection, touched)
@@ -410,7 +409,7 @@ def _savepoint(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 # Whatever a log holds was within the bounds of its network before.
-_UNBOUNDED = Network(name="", per_day_seq=2**62, per_day=2**62, per_author=2**62)
+_UNBOUNDED = Network(name="", per_day_seq=2**62, per_day=2**62)
 
 
 def _store_again(connection: sqlite3.Connection) -> None:
