@@ -136,7 +136,7 @@ class Disbelief(StrEnum):
 
 
 DISBELIEF_SENTENCES: dict[Disbelief, str] = {
-    Disbelief.FLOOR: "it is past the bound that task.toml states (metric.floor)",
+    Disbelief.FLOOR: "it is past the bound that task.toml states (metric.floor), or larger than any metric",
     Disbelief.MEASURE: "measured by the program itself, which prints or measures its number in another way than before",
     Disbelief.JUMP: "measured by the program itself, and far beyond all values before it",
 }

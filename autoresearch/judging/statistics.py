@@ -23,6 +23,7 @@ from itertools import chain, combinations
 from statistics import fmean, quantiles, variance
 from typing import NamedTuple
 
+from autoresearch.record.kinds import NUMBER_MAX
 from autoresearch.text import MAXIMIZE, MINIMIZE, sign_of
 
 # The test is made after so many verifiers. One voter is never all of a test.
@@ -304,10 +305,6 @@ def allowance(claim: float, *, tolerance: float | None, noise: float, error: flo
     return max(REPLAY_NOISES * noise, REPLAY_RELATIVE * abs(claim))
 
 
-# A noise above this makes no sense, and its square is no number any more.
-_MOST_NOISE = 1e100
-
-
 class TaskRules(NamedTuple):
     """What ranking needs of a task's definition: the direction, the noise over seeds, and the full budget.
 
@@ -361,9 +358,9 @@ def task_rules(definition: Mapping[str, object]) -> TaskRules | None:
     if (
         direction not in (MINIMIZE, MAXIMIZE)
         or noise is None
-        or not 0 <= noise <= _MOST_NOISE
+        or not 0 <= noise <= NUMBER_MAX
         or amount is None
-        or amount <= 0
+        or not 0 < amount <= NUMBER_MAX
     ):
         return None
     evaluation = definition.get("evaluation")

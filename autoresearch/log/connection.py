@@ -16,12 +16,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import RLock
+from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
 from autoresearch.errors import Locked, Refused
 from autoresearch.log.rows import Head, Revision
 from autoresearch.words import STOPPED
+
+Item = TypeVar("Item")
 
 
 def sync_folder(folder: Path) -> None:
@@ -149,6 +152,42 @@ def refusals(path: Path | None, damaged: str = REPAIR) -> Iterator[None]:
         raise
     except OSError as error:
         raise Refused(f"{place} can't be used: {error.strerror or error}.", hint=_DOCTOR) from error
+
+
+# What SQLite says of values; all its other errors are of the file, the disk or the machine.
+_OF_VALUES = ("SQLITE_ERROR", "SQLITE_TOOBIG", "SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_RANGE")
+
+
+def is_by_values(error: Exception) -> bool:
+    """Whether what was to be stored made a transaction fail, and not the state of the disk or the file."""
+    cause = error.__cause__ if isinstance(error, Refused) else error
+    if isinstance(cause, sqlite3.Error):
+        return getattr(cause, "sqlite_errorname", "").startswith(_OF_VALUES)
+    return not isinstance(cause, Refused | OSError | MemoryError | None)
+
+
+def store_by_halves(
+    items: Sequence[Item], store: Callable[[Sequence[Item]], object]
+) -> Iterator[tuple[Item, Exception]]:
+    """Store what strangers wrote, all but what can't be: each of these is returned with the reason. None costs another.
+
+    ``store`` is all or nothing. What raises is stored by halves. Raises what is not the fault of any of the items, see
+    :func:`is_by_values`; what was stored until then stays.
+    """
+    if not items:
+        return
+    try:
+        store(items)
+    except Exception as error:
+        if not is_by_values(error):
+            raise
+        if len(items) == 1:
+            store([])  # where not even nothing can be stored, it is not the fault of this one
+            yield items[0], error
+            return
+        middle = len(items) // 2
+        for half in (items[:middle], items[middle:]):
+            yield from store_by_halves(half, store)
 
 
 TURN_S = 30.0

@@ -21,12 +21,13 @@ from autoresearch.log.connection import (
     own_authors,
     read_head,
     refusals,
+    store_by_halves,
     transaction,
     write_head,
 )
 from autoresearch.log.listing import settle_listing
 from autoresearch.log.pairs import Pairs
-from autoresearch.log.quota import ALL_DAYS, Stored, Unattested, bucket
+from autoresearch.log.quota import ALL_DAYS, Shares, Stored, bucket
 from autoresearch.log.rows import Head, Revision, State, Verdict
 from autoresearch.log.settling import discard, note_settling, rebuild, store
 from autoresearch.log.standing.settle import settle_stored
@@ -76,7 +77,7 @@ class Writer:
         self._network = network
         self._read_only = read_only
         self._settle = settle
-        self._unattested: Unattested | None = None
+        self._shares: Shares | None = None
 
     def append(
         self,
@@ -120,25 +121,35 @@ class Writer:
             if record_id in present or record_id in fresh:
                 verdicts.append(Verdict(State.DUPLICATE, record_id))
                 continue
-            record = admit(raw, signature, self._network, now_ms=now_ms)
+            record = self._admitted(raw, signature, now_ms)
             if isinstance(record, Refusal):
                 state = State.EARLY if record.code == "early" else State.REFUSED
                 verdicts.append(Verdict(state, record_id, refusal=record))
             else:
                 fresh[record_id] = record
                 verdicts.append(Verdict(State.STORED, record_id, record))
-        lost = self._store(fresh, revision) if fresh else {}
-        return [Verdict(lost[verdict.id], verdict.id) if _is_lost(verdict, lost) else verdict for verdict in verdicts]
+        lost: dict[bytes, Verdict] = {}
+        for record, error in store_by_halves([*fresh.values()], lambda some: lost.update(self._store(some, revision))):
+            lost[record.id] = Verdict(State.REFUSED, record.id, refusal=_unstorable(error))
+        return [lost.get(verdict.id, verdict) if verdict.state is State.STORED else verdict for verdict in verdicts]
 
-    def _store(self, fresh: dict[bytes, Record], missing_at: Revision) -> dict[bytes, State]:
-        """Store what nobody has stored since a revision that had none of it; returns the ids that are no news."""
+    def _admitted(self, raw: bytes, signature: bytes, now_ms: int) -> Record | Refusal:
+        try:
+            return admit(raw, signature, self._network, now_ms=now_ms)
+        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+            return _unstorable(error)
+
+    def _store(self, fresh: Sequence[Record], missing_at: Revision) -> dict[bytes, Verdict]:
+        """Store what nobody has stored since a revision that had none of it; returns a verdict on what is no news."""
         with self._reader.lock, self._writing(durable=False):
-            there = self._records.has(fresh) if self._reader.revision() != missing_at else set()
-            records = [record for record_id, record in fresh.items() if record_id not in there]
+            moved = self._reader.revision() != missing_at
+            there = self._records.has([record.id for record in fresh]) if moved else set()
+            records = [record for record in fresh if record.id not in there]
             dropped = self._take(records)
         self._tell(records, dropped)
-        over = {stored[1] for stored in dropped}
-        return dict.fromkeys(over, State.OVER_QUOTA) | dict.fromkeys(there, State.DUPLICATE)
+        states = dict.fromkeys((stored[1] for stored in dropped), State.OVER_QUOTA)
+        states |= dict.fromkeys(there, State.DUPLICATE)
+        return {record_id: Verdict(state, record_id) for record_id, state in states.items()}
 
     @contextmanager
     def settling(self) -> Iterator[None]:
@@ -157,7 +168,7 @@ class Writer:
                 yield
                 settle_listing(self._reader.connection)
         except BaseException:
-            self._unattested = None
+            self._shares = None
             self._reader.failures += 1
             raise
 
@@ -177,19 +188,21 @@ class Writer:
         went: Sequence[Stored],
         last: int,
     ) -> list[Stored]:
-        """Drop what unattested participants have too much, and return it."""
+        """Drop what participants and authors that are not named have too much, and return it."""
+        bounds, connection = self._network, self._reader.connection
+        least = min(bounds.per_day, bounds.per_author, bounds.unattested)
         # Rows are numbered: there are no more than the last number.
-        if not self.trust.names_anybody or self._records.last_row() <= self._network.unattested:
-            self._unattested = None
+        if self._records.last_row() <= (least if self.trust.names_anybody else bounds.per_author):
+            self._shares = None
             return []
-        counted = self._unattested
-        if counted is None or counted.is_stale(self._reader.connection, self.trust, records):
-            counted = Unattested(self._reader.connection, self.trust, own_authors(self._heads) | own)
+        shares = self._shares
+        if shares is None or shares.is_stale(connection, self.trust, records):
+            shares = Shares(connection, bounds, self.trust, own_authors(self._heads) | own)
         else:
-            counted.change(came, went)
-        if over := counted.take_excess(self._reader.connection, self._network.unattested):
-            discard(self._reader.connection, over, last)
-        self._unattested = counted
+            shares.change(came, went)
+        if over := shares.drop_excess(connection):
+            discard(connection, over, last)
+        self._shares = shares
         return over
 
     def _tell(self, records: Sequence[Record], dropped: Sequence[Stored]) -> None:
@@ -260,8 +273,8 @@ class Writer:
             raise Refused(f"The log {self._path} was opened to read only.")
 
 
-def _is_lost(verdict: Verdict, lost: dict[bytes, State]) -> bool:
-    return verdict.state is State.STORED and verdict.id in lost
+def _unstorable(error: Exception) -> Refusal:
+    return Refusal("storing", f"it can't be stored: {type(error).__name__}: {str(error)[:200]}")
 
 
 class Results:

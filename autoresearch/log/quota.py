@@ -1,16 +1,18 @@
-"""How many records are kept: of one author, and of all authors together whom the network does not name.
+"""How many records are kept: of one participant, and of all authors together whom the network does not name.
 
-A function of the set of records, never of their arrival. Three nested buckets keep their k smallest by (seq, id):
-author · day · seq, then author · day, then author. Dropping the largest of nested buckets can be done step by step in
-any order with the same outcome, so all peers keep the same records. Rules that look as harmless (caps in bytes, buckets
-that cross) don't have that property.
+A function of the set of records, never of their arrival. Four nested buckets keep their k smallest: author · day · seq
+and author · day by (seq, id), then participant · day and participant, where a root key's own records come before those
+of its devices. Dropping the largest of nested buckets can be done step by step in any order with the same outcome, so
+all peers keep the same records. Rules that look as harmless (caps in bytes, buckets that cross) don't have that
+property.
 
 Named are the keys that the network trusts, those for which a trusted attestor ever gave its word, those whom the
-founders' latest admission admits, and the devices that any of these delegated. The records of all others make one more
-bucket, around their buckets of author and day: a bound that many keys don't lift. It keeps those of the newest days;
-within a day whole authors, in the order of a hash of day and author, and of one author the smallest by (seq, id). That
-order agrees with the inner buckets', so that all peers who trust alike keep the same. Keys that are made for it push
-out others who are not named, and nobody else.
+founders' latest admission admits, and the devices that any of these delegated. Such a root key and its devices are one
+participant, however many devices it has; every other author is one by itself. The records of authors that are not named
+make one more bucket, around their buckets of author and day: a bound that many keys don't lift. It keeps those of the
+newest days; within a day whole authors, in the order of a hash of day and author, and of one author the smallest by
+(seq, id). That order agrees with the inner buckets', so that all peers who trust alike keep the same. Keys that are
+made for it push out others who are not named, and nobody else.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from __future__ import annotations
 import hashlib
 import heapq
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from autoresearch.record.kinds import Attestation
+from autoresearch.record.kinds import Attestation, Identity
 from autoresearch.record.record import DAY_MS, Network, Record, parse_stored
 from autoresearch.trust.roster import Trust, is_admission, last_admissions
 
@@ -61,9 +63,6 @@ def enforce(
         if (excess := bucket(connection, author, day) - network.per_day) > 0:
             within = (author, day * DAY_MS, (day + 1) * DAY_MS, excess)
             dropped += drop(connection, connection.execute(LAST_OF_DAY, within).fetchall())
-    for author in sorted({author for _, _, author, _, _ in inserted}):
-        if (excess := bucket(connection, author, ALL_DAYS) - network.per_author) > 0:
-            dropped += drop(connection, connection.execute(_LAST, (author, excess)).fetchall())
     return dropped
 
 
@@ -116,16 +115,22 @@ _DOMAIN = b"autoresearch/unattested/1"
 _OF_KIND = "SELECT author, raw, signature FROM record WHERE kind = ?"
 
 
-class Unattested:
-    """How many records each author that the network does not name has here on each UTC day.
+class Shares:
+    """How many records each participant has here on each UTC day and in all, and each author that is not named.
 
-    ``own`` are the keys of this machine: nothing of theirs is dropped.
+    ``own`` are the keys of this machine: nothing of theirs is counted or dropped.
     """
 
-    def __init__(self, connection: sqlite3.Connection, trust: Trust, own: frozenset[bytes]) -> None:
+    def __init__(self, connection: sqlite3.Connection, network: Network, trust: Trust, own: frozenset[bytes]) -> None:
         self.trust = trust
+        self._network = network
         self._own = own
-        self._named = _named(connection, trust) | own
+        self._roots = _roots(connection, trust)
+        self._keys = defaultdict[bytes, list[bytes]](list)
+        for key, root in self._roots.items():
+            self._keys[root].append(key)
+        self._shares = Counter[tuple[int, bytes]]()
+        self._full: set[tuple[int, bytes]] = set()
         self._counts = Counter[tuple[int, bytes]]()
         self._total = 0
         self._worst: list[tuple[int, int, bytes]] = []  # a heap of all that are counted; some may be at zero by now
@@ -138,8 +143,7 @@ class Unattested:
         """Whether another process wrote meanwhile, others are trusted, or these records name somebody new."""
         if self.trust != trust or self._version != _version(connection):
             return True
-        naming = any(record.kind in NAMING for record in records)
-        return naming and _named(connection, trust) | self._own != self._named
+        return any(record.kind in NAMING for record in records) and _roots(connection, trust) != self._roots
 
     def change(self, came: Iterable[Stored], went: Iterable[Stored]) -> None:
         """Count what was stored and what was dropped."""
@@ -147,22 +151,51 @@ class Unattested:
             for (day, author), count in Counter((one[4] // DAY_MS, one[2]) for one in records).items():
                 self._count(day, author, sign * count)
 
-    def take_excess(self, connection: sqlite3.Connection, most: int) -> list[Stored]:
-        """The records that are too many; they are counted no more."""
+    def drop_excess(self, connection: sqlite3.Connection) -> list[Stored]:
+        """Drop the records that are too many, and return them. Projections are untouched."""
         over: list[Stored] = []
-        while self._total > most:
+        full, self._full = self._full, set()
+        for day, who in sorted(full, reverse=True):  # all days last
+            excess = self._shares[day, who] - (self._network.per_author if day == ALL_DAYS else self._network.per_day)
+            if excess > 0:
+                over += self._drop(connection, self._last_of(connection, day, who, excess))
+        while self.trust.names_anybody and self._total > self._network.unattested:
             day, _, author = self._worst[0]
-            count = min(self._total - most, self._counts[day, author])
+            count = min(self._total - self._network.unattested, self._counts[day, author])
             within = (author, day * DAY_MS, (day + 1) * DAY_MS, count)
-            over += connection.execute(LAST_OF_DAY, within).fetchall()
-            self._count(day, author, -count)
+            over += self._drop(connection, connection.execute(LAST_OF_DAY, within).fetchall())
             if not self._counts[day, author]:
                 heapq.heappop(self._worst)
                 del self._counts[day, author]
         return over
 
+    def _drop(self, connection: sqlite3.Connection, records: list[Stored]) -> list[Stored]:
+        self.change((), records)
+        return drop(connection, records)
+
+    def _last_of(self, connection: sqlite3.Connection, day: int, who: bytes, count: int) -> list[Stored]:
+        """The last records of a participant: those of its devices, the largest numbers first, then its root key's."""
+        found: list[Stored] = []
+        for key in self._keys.get(who, [who]):
+            if key in self._own:
+                continue
+            if day == ALL_DAYS:
+                found += connection.execute(_LAST, (key, count)).fetchall()
+            else:
+                found += connection.execute(LAST_OF_DAY, (key, day * DAY_MS, (day + 1) * DAY_MS, count)).fetchall()
+        return heapq.nlargest(count, found, key=lambda one: (one[2] != who, one[3], one[1]))
+
     def _count(self, day: int, author: bytes, records: int) -> None:
-        if author in self._named:
+        if author in self._own:
+            return
+        who = self._roots.get(author, author)
+        for stretch, most in ((day, self._network.per_day), (ALL_DAYS, self._network.per_author)):
+            self._shares[stretch, who] += records
+            if self._shares[stretch, who] > most:
+                self._full.add((stretch, who))
+            elif not self._shares[stretch, who]:  # keys made for a flood leave nothing behind
+                del self._shares[stretch, who]
+        if author in self._roots:
             return
         if (day, author) not in self._counts:
             heapq.heappush(self._worst, (day, -_draw(day, author), author))
@@ -174,16 +207,31 @@ def _draw(day: int, author: bytes) -> int:
     return int.from_bytes(hashlib.sha256(_DOMAIN + day.to_bytes(8, "big") + author).digest(), "big")
 
 
-def _named(connection: sqlite3.Connection, trust: Trust) -> frozenset[bytes]:
-    """All keys that the network names, by what the log holds."""
+def _roots(connection: sqlite3.Connection, trust: Trust) -> dict[bytes, bytes]:
+    """All keys that the network names, by what the log holds, each with its participant's root key.
+
+    What a device says of it may not be here yet. Where several root keys name it, it is of the one that it names.
+    """
     attestors = _with_devices(connection, trust.attestors)
     attested = {
         body.subject
         for author, raw, signature in connection.execute(_OF_KIND, ("attestation",))
         if author in attestors and isinstance(body := parse_stored(raw, signature).body, Attestation)
     }
-    admitted = _admitted(connection, trust.founders)
-    return _with_devices(connection, trust.attestors | trust.participants | trust.founders | attested | admitted)
+    roots = trust.attestors | trust.participants | trust.founders | attested | _admitted(connection, trust.founders)
+    named = defaultdict[bytes, set[bytes]](set)
+    for root, device in connection.execute("SELECT root, device FROM delegation"):
+        if root in roots and device not in roots:
+            named[device].add(root)
+    agreed = {
+        (author, body.root)
+        for author, raw, signature in (connection.execute(_OF_KIND, ("identity",)) if named else ())
+        if author in named and isinstance(body := parse_stored(raw, signature).body, Identity)
+    }
+    of_devices = {
+        device: min(several, key=lambda root: ((device, root) not in agreed, root)) for device, several in named.items()
+    }
+    return {root: root for root in roots} | of_devices
 
 
 def _admitted(connection: sqlite3.Connection, founders: frozenset[bytes]) -> frozenset[bytes]:

@@ -8,15 +8,16 @@ the way they came in.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from autoresearch.judging.statistics import CountedRun, TaskRules, pool, rank
-from autoresearch.log.connection import COUNTS, SUSPECT, make_tables
+from autoresearch.log.connection import COUNTS, SUSPECT, is_by_values, make_tables, store_by_halves
 from autoresearch.log.listing import note_unlisted, settle_listing
 from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
-from autoresearch.log.quota import Stored, drop, enforce, shared_places
+from autoresearch.log.quota import Stored, enforce, shared_places
 from autoresearch.record.kinds import task_of_body
 from autoresearch.record.record import Network, Record, parse_stored
 from autoresearch.words import RunStatus
@@ -356,11 +357,10 @@ def store(
 
 
 def discard(connection: sqlite3.Connection, over: list[Stored], last: int) -> None:
-    """Drop records that are stored, with all that follows from them. Runs inside the caller's transaction.
+    """Take out all that follows from records that were dropped. Runs inside the caller's transaction.
 
     Those after the row ``last`` came in the same transaction: nobody has seen them.
     """
-    drop(connection, over)
     touched = _touched_by(over)
     _remove(connection, [stored[0] for stored in over], touched)
     settle(connection, touched)
@@ -382,8 +382,60 @@ def _touched_by(records: Iterable[Stored]) -> Touched:
 def rebuild(connection: sqlite3.Connection) -> None:
     """Make all tables anew from the records, whatever format they had; in an empty file make empty ones.
 
-    Runs inside the caller's transaction.
+    Where records can't be stored any more, by the rules of this version, all go in again as those of peers do: these
+    are dropped, and the others stay. Runs inside the caller's transaction.
     """
+    try:
+        with _savepoint(connection):
+            _rebuild(connection)
+    except Exception as error:
+        if not is_by_values(error):
+            raise
+        _store_again(connection)
+
+
+@contextmanager
+def _savepoint(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing, inside a transaction that goes on."""
+    connection.execute("SAVEPOINT part")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:  # SQLite has ended it where the disk is full
+            connection.execute("ROLLBACK TO part")
+            connection.execute("RELEASE part")
+        raise
+    connection.execute("RELEASE part")
+
+
+# Whatever a log holds was within the bounds of its network before.
+_UNBOUNDED = Network(name="", per_day_seq=2**62, per_day=2**62)
+
+
+def _store_again(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TEMP TABLE earlier AS SELECT n, raw, signature FROM record")
+    for table in ("record", "bucket"):
+        connection.execute(f"DELETE FROM {table}")  # noqa: S608
+    _rebuild(connection)
+
+    def store_some(pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        with _savepoint(connection):
+            store(connection, _UNBOUNDED, [parse_stored(*pair) for pair in pairs])
+            settle_listing(connection)
+
+    last = 0
+    while batch := connection.execute(
+        "SELECT n, raw, signature FROM earlier WHERE n > ? ORDER BY n LIMIT ?", (last, _BATCH)
+    ).fetchall():
+        for _ in store_by_halves([pair for _, *pair in batch], store_some):
+            connection.execute(_DROPS)
+        last = batch[-1][0]
+    connection.execute("DROP TABLE earlier")
+    put_off(connection, 0)
+    note_like(connection)
+
+
+def _rebuild(connection: sqlite3.Connection) -> None:
     # The parts of a virtual table go with it, the indexes of a table too.
     query = """
     SELECT type, name FROM sqlite_master

@@ -20,11 +20,19 @@ Name = Annotated[str, Meta(min_length=1, max_length=64)]
 TITLE_CHARACTERS = 120
 Title = Annotated[str, Meta(max_length=TITLE_CHARACTERS)]
 Text = Annotated[str, Meta(max_length=NOTE_CHARACTERS)]
-Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
+# A million amounts of a stranger are below 2**63. In milliseconds it is 278 years, so a time lies before 2248.
+AMOUNT_MAX = 2**43
+Amount = Annotated[int, Meta(ge=0, le=AMOUNT_MAX)]
+TimeMs = Amount
+# A seed names a sequence, and nobody adds seeds up.
+Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+# The square of such a number is a float, and so is the sum of a million squares.
+NUMBER_MAX = 1e100
+Number = Annotated[float, Meta(ge=-NUMBER_MAX, le=NUMBER_MAX)]
+# Constants of a program, whatever they are: these are compared, and never added up.
 Scalar = int | float | str | bool
 Genome = Annotated[dict[Name, Scalar], Meta(max_length=128)]
-Metrics = Annotated[dict[Name, int | float], Meta(max_length=64)]
+Metrics = Annotated[dict[Name, int | Number], Meta(max_length=64)]
 Status = Annotated[str, Meta(min_length=1, max_length=32)]
 
 
@@ -36,7 +44,7 @@ class BlobRef(Body, frozen=True, kw_only=True):
     """Bytes named by their hash: SHA-256 of the whole, size in bytes, and of the chunk manifest when there is one."""
 
     sha256: Hash
-    size: Count
+    size: Amount
     manifest: Hash | None = None
 
 
@@ -108,13 +116,13 @@ class RunDesign(Body, frozen=True, kw_only=True):
     """What is chosen for a run; the records, programs and files that the run names are left out."""
 
     mode: Literal["experiment", "train", "bench"] = "experiment"
-    replicate: Count = 0
-    seed: Count
-    budget: float
+    replicate: Amount = 0
+    seed: Seed
+    budget: Number
     genome: Genome = {}
     title: Title = ""
     hypothesis: Text = ""
-    expected: float | None = None
+    expected: Number | None = None
     proposer: Proposer | None = None
 
     @property
@@ -143,12 +151,12 @@ class RunOutcome(Body, frozen=True, kw_only=True):
 
     status: Status
     reason: Text = ""
-    value: float | None = None
+    value: Number | None = None
     metrics: Metrics = {}
-    curve: Annotated[list[float], Meta(max_length=64)] = []
-    duration_ms: Count = 0
-    cpu_ms: Count = 0
-    peak_memory_bytes: Count = 0
+    curve: Annotated[list[Number], Meta(max_length=64)] = []
+    duration_ms: Amount = 0
+    cpu_ms: Amount = 0
+    peak_memory_bytes: Amount = 0
     sandbox: Annotated[int, Meta(ge=0, le=9)] = 0
     device: Title = ""
     environment: Annotated[dict[Name, Title], Meta(max_length=16)] = {}
@@ -205,18 +213,18 @@ class Verification(Body, frozen=True, kw_only=True):
     stage: Name
     round: Annotated[int, Meta(ge=0, le=16)] = 0
     verdict: Literal["pass", "fail", "unavailable", "error"]
-    value: float | None = None
-    tolerance: float | None = None
+    value: Number | None = None
+    tolerance: Number | None = None
     metrics: Metrics = {}
-    seeds: Annotated[list[Count], Meta(max_length=32)] = []
-    values: Annotated[list[float], Meta(max_length=32)] = []
-    parent_values: Annotated[list[float], Meta(max_length=32)] = []
-    baseline_values: Annotated[list[float], Meta(max_length=32)] = []
+    seeds: Annotated[list[Seed], Meta(max_length=32)] = []
+    values: Annotated[list[Number], Meta(max_length=32)] = []
+    parent_values: Annotated[list[Number], Meta(max_length=32)] = []
+    baseline_values: Annotated[list[Number], Meta(max_length=32)] = []
     proof: Annotated[bytes, Meta(max_length=128)] = b""
     device: Title = ""
     sandbox: Annotated[int, Meta(ge=0, le=9)] = 0
     log: BlobRef | None = None
-    duration_ms: Count = 0
+    duration_ms: Amount = 0
     reason: Text = ""
     salt: Annotated[bytes, Meta(max_length=32)] = b""
 
@@ -226,7 +234,7 @@ class Claim(Body, frozen=True, kw_only=True):
 
     task: Hash
     source_digest: Hash
-    replicate: Count = 0
+    replicate: Amount = 0
     parent: Hash | None = None
     genome: Genome = {}
     title: Title = ""

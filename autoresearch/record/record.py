@@ -20,7 +20,7 @@ from nacl import bindings
 from nacl.exceptions import BadSignatureError
 
 from autoresearch.record.encoding import EncodingError, decode, decode_again, encode, format_id
-from autoresearch.record.kinds import KINDS, RECORD_FIELDS, Body, Hash, Key, TimeMs
+from autoresearch.record.kinds import KINDS, RECORD_FIELDS, Body, Hash, Key
 
 DAY_MS = 86_400_000
 # All others came after the first networks were founded: they are left out of the id at their default, so that it stays.
@@ -81,7 +81,7 @@ PAYLOAD_TYPE = b"application/vnd.autoresearch.record.v1+cbor"
 SIGNATURE_BYTES = 64
 
 Kind = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_.-]{0,31}\Z")]
-Code = Literal["size", "encoding", "envelope", "network", "before start", "body", "signature", "early"]
+Code = Literal["size", "encoding", "envelope", "network", "before start", "body", "signature", "early", "storing"]
 
 
 class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,7 +91,7 @@ class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seq: Annotated[int, Meta(ge=1, le=2**63 - 1)]
     prev: Annotated[bytes, Meta(max_length=32)]
     kind: Kind
-    time: TimeMs
+    time: Annotated[int, Meta(ge=0, le=2**53)]
     links: Annotated[list[Hash], Meta(max_length=32)]
     body: dict[str, object]
 

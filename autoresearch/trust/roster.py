@@ -79,6 +79,8 @@ def admitted(latest: Mapping[bytes, Record]) -> frozenset[bytes]:
 
 
 NEVER = 2**63
+# So many devices speak for a root key at a time.
+DEVICES_MAX = 64
 # What an attestation says of the domain of a mailbox at a provider that serves everybody: no limit counts there.
 BIG_DOMAIN = "big"
 # So many answers of each kind are kept, which costs memory and saves time.
@@ -414,7 +416,7 @@ def _delegations(records: list[Record]) -> dict[bytes, list[_Delegation]]:
     """Who delegates which device when, the first first.
 
     Both must say so: the root key in a delegation, the device in a profile that names the root key. Otherwise anybody
-    could claim another's device as his own.
+    could claim another's device as his own. While a root key has DEVICES_MAX devices, a further one does not begin.
     """
     says = {(r.author, r.body.root) for r in records if isinstance(r.body, Identity) and r.body.action == "profile"}
     revoked: dict[tuple[bytes, bytes], list[Record]] = defaultdict(list)
@@ -423,6 +425,7 @@ def _delegations(records: list[Record]) -> dict[bytes, list[_Delegation]]:
         if isinstance(body, Identity) and body.action == "revoke" and body.device and record.author == body.root:
             revoked[body.root, body.device].append(record)
     found: defaultdict[bytes, list[_Delegation]] = defaultdict(list)
+    living: defaultdict[bytes, dict[bytes, int]] = defaultdict(dict)
     for record in records:
         body = record.body
         if not isinstance(body, Identity) or body.action != "delegate" or body.device is None:
@@ -431,5 +434,8 @@ def _delegations(records: list[Record]) -> dict[bytes, list[_Delegation]]:
             # By the root key's own order: its clock may have been ahead when it delegated.
             ends = [one.time for one in revoked.get((body.root, body.device), []) if one.seq > record.seq]
             end_ms = min([body.expires if body.expires is not None else NEVER, *ends])
-            found[body.device].append(_Delegation(record.time, end_ms, body.root))
+            others = {device: end for device, end in living[body.root].items() if end > record.time}
+            if len(others.keys() - {body.device}) < DEVICES_MAX:
+                living[body.root] = others | {body.device: max(end_ms, others.get(body.device, 0))}
+                found[body.device].append(_Delegation(record.time, end_ms, body.root))
     return dict(found)

@@ -225,7 +225,7 @@ def test_whatever_strangers_write_is_answered_with_a_sentence(cli: Cli, village:
         Verification(run=bytes(32), stage="evaluate", verdict="pass", proof=proof),
         Verification(run=run.id, stage="evil", round=16, verdict="unavailable", proof=proof, device=NASTY),
         Verification(run=run.id, stage="evil", round=16, verdict="pass", proof=proof, seeds=[2**63 - 1] * 32),
-        Verification(run=run.id, stage="replicate", verdict="fail", value=1e308, metrics={NASTY[:4]: -1e308}),
+        Verification(run=run.id, stage="replicate", verdict="fail", value=1e100, metrics={NASTY[:4]: -1e100}),
     ]
     for body in bodies:
         record = village.append(STRANGER, "verification", body, [run.id])

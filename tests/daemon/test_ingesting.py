@@ -1,12 +1,13 @@
 """Records of others are stored away from the event loop: together, once, and whoever waits learns how it went."""
 
 import asyncio
+import hashlib
 import sqlite3
 from contextlib import asynccontextmanager
 
 import pytest
 from autoresearch_daemon import ingesting
-from autoresearch_daemon.ingesting import Ingester, LogThread
+from autoresearch_daemon.ingesting import Ingester, LogThread, RefusedRecords
 
 from autoresearch.errors import Refused
 from autoresearch.log.log import Log
@@ -96,6 +97,21 @@ async def test_whoever_waits_learns_that_nothing_can_be_written_and_the_next_are
 
 def full(*_, **__):
     raise Refused("The disk is full; nothing was written.")
+
+
+async def test_a_record_that_cannot_be_stored_costs_no_other_and_is_asked_of_nobody_again(tmp_path):
+    async with place(tmp_path) as here:
+        trigger = "CREATE TRIGGER one BEFORE INSERT ON run WHEN NEW.value = 7 BEGIN SELECT RAISE(ABORT, 'no'); END"
+        here.log.reader.connection.execute(trigger)
+        first, second = made(1, 20), made(2, 5)
+        await here.ingester.gather(first, "a")
+        await here.ingester.gather(second, "b")
+        await here.ingester.settle()
+        assert here.log.records.count() == 24
+        refused = RefusedRecords()
+        for one in here.arrived:
+            refused.add(one.peer, one.verdicts)
+        assert refused.of("a") == refused.of("b") == {hashlib.sha256(first[6][0]).digest()}
 
 
 async def test_the_loop_goes_on_while_another_writes(tmp_path):

@@ -8,7 +8,7 @@ from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
 from autoresearch.record.encoding import format_id, short_id
-from autoresearch.record.kinds import Claim, Note, Verification, Withdrawal
+from autoresearch.record.kinds import AMOUNT_MAX, NUMBER_MAX, Claim, Note, Verification, Withdrawal
 from tests.log.dumping import dump
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed, task_body
 
@@ -156,13 +156,14 @@ def test_only_ok_runs_with_the_full_budget_are_ranked(log):
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False).map(lambda x: x + 0.0)
+numbers = st.floats(-NUMBER_MAX, NUMBER_MAX).filter(lambda number: str(number) != "-0.0")
 scalars = st.integers(-(2**63), 2**63 - 1) | finite | st.text(max_size=5) | st.booleans()
 
 
 @given(
-    value=finite,
-    budget=finite,
-    replicate=st.integers(0, 2**63 - 1),
+    value=numbers,
+    budget=numbers,
+    replicate=st.integers(0, AMOUNT_MAX),
     genome=st.dictionaries(st.text(min_size=1, max_size=5), scalars, max_size=4),
     noise=st.integers() | finite | st.text(max_size=2) | st.none(),
     amount=st.integers() | finite | st.lists(st.integers(), max_size=1),

@@ -3,6 +3,7 @@
 import hashlib
 import random
 import tempfile
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -59,9 +60,22 @@ def place(entry):
     return -day, hashlib.sha256(b"autoresearch/unattested/1" + day.to_bytes(8, "big") + author).digest(), seq, record_id
 
 
+def share(entries, root, device):
+    """What is kept of a root key and its device, as of one participant."""
+    days, kept = Counter(), {entry for entry in entries if entry[0] not in (root, device)}
+    for entry in sorted(entries - kept, key=lambda entry: (entry[0] != root, *entry[2:])):
+        days[entry[1]] += 1
+        if days[entry[1]] <= NETWORK.per_day:
+            kept.add(entry)
+    return kept
+
+
 def kept_of(made, named=NAMED):
     """The ids that are kept, as the protocol states it."""
     entries = keep({(one.author, one.time // DAY_MS, one.seq, one.id) for one in made}, NETWORK)
+    for root, device in ((ROOT, DEVICE), (MEMBER, PHONE)):
+        if {root.public, device.public} <= named:
+            entries = share(entries, root.public, device.public)
     crowd = sorted((entry for entry in entries if entry[0] not in named), key=place)
     return {entry[3] for entry in entries if entry[0] in named} | {entry[3] for entry in crowd[: NETWORK.unattested]}
 
@@ -164,6 +178,35 @@ def test_what_was_written_here_is_never_dropped(tmp_path):
     with Log.open(tmp_path / "log.sqlite", NETWORK, trust=TRUST) as log:
         fill(log, [wrote(key(70 + number), 1) for number in range(9)])
         assert held(log) >= set(own)
+
+
+DEVICES = [key(200 + number) for number in range(10)]
+
+
+def test_many_devices_of_a_participant_share_what_one_may_write():
+    named = [delegated(ROOT, device, seq) for seq, device in enumerate(DEVICES[:4], start=1)]
+    made = [wrote(device, seq) for device in DEVICES[:4] for seq in range(1, 5)]
+    older = [wrote(device, seq, day=1) for device in DEVICES[:4] for seq in range(1, 5)]
+    with opened() as one, opened() as other:
+        fill(one, [*named, *made, *older])
+        fill(other, [*reversed(older), *made, *named], batch=3)
+        fill(other, [*older, *made])  # what was dropped as of strangers comes again
+        first = sorted(older, key=lambda record: (record.seq, record.id))
+        assert held(one) == held(other) == {record.id for record in [*named, *first[: NETWORK.per_day]]}
+
+
+def test_nobody_uses_up_the_share_of_a_device_that_names_another_root_key():
+    other = key(7)
+    trust = Trust(participants=frozenset({ROOT.public, other.public}))
+    mine = sealed(DEVICE, Identity(action="profile", root=ROOT.public), kind="identity", seq=1, network=NETWORK)
+    honest = [mine, *(wrote(DEVICE, seq) for seq in (2, 3))]
+    taken = [delegated(other, device, seq) for seq, device in enumerate((DEVICE, *DEVICES[:2]), start=1)]
+    flood = [wrote(device, seq) for device in DEVICES[:2] for seq in range(1, 5)]
+    with opened(trust) as log:
+        fill(log, [delegated(ROOT, DEVICE), *honest, *taken])
+        fill(log, flood)
+        assert {record.id for record in honest} <= held(log)
+        assert len(held(log)) == 1 + len(honest) + NETWORK.per_day
 
 
 def test_a_network_that_names_nobody_keeps_all():

@@ -18,7 +18,7 @@ END = "<!-- End of the written tables -->\n"
 
 # What a body holds that others are made of.
 PARTS = {"blob reference": BlobRef, "proposer": Proposer}
-POWERS = {2**53: "2⁵³", 2**63 - 1: "2⁶³ − 1"}
+POWERS = {2**43: "2⁴³", 2**63 - 1: "2⁶³ − 1"}
 PLAIN = {float: "float", int: "integer", str: "text", bool: "boolean", bytes: "bytes", object: "any value"}
 
 KIND_MEANS = {
@@ -199,6 +199,8 @@ def bounded(kind: object, meta: Meta) -> str:
     if kind is int:
         assert meta.le is not None
         return f"integer, {meta.ge} to {POWERS.get(int(meta.le), meta.le)}"
+    if kind is float:
+        return "number"
     least, most = meta.min_length or 0, meta.max_length
     if kind is bytes:
         return f"{most} bytes" if least == most else f"at most {most} bytes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from autoresearch.record.kinds import Attestation, Identity, Withdrawal
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.roster import Roster, Trust, Voter
+from autoresearch.trust.roster import DEVICES_MAX, Roster, Trust, Voter
 from tests.record.making import NOW_MS, key, sealed
 
 DAY = 86_400_000
@@ -68,6 +69,29 @@ def test_what_a_revoked_device_signs_later_is_not_its_roots_word() -> None:
     assert roster.voter(DEVICE.public, NOW_MS + 10).root == DEVICE.public
     assert roster.devices(ROOT.public, NOW_MS) == {DEVICE.public}
     assert roster.devices(ROOT.public, NOW_MS + 10) == frozenset()
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=10)
+def test_so_many_devices_speak_for_a_root_key_at_a_time_and_no_more(order: random.Random) -> None:
+    devices = [key(1000 + number) for number in range(DEVICES_MAX + 4)]
+    records = [
+        record
+        for number, device in enumerate(devices)
+        for record in delegates(ROOT, device, time_ms=NOW_MS + number, expires=NOW_MS + 10 * DAY + number)
+    ]
+    records += delegates(ROOT, devices[0], time_ms=NOW_MS + 100)  # again: it is one of them
+    records.append(revokes(ROOT, devices[1], NOW_MS + DEVICES_MAX + 1))  # makes room for those after it
+    order.shuffle(records)
+    roster = Roster(records, Trust())
+    late = NOW_MS + DAY
+    expected = {
+        device.public
+        for at, device in enumerate(devices)
+        if at not in (1, DEVICES_MAX, DEVICES_MAX + 2, DEVICES_MAX + 3)
+    }
+    assert roster.devices(ROOT.public, late) == expected
+    assert len(expected) == DEVICES_MAX
 
 
 def test_nobody_revokes_or_claims_anothers_device() -> None:

@@ -454,8 +454,8 @@ def answers_checked(one: Measured) -> str:
         return "by the task's evaluator" + (f", ± {one.allowed:.2g} allowed" if one.allowed is not None else "")
     if "challenges" not in metrics:
         return ""
-    gap = f", new text {metrics['gap']:+.1f} σ" if "gap" in metrics else ""
-    return f"{metrics.get('mismatches', 0):.0f} of {metrics['challenges']:.0f} answers differ{gap}"
+    gap = f", new text {metrics['gap']:+.4g} σ" if "gap" in metrics else ""
+    return f"{metrics.get('mismatches', 0):.6g} of {metrics['challenges']:.6g} answers differ{gap}"
 
 
 def _remarks(one: Measured, tolerance: float) -> str:

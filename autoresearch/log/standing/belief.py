@@ -51,7 +51,7 @@ class Metric(NamedTuple):
 
 
 def metric_of(log: Log, task: bytes) -> Metric | None:
-    """What is known of a task's number; None where nothing can speak against a value of it."""
+    """What is known of a task's number; None without a definition."""
     return cached(log, ("metric", task), lambda: _metric(log, task), lasting=True)
 
 
@@ -61,8 +61,6 @@ def _metric(log: Log, task: bytes) -> Metric | None:
     if not isinstance(metric, Mapping):
         return None
     floor, printed = possible_value(metric.get("floor")), metric.get("source") == "stdout"
-    if floor is None and not printed:
-        return None
     direction = str(metric.get("direction", MINIMIZE))
     digest = baseline if isinstance(baseline, bytes) else None
     return Metric(str(metric.get("name", "")), direction, floor, printed, digest)

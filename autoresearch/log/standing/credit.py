@@ -7,7 +7,6 @@ ended.
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -271,7 +270,7 @@ class _Account:
             return
         self.cpu_ms += row.ms
         self.implausible += row.implausible
-        self.work = min(self.work + row.work * budget, sys.float_info.max)
+        self.work += row.work * budget
         if row.gains:
             self.gains[row.task].append(row)
 

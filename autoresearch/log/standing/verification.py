@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 # An improvement counts if it is at least this share of the noise over seeds.
 MINIMUM_EFFECT_NOISES = 0.5
-# No metric has such values, and their squares and sums would be infinite.
-_BEYOND = 1e100
 # Hardly any honest pairs are so many standard deviations of one run from the median of all verifiers.
 _APART_NOISES = 4.0
 # The judgement of a run without verifications.
@@ -333,14 +331,12 @@ def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Re
             return None  # a value on other hardware cannot be compared
         passed = bears_out(log, run, check)
         report = report._replace(repeated=not (check.metrics.get("challenges") or check.metrics.get("evaluated")))
-        if check.value is None or abs(check.value) > _BEYOND:
+        if check.value is None:
             return report._replace(passed=passed)
         return report._replace(passed=passed, values=(log.tasks.sign(run.task) * check.value,))
     if not len(check.values) == len(check.parent_values) == len(check.seeds) == PAIRS:
         return None
     if len(check.baseline_values) not in (0, PAIRS):
-        return None
-    if any(abs(value) > _BEYOND for value in (*check.values, *check.parent_values, *check.baseline_values)):
         return None
     sign = log.tasks.sign(run.task)
     # The differences of pairs on one machine can be compared across hardware, the values cannot.

@@ -40,6 +40,7 @@ from autoresearch.project.child.recording import METRICS
 from autoresearch.project.components.trusting import is_fetched
 from autoresearch.project.learned import BEGIN, LEARNED, pack_learned, unpack_learned
 from autoresearch.project.model import Component, Project
+from autoresearch.record.kinds import AMOUNT_MAX, NUMBER_MAX
 from autoresearch.run.sandbox.capture import CURVE_POINTS, Progress
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Limits, Outcome, Talk
@@ -258,7 +259,6 @@ def _is_shown(path: Path, secrets: frozenset[Path]) -> bool:
 _COMMAND = ("python", "-m", "autoresearch.project.inside", "order")
 # After the first Ctrl-C a run has so long to end and to leave what it learned.
 GRACE_SECONDS = 10.0
-_LARGEST, _LARGEST_COUNT = 1e300, 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,9 +423,9 @@ _SETTINGS = {
 
 def _plausible(done: Done, seconds: float) -> Done:
     """What a run told of itself, without what can't be: a component may have told it."""
-    metrics = {name: value for name, value in done.metrics.items() if name in METRICS and abs(value) <= _LARGEST}
+    metrics = {name: value for name, value in done.metrics.items() if name in METRICS and abs(value) <= NUMBER_MAX}
     for name in ("episodes", "steps"):
-        metrics[name] = min(max(int(metrics.get(name, 0)), 0), _LARGEST_COUNT)
-    curve = done.curve[:CURVE_POINTS] if all(abs(each) <= _LARGEST for each in done.curve) else []
+        metrics[name] = min(max(int(metrics.get(name, 0)), 0), AMOUNT_MAX)
+    curve = done.curve[:CURVE_POINTS] if all(abs(each) <= NUMBER_MAX for each in done.curve) else []
     took = done.seconds if 0 <= done.seconds <= seconds else seconds
     return msgspec.structs.replace(done, metrics=metrics, curve=curve, seconds=took)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 
 import pytest
 
@@ -16,7 +15,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import RecordsView
 from autoresearch.log.standing.credit import credit
 from autoresearch.record.encoding import format_id
-from autoresearch.record.kinds import Verification
+from autoresearch.record.kinds import NUMBER_MAX, Verification
 from autoresearch.trust.roster import Trust
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, EVE, PEOPLE, ROOTS, STRANGER, TRUST, Village, settled
 from tests.record.making import BLOB, DEFINITION, NETWORK, pairs
@@ -149,12 +148,12 @@ def test_in_a_network_that_names_nobody_runs_are_counted_and_nothing_is_verified
 
 
 def test_sums_stay_numbers_whatever_budget_a_task_has(tmp_path):
-    village = Village.at(tmp_path, definition=DEFINITION | {"budget": {"unit": "work", "amount": 1.7e308}})
+    village = Village.at(tmp_path, definition=DEFINITION | {"budget": {"unit": "work", "amount": NUMBER_MAX}})
     for name in ("one", "two"):
         run = village.run(1.2, name, by=ANN)
         village.evaluate(run, 1.2, BEN, CEM, EVE)
     row = of(village.log, ANN)
-    assert row.work == sys.float_info.max
+    assert row.work == 2 * NUMBER_MAX
     village.log.close()
 
 

@@ -9,7 +9,7 @@ from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.queries import best, leaderboard, lineage, live_claims, run, runs, statistics
 from autoresearch.record.encoding import format_id
-from autoresearch.record.kinds import Claim, Note, Run, Withdrawal
+from autoresearch.record.kinds import AMOUNT_MAX, Claim, Note, Run, Withdrawal
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed, task_body
 
 TASK = digest_of()
@@ -114,7 +114,7 @@ def test_claims_hold_until_they_expire_or_are_done(log):
 
     claim(1, NOW_MS + HOUR_MS)
     claim(2, NOW_MS + 2 * HOUR_MS, replicate=1)
-    claim(3, 2**53, replicate=2, now_ms=NOW_MS + 1)
+    claim(3, AMOUNT_MAX, replicate=2, now_ms=NOW_MS + 1)
     assert [row.replicate for row in live_claims(log, TASK, NOW_MS)] == [0, 1, 2]
     assert [row.replicate for row in live_claims(log, TASK, NOW_MS + HOUR_MS)] == [1, 2]
     publish(log, 1.0, source=b"x", replicate=1)

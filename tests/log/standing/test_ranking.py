@@ -54,7 +54,7 @@ def seen(village: Village, me: KeyPair | None = None) -> object:
     return [row for row in rows if row.section != BoardSection.UNATTESTED], best, jobs
 
 
-@pytest.mark.parametrize("value", [1e6, -1e6, 1e308, 1.0])
+@pytest.mark.parametrize("value", [1e6, -1e6, 1e100, 1.0])
 @pytest.mark.parametrize("earlier_ms", [-DAY_MS, 0])
 def test_no_repetition_by_strangers_buries_or_lifts_a_run(village, value, earlier_ms):
     village.run(1.5, "good", by=ANN)
@@ -199,7 +199,7 @@ def test_strangers_say_nothing_of_the_hardware_of_the_board(tmp_path):
 
 
 NAMES = st.sampled_from([b"a", b"b", b"c", b"d", b"e"])
-VALUES = st.sampled_from([1.0, 1.01, 1.02, 1.03, 1.3, 0.7, 1e308, -1e308])
+VALUES = st.sampled_from([1.0, 1.01, 1.02, 1.03, 1.3, 0.7, 1e100, -1e100])
 WRITERS, MACHINES = st.sampled_from([*PEOPLE[:3], SECOND, STRANGER]), st.sampled_from(["laptop", "desktop"])
 RUNS = st.tuples(WRITERS, NAMES, VALUES, st.integers(0, 4), st.integers(0, 9), MACHINES)
 

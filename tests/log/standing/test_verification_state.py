@@ -325,8 +325,8 @@ def test_whoever_runs_more_pairs_or_fewer_than_a_verifier_does_is_not_heard(stor
 def test_numbers_beyond_all_metrics_break_nothing(story):
     for who in OTHERS[:3]:
         story.evaluate(who, 1.2)
-    story.replicate(OTHERS[0], [1e308, 1e308], [-1e308, 1e308])
-    story.replicate(OTHERS[1], [-1e308, 0.0], [1e308, 1e308])
+    story.replicate(OTHERS[0], [1e100, 1e100], [-1e100, 1e100])
+    story.replicate(OTHERS[1], [-1e100, 0.0], [1e100, 1e100])
 
     assert story.state is RunState.PROVISIONAL
 
