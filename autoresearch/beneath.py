@@ -65,9 +65,9 @@ def read_beneath(folder: Path, name: str | Path, most: int, *, links: bool = Tru
     return content
 
 
-def text_beneath(folder: Path, name: str | Path, most: int) -> str:
+def text_beneath(folder: Path, name: str | Path, most: int, *, links: bool = True) -> str:
     """The same as text, with the ends of lines that Python makes of them. Raises UnicodeDecodeError, too."""
-    return StringIO(read_beneath(folder, name, most).decode(), newline=None).getvalue()
+    return StringIO(read_beneath(folder, name, most, links=links).decode(), newline=None).getvalue()
 
 
 def write_beneath(folder: Path, name: str | Path, content: bytes, *, new: bool = False) -> None:

@@ -136,8 +136,9 @@ def _program_files(folder: Path, listing: Listing) -> tuple[str, ...]:
             return (inside[0],)
     rules = next((name for name in here if name in ("Makefile", "makefile", "GNUmakefile")), "")
     hint = f"{rules} lies there: --command 'make run' --edit FILE, with its own target and file" if rules else _HOW
-    left = next((f"; left out: {name}, {reason}" for name, reason in listing.left_out.items() if _is_code(name)), "")
-    raise UsageError(f"{folder} has no {ENTRY} and no other program that is known{left}", hint=hint)
+    if link := next((name for name in listing.left_out if _is_code(name)), ""):
+        read_file(folder, link)  # which says where it leads
+    raise UsageError(f"{folder} has no {ENTRY} and no other program that is known", hint=hint)
 
 
 def _is_code(name: str) -> bool:

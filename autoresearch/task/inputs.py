@@ -44,7 +44,7 @@ def read_input(path: Path) -> Input:
         return _folder_input(str(path), files)
     except OSError as error:
         name = error.filename or path
-        raise UsageError(f"{name} can't be read: {error.strerror}", hint="check its permissions") from error
+        raise UsageError(f"{name} can't be read: {error.strerror}", hint="check what lies there") from error
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:

@@ -337,7 +337,7 @@ def idea_of(program: str, task: str, parent: str, hypothesis: str) -> Idea:
 def _text(place: Path, task: Task) -> str:
     """The program in a file: the one that may change, or all of them as ``show --code`` prints them."""
     try:
-        content = read_beneath(place.parent, place.name, _MOST_BYTES).removeprefix(BOM_UTF8)
+        content = read_beneath(place.parent, place.name, _MOST_BYTES, links=False).removeprefix(BOM_UTF8)
     except OSError as error:
         raise UsageError(f"{place} can't be read: {error.strerror}", hint="give a task folder or a program") from error
     first, *others = task.recipe.edit

@@ -183,3 +183,13 @@ def test_a_number_that_the_program_does_not_have_is_refused(tmp_path: Path, toy:
     with pytest.raises(UsageError, match="learning rate") as refused:
         agent.propose_hypothesis(best)
     assert "it has Y" in refused.value.hint
+
+
+def test_a_task_folder_that_is_a_link_out_of_the_clone_is_none(tmp_path: Path, toy: Path) -> None:
+    for name in ("experiments", "task.toml"):
+        with git.Repo.init(tmp_path / "repository") as repository:
+            (tmp_path / "repository" / name).symlink_to(toy if name == "experiments" else toy / name)
+            repository.git.add("--all")
+            repository.git.execute(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "a task"])
+        with pytest.raises(DaemonNotRunning):  # which would make its program a task
+            ResearchAgent(home=tmp_path / "home").clone_repository(str(tmp_path / "repository"), tmp_path / name)

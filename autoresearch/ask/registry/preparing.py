@@ -76,7 +76,7 @@ def prepare(place: Path, description: Description) -> Prepared:
     if not place.exists():
         raise NotFound(f"there is no {place}", hint="give the folder or the file of a component")
     if place.is_file():
-        files, commit, url = [File(place.name, _read(place.parent, place.name, BUNDLE_BYTES))], "", ""
+        files, commit, url = [File(place.name, _read(place.parent, place.name, BUNDLE_BYTES, links=False))], "", ""
         notes: tuple[str, ...] = ()
     else:
         files, commit, url, notes = _of_folder(place)
@@ -201,9 +201,9 @@ def _visible(place: Path) -> Iterator[File]:
             yield File("/".join(parts), content, bool(path.stat().st_mode & 0o100))
 
 
-def _read(folder: Path, name: str, most: int) -> bytes:
+def _read(folder: Path, name: str, most: int, *, links: bool = True) -> bytes:
     try:
-        return read_beneath(folder, name, most)
+        return read_beneath(folder, name, most, links=links)
     except LeadsOut as error:
         raise UsageError(f"{folder / name} can't be read: {error.strerror}", hint="copy the file there") from error
     except OSError as error:
@@ -299,7 +299,7 @@ def read_registry(path: Path) -> list[PublishRequest]:
     except ImportError as error:
         raise CannotRunHere("PyYAML is not here to read a registry file", hint=install_command("components")) from error
     try:
-        text = read_beneath(path.parent, path.name, FILE_BYTES).decode()
+        text = read_beneath(path.parent, path.name, FILE_BYTES, links=False).decode()
         # Texts only: a version 1.10 is no number, and no tag makes an object.
         found = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts alone
     except (OSError, UnicodeDecodeError) as error:

@@ -295,7 +295,7 @@ def _import_bundle(name: str, path: Path, *, json: bool) -> None:
 
 def _text(path: Path) -> str:
     try:
-        return text_beneath(path.parent, path.name, MAXIMUM_BYTES)
+        return text_beneath(path.parent, path.name, MAXIMUM_BYTES, links=False)
     except FileNotFoundError:
         raise NotFound(f"there is no file {path}") from None
     except OSError as error:
