@@ -249,7 +249,7 @@ def test_a_filter_finds_what_looking_at_each_run_finds(
             rows[n] = "leading" if mark == "reported" and (0, n) in led else mark, key, place
     listing_ = questions.Listing(reader)
     if not found.to and found.since == (0, b""):
-        assert listing_.counts(found) == Counter(mark for mark, _, _ in rows.values())
+        assert listing_.counts(found).marks == Counter(mark for mark, _, _ in rows.values())
     wanted = [n for n, (mark, _, _) in rows.items() if not marks or mark in marks]
     sign = -1 if falling else 1
     with_place = sorted(wanted, key=lambda n: rows[n][2], reverse=falling and order == "time")

@@ -39,7 +39,7 @@ def columns(log: Log, task: bytes) -> list[tuple[object, ...]]:
     runs = [found[n] for n in numbers]
     places = log.listing.places(task).of(run.place for run in runs)
     assert [place.number for place in places] == list(range(1, len(runs) + 1))
-    assert sum(log.listing.counts(every).values()) == len(runs)
+    assert sum(log.listing.counts(every).marks.values()) == len(runs)
     return [
         (
             run.id,
@@ -182,7 +182,7 @@ def test_runs_of_a_device_are_its_participants_from_the_delegation_on(village: V
         asked = filter_of(village.log, village.task, RunsOf(by=key.hex()))
         assert asked is not None
         numbers = village.log.listing.page(asked, "time", falling=False, limit=10)
-        assert sum(village.log.listing.counts(asked).values()) == len(numbers)
+        assert sum(village.log.listing.counts(asked).marks.values()) == len(numbers)
         return [run.id for run in village.log.listing.facts(asked, numbers).values()]
 
     assert found(root.public) == [later.id]
