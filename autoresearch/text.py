@@ -8,7 +8,6 @@ pipe, a bundle) do not.
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -23,6 +22,7 @@ INSTEAD = "\N{REPLACEMENT CHARACTER}"
 NAME_CHARACTERS = 24
 # From here on a number has seven digits and not four decimals.
 LARGE, _DIGITS = 1000, 7
+_HUGE = 1e15
 # A name stands in quotes beside a key; what closes them could make the rest look like ours.
 _QUOTES = str.maketrans("", "", '"“”„‟«»＂')
 # Letters, marks and symbols by category, and yet nothing is to be seen of them (Default_Ignorable_Code_Point, and the
@@ -173,7 +173,9 @@ def value(number: float | None) -> str:
 
 
 def _rounded(number: float, sign: str = "") -> str:
-    if not LARGE <= abs(number) < math.inf:
+    if abs(number) >= _HUGE:
+        return f"{number:{sign}.{_DIGITS}g}"
+    if not abs(number) >= LARGE:
         return f"{number:{sign}z.4f}"  # z: no minus before what rounds to zero
     decimals = max(0, _DIGITS - len(f"{abs(number):.0f}"))
     text = f"{number:{sign}.{decimals}f}"

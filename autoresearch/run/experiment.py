@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from autoresearch import __version__
-from autoresearch.record.kinds import NUMBER_MAX, TITLE_CHARACTERS, BlobRef, Proposer, Run, RunOutcome, RunPlan
+from autoresearch.record.kinds import TITLE_CHARACTERS, BlobRef, Proposer, Run, RunOutcome, RunPlan
 from autoresearch.run.bench import (
     MIB,
     Bench,
@@ -154,22 +155,13 @@ def measure(
     elif fault := fault_of_card(device, bench.level, outcome.status):
         reason = f"{fault}; the run ended so: {outcome.reason}"
         outcome = msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason)
-    if not all(map(_is_number, (outcome.value or 0.0, *outcome.curve))):
-        status = RunStatus.DIVERGED if outcome.status is RunStatus.OK else outcome.status
-        reason = f"it printed a number beyond ±{NUMBER_MAX:.0e}"
-        outcome = msgspec.structs.replace(outcome, status=status, reason=reason, value=None, curve=[])
     return msgspec.structs.replace(
         outcome,
         reason=outcome.reason[:REASON_CHARACTERS],
-        metrics={name: number for name, number in outcome.metrics.items() if _is_number(number)},
+        metrics={name: number for name, number in outcome.metrics.items() if math.isfinite(number)},
         device=device_name(device)[:TITLE_CHARACTERS],
         environment=environment(python, device) | ({} if device == PROCESSOR else speed),
     )
-
-
-def _is_number(number: float) -> bool:
-    """Whether it can stand in a record; so not-a-number and infinity don't."""
-    return abs(number) <= NUMBER_MAX
 
 
 def _within_budget(

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
+from autoresearch.record.kinds import NUMBER_MAX
 from autoresearch.task.metric_names import COUNTERS, Kind, Part, meaning_of, part_word
 
 MAX_KEY_CHARACTERS = 64
@@ -410,7 +411,7 @@ def _name(text: str) -> str:
 
 
 def _value(match: re.Match[str], name: str) -> float | None:
-    """The number of a match; None where it is no finite number."""
+    """The number of a match; None where it is no finite number, or beyond all metrics."""
     if match["number"] is None:
         return None
     digits = match["number"].replace("_", "")
@@ -420,7 +421,7 @@ def _value(match: re.Match[str], name: str) -> float | None:
         total = float(whole.strip().lstrip("/").strip().replace(",", "").replace("_", ""))
         number = number / total if total else math.nan
     number *= {"k": 1e3, "m": 1e6, "b": 1e9}.get((match["unit"] or "").lower(), 1.0)
-    return number if math.isfinite(number) else None
+    return number if abs(number) <= NUMBER_MAX else None
 
 
 def _is_counter(name: str) -> bool:

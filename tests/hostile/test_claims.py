@@ -62,7 +62,7 @@ def comes(node: Notebook, author: KeyPair, body: object, kind: str, time_ms: int
 
 
 def claim(plan: RunPlan, title: str = "") -> Claim:
-    return Claim(task=plan.task, source_digest=plan.source_digest, replicate=plan.replicate, until=2**52, title=title)
+    return Claim(task=plan.task, source_digest=plan.source_digest, replicate=plan.replicate, until=2**42, title=title)
 
 
 def seen(node: Notebook, task: Task, plan: RunPlan, now_ms: int) -> list[bool]:

@@ -15,7 +15,7 @@ def village(tmp_path):
     made.log.close()
 
 
-@pytest.mark.parametrize("steps", [0.0, -1.0, 1e15, 1e300])
+@pytest.mark.parametrize("steps", [0.0, -1.0, 1e15, 1e100])
 @pytest.mark.parametrize("budget", [FULL / 2, FULL, 1e20])
 def test_metrics_that_an_author_states_count_nowhere(village, steps, budget):
     metrics = dict.fromkeys(("steps", "work", "flops", "tokens", "evaluated", "challenges"), steps)

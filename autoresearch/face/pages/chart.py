@@ -8,6 +8,7 @@ read as far as it can be.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, get_args
@@ -24,8 +25,24 @@ from autoresearch.text import MAXIMIZE, one_line, sign_of
 from autoresearch.words import DISCREDITED, RunMark
 
 MOST_TICKS = 6
+# The difference of two such numbers is one, too.
+LIMIT = sys.float_info.max / 4
 # A picture of one value alone is so much wider than that value.
 ALONE = 0.01
+
+
+def clipped(number: float) -> float:
+    """The nearest number that can be drawn: strangers choose numbers, and differences may be infinite.
+
+    >>> clipped(1e308 - -1e308) == LIMIT
+    True
+    """
+    return min(max(number, -LIMIT), LIMIT)
+
+
+def least_distance(noise: float) -> float:
+    """How far from the floor a value is at least, on a logarithm: a tenth of the noise."""
+    return max((noise or 1e-3) / 10, sys.float_info.min)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +60,15 @@ class Scale:
     low: float
     high: float
 
+    def __post_init__(self) -> None:
+        """Whatever is computed from its ends is a number."""
+        for name in ("low", "high"):
+            object.__setattr__(self, name, clipped(getattr(self, name)))
+
     def at(self, value: float) -> float:
         """Where a value is, in percent; what lies outside is on the edge."""
-        # Halves: the difference of two numbers that strangers chose may be larger than any number.
-        span = self.high / 2 - self.low / 2
-        share = (value / 2 - self.low / 2) / span if span > 0 else 0.5
+        span = self.high - self.low
+        share = (clipped(value) - self.low) / span if span > 0 else 0.5
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
     def ticks(self, most: int = MOST_TICKS) -> list[Tick]:
@@ -62,7 +83,7 @@ class Scale:
 
     def _step(self, most: int) -> float:
         span = self.high - self.low
-        if not 0 < span < math.inf:
+        if span / most < sys.float_info.min:
             return 0.0
         power = 10.0 ** math.floor(math.log10(span / most))
         steps = (factor * power for factor in (1, 2, 5, 10))
@@ -74,12 +95,11 @@ class Scale:
 def axis_over(values: Iterable[float], *, beside: float = 0.0) -> Scale:
     """An axis that has all these values on it, with so much room on both sides; at least a little. Not empty."""
     known = [value for value in values if math.isfinite(value)] or [0.0]
-    low, high = min(known), max(known)
-    room = max(beside, (high / 2 - low / 2) * 0.08)
-    if low - room == high + room:
-        room = abs(low) * ALONE or 1.0
-    limit = 1.7e308
-    return Scale(max(low - room, -limit), min(high + room, limit))
+    shown = Scale(min(known), max(known))
+    room = max(beside, (shown.high - shown.low) * 0.04)
+    if shown.low - room == shown.high + room:
+        room = abs(shown.low) * ALONE or 1.0
+    return Scale(shown.low - room, shown.high + room)
 
 
 def _written(value: float, digits: int) -> str:
@@ -344,8 +364,10 @@ def distances(answer: ProgressAnswer) -> list[float]:
     """How far from the floor the values are that count, at least a tenth of the noise."""
     task, floor = answer.task, answer.task.floor or 0.0
     values = [mark.reported if mark.verified is None else mark.verified for mark in answer.marks if is_fair(mark)]
-    least = (task.noise or 1e-3) / 10
-    return [max(sign_of(task.direction) * (value - floor), least) for value in (*values, *answer.dots.reported)]
+    least = least_distance(task.noise)
+    return [
+        max(clipped(sign_of(task.direction) * (value - floor)), least) for value in (*values, *answer.dots.reported)
+    ]
 
 
 def is_fair(mark: ProgressMark) -> bool:

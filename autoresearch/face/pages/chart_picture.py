@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, ProgressMark
-from autoresearch.face.pages.chart import COLUMNS, Query, Scale, Tick, chart_data, is_fair
+from autoresearch.face.pages.chart import (
+    COLUMNS,
+    MOST_TICKS,
+    Query,
+    Scale,
+    Tick,
+    chart_data,
+    clipped,
+    is_fair,
+    least_distance,
+)
 from autoresearch.face.pages.rendering import date, number, template
 from autoresearch.text import MAXIMIZE, largest_unit, sign_of
 
@@ -34,10 +44,10 @@ def chart_picture(answer: ProgressAnswer, query: Query) -> str:
     up = query.y or data.usual
     is_distance = up == "distance" and data.floor is not None
     floor, sign = data.floor or 0.0, sign_of(answer.task.direction)
-    least = (data.noise or 1e-3) / 10
+    least = least_distance(data.noise)
 
     def height(value: float) -> float:
-        return math.log10(max(sign * (value - floor), least)) if is_distance else value
+        return math.log10(max(clipped(sign * (value - floor)), least)) if is_distance else clipped(value)
 
     column = COLUMNS[query.x]
     places = [getattr(mark, column) for mark in data.marks]
@@ -109,8 +119,9 @@ def _axis(answer: ProgressAnswer, height: Callable[[float], float], *, up: str, 
 def _up_ticks(axis: Scale, *, is_distance: bool) -> Iterable[Tick]:
     if not is_distance:
         return axis.ticks()
-    powers = range(math.floor(axis.low), math.ceil(axis.high) + 1)
-    values = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    powers = range(max(math.floor(axis.low), -307), min(math.ceil(axis.high), 307) + 1)
+    digits = (1, 2, 5) if len(powers) <= MOST_TICKS else (1,)
+    values = [digit * 10.0**power for power in powers[:: len(powers) // MOST_TICKS + 1] for digit in digits]
     shown = [value for value in values if axis.low <= math.log10(value) <= axis.high]
     return [Tick(axis.at(math.log10(value)), f"{value:.1g}") for value in shown]
 

@@ -253,13 +253,10 @@ def curve(losses: Sequence[Sequence[float]]) -> Curve | None:
         return None
     values = sorted(value for _, value in losses)
     low, high = values[0], max(values[9 * (len(values) - 1) // 10], losses[-1][1])
-    begin, end = losses[0][0], losses[-1][0]
+    begin, end, axis = losses[0][0], losses[-1][0], Scale(low, high)
 
     def across(time_ms: float) -> float:
         return 100 * (time_ms - begin) / max(end - begin, 1)
 
-    def down(value: float) -> float:
-        return 50.0 if high == low else min(100.0, max(0.0, 100 * (high - value) / (high - low)))
-
-    points = " ".join(f"{across(at):.1f},{down(value):.1f}" for at, value in losses)
+    points = " ".join(f"{across(at):.1f},{100 - axis.at(value):.1f}" for at, value in losses)
     return Curve(points, losses[0][1], losses[-1][1], end - begin)

@@ -6,7 +6,6 @@ The channel has JSON lines from a program that nobody trusts. Nothing it writes 
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import re
 import statistics
@@ -17,6 +16,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from autoresearch.record.kinds import NUMBER_MAX
 from autoresearch.task.printed import plain_text
 
 LINE_BYTES = 64 * 1024
@@ -52,6 +52,11 @@ class Result(msgspec.Struct, frozen=True, tag_field="event", tag="result"):
     curve: Annotated[tuple[float, ...], Meta(max_length=CURVE_POINTS)] = ()
 
 
+def _is_number(number: float) -> bool:
+    """Whether it can stand in a record: not-a-number, infinity and what is beyond all metrics can't."""
+    return abs(number) <= NUMBER_MAX
+
+
 _decoder = msgspec.json.Decoder(Progress | Result)
 
 
@@ -62,13 +67,13 @@ def parse_line(line: bytes) -> Progress | Result | str:
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, OverflowError, RecursionError) as error:
         return f"the result channel carried a line that is no event: {str(error)[:200]}"
     if isinstance(event, Progress):
-        if not all(map(math.isfinite, (event.loss or 0.0, event.reward or 0.0))):
+        if not all(map(_is_number, (event.loss or 0.0, event.reward or 0.0))):
             return "the result channel carried a loss or reward that is not finite"
         return event
     if event.status != "ok" and event.value is not None:
         return "a result has a value only when its status is ok"
     numbers = (event.value or 0.0, *event.metrics.values(), *event.curve)
-    return event if all(map(math.isfinite, numbers)) else "the result holds a number that is not finite"
+    return event if all(map(_is_number, numbers)) else "the result holds a number that is not finite"
 
 
 class ResultChannel:

@@ -26,6 +26,7 @@ from autoresearch.ask.requests import PauseRequest, ProgressOf, TopOf
 from autoresearch.ask.runs.answers import ProgressAnswer, TopAnswer
 from autoresearch.errors import AutoresearchError, DaemonNotRunning
 from autoresearch.face.columns.runs import program_columns
+from autoresearch.face.pages.chart import Scale
 from autoresearch.text import counted, sanitised, value
 from autoresearch.words import DISCREDITED, WorkState
 from autoresearch_cli import here
@@ -195,6 +196,7 @@ def _chart(progress: ProgressAnswer, width: int) -> list[Text]:
     values = sorted(sign * number for _, number in points)
     # The worst tenth would press the others together.
     best, worst = values[0], values[min(len(values) - 1, len(values) * 9 // 10)]
+    axis = Scale(best, worst)
     labels = [value(sign * best), value(sign * worst)]
     margin = max(map(len, labels)) + 1
     wide, high = 2 * (width - margin), 4 * CHART_LINES
@@ -202,8 +204,7 @@ def _chart(progress: ProgressAnswer, width: int) -> list[Text]:
     some, led = _Dots(wide, {}), _Dots(wide, {})
 
     def place(number: int, reported: float) -> tuple[int, int]:
-        share = (sign * reported - best) / (worst - best) if worst > best else 0.5
-        return (number - 1) * (wide - 1) // (last - 1), round(min(max(share, 0.0), 1.0) * (high - 1))
+        return (number - 1) * (wide - 1) // (last - 1), round(axis.at(sign * reported) / 100 * (high - 1))
 
     for number, reported in points:
         some.add(*place(number, reported))

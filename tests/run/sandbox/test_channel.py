@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoresearch.record.kinds import NUMBER_MAX
 from autoresearch.run.sandbox.capture import CURVE_POINTS, LINE_BYTES, Log, Result, ResultChannel, parse_line
 
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = st.floats(-NUMBER_MAX, NUMBER_MAX)
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["event", "status", "value", "curve"]), inner),
@@ -33,7 +33,7 @@ def test_any_bytes_in_any_pieces_are_survived(pieces: list[bytes]) -> None:
 def test_any_json_is_an_event_with_finite_numbers_or_a_sentence(value: object) -> None:
     event = parse_line(json.dumps(value).encode())
     if isinstance(event, Result):
-        assert all(map(math.isfinite, (event.value or 0.0, *event.metrics.values(), *event.curve)))
+        assert all(abs(one) <= NUMBER_MAX for one in (event.value or 0.0, *event.metrics.values(), *event.curve))
 
 
 @given(NUMBERS, st.lists(NUMBERS, max_size=CURVE_POINTS))
@@ -92,3 +92,8 @@ def test_a_log_is_cut_between_lines() -> None:
     last = after.splitlines()[1:]
     assert last == [f"step {step} val_loss: 12.5" for step in range(1000 - len(last), 1000)]
     assert log.received == len(before) + len("\n".join(last)) + 1 + int(after.split()[0])
+
+
+@pytest.mark.parametrize("part", ['"value": 1e101', '"curve": [1.0, -1e300]', '"metrics": {"loss": 1e999}'])
+def test_numbers_beyond_all_metrics_are_none(part: str) -> None:
+    assert isinstance(parse_line(f'{{"event": "result", "status": "ok", {part}}}'.encode()), str)
