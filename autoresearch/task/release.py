@@ -20,7 +20,7 @@ from msgspec import Meta
 from autoresearch.paths import archive_fault, archive_paths
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import BlobRef, Release
-from autoresearch.task.program import is_tool_file
+from autoresearch.task.program import form_fault
 
 _VERSION = re.compile(r"v?(?P<numbers>[0-9]+(?:\.[0-9]+)*)(?P<rest>.*)", re.DOTALL)
 _PARTS = re.compile(r"[0-9]+|[a-z]+")
@@ -93,8 +93,8 @@ def check_files(files: Iterable[File]) -> list[File]:
     for file in paths:
         if fault := fault_of_path(file.path):
             raise BadBundle(f"the file {file.path[:80]!r} is refused: {fault}")
-        if is_tool_file(file.path):
-            raise BadBundle(f"the file {file.path[:80]!r} is refused: tools obey a file with such a name")
+        if advice := form_fault(file.path):
+            raise BadBundle(f"the file {file.path[:80]!r} is refused: tools obey names of this kind; {advice}")
     try:
         archive_paths((file.path for file in paths), PATH_CHARACTERS)
     except ValueError as error:

@@ -21,7 +21,7 @@ from autoresearch.ask.requests import Description, PublishRequest
 from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError, install_command
 from autoresearch.record.kinds import BlobRef
 from autoresearch.record.kinds import Release as ReleaseBody
-from autoresearch.task.program import is_tool_file
+from autoresearch.task.program import form_fault, is_tool_file
 from autoresearch.task.release import NAME, TYPE, VERSION, BadBundle, File, Metadata, component_of, pack, tree_hash
 from autoresearch.task.source import parse_python
 
@@ -113,7 +113,10 @@ def prepared(
         raise UsageError(f"the component has no file {requirements_path}", hint=", ".join(REQUIREMENTS))
     own = [file for file in files if not is_tool_file(file.path)]
     if left := sorted({file.path for file in files} - {file.path for file in own}):
-        notes = (*notes, f"left out, because tools obey such files: {', '.join(left)[:200]}")
+        if file_path in left:
+            raise UsageError(f"{file_path} is a name of a kind that tools obey", hint=form_fault(file_path) or "")
+        notes = (*notes, f"left out, because tools obey files of such names: {', '.join(left)[:200]}")
+        notes = (*notes, f"to keep {left[0]}: {form_fault(left[0])}")
     about = found.description.strip() or _docstring(files, class_name, file_path)
     first_line = about.partition("\n")[0][:300]
     try:

@@ -279,7 +279,7 @@ def test_a_budget_counts_a_list_before_it_is_installed(wheels: Path, place: Path
     assert cli("task", "lock", str(folder)).exit_code == 0
     task = load_task(folder)
     with pytest.raises(
-        CannotRunHere, match="the packages take 64.0 MiB when they are unpacked, and 32.0 MiB are allowed"
+        CannotRunHere, match=r"the packages take 64\.0 MiB when they are unpacked, and 32\.0 MiB are allowed"
     ):
         task_python(task, paths.environments, may_install=lambda: 32 << 20)
     assert not is_installed(task, paths.environments)
