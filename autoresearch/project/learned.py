@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.project.model import NAME
-from autoresearch.text import one_line
+from autoresearch.text import one_line, read_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +63,7 @@ def load_state(folder: Path, key: str) -> Mapping[str, Any] | None:
         from safetensors.numpy import load_file  # with numpy, which the daemon starts without
 
         arrays = load_file(arrays_path) if arrays_path.exists() else {}
-        state = _unpacked(json.loads(path.read_text("utf-8")), arrays)
+        state = _unpacked(read_json(path.read_bytes()), arrays)
     except Exception as error:  # noqa: BLE001 - safetensors raises an error of its own kind
         raise UsageError(f"{path} is damaged: {one_line(str(error), 80)}", hint="autoresearch agent reset") from None
     if not isinstance(state, Mapping):

@@ -309,7 +309,7 @@ def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
         mark = error.problem_mark
         line = mark.line + 1 if mark else 1
         raise UsageError(f"{path.name}, line {line}: {one_line(error.problem or 'no YAML', 80)}") from None
-    except (yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} can't be read: {one_line(str(error), 80)}") from None
     found: list[tuple[str, str, Setting]] = []
     for name, node in _pairs(root, path.name):
@@ -317,7 +317,7 @@ def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
             origin = f"{path.name}, line {value.start_mark.line + 1}"
             try:
                 read = yaml.SafeLoader("").construct_document(value)
-            except yaml.YAMLError as error:
+            except (yaml.YAMLError, ValueError, RecursionError) as error:
                 raise UsageError(f"{origin}: {one_line(str(error), 80)}") from None
             found.append((name, _parameter(key, origin), Setting(read, origin)))
     return found

@@ -24,6 +24,7 @@ from autoresearch.record.kinds import Release as ReleaseBody
 from autoresearch.task.program import form_fault, is_tool_file
 from autoresearch.task.release import NAME, TYPE, VERSION, BadBundle, File, Metadata, component_of, pack, tree_hash
 from autoresearch.task.source import parse_python
+from autoresearch.text import read_toml
 
 COMPONENT_INI = "component.ini"
 REQUIREMENTS = ("requirements.txt", PYPROJECT)
@@ -219,11 +220,9 @@ def _with_ini(files: Sequence[File], description: Description) -> Description:
 
 def _version_in(files: Sequence[File]) -> str:
     """The version in a ``pyproject.toml``; empty without one."""
-    import tomllib
-
     content = next((file.content for file in files if file.path == PYPROJECT), b"")
-    with suppress(UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError):
-        return str(tomllib.loads(content.decode()).get("project", {}).get("version", ""))
+    with suppress(ValueError, AttributeError):
+        return str(read_toml(content).get("project", {}).get("version", ""))
     return ""
 
 

@@ -105,7 +105,7 @@ def read_run(folder: Path) -> Run:
     try:
         text = (folder / RUN_DATA).read_bytes()
         data = msgspec.convert(yaml.safe_load(text), RunData)
-    except (OSError, yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except (OSError, yaml.YAMLError, msgspec.ValidationError, ValueError, RecursionError) as error:
         raise UsageError(f"{folder / RUN_DATA} is damaged: {one_line(str(error), 80)}") from None
     if run_id(text) != folder.name:
         raise UsageError(f"{folder / RUN_DATA} was changed: its hash is not {folder.name}")
