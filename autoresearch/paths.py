@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from shlex import quote
 
 from autoresearch.errors import Refused, UsageError
@@ -26,6 +27,49 @@ SOCKET_PATH_BYTES = 100
 SOCKET_NAME_BYTES = len("/api.sock")
 # A path that is too long to exist is also too long to be read in a sentence.
 TOLD_CHARACTERS = 80
+# The longest name that a file has on usual disks.
+_PART_BYTES = 255
+
+
+def archive_fault(name: str, longest: int = 1024) -> str | None:
+    """Why a file in an archive may not have this name, with ``/`` between folders; None where it may."""
+    if not name.isprintable() or "\\" in name or ":" in name:
+        return "it has a character that no file name should have"
+    if any(part in ("", ".", "..") for part in name.split("/")):
+        return "it leads out of the folder, or is not written in the shortest form"
+    if len(name) > longest or any(len(part.encode("utf-8", "replace")) > _PART_BYTES for part in name.split("/")):
+        return "it is too long"
+    return None
+
+
+def archive_paths(names: Iterable[str], longest: int = 1024) -> list[PurePosixPath]:
+    """Where the files of an archive belong, in their order: paths below the folder that it is unpacked into.
+
+    Names that differ in small and capital letters alone, or in how an accent is encoded, are one file on some disks.
+
+    Raises:
+        ValueError: a name is refused, two name the same file, or one is a file and the folder of another.
+    """
+    spellings: dict[str, str] = {}
+    paths = []
+    for name in names:
+        if fault := archive_fault(name, longest):
+            raise ValueError(f"the file {name[:TOLD_CHARACTERS]!r} is refused: {fault}")
+        spelling = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+        if spelling in spellings:
+            other = spellings[spelling][:TOLD_CHARACTERS]
+            both = (
+                f"two files {other!r}"
+                if other == name[:TOLD_CHARACTERS]
+                else f"{other!r} and {name[:TOLD_CHARACTERS]!r}"
+            )
+            raise ValueError(f"it has {both}, which are one file on some disks")
+        spellings[spelling] = name
+        paths.append(PurePosixPath(name))
+    for spelling, name in spellings.items():
+        if any(str(folder) in spellings for folder in PurePosixPath(spelling).parents):
+            raise ValueError(f"a file stands where {name[:TOLD_CHARACTERS]!r} needs a folder")
+    return paths
 
 
 def typed_path(text: str | Path) -> Path:

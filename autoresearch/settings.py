@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from autoresearch.errors import UsageError
 from autoresearch.hours import parse_hours
-from autoresearch.text import did_you_mean
+from autoresearch.text import did_you_mean, read_toml
 
 ENVIRONMENT_PREFIX = "AUTORESEARCH_"
 
@@ -331,8 +331,8 @@ def load_settings(path: Path, environment: Mapping[str, str]) -> tuple[Settings,
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
     try:
-        document = msgspec.toml.decode(text)
-    except msgspec.DecodeError as error:
+        document = read_toml(text)
+    except ValueError as error:
         raise UsageError(
             f"{path} is not valid TOML: {error}", hint=f"mend it by hand, or move it away: {path}"
         ) from error

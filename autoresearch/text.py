@@ -8,10 +8,13 @@ pipe, a bundle) do not.
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
@@ -279,3 +282,47 @@ HIDE_REASON_CHARACTERS = 240
 # So many runs are the evidence of a note.
 NOTE_EVIDENCE = 16
 QUESTION_CHARACTERS = 500
+
+
+# Deeper than any settings are; what walks over the values calls itself for each level.
+_LEVELS = 64
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|' r"'[^']*'")
+_DOT, _NO_KEY = re.compile(r"[ \t]*\.[ \t]*"), re.compile(r"[^\w.-]")
+
+
+def read_toml(text: str | bytes) -> dict[str, Any]:
+    """TOML from elsewhere. Raises ValueError: it is none, no UTF-8, nested deep, or has a number of many digits."""
+    try:
+        text = text if isinstance(text, str) else text.decode()
+        # A dotted key of thousands of parts keeps the parser busy for minutes.
+        lines = (_DOT.sub(".", _QUOTED.sub("q", line)) for line in text.splitlines() if line.count(".") > _LEVELS)
+        if any(word.count(".") > _LEVELS for line in lines for word in _NO_KEY.split(line)):
+            raise ValueError(_DEEP)
+        table = tomllib.loads(text)
+        _check_levels(table)
+    except RecursionError:
+        raise ValueError(_DEEP) from None
+    return table
+
+
+def read_json(text: str | bytes) -> Any:  # noqa: ANN401 - any value
+    """JSON from elsewhere. Raises ValueError as :func:`read_toml` does."""
+    try:
+        value = json.loads(text)
+        _check_levels(value)
+    except RecursionError:
+        raise ValueError(_DEEP) from None
+    return value
+
+
+_DEEP = f"values are nested in more than {_LEVELS} levels"
+
+
+def _check_levels(value: object) -> None:
+    level = [value]
+    for _ in range(_LEVELS):
+        inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = [each for values in inner for each in values]
+        if not level:
+            return
+    raise ValueError(_DEEP)

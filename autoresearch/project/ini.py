@@ -8,7 +8,6 @@ blank.
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import typing
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from collections.abc import Callable
 import msgspec
 
 from autoresearch.errors import UsageError
-from autoresearch.text import one_line
+from autoresearch.text import one_line, read_json
 
 _WORDS: dict[str, object] = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _WORDS["none"] = None
@@ -36,7 +35,7 @@ def value_of(text: str) -> object:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     try:
-        return json.loads(text)
+        return read_json(text)
     except ValueError:
         return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from autoresearch.beneath import open_beneath, read_beneath, resolve_beneath
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.project.model import NAME
-from autoresearch.text import one_line
+from autoresearch.text import one_line, read_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,11 +61,11 @@ def load_state(folder: Path, key: str) -> Mapping[str, Any] | None:
     try:
         from safetensors.numpy import load_file  # with numpy, which the daemon starts without
 
-        text = read_beneath(folder, path.name, MOST_BYTES).decode()
+        text = read_beneath(folder, path.name, MOST_BYTES)
         arrays_path, arrays = path.with_suffix(".safetensors").name, {}
         if os.path.lexists(folder / arrays_path):
             arrays = load_file(resolve_beneath(folder, arrays_path))
-        state = _unpacked(json.loads(text), arrays)
+        state = _unpacked(read_json(text), arrays)
     except FileNotFoundError:
         return None
     except Exception as error:  # noqa: BLE001 - safetensors raises an error of its own kind

@@ -345,7 +345,7 @@ def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
         raise UsageError(f"{path.name}, line {line}: {one_line(error.problem or 'no YAML', 80)}") from None
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}", hint="check the file") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} can't be read: {one_line(str(error), 80)}") from None
     found: list[tuple[str, str, Setting]] = []
     for name, node in _pairs(root, path.name):
@@ -353,7 +353,7 @@ def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
             origin = f"{path.name}, line {value.start_mark.line + 1}"
             try:
                 read = yaml.SafeLoader("").construct_document(value)
-            except yaml.YAMLError as error:
+            except (yaml.YAMLError, ValueError, RecursionError) as error:
                 raise UsageError(f"{origin}: {one_line(str(error), 80)}") from None
             found.append((name, _parameter(key, origin), Setting(read, origin)))
     return found

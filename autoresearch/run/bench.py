@@ -107,7 +107,7 @@ class Bench:
 
     ``ceiling`` is the most that a task may ask for here. ``foreign`` is False only where others wrote nothing of what
     is run: neither task nor program. ``python`` runs the task's programs; None: the node's own Python. Programs with
-    packages of their own have theirs in ``environments``; ``may_install``: a person allowed the lists that are missing.
+    packages of their own have theirs in ``environments``; ``may_install``: the bytes of all, 0: none may be installed.
     """
 
     level: Level
@@ -119,7 +119,7 @@ class Bench:
     foreign: bool = True
     python: Interpreter | None = None
     environments: Path | None = None
-    may_install: bool = False
+    may_install: int = 0
 
     def beside(self, name: str) -> Bench:
         """The same bench with a folder of its own in the scratch folder."""

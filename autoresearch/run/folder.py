@@ -47,9 +47,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """What a run may have where it is carried out, and what holds for it.
 
     ``foreign``: others wrote, or may have written, some of it. ``least_level``: the weakest sandbox that will do.
-    ``may_install``: whether the task's packages may be installed, ``programs_may_install``: those that its programs
-    bring. ``recheck``: the baseline has to take its first step
-    again before anything is run.
+    ``may_install``: the bytes that all environments may take when the task's packages are installed, 0 where they may
+    not be; ``programs_may_install``: the same of those that its programs bring. ``recheck``: the baseline has to take
+    its first step again before anything is run.
     """
 
     ceiling: Ceiling
@@ -57,8 +57,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     device: str = "cpu"
     foreign: bool = True
     least_level: int = 0
-    may_install: bool = False
-    programs_may_install: bool = False
+    may_install: int = 0
+    programs_may_install: int = 0
     recheck: bool = False
 
 

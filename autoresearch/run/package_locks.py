@@ -100,8 +100,11 @@ def call(
     cwd: Path | None = None,
     held: Sequence[int] = (),
     cancelled: Callable[[], bool] | None = None,
+    temporary: Path | None = None,
 ) -> str:
     """Run a command and return what it printed. ``held`` are descriptors that stay open until all of it has ended.
+
+    ``temporary`` is a folder for its temporary files.
 
     Raises:
         CannotRunHere: the command failed, or there is no network; ``what`` says in the sentence what did not work.
@@ -115,7 +118,7 @@ def call(
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env=_environment(),
+        env=_environment() | ({"TMPDIR": str(temporary)} if temporary else {}),
         cwd=cwd,
         pass_fds=held,
         start_new_session=True,

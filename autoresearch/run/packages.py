@@ -10,16 +10,20 @@ distribution format, https://packaging.python.org/en/latest/specifications/binar
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shutil
 import stat
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
 
 from filelock import FileLock, Timeout
@@ -27,7 +31,7 @@ from filelock import FileLock, Timeout
 from autoresearch.errors import AutoresearchError, CannotRunHere, TimedOut, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import is_own_task, own_keys
-from autoresearch.paths import Paths
+from autoresearch.paths import TOLD_CHARACTERS, Paths, archive_paths
 from autoresearch.run.bench import Bench
 from autoresearch.run.package_locks import call, pip
 from autoresearch.run.sandbox.layout import (
@@ -42,6 +46,7 @@ from autoresearch.settings import Work
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.model import Task
 from autoresearch.task.needs import Package, lock_digest, program_packages, write_lock
+from autoresearch.text import size
 
 ALL = "all"
 
@@ -71,32 +76,40 @@ def is_allowed(folder: Path, packages: list[Package]) -> bool:
     return _mark(folder, packages).exists()
 
 
-def may_install(task: Task, paths: Paths, work: Work, log: Log, device: bytes | None, now_ms: int) -> bool:
-    """Whether a task's packages may be installed without asking again.
+# The bytes that all environments together may take once a person allowed a list: no bound but that of a single list.
+ALLOWED = 1 << 62
+
+
+def may_install(task: Task, paths: Paths, work: Work, log: Log, device: bytes | None, now_ms: int) -> int:
+    """The bytes that all environments may take when a task's packages are installed without asking again; 0: ask.
 
     A person allowed this list, or those of all tasks, or those of any task while the environments are smaller than
     ``work.packages_mib``. ``device`` is this node's key, None where it has none yet.
     """
-    if _is_agreed(task.packages, paths, work):
-        return True
     own = own_keys(log, device, now_ms) if device else frozenset[bytes]()
-    return is_own_task(log, task, own, shipped=shipped_task())
+    return ALLOWED if is_own_task(log, task, own, shipped=shipped_task()) else _agreed(task.packages, paths, work)
 
 
-def are_allowed(sources: Iterable[str], paths: Paths, work: Work) -> bool:
-    """Whether a person allowed the packages that these programs bring; see :func:`may_install`."""
-    return all(_is_agreed(each, paths, work) for each in map(brought_packages, sources) if each)
+def are_allowed(sources: Iterable[str], paths: Paths, work: Work) -> int:
+    """The same of the packages that these programs bring; see :func:`may_install`."""
+    return min((_agreed(each, paths, work) for each in map(brought_packages, sources) if each), default=ALLOWED)
 
 
-def _is_agreed(packages: list[Package], paths: Paths, work: Work) -> bool:
+def _agreed(packages: list[Package], paths: Paths, work: Work) -> int:
     if work.allow_packages == ALL or is_allowed(paths.allowed_packages, packages):
-        return True
-    return bool(work.packages_mib) and installed_bytes(paths.environments) < work.packages_mib << 20
+        return ALLOWED
+    budget = work.packages_mib << 20
+    return budget if budget and installed_bytes(paths.environments) < budget else 0
 
 
 def installed_bytes(place: Path) -> int:
     """How much of the disk the environments take; a file that several share counts once."""
-    files = {(entry.st_dev, entry.st_ino): entry.st_size for path in place.rglob("*") if (entry := path.lstat())}
+    files: dict[tuple[int, int], int] = {}
+    for folder, _, names in os.walk(place):
+        for path in (folder, *(os.path.join(folder, name) for name in names)):  # noqa: PTH118 - of many thousand files
+            with suppress(FileNotFoundError):  # what pip removes meanwhile
+                entry = os.lstat(path)
+                files[entry.st_dev, entry.st_ino] = entry.st_size
     return sum(files.values())
 
 
@@ -119,31 +132,79 @@ _DATA = "data"
 _OF_PYTHON = frozenset({"bin", "include", "lib64", "pyvenv.cfg"})
 
 
-def unpack(wheel: Path, environment: Path, hashes: Collection[str]) -> None:
-    """Unpack one wheel; its SHA-256, in hex, has to be among ``hashes``.
+# What one list may have, whoever allowed it: the largest frameworks with all that they need take some 10 GiB.
+LIST_BYTES = 32 << 30
+LIST_FILES = 400_000
+# The directory of a wheel is read whole; that of the largest frameworks has 2 MiB.
+_DIRECTORY_BYTES = 16 << 20
+_COPY_BYTES = 1 << 20
+_PLAIN = (0, stat.S_IFREG, stat.S_IFDIR)
+
+
+def unpack(wheels: Sequence[Path], environment: Path, hashes: Collection[str], most: int = LIST_BYTES) -> None:
+    """Unpack wheels, of ``most`` bytes together, after a look at all of them; their SHA-256, in hex, are in ``hashes``.
 
     Raises:
-        CannotRunHere: it has another hash, is no wheel, has an impossible file name, or is larger than the free disk.
+        CannotRunHere: one has another hash, is no wheel, or has an impossible file; or there are too many or too large.
     """
-    with wheel.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() not in hashes:
-            raise CannotRunHere(f"{wheel.name} has another hash than the lock says", hint="ask the task's author")
+    files: list[tuple[Path, zipfile.ZipInfo, Path]] = []
+    for wheel in wheels:
+        with wheel.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() not in hashes:
+                raise CannotRunHere(f"{wheel.name} has another hash than the lock says", hint="ask the task's author")
+        with _opened(wheel) as archive:
+            files += ((wheel, entry, target) for entry, target in _checked(archive, environment))
+        if len(files) > LIST_FILES:
+            raise CannotRunHere(f"the packages have more than {LIST_FILES:,} files", hint="ask the task's author")
+    total = sum(entry.file_size for _, entry, _ in files)
+    if total > most:
+        sentence = f"the packages take {size(total)} when they are unpacked, and {size(most)} are allowed"
+        hint = "autoresearch task allow TASK allows a list, up to " + size(LIST_BYTES)
+        raise CannotRunHere(sentence, hint=hint)
+    if total > shutil.disk_usage(environment).free:
+        raise CannotRunHere(f"the disk is too full for packages of {size(total)}", hint="free some space")
+    for wheel, group in groupby(files, key=itemgetter(0)):
+        with _opened(wheel) as archive:
+            for _, entry, target in group:
+                _extract(archive, entry, target)
+
+
+@contextmanager
+def _opened(wheel: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(wheel) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > shutil.disk_usage(environment).free:
-                raise CannotRunHere(f"the disk is too full for {wheel.name}", hint="free some space, then try again")
-            for entry in archive.infolist():
-                if not entry.is_dir() and (target := _target(entry.filename, environment)) is not None:
-                    _extract(archive, entry, target)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError) as error:
+        with _Bounded(wheel) as file, zipfile.ZipFile(file) as archive:
+            yield archive
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
         raise CannotRunHere(f"{wheel.name} can't be unpacked: {error}", hint="ask the task's author") from error
 
 
-def _target(name: str, environment: Path) -> Path | None:
-    """Where a file of a wheel belongs; None: nowhere. Raises ValueError for a name that leads elsewhere."""
-    parts = PurePosixPath(name).parts
-    if not parts or name.startswith("/") or ".." in parts or "\\" in name or not name.isprintable():
-        raise ValueError(f"it has a file with an impossible name: {name[:80]!r}")
+class _Bounded(io.FileIO):
+    """A file that gives nobody more than a directory of files may have in one piece."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(_DIRECTORY_BYTES + 1 if size is None or size < 0 else min(size, _DIRECTORY_BYTES + 1))
+        if data is not None and len(data) > _DIRECTORY_BYTES:
+            raise zipfile.BadZipFile("its list of files is too long")
+        return data
+
+
+def _checked(archive: zipfile.ZipFile, environment: Path) -> Iterator[tuple[zipfile.ZipInfo, Path]]:
+    """The files that are unpacked, and where to. Raises ValueError for one that no wheel has."""
+    entries = archive.infolist()
+    paths = archive_paths(entry.orig_filename.removesuffix("/") for entry in entries)
+    for entry, path in zip(entries, paths, strict=True):
+        name = entry.orig_filename[:TOLD_CHARACTERS]
+        if stat.S_IFMT(entry.external_attr >> 16) not in _PLAIN or entry.flag_bits & 1:
+            raise ValueError(f"{name!r} is a link, a device or encrypted")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{name!r} is compressed in a way that no wheel has")
+        if not entry.is_dir() and (target := _target(path, environment)) is not None:
+            yield entry, target
+
+
+def _target(path: PurePosixPath, environment: Path) -> Path | None:
+    """Where a file of a wheel belongs; None: nowhere."""
+    parts = path.parts
     if not parts[0].endswith(".data"):
         return site_packages(environment).joinpath(*parts)
     kind, rest = parts[1:2], parts[2:]
@@ -156,9 +217,14 @@ def _target(name: str, environment: Path) -> Path | None:
 
 
 def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path) -> None:
+    """Write one file; what it takes is what the directory says, of which the sum was checked."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    left = entry.file_size
     with archive.open(entry) as source, target.open("wb") as copy:
-        shutil.copyfileobj(source, copy, 1 << 20)
+        while piece := source.read(_COPY_BYTES):
+            left -= copy.write(piece)
+            if left < 0:
+                raise ValueError(f"{entry.filename[:TOLD_CHARACTERS]!r} is longer than it says")
     runs = bool(entry.external_attr >> 16 & stat.S_IXUSR)
     target.chmod(0o755 if runs else 0o644)
 
@@ -175,10 +241,12 @@ def task_python(
     task: Task,
     place: Path,
     *,
-    may_install: Callable[[], bool],
+    may_install: Callable[[], int],
     cancelled: Callable[[], bool] | None = None,
 ) -> Interpreter | None:
     """The Python that runs a task's programs; None: the node's own. Its packages are installed if they are not here.
+
+    ``may_install`` gives the bytes that all environments may take then, 0 for none: see the function of that name.
 
     Raises:
         PackagesNotAllowed: they have to be installed, and ``may_install`` says no.
@@ -191,9 +259,10 @@ def task_python(
     if task.python.venv:
         return interpreter_in(Path(task.python.venv).expanduser())
     wanted = _of_task(task)
-    if not wanted.is_installed(place) and not may_install():
+    most = 0 if wanted.is_installed(place) else may_install()
+    if not most and not wanted.is_installed(place):
         raise task_not_allowed(task)
-    return wanted.python(place, cancelled=cancelled)
+    return wanted.python(place, most, cancelled=cancelled)
 
 
 def program_python(source: str, bench: Bench, cancelled: Callable[[], bool] | None = None) -> Interpreter | None:
@@ -209,7 +278,7 @@ def program_python(source: str, bench: Bench, cancelled: Callable[[], bool] | No
     if bench.environments is None or not (bench.may_install or wanted.is_installed(bench.environments)):
         hint = "autoresearch work TASK --allow-packages, or: autoresearch node config set work.allow_packages all"
         raise PackagesNotAllowed(wanted.name, len(packages), hint=hint)
-    return wanted.python(bench.environments, cancelled=cancelled)
+    return wanted.python(bench.environments, bench.may_install, cancelled=cancelled)
 
 
 def environment_folder(task: Task, place: Path) -> Path:
@@ -240,8 +309,8 @@ class PackageSet:
         """Whether their environment is here."""
         return self.folder(place).is_dir()
 
-    def python(self, place: Path, *, cancelled: Callable[[], bool] | None = None) -> Interpreter:
-        """The Python that has them. They are installed if they are not here.
+    def python(self, place: Path, most: int, *, cancelled: Callable[[], bool] | None = None) -> Interpreter:
+        """The Python that has them. They are installed if they are not here: all lists take ``most`` bytes then.
 
         Raises:
             CannotRunHere: one can't be installed.
@@ -250,7 +319,7 @@ class PackageSet:
         """
         target = self.folder(place)
         if not target.is_dir():
-            _install(self, target, cancelled)
+            _install(self, target, most, cancelled)
         os.utime(target)  # it is in use
         return made_interpreter(target, with_base=self.base)
 
@@ -260,20 +329,23 @@ def _of_task(task: Task) -> PackageSet:
     return PackageSet(task.name, task.packages, task.python.base)
 
 
-def _install(wanted: PackageSet, target: Path, cancelled: Callable[[], bool] | None) -> None:
+def _install(wanted: PackageSet, target: Path, most: int, cancelled: Callable[[], bool] | None) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(target, cancelled):
+    # Where a bound holds for all lists together, they are installed one after the other.
+    in_turn = nullcontext() if most == ALLOWED else _alone(target.parent / "bounded", cancelled)
+    with in_turn, _alone(target, cancelled):
         if target.is_dir():  # another process made it meanwhile
             return
         sweep(target.parent)
         _remove_unused(target.parent)
         with scratch_folder(target.parent) as scratch:
-            made = _made(wanted, scratch, cancelled)
+            left = LIST_BYTES if most == ALLOWED else min(most - installed_bytes(target.parent), LIST_BYTES)
+            made = _made(wanted, scratch, left, cancelled)
             made.rename(target)
 
 
-def _made(packages: PackageSet, scratch: Scratch, cancelled: Callable[[], bool] | None) -> Path:
-    """A new environment in a scratch folder.
+def _made(packages: PackageSet, scratch: Scratch, most: int, cancelled: Callable[[], bool] | None) -> Path:
+    """A new environment in a scratch folder, with ``most`` bytes of packages.
 
     pip brings the files, and this process unpacks them: a package can neither run nor write anything while it is
     installed. pip holds the folder's lock too: should this process be killed, no sweep takes the folder from under it.
@@ -281,6 +353,13 @@ def _made(packages: PackageSet, scratch: Scratch, cancelled: Callable[[], bool] 
     made, wheels, wanted = (scratch.folder / name for name in ("made", "wheels", "wanted.txt"))
     wanted.write_text(write_lock(packages.packages))
     wheels.mkdir()
+
+    def is_over() -> bool:
+        if installed_bytes(scratch.folder) > 2 * most + made_bytes:  # pip copies what it has brought
+            sentence = f"the packages of {packages.name} are larger than {size(max(most, 0))}, which is what is allowed"
+            raise CannotRunHere(sentence, hint=f"autoresearch task allow TASK allows a list, up to {size(LIST_BYTES)}")
+        return cancelled is not None and cancelled()
+
     words = ["--quiet", "--require-hashes", "--no-deps", "--only-binary", ":all:", "--dest", str(wheels)]
     step = partial(
         call,
@@ -288,15 +367,15 @@ def _made(packages: PackageSet, scratch: Scratch, cancelled: Callable[[], bool] 
         seconds=INSTALL_SECONDS,
         cwd=scratch.folder,
         held=[scratch.lock],
-        cancelled=cancelled,
     )
-    step([sys.executable, "-I", "-m", "venv", "--without-pip", str(made)])
-    step(pip("download", *words, "--requirement", str(wanted)))
+    step([sys.executable, "-I", "-m", "venv", "--without-pip", str(made)], cancelled=cancelled)
+    made_bytes = installed_bytes(scratch.folder)
+    # What pip has not whole yet lies there too, so that it is counted.
+    step(pip("download", *words, "--requirement", str(wanted)), cancelled=is_over, temporary=scratch.folder)
     allowed = {digest for package in packages.packages for digest in package.hashes}
-    for wheel in sorted(wheels.iterdir()):
-        unpack(wheel, made, allowed)
+    unpack(sorted(wheels.iterdir()), made, allowed, most)
     # A run can't keep what it compiles. Files that are no Python of this version are no fault.
-    step([sys.executable, "-I", "-c", _COMPILE, str(site_packages(made))])
+    step([sys.executable, "-I", "-c", _COMPILE, str(site_packages(made))], cancelled=cancelled)
     for folder in (made, *made.rglob("*")):
         if folder.is_dir() and not folder.is_symlink():
             folder.chmod(0o755)

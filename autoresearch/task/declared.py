@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
@@ -20,6 +19,7 @@ from packaging.utils import canonicalize_name
 from autoresearch.beneath import open_beneath
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.source import parse_python
+from autoresearch.text import read_toml
 
 # Packages that are imported by another name than they are installed by.
 _PACKAGES = {
@@ -192,8 +192,8 @@ def _table(folder: Path, name: str) -> dict[str, Any]:
 
 def _loaded(text: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return read_toml(text)
+    except ValueError:
         return {}
 
 

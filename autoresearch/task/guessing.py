@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from autoresearch.task.mentions import DATA, FileNames, command_names, imported,
 from autoresearch.task.model import Recipe
 from autoresearch.task.needed import PREPARE
 from autoresearch.task.program import ENTRY, MAX_PROGRAM_FILES, PLAIN_NAME, is_tool_file
+from autoresearch.text import read_toml
 
 SCRIPT = "run.sh"
 # What a C or C++ program is compiled with: a file, so that flags change as the program does. clangd reads it too.
@@ -168,10 +168,10 @@ def _text(folder: Path, name: str) -> str:
 def _scripts(folder: Path, names: Sequence[str]) -> list[tuple[str, str]]:
     """The commands that ``pyproject.toml`` names, where they are in the folder: the file of each, and its function."""
     try:
-        table = tomllib.loads(_text(folder, "pyproject.toml"))
+        table = read_toml(_text(folder, "pyproject.toml"))
         scripts = {**table.get("tool", {}).get("poetry", {}).get("scripts", {}), **table["project"]["scripts"]}
         targets = [target.partition(":") for target in scripts.values() if isinstance(target, str)]
-    except (tomllib.TOMLDecodeError, RecursionError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return []
     stems = [(root + module.strip().replace(".", "/"), name.strip()) for module, _, name in targets for root in _ROOTS]
     return [(f"{stem}{end}", name) for stem, name in stems for end in _ENDS if f"{stem}{end}" in names]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -22,7 +21,7 @@ from autoresearch.task.listing import LINK_OUT, Listing, list_folder
 from autoresearch.task.model import PLACE, Evaluation, Evaluator, Header, Python, Recipe, Section, Task, TaskSettings
 from autoresearch.task.needs import parse_lock
 from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_names, join_files, source_digest
-from autoresearch.text import did_you_mean
+from autoresearch.text import did_you_mean, read_toml
 
 S = TypeVar("S", bound=Section)
 MANIFEST = "task.toml"
@@ -88,8 +87,8 @@ def load_task(folder: Path, *, program: bytes | None = None) -> Task:
     """
     path = folder / MANIFEST
     try:
-        table = tomllib.loads(read_file(folder, MANIFEST).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        table = read_toml(read_file(folder, MANIFEST))
+    except ValueError as error:
         raise UsageError(f"{path} is not TOML: {error}", hint="correct the file at that place") from error
     header = _header(path, table)
     recipe = _recipe(path, header)

@@ -23,6 +23,7 @@ from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.mentions import imports_in
 from autoresearch.task.program import ENTRY, PLAIN_NAME, is_tool_file
 from autoresearch.task.source import parse_python
+from autoresearch.text import read_json
 
 ENDING = ".ipynb"
 # With all its pictures. A larger one is read by nobody.
@@ -88,7 +89,7 @@ def _cells(folder: Path, name: str) -> list[str]:
         if len(content) > MAX_NOTEBOOK_BYTES:
             hint = "clear its outputs, or write the program into a train.py"
             raise UsageError(f"{path} is larger than {MAX_NOTEBOOK_BYTES >> 20} MiB", hint=hint)
-        document = json.loads(content)
+        document = read_json(content)
         metadata = document.get("metadata", {})
         language = metadata.get("kernelspec", {}).get("language") or metadata.get("language_info", {}).get("name")
         if str(language or "python").lower() not in {"python", "python3", "ipython"}:
@@ -103,7 +104,7 @@ def _cells(folder: Path, name: str) -> list[str]:
         return texts
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}", hint="check its permissions") from error
-    except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
         raise UsageError(f"{path} is no notebook", hint="save it in Jupyter, or write a train.py") from error
 
 

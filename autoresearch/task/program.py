@@ -3,7 +3,7 @@
 A program of one ``train.py`` is the text of that file. Any other program has each file behind a line with its name.
 Such a text can't begin a Python program, so no text has two meanings.
 
-Names of files that tools obey where they find them, and that nothing of a participant may therefore have.
+The forms of names that a participant's files may have: tools obey many other names where they find them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -27,19 +26,37 @@ _NAME_CHARACTERS = 64
 _PART = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 _FILE_NAME = rf"{_PART}(?:/{_PART})*"
 
-# In small letters. Coding agents take orders from such files; Python, pytest, make and editors run what stands there.
-_TOOL_FILES = (
-    ".*",  # .git*, .vscode, .envrc, .cursorrules, .mcp.json, .github, …
-    *("agents*.md", "agent.md", "claude*.md", "gemini*.md", "qwen*.md", "codex*.md", "copilot*.md", "cursor*.md"),
-    *("conventions.md", "crush.md", "warp.md", "skill.md", "llms*.txt", "mcp.json", "opencode.json*"),
-    *("*.instructions.md", "*.prompt.md", "*.agent.md", "*.chatmode.md", "*.mdc"),
-    *("conftest.py", "sitecustomize.py", "usercustomize.py", "setup.py", "setup.cfg", "pyproject.toml", "*.pth"),
-    *("tox.ini", "pytest.ini", "pytest.toml", "mypy.ini", "ruff.toml", "uv.toml", "pip.conf", "pipfile*", "pyvenv.cfg"),
-    *("noxfile.py", "ipython_config.py", "jupyter*_config.py", "jupyter*_config.json"),
-    *("makefile*", "gnumakefile", "bsdmakefile", "cmakelists.txt", "cmakepresets.json", "cmakeuserpresets.json"),
-    *("justfile", "taskfile.y*ml", "rakefile", "gemfile", "sconstruct", "wscript", "build.rs", "cargo.toml"),
-    *("package.json", "dockerfile*", "containerfile*", "compose.y*ml", "docker-compose*.y*ml", "devcontainer.json"),
-    *("procfile", "vagrantfile", "jenkinsfile", "*.code-workspace", "*.desktop", "desktop.ini", "autorun.inf"),
+# The forms of names that a file may have; all others are refused, because tools obey more names than any list holds:
+# coding agents, make, editors, package managers. In small letters. A stem is what stands before the suffix.
+_STEM = re.compile(r"\w[\w ()+,-]*(?<! )")
+_FOLDER = re.compile(rf"(?!node_modules$|__pycache__$){_STEM.pattern}(?<!file)")
+# Such as gulpfile.js and fabfile.py; a profile and a load_file are none.
+_TOOLS_STEM = re.compile(r".+(?<!pro)(?<!data)(?<!log)(?<!text)(?<!in)(?<!out)(?<!_)file")
+_CODE = re.compile(r"py|pyi|pyx|pxd|c|h|cc|cpp|cxx|hh|hpp|cu|cuh|cl|rs|go|jl|r|java|f90|js|mjs|ts|lua|sh|mk|sql|proto")
+_OF_TOOLS = re.compile(
+    r"(conftest|setup|sitecustomize|usercustomize|tasks|dodo|pavement|hubconf|celeryconfig|hatch_build|pdm_build|"
+    r"(jupyter|ipython).*_config)\.pyx?|build\.(rs|xml)|(pom|ivy)\.xml|(cmakelists|llms.*|runtime|packages|apt)\.txt"
+)
+_DATA = re.compile(
+    r"txt|csv|tsv|jsonl|npy|npz|bin|dat|pt|safetensors|onnx|parquet|arrow|h5|pkl|bpe|model|vocab|gz|zip|png|"
+    r"jpg|jpeg|svg|wav|xml|stl|obj|mtl|urdf|ipynb|log"
+)
+# Of settings the first word says what is in them: tools read their own from files that are called after the tool.
+_SETTINGS = re.compile(r"toml|json|yaml|yml|ini|cfg")
+_SETTINGS_WORDS = re.compile(
+    r"config|configs|conf|cfg|settings|options|params|param|parameters|hyperparameters|hyperparams|hparams|"
+    r"default|defaults|base|tiny|small|medium|large|xl|debug|smoke|model|models|network|net|arch|architecture|"
+    r"data|dataset|datasets|train|training|trainer|eval|evaluation|evaluate|val|validation|test|sweep|search|"
+    r"grid|experiment|experiments|exp|run|runs|seed|seeds|agent|component|policy|env|environment|reward|"
+    r"optimizer|optim|scheduler|schedule|loss|tokenizer|vocab|vocabulary|merges|tokens|special|added|labels|"
+    r"classes|names|mapping|index|meta|metadata|stats|statistics|metrics|result|results|baseline|questions|"
+    r"examples|samples|points|input|inputs|output|outputs|weights|checkpoint|generation|preprocessor|world|"
+    r"level|levels|map|maze|gpt|bert|llama|resnet|cnn|mlp|rnn|lstm|transformer|vit|dqn|ppo|sac|changes"
+)
+_SETTINGS_FOLDERS = frozenset({"conf", "config", "configs"})
+_DOCUMENTS = frozenset({"", "md", "rst", "txt"})
+_DOCUMENTS_WORDS = re.compile(
+    r"readme|license|licence|copying|notice|authors|changelog|citation|notes|paper|report|results"
 )
 
 _MARK = "==== autoresearch file: "
@@ -48,9 +65,38 @@ _DOMAIN = b"autoresearch/program/1\n"
 
 
 def is_tool_file(path: str) -> bool:
-    """Whether a part of a path is a name that a tool obeys, such as ``AGENTS.md`` or ``Makefile``, in any spelling."""
-    parts = unicodedata.normalize("NFKC", path).casefold().split("/")
-    return any(fnmatchcase(part.rstrip(". "), pattern) for part in parts for pattern in _TOOL_FILES)
+    """Whether a path has another form than files of participants may have: tools obey many, such as ``AGENTS.md``."""
+    return form_fault(path) is not None
+
+
+def form_fault(path: str) -> str | None:
+    """What to do about a path that no file of a participant may have, in any spelling; None where it may."""
+    *folders, name = unicodedata.normalize("NFKC", path).casefold().split("/")
+    if not all(map(_FOLDER.fullmatch, folders)):
+        return "use letters, digits, - and _ in names of folders, and none that a tool has"
+    stem, dot, suffix = name.rpartition(".")
+    if not dot:
+        stem, suffix = name, ""
+    if _DATA.fullmatch(suffix):
+        stem = stem[:1] + stem[1:].replace(".", "_")  # train.00.npz
+    if not _STEM.fullmatch(stem):
+        return "use letters, digits, - and _, and one dot before the suffix"
+    word = re.split(r"[\W\d_]", stem, maxsplit=1)[0]
+    if suffix in _DOCUMENTS and _DOCUMENTS_WORDS.fullmatch(word):
+        return None
+    if name == "requirements.in":
+        return None
+    if _CODE.fullmatch(suffix) or _DATA.fullmatch(suffix):
+        return f"call it my_{name}" if _OF_TOOLS.fullmatch(name) or _TOOLS_STEM.fullmatch(stem) else None
+    if _SETTINGS.fullmatch(suffix):
+        # A choice of settings, as Hydra has them: conf/model/wide.yaml.
+        is_choice = not _SETTINGS_FOLDERS.isdisjoint(folders[:-1])
+        return None if is_choice or stem[0].isdigit() or _SETTINGS_WORDS.fullmatch(word) else f"call it config_{name}"
+    if not suffix and folders[-1:] == ["bin"] and not _TOOLS_STEM.fullmatch(stem):
+        return None
+    if suffix == "md":
+        return "call it README.md or NOTES.md"
+    return "give it a suffix that says what it is, such as .py, .sh, .yaml, .csv, .txt or .bin"
 
 
 def check_file_name(name: str) -> None:
@@ -58,10 +104,8 @@ def check_file_name(name: str) -> None:
     if not re.fullmatch(_FILE_NAME, name) or len(name) > _NAME_CHARACTERS:
         hint = f"use letters, digits, dots, - and _, and no more than {_NAME_CHARACTERS} with its folders"
         raise UsageError(f"{name[:80]!r} is no plain file name", hint=hint)
-    if is_tool_file(name):
-        raise UsageError(
-            f"tools obey a file with the name {name}, so no task or program has one", hint="give the file another name"
-        )
+    if advice := form_fault(name):
+        raise UsageError(f"{name} is a name of a kind that tools obey, so no task or program has it", hint=advice)
 
 
 def check_file_names(names: Iterable[str]) -> None:

@@ -17,9 +17,10 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from autoresearch.paths import archive_fault, archive_paths
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import BlobRef, Release
-from autoresearch.task.program import is_tool_file
+from autoresearch.task.program import form_fault
 
 _VERSION = re.compile(r"v?(?P<numbers>[0-9]+(?:\.[0-9]+)*)(?P<rest>.*)", re.DOTALL)
 _PARTS = re.compile(r"[0-9]+|[a-z]+")
@@ -56,7 +57,6 @@ def _number(digits: str) -> str:
 BUNDLE_BYTES = 32 << 20
 FILES_MOST = 4096
 PATH_CHARACTERS = 240
-_PART_BYTES = 128
 _MODES = {False: 0o644, True: 0o755}
 # A folder of this name would make a repository, with hooks and filters, within the project's own.
 _GIT = ".git"
@@ -76,16 +76,9 @@ class BadBundle(ValueError):
 
 def fault_of_path(path: str) -> str | None:
     """Why a file of a release may not have this path; None where it may."""
-    parts = path.split("/")
-    if not path.isprintable() or "\\" in path or ":" in path:
-        return "it has a character that no file name should have"
-    if any(part in ("", ".", "..") for part in parts):
-        return "it leads out of the folder"
-    if any(part.lower().rstrip(". ") == _GIT for part in parts):
+    if any(part.lower().rstrip(". ") == _GIT for part in path.split("/")):
         return "it would be part of a git repository"
-    if len(path) > PATH_CHARACTERS or any(len(part.encode("utf-8", "replace")) > _PART_BYTES for part in parts):
-        return "it is too long"
-    return None
+    return archive_fault(path, PATH_CHARACTERS)
 
 
 def check_files(files: Iterable[File]) -> list[File]:
@@ -97,17 +90,15 @@ def check_files(files: Iterable[File]) -> list[File]:
         raise BadBundle(f"it has {len(paths)} files, of {FILES_MOST} at most")
     if sum(len(file.content) for file in paths) > BUNDLE_BYTES:
         raise BadBundle(f"its files have more than {BUNDLE_BYTES >> 20} MiB together")
-    names: set[str] = set()
     for file in paths:
         if fault := fault_of_path(file.path):
             raise BadBundle(f"the file {file.path[:80]!r} is refused: {fault}")
-        if is_tool_file(file.path):
-            raise BadBundle(f"the file {file.path[:80]!r} is refused: tools obey a file with such a name")
-        if file.path in names:
-            raise BadBundle(f"it has two files {file.path[:80]!r}")
-        names.add(file.path)
-    if both := next((name for name in names if any(above in names for above in _above(name))), None):
-        raise BadBundle(f"a file stands where {both[:80]!r} needs a folder")
+        if advice := form_fault(file.path):
+            raise BadBundle(f"the file {file.path[:80]!r} is refused: tools obey names of this kind; {advice}")
+    try:
+        archive_paths((file.path for file in paths), PATH_CHARACTERS)
+    except ValueError as error:
+        raise BadBundle(str(error)) from error
     return paths
 
 
@@ -157,12 +148,6 @@ def _files(archive: tarfile.TarFile) -> Iterable[File]:
         file = archive.extractfile(entry)
         assert file is not None
         yield File(entry.name, file.read(), executable=entry.mode == _MODES[True])
-
-
-def _above(path: str) -> Iterable[str]:
-    """The folders that a path needs."""
-    parts = path.split("/")
-    return ("/".join(parts[:count]) for count in range(1, len(parts)))
 
 
 # The types that come with interfaces; any other word is a type, too.

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.record.encoding import EncodingError, decode, encode
+from autoresearch.text import read_toml
 from autoresearch.trust.manifest import (
     DEFAULT_MANIFEST,
     Manifest,
@@ -159,7 +160,7 @@ def parse_manifest(text: bytes, name: str) -> Manifest:
     try:
         if len(text) > FILE_BYTES_MAX:
             raise UsageError(f"it has more than {FILE_BYTES_MAX} bytes")
-        file = msgspec.toml.decode(text, type=_File)
+        file = msgspec.convert(read_toml(text), _File)
         return Manifest(
             network_of(file.name, _bytes(file.nonce), file.constants, _bytes(file.id) or None),
             Trust(
@@ -171,8 +172,7 @@ def parse_manifest(text: bytes, name: str) -> Manifest:
             tuple(map(_bytes, file.tasks)),
             tuple(file.bootstrap),
         )
-    # RecursionError: thousands of nested brackets; UnicodeDecodeError: bytes that are no text.
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{name} is no network's manifest: {str(error)[:200]}") from error
     except UsageError as error:
         raise UsageError(f"{name}: {error}", hint=error.hint) from error

@@ -139,3 +139,52 @@ def test_a_query_reads_and_changes_nothing(cli: Cli, filled: Filled, paths: Path
         assert refused.exit_code != 70
         assert "Traceback" not in refused.stderr
     assert ids(paths) == before
+
+
+WRITES = ["ATTACH '{}' AS x", "ATTACH DATABASE '{}' AS x", "VACUUM INTO '{}'", "VACUUM", "CREATE TABLE x(a)"]
+WRITES += ["CREATE TEMP TABLE x AS SELECT 1", "CREATE TEMP VIEW x AS SELECT 1", "PRAGMA journal_mode = DELETE"]
+WRITES += ["PRAGMA user_version = 1", "PRAGMA writable_schema = 1", "PRAGMA temp_store_directory = '{}'", "REINDEX"]
+WRITES += ["PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA optimize", "ANALYZE", "BEGIN IMMEDIATE", "BEGIN", "SAVEPOINT x"]
+WRITES += [
+    "UPDATE record SET n = 0",
+    "INSERT INTO record DEFAULT VALUES",
+    "REPLACE INTO meta VALUES('a', 'b')",
+    "DETACH main",
+]
+WRITES += ["WITH x AS (SELECT 1) DELETE FROM record", "SELECT load_extension('{}')", "SELECT writefile('{}', 'x')"]
+WRITES += [
+    "SELECT * FROM pragma_user_version; VACUUM INTO '{}'",
+    "CREATE VIRTUAL TABLE temp.x USING fts5(a)",
+    "ROLLBACK",
+]
+WRITES += ["SELECT edit('a', 'touch {}')", "DROP INDEX x", "ALTER TABLE record ADD COLUMN x", "PRAGMA mmap_size = 1"]
+WRITES += ["/* SELECT */ ATTACH '{}' AS x", "UPDATE sqlite_master SET sql = ''", "SELECT readfile('/etc/passwd')"]
+
+
+@pytest.mark.parametrize("sql", WRITES)
+def test_a_query_writes_no_file_at_all(cli: Cli, filled: Filled, paths: Paths, tmp_path: Path, sql: str) -> None:
+    before, planted = ids(paths), tmp_path / "planted"
+    refused = cli("node", "query", sql.format(planted))
+    assert refused.exit_code == 2, refused.stdout
+    assert "That can't be asked" in refused.stderr
+    assert not planted.exists()
+    assert ids(paths) == before
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH RECURSIVE x(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM x WHERE a < 5) SELECT sum(a) FROM x",
+        "PRAGMA table_info(record)",
+        "SELECT name FROM pragma_table_xinfo('record')",
+        "EXPLAIN QUERY PLAN SELECT * FROM record",
+        "SELECT json_extract('{\"a\": 1}', '$.a'), row_number() OVER () FROM record ORDER BY 1 LIMIT 1",
+        "SELECT name FROM sqlite_master",
+        "SELECT value FROM json_each('[1, 2]')",
+        "VALUES (1), (2)",
+    ],
+)
+def test_a_query_asks_all_that_reads(cli: Cli, filled: Filled, sql: str) -> None:
+    answer = cli("node", "query", sql)
+    assert answer.exit_code == 0, answer.stderr
+    assert len(answer.stdout.splitlines()) > 1

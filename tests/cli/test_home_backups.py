@@ -105,19 +105,80 @@ def test_a_restore_that_is_killed_is_done_again_and_nothing_begins_before(
     assert cli("run", "list", "--json").stdout == before
 
 
-@pytest.mark.parametrize("name", ["data/../../evil", "/etc/evil", "other/evil", "data/link"])
-def test_a_backup_writes_nowhere_else(cli: Cli, tmp_path: Path, name: str) -> None:
-    file = tmp_path / "evil.tar"
+def written_backup(file: Path, *members: tarfile.TarInfo) -> Path:
+    """A file that begins as a backup does."""
     with tarfile.open(file, "w") as tar:
         mark = tarfile.TarInfo("autoresearch-backup")
         mark.size = 2
         tar.addfile(mark, io.BytesIO(b"1\n"))
-        member = tarfile.TarInfo(name)
-        member.type = tarfile.SYMTYPE if name.endswith("link") else tarfile.REGTYPE
-        tar.addfile(member)
-    refused = cli("node", "restore", str(file))
-    assert refused.exit_code != 0
+        for member in members:
+            tar.addfile(member, io.BytesIO(bytes(max(member.size, 0))))
+    return file
+
+
+# What leads out of the home, is not in its shortest form, or can't be a name of a backup.
+NAMES = ["data/../../evil", "/etc/evil", "other/evil", "data//tmp/evil", "data//../evil", "./config/x", "config/./x"]
+NAMES += [
+    "data",
+    "data\\..\\evil",
+    "C:/evil",
+    "data/a\nb",
+    "data/\x1b[2J",
+    f"data/{'x' * 300}",
+    "data/" + "y/" * 600 + "z",
+]
+NAMES += ["config/\u202etxt", "~/x", "data/..", "data/ /../../x", "restoring", "autoresearch-backup/x"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_backup_writes_nowhere_else(cli: Cli, home: Path, tmp_path: Path, name: str) -> None:
+    honest = tarfile.TarInfo("config/config.toml")
+    refused = cli("node", "restore", str(written_backup(tmp_path / "evil.tar", honest, tarfile.TarInfo(name))))
+    assert refused.exit_code == 2, refused.stderr
+    assert "take another backup" in refused.stderr
+    assert not home.exists() or not any(path.is_file() for path in home.rglob("*"))
+
+
+KINDS = [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, tarfile.CONTTYPE])
+def test_a_backup_holds_plain_files_alone(cli: Cli, home: Path, tmp_path: Path, kind: bytes) -> None:
+    member = tarfile.TarInfo("data/x")
+    member.type, member.linkname = kind, "/etc/passwd"
+    refused = cli("node", "restore", str(written_backup(tmp_path / "evil.tar", member)))
+    assert refused.exit_code == 2
     assert "which no backup has" in refused.stderr
+    assert not home.exists() or not any(path.is_file() for path in home.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    "names", [("data/x", "data/x"), ("data/x", "data/X"), ("data/\u00e9", "data/e\u0301"), ("data/x", "data/x/y")]
+)
+def test_no_two_files_of_a_backup_are_one(cli: Cli, home: Path, tmp_path: Path, names: tuple[str, str]) -> None:
+    refused = cli("node", "restore", str(written_backup(tmp_path / "evil.tar", *map(tarfile.TarInfo, names))))
+    assert refused.exit_code == 2
+    assert "one file on some disks" in refused.stderr or "needs a folder" in refused.stderr
+    assert not home.exists() or not any(path.is_file() for path in home.rglob("*"))
+
+
+def with_size(size: int) -> bytes:
+    """A header of a tar file with a size that no writer writes."""
+    header = bytearray(tarfile.TarInfo("data/x").tobuf(tarfile.USTAR_FORMAT))
+    header[124:136] = (0xFF if size < 0 else 0x80).to_bytes() + size.to_bytes(11, signed=True)
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header)
+
+
+@pytest.mark.parametrize("size", [-1, -512, -1024, -(2**70), 2**40, 2**62, 2**80])
+def test_sizes_that_no_file_has_are_a_sentence(cli: Cli, home: Path, tmp_path: Path, size: int) -> None:
+    file = written_backup(tmp_path / "evil.tar")
+    content = file.read_bytes()[:1024]
+    file.write_bytes(content + with_size(size) + bytes(1024))
+    refused = cli("node", "restore", str(file))
+    assert refused.exit_code == 2, refused.stderr
+    assert not home.exists() or not any(path.is_file() for path in home.rglob("*"))
 
 
 def test_what_is_no_backup_is_refused_with_a_sentence(cli: Cli, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from importlib import import_module
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 import autoresearch.services as agentlace
 from autoresearch.errors import BadMessage, UsageError
@@ -131,3 +133,28 @@ def test_images_travel_as_jpeg() -> None:
     for broken in (*vast, b"", b"no image", data[: len(data) // 2], b"\x89PNG\r\n\x1a\n"):
         with pytest.raises(BadMessage):
             jpeg_to_mat(broken)
+
+
+def with_scans(data: bytes, count: int, fill: bytes = b"") -> bytes:
+    """A JPEG image whose scan is there so many times."""
+    start, end = data.rindex(b"\xff\xda"), data.rindex(b"\xff\xd9")
+    return data[:start] + count * (fill + data[start:end]) + data[end:]
+
+
+def in_scans(image: np.ndarray, quality: int = 50) -> bytes:
+    """A progressive image, as any program writes it."""
+    out = io.BytesIO()
+    Image.fromarray(image).save(out, "JPEG", quality=quality, progressive=True)
+    return out.getvalue()
+
+
+def test_an_image_of_many_scans_is_not_decoded() -> None:
+    small, wide = np.zeros((8, 8, 3), np.uint8), np.zeros((4096, 4096, 3), np.uint8)
+    assert jpeg_to_mat(in_scans(small)).shape == small.shape
+    assert jpeg_to_mat(in_scans(wide)).shape == wide.shape
+    assert jpeg_to_mat(with_scans(in_scans(small), 50)).shape == small.shape
+    few = (with_scans(in_scans(wide), 80), with_scans(mat_to_jpeg(wide), 70), with_scans(in_scans(wide), 70, b"\xff"))
+    many = [with_scans(in_scans(small), count, fill) for count in (101, 3000) for fill in (b"", b"\xff", b"\xff\xff")]
+    for hostile in (*many, *few, with_scans(mat_to_jpeg(small), 20_000)):
+        with pytest.raises(BadMessage, match="scans came, which takes too long"):
+            jpeg_to_mat(hostile)

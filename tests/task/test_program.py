@@ -12,7 +12,7 @@ from autoresearch.errors import UsageError
 from autoresearch.task.folders import pin_baseline
 from autoresearch.task.loading import load_task, program_in
 from autoresearch.task.model import Recipe, Task
-from autoresearch.task.program import join_files, source_digest, split_program
+from autoresearch.task.program import form_fault, join_files, source_digest, split_program
 from tests.task.test_rebuilding import rebuilt
 
 CPP = 'int main() { puts("latency: 1"); }\n'
@@ -36,10 +36,14 @@ def of_files(folder: Path, program: str = PROGRAM) -> Path:
     return folder
 
 
-parts = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,8}(\.py)?", fullmatch=True)
+parts = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,8}", fullmatch=True).filter(
+    lambda part: not form_fault(f"{part}-/x.csv")
+)
 # Folders end with a dash, so that none has the name of a file.
 names = st.builds(
-    lambda folders, last: "/".join([*(f"{one}-" for one in folders), f"{last}x"]), st.lists(parts, max_size=3), parts
+    lambda folders, last: "/".join([*(f"{one}-" for one in folders), f"{last}x.csv"]),
+    st.lists(parts, max_size=3),
+    parts,
 )
 
 
@@ -66,7 +70,7 @@ def test_a_lone_train_py_is_its_own_text() -> None:
         f"{BOUNDARY}train.py ====\nLR = 1\n",
         f"{BOUNDARY}a.sh ====\n{BOUNDARY}a.sh ====\n",
         f"{BOUNDARY}a.sh ====\n{BOUNDARY}or not\n",
-        "".join(f"{BOUNDARY}{number} ====\n" for number in range(17)),
+        "".join(f"{BOUNDARY}{number}.txt ====\n" for number in range(17)),
     ],
 )
 def test_a_text_that_no_files_give_is_refused(text: str) -> None:
@@ -88,10 +92,10 @@ def test_a_name_that_leads_elsewhere_or_that_tools_obey_is_refused(name: str) ->
 
 
 def test_no_name_is_a_file_and_a_folder() -> None:
-    with pytest.raises(UsageError, match=r"lib is a file, and the folder of lib/a/net\.py"):
-        join_files({"lib": "", "lib/a/net.py": ""})
-    with pytest.raises(UsageError, match="lib is a file"):
-        split_program(f"{BOUNDARY}lib/net.py ====\n{BOUNDARY}lib ====\n")
+    with pytest.raises(UsageError, match=r"bin/lib is a file, and the folder of bin/lib/a/net\.py"):
+        join_files({"bin/lib": "", "bin/lib/a/net.py": ""})
+    with pytest.raises(UsageError, match="bin/lib is a file"):
+        split_program(f"{BOUNDARY}bin/lib/net.py ====\n{BOUNDARY}bin/lib ====\n")
 
 
 def test_a_name_that_leads_elsewhere_in_task_toml_is_a_sentence(folder: Path) -> None:

@@ -214,7 +214,7 @@ def run_once(
             threads=work.threads,
             device=device,
             foreign=foreign,
-            may_install=bool(task.packages) and may_install(task, paths, work, notebook.log, notebook.author, now_ms()),
+            may_install=may_install(task, paths, work, notebook.log, notebook.author, now_ms()) if task.packages else 0,
             programs_may_install=are_allowed([plan.source], paths, work),
         )
         place = Place(level, paths.task_data, paths.environments)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import stat
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -18,11 +19,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from autoresearch.errors import CannotRunHere, NotFound, Refused, TimedOut, install_command
+from autoresearch.paths import archive_fault
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.release import BUNDLE_BYTES, COMMIT, FILES_MOST, BadBundle, File, fault_of_path
 from autoresearch.text import one_line
 
 SECONDS = 120.0
+_SHA256_DIGITS = 64
+_REFERENCE_CHARACTERS = 1024
 URL_CHARACTERS = 512
 HTTPS = frozenset({"https"})
 # Of a pack with one commit: what git compressed beside the files, such as its folders, is small.
@@ -84,7 +88,10 @@ def fetch_files(url: str, commit: str, *, protocols: Collection[str] = HTTPS, se
 
 
 def head_of(folder: Path) -> tuple[list[File], str, str] | None:
-    """The committed files of a repository of one's own, its commit, and the address that it was cloned from.
+    """The committed files of a repository, its commit, and the address that it was cloned from.
+
+    The folder may come from elsewhere. Git works in a repository of its own and reads the folder's objects and index:
+    no configuration, filter, hook or attribute of the folder has an effect. Files are compared by their bytes.
 
     None where the folder is not the top of a repository, or has no commit.
 
@@ -93,19 +100,56 @@ def head_of(folder: Path) -> tuple[list[File], str, str] | None:
         BadBundle: a file is not allowed in a release.
         CannotRunHere: git or GitPython is not here.
     """
-    if not (folder / ".git").is_dir():
+    place = folder / ".git"
+    commit = _head_commit(place) if place.is_dir() else ""
+    if not commit:
         return None
-    git = _Git(folder, folder / ".git", HTTPS)
+    with scratch_folder() as scratch:
+        own = scratch.folder / "own"
+        git = _Git(scratch.folder, own, HTTPS)
+        hashes = "sha256" if len(commit) == _SHA256_DIGITS else "sha1"
+        git.run("init", "--bare", "--quiet", "--template=", f"--object-format={hashes}", "--", str(own))
+        git.read_from(place)
+        files = git.files(commit)
+        added = git.run("diff-index", "--cached", "--name-only", "--ignore-submodules=all", commit, "--")
+        if added or not all(_is_as_committed(folder / file.path, file) for file in files):
+            raise Refused(f"{folder} has changes that are not committed", hint="git commit -a, then publish again")
+        return files, commit, _origin(git, place)
+
+
+def _head_commit(place: Path) -> str:
+    """The commit that is checked out, read from the repository's files; empty without one."""
+    with suppress(OSError, UnicodeDecodeError):
+        text = (place / "HEAD").read_text()[:_REFERENCE_CHARACTERS].strip()
+        name = text.removeprefix("ref: ")
+        if name == text:
+            return text if COMMIT.fullmatch(text) else ""
+        if archive_fault(name) or not name.startswith("refs/"):
+            return ""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            commit = (place / name).read_text()[:_REFERENCE_CHARACTERS].strip()
+            return commit if COMMIT.fullmatch(commit) else ""
+        lines = (line.split(" ", 1) for line in (place / "packed-refs").read_text().splitlines())
+        return next((words[0] for words in lines if words[1:] == [name] and COMMIT.fullmatch(words[0])), "")
+    return ""
+
+
+def _is_as_committed(path: Path, file: File) -> bool:
+    """Whether a file has the bytes of its commit; ends of lines may be those of this system."""
     try:
-        commit = git.run("rev-parse", "--verify", "--end-of-options", "HEAD^{commit}").decode().strip()
-    except NotFound:
-        return None
-    if git.run("--work-tree=.", "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"):
-        raise Refused(f"{folder} has changes that are not committed", hint="git commit -a, then publish again")
-    url = ""
+        content, mode = path.read_bytes(), path.lstat().st_mode
+    except OSError:
+        return False
+    is_same = content == file.content or content.replace(b"\r\n", b"\n") == file.content.replace(b"\r\n", b"\n")
+    return is_same and stat.S_ISREG(mode) and bool(mode & stat.S_IXUSR) == file.executable
+
+
+def _origin(git: _Git, place: Path) -> str:
+    """The address that a repository was cloned from, of its own file alone; empty where it says none."""
     with suppress(NotFound, UnicodeDecodeError):
-        url = git.run("config", "--get", "remote.origin.url").decode().strip()
-    return git.files(commit), commit, url
+        words = ("--file", str(place / "config"), "--no-includes", "--get", "remote.origin.url")
+        return git.run("config", *words).decode().strip()
+    return ""
 
 
 def clone(url: str, folder: Path) -> None:
@@ -129,12 +173,8 @@ def clone(url: str, folder: Path) -> None:
 
 def origin_of(folder: Path) -> str:
     """The address that a folder was cloned from; empty where it is no clone. Raises CannotRunHere."""
-    git = _gitpython()
-    try:
-        with git.Repo(folder) as repository:
-            return str(repository.remote().url)
-    except (git.exc.GitError, ValueError):
-        return ""
+    with scratch_folder() as scratch:
+        return _origin(_Git(scratch.folder, scratch.folder, HTTPS), folder / ".git")
 
 
 def _gitpython() -> Any:  # noqa: ANN401 - a module of an extra
@@ -152,7 +192,12 @@ class _Git:
     def __init__(self, folder: Path, repository: Path, protocols: Collection[str]) -> None:
         git = _gitpython()
         self._git, self._missing = git.Git(str(folder)), git.exc.GitCommandNotFound
-        self._environment = _environment(repository, protocols)
+        self._environment = dict(_environment(repository, protocols))
+
+    def read_from(self, place: Path) -> None:
+        """Have objects and index of another repository take the place of one's own."""
+        self._environment["GIT_OBJECT_DIRECTORY"] = str(place.absolute() / "objects")
+        self._environment["GIT_INDEX_FILE"] = str(place.absolute() / "index")
 
     def run(
         self,
@@ -168,7 +213,7 @@ class _Git:
                 ["git", *_FIXED, *words],
                 istream=stdin,
                 as_process=True,
-                env=dict(self._environment),
+                env=self._environment,
                 start_new_session=True,
                 preexec_fn=_limited,
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from autoresearch.run.sandbox.scratch import scratch_folder, sweep
 from autoresearch.task.needs import Package, parse_wanted
 from autoresearch.task.program import is_tool_file
 from autoresearch.task.release import BadBundle, Component, File, tree_hash, unpack
+from autoresearch.text import read_toml
 
 PYPROJECT = "pyproject.toml"
 _IGNORED = ".gitignore"
@@ -183,12 +183,12 @@ def read_requirements(path: str, content: bytes) -> list[str]:
         text = content.decode()
         if path.rpartition("/")[2] != PYPROJECT:
             return parse_wanted(text, path)
-        project = tomllib.loads(text).get("project", {})
+        project = read_toml(text).get("project", {})
         listed = project.get("dependencies", []) if isinstance(project, dict) else []
         if not isinstance(listed, list) or not all(isinstance(line, str) and "\n" not in line for line in listed):
             raise UsageError(f"{path}: project.dependencies is no list of texts", hint="correct the file")
         return parse_wanted("\n".join(listed), path)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError(f"{path} can't be read: {error}"[:300], hint="correct the file") from error
 
 

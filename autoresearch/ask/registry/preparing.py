@@ -23,7 +23,7 @@ from autoresearch.beneath import LeadsOut, read_beneath
 from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError, install_command
 from autoresearch.record.kinds import BlobRef
 from autoresearch.record.kinds import Release as ReleaseBody
-from autoresearch.task.program import is_tool_file
+from autoresearch.task.program import form_fault, is_tool_file
 from autoresearch.task.release import (
     BUNDLE_BYTES,
     NAME,
@@ -37,7 +37,7 @@ from autoresearch.task.release import (
     tree_hash,
 )
 from autoresearch.task.source import parse_python
-from autoresearch.text import one_line
+from autoresearch.text import one_line, read_toml
 
 COMPONENT_INI = "component.ini"
 REQUIREMENTS = ("requirements.txt", PYPROJECT)
@@ -127,7 +127,10 @@ def prepared(
         raise UsageError(f"the component has no file {requirements_path}", hint=", ".join(REQUIREMENTS))
     own = [file for file in files if not is_tool_file(file.path)]
     if left := sorted({file.path for file in files} - {file.path for file in own}):
-        notes = (*notes, f"left out, because tools obey such files: {', '.join(left)[:200]}")
+        if file_path in left:
+            raise UsageError(f"{file_path} is a name of a kind that tools obey", hint=form_fault(file_path) or "")
+        notes = (*notes, f"left out, because tools obey files of such names: {', '.join(left)[:200]}")
+        notes = (*notes, f"to keep {left[0]}: {form_fault(left[0])}")
     about = found.description.strip() or _docstring(files, class_name, file_path)
     first_line = about.partition("\n")[0][:300]
     try:
@@ -237,11 +240,9 @@ def _with_ini(files: Sequence[File], description: Description) -> Description:
 
 def _version_in(files: Sequence[File]) -> str:
     """The version in a ``pyproject.toml``; empty without one."""
-    import tomllib
-
     content = next((file.content for file in files if file.path == PYPROJECT), b"")
-    with suppress(UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError):
-        return str(tomllib.loads(content.decode()).get("project", {}).get("version", ""))
+    with suppress(ValueError, AttributeError):
+        return str(read_toml(content).get("project", {}).get("version", ""))
     return ""
 
 

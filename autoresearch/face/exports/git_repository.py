@@ -114,6 +114,8 @@ _CONFIG = (
 )
 # These point git at another repository than the one that is meant.
 _KEPT_VARIABLES = {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
+# Whatever the repository says that git starts.
+_NO_COMMANDS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
 _NO_GIT = "git is not on this machine"
 
 
@@ -230,7 +232,7 @@ class Repository:
         pipe = subprocess.PIPE
         try:
             return subprocess.Popen(
-                ["git", f"--git-dir={self.git_dir}", *words],
+                ["git", *_NO_COMMANDS, f"--git-dir={self.git_dir}", *words],
                 cwd=self.folder,
                 env=environment | {"LC_ALL": "C", "GIT_DEFAULT_HASH": "sha1", "GIT_TERMINAL_PROMPT": "0"},
                 stdin=pipe,

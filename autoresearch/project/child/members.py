@@ -1,12 +1,10 @@
 """The components of this process: built when they are first asked for, one object each.
 
-A section's file is loaded as a module of its own, and its class is called.
+A section's file is loaded as a module of its own (``importing.py``), and its class is called.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import re
 import sys
 import traceback
 import zlib
@@ -16,6 +14,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
+from autoresearch.project.child.importing import PACKAGE, module_of
 from autoresearch.project.child.recording import Recorder, Tally
 from autoresearch.project.components.trusting import foreign_components
 from autoresearch.project.ini import arguments
@@ -71,6 +70,9 @@ def failed(key: str, error: BaseException) -> ComponentFailed:
     """A component's error as a sentence that names the line."""
     if isinstance(error, ComponentFailed):
         return error
+    if isinstance(error, ModuleNotFoundError) and error.name and error.name.startswith(f"{PACKAGE}."):
+        missing = one_line(error.name.split(".", 2)[-1], 60)
+        return ComponentFailed(f"{key} imports {missing}, which is not beside its file", hint="ask its publisher")
     if isinstance(error, ModuleNotFoundError) and error.name:
         extra = " (extra “projects”)" if error.name == "gymnasium" else ""
         return ComponentFailed(
@@ -97,29 +99,16 @@ def _package_hint(name: str) -> str:
 
 
 def _module(component: Component) -> ModuleType:
-    """The module of a component's file; a file that holds several components is loaded once."""
     path = Path(component.file)
     if not path.is_file():
         hint = f"autoresearch install {component.type} {component.name}" if component.type != AGENT else ""
         raise NotFound(f"{component.origin}: there is no file {path}", hint=hint or "check class_name and file_path")
-    name = f"acr_components.{re.sub(r'[^a-zA-Z0-9]', '_', str(path.resolve()))}"
-    if name in sys.modules:
-        return sys.modules[name]
-    package = [str(path.parent)] if path.name == "__init__.py" else None
-    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=package)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise UsageError(f"{component.origin}: {path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    folder = str(path.parent)
-    if folder not in sys.path:
-        sys.path.append(folder)  # for modules beside it
     try:
-        spec.loader.exec_module(module)
+        return module_of(path)
     except Exception as error:
-        del sys.modules[name]
         raise failed(component.key, error) from error
-    return module
 
 
 def _is_of(cls: type, module: ModuleType) -> bool:

@@ -152,7 +152,7 @@ def _published(project: Project) -> dict[str, str]:
     try:
         content = yaml.safe_load(project.read(f"{HIDDEN}/{PUBLISHED}"))
         return msgspec.convert(content, dict[str, str])
-    except (OSError, yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError):
+    except (OSError, yaml.YAMLError, msgspec.ValidationError, ValueError, RecursionError):
         return {}
 
 

@@ -110,7 +110,7 @@ def read_run(project: Project, name: str) -> Run:
         data = msgspec.convert(yaml.safe_load(text), RunData)
         with suppress(FileNotFoundError):
             resolve_beneath(project.folder, f"{inside}/{DATA}")
-    except (OSError, yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except (OSError, yaml.YAMLError, msgspec.ValidationError, ValueError, RecursionError) as error:
         raise UsageError(f"{folder / RUN_DATA} is damaged: {one_line(str(error), 80)}") from None
     if run_id(text) != folder.name:
         raise UsageError(f"{folder / RUN_DATA} was changed: its hash is not {folder.name}")

@@ -37,6 +37,7 @@ from autoresearch.task.guessing import FLAGS, SETTINGS_ENDINGS
 from autoresearch.task.loading import CHANGES
 from autoresearch.task.model import Task
 from autoresearch.task.program import join_files, split_program
+from autoresearch.text import read_toml
 
 _LEVELS = (1, 2, 3)
 _LEVEL: dict[str, Value] = {"": 0, "-O0": 0, "-O1": 1, "-O2": 2, "-O3": 3}
@@ -404,8 +405,8 @@ def _plain_name(name: str) -> str:
 def read_patches(content: bytes, path: str = CHANGES) -> Patches:
     """The patches in a ``changes.toml``; ``path`` names it in errors. Raises UsageError."""
     try:
-        patches = msgspec.toml.decode(content, type=Patches)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        patches = msgspec.convert(read_toml(content), Patches)
+    except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{path}: {error}", hint="correct it there, or move the file away") from error
     names = [patch.name for patch in patches.patches]
     if double := next((name for name in names if names.count(name) > 1), ""):

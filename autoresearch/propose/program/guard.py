@@ -19,6 +19,7 @@ from autoresearch.task.loading import NAMES
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.task.source import parse_python
+from autoresearch.text import read_toml
 
 DUNDERS = frozenset({"__init__", "__name__"})
 LARGEST_BYTES = 64_000
@@ -56,8 +57,8 @@ def names_of(task: Task) -> Names | None:
 def read_names(content: bytes, path: str = NAMES) -> Names:
     """The names in a ``names.toml``; ``path`` names it in errors. Raises UsageError."""
     try:
-        return msgspec.toml.decode(content, type=Names)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return msgspec.convert(read_toml(content), Names)
+    except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{path}: {error}", hint="correct it there, or move the file away") from error
 
 

@@ -12,11 +12,11 @@ import sqlite3
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from autoresearch.errors import Refused, UsageError
-from autoresearch.paths import Paths
+from autoresearch.paths import Paths, archive_paths
 from autoresearch.text import size
 
 # The first file of a backup: what it is, in which format.
@@ -78,31 +78,26 @@ def put_back(paths: Paths, file: Path) -> int:
         if not goes_on and place.exists() and (place.is_file() or any(place.iterdir())):
             hint = "move it away, or restore elsewhere: AUTORESEARCH_HOME=FOLDER autoresearch node restore FILE"
             raise Refused(f"{place} exists: a backup is restored into an empty home only.", hint=hint)
-    roots, count = _roots(paths), 0
     try:
-        needed = _checked(file, roots)
-        free = shutil.disk_usage(_existing(paths.data)).free
-        if free < needed:
-            raise Refused(f"the backup takes {size(needed)}, and {size(free)} are free.", hint="free some space")
-        paths.create(restores=True)
-        begun.write_text(here)
-        with tarfile.open(file) as tar:
-            for member in tar:
-                if member.name == MARK:
-                    continue
-                root, _, rest = member.name.partition("/")
-                target, content = roots[root] / rest, tar.extractfile(member)
+        with _opened(file) as tar:
+            members = _checked(tar, file, {"config": paths.config, "data": paths.data, "state": paths.state})
+            needed, free = sum(member.size for member, _ in members), shutil.disk_usage(_existing(paths.data)).free
+            if free < needed:
+                raise Refused(f"the backup takes {size(needed)}, and {size(free)} are free.", hint="free some space")
+            paths.create(restores=True)
+            begun.write_text(here)
+            for member, target in members:
+                content = tar.extractfile(member)
                 assert content is not None, "only files were let through"
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.unlink(missing_ok=True)
-                descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, member.mode & 0o755)
+                descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, member.mode & 0o755)
                 with content, os.fdopen(descriptor, "wb") as out:
                     shutil.copyfileobj(content, out)
-                count += 1
         begun.unlink()
     except OSError as error:
         raise Refused(f"{error.filename or file}: {error.strerror or error}", hint="look at that place") from error
-    return count
+    return len(members)
 
 
 def compact(paths: Paths) -> list[tuple[Path, int, int]]:
@@ -146,36 +141,42 @@ def remove_all(paths: Paths) -> None:
             ) from None
 
 
-def _checked(file: Path, roots: dict[str, Path]) -> int:
-    """Read a backup to its end; returns the bytes that its files take."""
-    total, seen = 0, False
+def _opened(file: Path) -> tarfile.TarFile:
     try:
-        with tarfile.open(file) as tar:
-            for member in tar:
-                parts = PurePosixPath(member.name).parts
-                if not seen and not (member.name == MARK and _content(tar, member) == FORMAT):
-                    break
-                seen = True
-                if member.name != MARK and (not member.isfile() or parts[0] not in roots or ".." in parts):
-                    raise UsageError(f"{file} has {member.name!r}, which no backup has", hint="take another backup")
-                total += member.size
-            # An end that was cut off between two files is no error to the reader: the last blocks are missing.
-            if seen and file.stat().st_size < tar.offset + tarfile.BLOCKSIZE:
-                raise tarfile.ReadError("it ends too early")
-    except tarfile.TarError as error:
+        return tarfile.open(file, "r:")
+    except (tarfile.TarError, MemoryError, OverflowError, RecursionError, ValueError) as error:
+        hint = "autoresearch node backup FILE writes one; unpack a compressed one first"
+        raise UsageError(f"{file} is no whole backup: {error}", hint=hint) from error
+
+
+def _checked(tar: tarfile.TarFile, file: Path, roots: dict[str, Path]) -> list[tuple[tarfile.TarInfo, Path]]:
+    """Read a backup to its end; returns its files, each with the place that it belongs to."""
+    members = []
+    try:
+        for member in tar:
+            if member.size < 0:  # the reader would go back, and never end
+                raise tarfile.ReadError("a file in it has less than no bytes")
+            members.append(member)
+        if not members or members[0].name != MARK or _content(tar, members.pop(0)) != FORMAT:
+            raise UsageError(f"{file} is no backup of a home", hint="autoresearch node backup FILE writes one")
+        # An end that was cut off between two files is no error to the reader: the last blocks are missing.
+        if file.stat().st_size < tar.offset + tarfile.BLOCKSIZE:
+            raise tarfile.ReadError("it ends too early")
+        inner = archive_paths(member.name for member in members)
+    except (tarfile.TarError, MemoryError, OverflowError, RecursionError) as error:
         raise UsageError(f"{file} is no whole backup: {error}", hint="take another backup") from error
-    if not seen:
-        raise UsageError(f"{file} is no backup of a home", hint="autoresearch node backup FILE writes one")
-    return total
+    except ValueError as error:
+        raise UsageError(f"{file} is no backup: {error}", hint="take another backup") from error
+    for member, path in zip(members, inner, strict=True):
+        if member.type != tarfile.REGTYPE or member.issparse() or path.parts[0] not in roots or len(path.parts) == 1:
+            raise UsageError(f"{file} has {member.name!r}, which no backup has", hint="take another backup")
+    places = (roots[path.parts[0]].joinpath(*path.parts[1:]) for path in inner)
+    return list(zip(members, places, strict=True))
 
 
 def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     content = tar.extractfile(member)
-    return content.read() if content else b""
-
-
-def _roots(paths: Paths) -> dict[str, Path]:
-    return {"config": paths.config, "data": paths.data, "state": paths.state}
+    return content.read(len(FORMAT) + 1) if content else b""
 
 
 def _files(paths: Paths) -> Iterator[tuple[str, Path]]:

@@ -253,7 +253,7 @@ def allow(
     json: Json = False,
 ) -> None:
     """Install the Python packages of a task on this machine, after a look at the list."""
-    from autoresearch.run.packages import is_installed, task_python
+    from autoresearch.run.packages import ALLOWED, is_installed, task_python
 
     found = load_task(named_folder(task) if task else here.task_folder(""))
     paths = here.paths()
@@ -262,7 +262,7 @@ def allow(
             _agree(found.name, found.packages, agreed=yes, refusal=task_not_allowed(found, "--yes"))
         if not json:
             say(f"installing {counted(len(found.packages), 'package')}")
-        task_python(found, paths.environments, may_install=lambda: True)
+        task_python(found, paths.environments, may_install=lambda: ALLOWED)
     _wake()
     answer = _answer(found)
     if json:

@@ -253,7 +253,7 @@ def python_with(name: str, locked: list[Package], *, allowed: bool = False) -> I
     Raises:
         PackagesNotAllowed, Refused, CannotRunHere: as :func:`project_pythons`.
     """
-    from autoresearch.run.packages import PackageSet
+    from autoresearch.run.packages import ALLOWED, PackageSet
 
     packages = PackageSet(name, locked, base=True)
     place = here.paths().environments
@@ -262,7 +262,7 @@ def python_with(name: str, locked: list[Package], *, allowed: bool = False) -> I
             _ask(packages.name, packages.packages)
         agree(packages.packages)
         say(f"installing {counted(len(packages.packages), 'Python package')}")
-    return packages.python(place)
+    return packages.python(place, ALLOWED)
 
 
 def lock_project(project: Project) -> None:

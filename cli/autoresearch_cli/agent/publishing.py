@@ -31,6 +31,7 @@ from autoresearch.record.encoding import parse_id
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.run.folder import CHECKPOINT, Conditions
+from autoresearch.run.packages import ALLOWED
 from autoresearch.run.runner import Place, make_ready, outcome_of, run_here
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
@@ -67,8 +68,8 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
         threads=work.threads,
         device=here.first_device(),
         foreign=level >= Level.LANDLOCK or bool(foreign_components(project)),
-        may_install=True,  # who publishes was asked
-        programs_may_install=True,
+        may_install=ALLOWED,  # who publishes was asked
+        programs_may_install=ALLOWED,
     )
     paths.spool.mkdir(parents=True, exist_ok=True)
     with scratch_folder(paths.spool) as scratch:

@@ -55,7 +55,10 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `node backup` wrote.")], *, json: Json = False
 ) -> None:
-    """Make this empty home what it was at a backup. One node only may go on from it: two would fork its history."""
+    """Make this empty home what it was at a backup. One node only may go on from it: two would fork its history.
+
+    A backup is trusted as your own settings are: they can name commands that this machine runs. Restore your own alone.
+    """
     if starting.daemon_status() is not None:
         raise Refused("The daemon runs.", hint="autoresearch down, then again")
     file = typed_path(file)

@@ -62,6 +62,19 @@ def repair(*, json: Json = False) -> None:
         say("no database is damaged")
 
 
+# What a question does. All else is refused: other files are neither attached nor written.
+_READING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
+_DESCRIBING = frozenset({"table_info", "table_xinfo", "table_list", "index_list", "index_info", "data_version"})
+
+
+def _reads(action: int, first: str | None, *_: str | None) -> int:
+    is_description = action == sqlite3.SQLITE_PRAGMA and first in _DESCRIBING
+    # SQLite asks this for a function that is read as a table. Nobody changes the schema of a file that is only read.
+    is_table_function = action == sqlite3.SQLITE_UPDATE and first == "sqlite_master"
+    is_reading = action in _READING or is_description or is_table_function
+    return sqlite3.SQLITE_OK if is_reading else sqlite3.SQLITE_DENY
+
+
 @app.command(
     "node query",
     epilog=examples(
@@ -94,11 +107,11 @@ def query(
     columns = "SELECT m.name AS 'table', c.name AS 'column', c.type FROM sqlite_master AS m, pragma_table_info(m.name)"
     try:
         with closing(connect_read_only(file)) as connection:
-            connection.execute("PRAGMA query_only = 1")
+            connection.set_authorizer(_reads)
             cursor = connection.execute(sql or f"{columns} AS c WHERE m.type = 'table'")
             names = [name for name, *_ in cursor.description or ()]
             rows = cursor.fetchmany(limit + 1)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, sqlite3.Warning) as error:
         raise UsageError(f"That can't be asked: {error}.", hint="autoresearch node query shows the tables") from error
     shown = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows[:limit]]
     if json:

@@ -89,7 +89,7 @@ def print_readable(line: str) -> None:
     """A JSON line for a person: time, level, what, and the rest as name and value; then the traceback if it has one."""
     try:
         entry = msgspec.json.decode(line, type=dict[str, object])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         print_text(line)
         return
     trace = str(entry.pop("exception", ""))

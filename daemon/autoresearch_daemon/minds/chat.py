@@ -7,7 +7,6 @@ has an OpenAI-compatible address too, which cuts long prompts without a word; it
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -17,7 +16,7 @@ import aiohttp
 
 from autoresearch.link import backoff
 from autoresearch.log.local import ModelFailure
-from autoresearch.text import one_line
+from autoresearch.text import one_line, read_json
 from autoresearch_daemon.events import now_ms
 
 Json = Mapping[str, object]
@@ -284,7 +283,7 @@ async def _ask_once(session: aiohttp.ClientSession, endpoint: Endpoint, messages
                 return form.read_stream([part async for part in _parts(response)])
             if response.content_type == "application/json":
                 content = b"".join([line async for line in _bounded(response)])
-                return form.read_whole(json.loads(content))
+                return form.read_whole(read_json(content))
         except BadAnswer as error:
             raise ModelFailure(f"{endpoint.model}: {_told(str(error), endpoint)}", tokens=error.tokens) from error
         except (ValueError, RecursionError, UnicodeDecodeError) as error:
@@ -321,7 +320,7 @@ def _object(line: bytes) -> dict[str, object] | None:
     text = line.strip().removeprefix(b"data:").strip()
     if not text.startswith(b"{"):
         return {"done": True} if text == b"[DONE]" else None  # names of events, comments, empty lines
-    found: dict[str, object] = json.loads(text)
+    found: dict[str, object] = read_json(text)
     return found
 
 

@@ -109,8 +109,8 @@ class Workplace:
         work = settings.work
         return cls(name, device, work.threads, paths, Ceiling.of(work), work, work.nice)
 
-    def allows(self, programs: Sequence[str]) -> bool:
-        """Whether a person allowed the packages that these programs bring."""
+    def allows(self, programs: Sequence[str]) -> int:
+        """What the packages that these programs bring may take of the disk, with all others; 0: nobody allowed them."""
         return are_allowed(programs, self.paths, self.settings)
 
 
@@ -140,7 +140,7 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace, folder: Path) 
         threads=place.threads,
         device=work.executor_device if work.executor else place.device,
         foreign=_has_others_part(work, task, place),
-        may_install=bool(task.packages) and _may_install(work, task, place),
+        may_install=_may_install(work, task, place) if task.packages else 0,
         recheck=work.recheck,
     )
     bench = None if work.executor else _ready(work, task, talk, conditions, place, folder)
@@ -214,8 +214,8 @@ def _run_here(work: protocol.Work, request: Request, talk: Talk, bench: Bench, f
         place.mind.note_run(ended.outcome.duration_ms / 1000)
 
 
-def _may_install(work: protocol.Work, task: Task, place: Workplace) -> bool:
-    """Whether a person allowed the task's packages, or it is this participant's own."""
+def _may_install(work: protocol.Work, task: Task, place: Workplace) -> int:
+    """The bytes that all environments may take with the task's packages; 0: nobody allowed them."""
     manifest = load_manifest(place.paths.manifest)
     with Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
         return may_install(task, place.paths, place.settings, log, work.author, now_ms())
@@ -360,7 +360,9 @@ def _searched(
     ):
         own = own_keys(log, work.author, now_ms()) if work.level < Level.LANDLOCK else None
         proposal = make(
-            *recall(log, blobs, task, now_ms(), me=work.author, own=own, may_run=lambda text: place.allows([text]))
+            *recall(
+                log, blobs, task, now_ms(), me=work.author, own=own, may_run=lambda text: bool(place.allows([text]))
+            )
         )
     if proposal is None:
         return None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,10 +25,12 @@ from autoresearch.run.bench import Bench, environment, job_limits
 from autoresearch.run.data import prepare_data
 from autoresearch.run.experiment import plan_as_it_stands, trained
 from autoresearch.run.packages import (
+    ALLOWED,
     PackagesNotAllowed,
     allow_packages,
     are_allowed,
     environment_folder,
+    installed_bytes,
     is_installed,
     program_python,
     task_python,
@@ -64,7 +68,7 @@ succeed(tiny_a.VALUE)
 
 def test_a_program_sees_the_packages_and_can_not_change_them(locked: Path, paths: Paths, level: Level) -> None:
     task = load_task(locked)
-    python = task_python(task, paths.environments, may_install=lambda: True)
+    python = task_python(task, paths.environments, may_install=lambda: ALLOWED)
     outcome = run(LOOKING, level, python=python)
     assert outcome.status is RunStatus.OK, outcome.log.decode()
     assert outcome.value == 8.0
@@ -75,14 +79,14 @@ def test_the_harness_runs_under_the_same_python(locked: Path, paths: Paths, leve
     source = (
         b"import os, tiny_a\nopen(os.path.join(os.environ['AUTORESEARCH_DATA'], 'x'), 'w').write(str(tiny_a.VALUE))\n"
     )
-    python = task_python(load_task(locked), paths.environments, may_install=lambda: True)
+    python = task_python(load_task(locked), paths.environments, may_install=lambda: ALLOWED)
     expected = {"x": hashlib.sha256(made).hexdigest()}
     data = prepare_data({"prepare.py": source}, expected, place / "data", level=level, limits=SMALL, python=python)
     assert (data / "x").read_bytes() == made
 
 
 def test_a_record_names_the_versions_that_ran_it(locked: Path, paths: Paths, wheels: Path) -> None:
-    python = task_python(load_task(locked), paths.environments, may_install=lambda: True)
+    python = task_python(load_task(locked), paths.environments, may_install=lambda: ALLOWED)
     assert python is not None
     assert python.version_of("tiny_a") == "1.0"
     assert "numpy" in environment()
@@ -91,7 +95,7 @@ def test_a_record_names_the_versions_that_ran_it(locked: Path, paths: Paths, whe
 
 def test_nothing_is_installed_without_consent(locked: Path, paths: Paths) -> None:
     with pytest.raises(PackagesNotAllowed, match="2 Python packages that nobody allowed here"):
-        task_python(load_task(locked), paths.environments, may_install=lambda: False)
+        task_python(load_task(locked), paths.environments, may_install=lambda: 0)
     assert not paths.environments.exists()
 
 
@@ -107,7 +111,7 @@ def test_a_program_runs_with_the_packages_that_it_brings_once_somebody_allowed_t
     assert not are_allowed([source], paths, Work())
     allow_packages(paths.allowed_packages, program_packages(source))
     assert are_allowed(["print(1)\n", source], paths, Work())
-    python = program_python(source, replace(bench, may_install=True))
+    python = program_python(source, replace(bench, may_install=ALLOWED))
     assert python is not None
     assert python.version_of("tiny_a") == "1.0"
     assert python.version_of("msgspec"), "beside the node's own"
@@ -117,20 +121,20 @@ def test_what_is_here_needs_no_consent_and_no_index(
     locked: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = load_task(locked)
-    task_python(task, paths.environments, may_install=lambda: True)
+    task_python(task, paths.environments, may_install=lambda: ALLOWED)
     monkeypatch.setenv("PIP_FIND_LINKS", "/nowhere")
-    assert task_python(task, paths.environments, may_install=lambda: False) is not None
+    assert task_python(task, paths.environments, may_install=lambda: 0) is not None
 
 
 def test_code_that_a_package_has_python_run_at_its_start_runs_in_the_sandbox_alone(
     locked: Path, paths: Paths, place: Path
 ) -> None:
     task, spy = load_task(locked), place / "seen"
-    task_python(task, paths.environments, may_install=lambda: True)
+    task_python(task, paths.environments, may_install=lambda: ALLOWED)
     site = next(environment_folder(task, paths.environments).glob("lib/python*/site-packages"))
     (site / "evil.pth").write_text(f"import os; os.system('touch {spy}')\n")
     (site / "sitecustomize.py").write_text(f"open({str(spy)!r}, 'w')\n")
-    python = task_python(task, paths.environments, may_install=lambda: False)
+    python = task_python(task, paths.environments, may_install=lambda: 0)
     assert python is not None
     assert python.version_of("tiny_b") == "1.2"
     bench = Bench(Level.BUBBLEWRAP, 1, "cpu", paths.task_data, place, python=python)
@@ -170,13 +174,118 @@ def test_installing_runs_nothing_and_replaces_nothing(place: Path, wheels: Path,
     }
 
 
-@pytest.mark.parametrize("name", ["../planted.py", "/planted.py", "a/../../planted.py", "..\\planted.py", "a\nb.py"])
-def test_a_file_that_leads_out_of_the_environment_is_refused(name: str, place: Path) -> None:
-    wheel = write_wheel(place / "wheels", "evil", "1.0", "", further={name: ""})
+def refused(wheel: Path, place: Path, *honest: Path, most: int = 1 << 30) -> str:
+    """What is said of a list with a wheel, of which nothing is written."""
     (place / "made").mkdir()
-    with pytest.raises(CannotRunHere, match="can't be unpacked: it has a file with an impossible name"):
-        unpack(wheel, place / "made", [hashlib.sha256(wheel.read_bytes()).hexdigest()])
+    wheels = [*honest, wheel]
+    hashes = [hashlib.sha256(each.read_bytes()).hexdigest() for each in wheels]
+    with pytest.raises(CannotRunHere) as error:
+        unpack(wheels, place / "made", hashes, most)
+    assert not list((place / "made").iterdir())
+    return str(error.value)
+
+
+NAMES = [
+    "../planted.py",
+    "/planted.py",
+    "a/../../planted.py",
+    "..\\planted.py",
+    "a\nb.py",
+    "a//b.py",
+    "./a.py",
+    "a/./b.py",
+]
+NAMES += ["C:/a.py", "evil-1.0.data/data/../../x", "evil-1.0.data/data//etc/x", "x" * 256, "a/" * 600 + "b", "a\x1b.py"]
+NAMES += ["EVIL.py", "evil.py/x", "e\u0301.py", "a\u202ey.py"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_that_leads_out_of_the_environment_is_refused(name: str, place: Path) -> None:
+    honest = write_wheel(place / "wheels", "a", "1.0", "")
+    files = {name: "", "é.py": ""}
+    said = refused(write_wheel(place / "wheels", "evil", "1.0", "", further=files), place, honest)
+    assert "evil-1.0-py3-none-any.whl can't be unpacked" in said
     assert not list(place.rglob("planted.py"))
+
+
+@pytest.mark.parametrize("mode", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
+def test_a_wheel_holds_plain_files_alone(mode: int, place: Path) -> None:
+    wheel = write_wheel(place / "wheels", "evil", "1.0", "")
+    with zipfile.ZipFile(wheel, "a") as archive:
+        entry = zipfile.ZipInfo("evil/link")
+        entry.external_attr = (mode | 0o777) << 16
+        archive.writestr(entry, "/etc/passwd")
+    assert "is a link, a device or encrypted" in refused(wheel, place)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_compressions_are_refused(method: int, place: Path) -> None:
+    wheel = write_wheel(place / "wheels", "evil", "1.0", "")
+    with zipfile.ZipFile(wheel, "a", method) as archive:
+        archive.writestr("evil/data", bytes(1 << 20))
+    assert "in a way that no wheel has" in refused(wheel, place)
+
+
+def bomb(folder: Path, name: str = "evil", mib: int = 64) -> Path:
+    """A wheel of some KiB that unpacks to so many MiB."""
+    wheel = write_wheel(folder, name, "1.0", "")
+    with zipfile.ZipFile(wheel, "a", zipfile.ZIP_DEFLATED) as archive, archive.open(f"{name}/zeros", "w") as file:
+        for _ in range(mib):
+            file.write(bytes(1 << 20))
+    return wheel
+
+
+def test_a_list_is_bounded_before_anything_is_unpacked(place: Path) -> None:
+    wheels = [bomb(place / "wheels", f"evil{number}", 4) for number in range(4)]
+    said = refused(wheels[0], place, *wheels[1:], most=15 << 20)
+    assert "the packages take 16.0 MiB when they are unpacked, and 15.0 MiB are allowed" in said
+
+
+def test_a_wheel_that_unpacks_to_more_than_it_says_writes_no_more(place: Path) -> None:
+    wheel = bomb(place / "wheels", mib=1)
+    content = wheel.read_bytes()
+    with zipfile.ZipFile(wheel) as archive:
+        archive.fp.seek(archive.start_dir)  # type: ignore[union-attr]
+    size = (1 << 20).to_bytes(4, "little")
+    wheel.write_bytes(content.replace(size, (10).to_bytes(4, "little")))
+    (place / "made").mkdir()
+    with pytest.raises(CannotRunHere, match="can't be unpacked"):
+        unpack([wheel], place / "made", [hashlib.sha256(wheel.read_bytes()).hexdigest()])
+    assert sum(path.stat().st_size for path in place.joinpath("made").rglob("*") if path.is_file()) < 4096
+
+
+@pytest.mark.parametrize("tail", [b"", b"PK\x05\x06" + b"\xff" * 18, b"\0" * 100])
+def test_what_is_no_wheel_is_a_sentence(tail: bytes, place: Path) -> None:
+    wheel = write_wheel(place / "wheels", "evil", "1.0", "")
+    wheel.write_bytes(wheel.read_bytes()[:-22] + tail)
+    assert "can't be unpacked" in refused(wheel, place)
+
+
+def test_a_directory_of_files_is_not_read_without_end(place: Path) -> None:
+    wheel = place / "evil-1.0-py3-none-any.whl"
+    with wheel.open("wb") as file:
+        size = 40 << 20
+        file.truncate(size)
+        file.seek(size)
+        file.write(b"PK\x05\x06" + bytes(4) + b"\xff\x7f" * 2 + size.to_bytes(4, "little") + bytes(4) + bytes(2))
+    assert "its list of files is too long" in refused(wheel, place)
+
+
+@pytest.mark.slow
+def test_a_budget_counts_a_list_before_it_is_installed(wheels: Path, place: Path, cli: Cli, paths: Paths) -> None:
+    bomb(wheels)
+    folder = write_folder(place / "task", "print('score: 1')\n")
+    (folder / "requirements.in").write_text("evil\n")
+    assert cli("task", "lock", str(folder)).exit_code == 0
+    task = load_task(folder)
+    with pytest.raises(
+        CannotRunHere, match=r"the packages take 64\.0 MiB when they are unpacked, and 32\.0 MiB are allowed"
+    ):
+        task_python(task, paths.environments, may_install=lambda: 32 << 20)
+    assert not is_installed(task, paths.environments)
+    assert installed_bytes(paths.environments) < 1 << 20, "nothing is left"
+    task_python(task, paths.environments, may_install=lambda: 80 << 20)
+    assert is_installed(task, paths.environments)
 
 
 @contextmanager
@@ -238,10 +347,10 @@ def test_killed_in_the_middle_nothing_is_taken_for_whole(
     assert [folder.name for folder in paths.environments.glob("*/made")] == ["made"]
 
     go.set()
-    assert task_python(task, paths.environments, may_install=lambda: True) is not None
+    assert task_python(task, paths.environments, may_install=lambda: ALLOWED) is not None
 
     def swept() -> bool:
-        task_python(task, paths.environments, may_install=lambda: True)
+        task_python(task, paths.environments, may_install=lambda: ALLOWED)
         return [folder for folder in paths.environments.iterdir() if folder.is_dir()] == [
             environment_folder(task, paths.environments)
         ]
@@ -257,7 +366,7 @@ def test_an_installation_can_be_stopped(
 ) -> None:
     wanted, _ = slow_index
     with pytest.raises(AutoresearchError, match="stopped on request"):
-        task_python(load_task(locked), paths.environments, may_install=lambda: True, cancelled=wanted.is_set)
+        task_python(load_task(locked), paths.environments, may_install=lambda: ALLOWED, cancelled=wanted.is_set)
     assert [folder for folder in paths.environments.iterdir() if folder.is_dir()] == []
 
 
@@ -271,5 +380,5 @@ def test_an_environment_that_nobody_used_for_a_month_goes_when_the_next_is_made(
     a_month = time.time() - 31 * 86_400
     os.utime(old, (a_month, a_month))
     write_wheel(wheels, "tiny_c", "1.0", "")
-    task_python(task, paths.environments, may_install=lambda: True)
+    task_python(task, paths.environments, may_install=lambda: ALLOWED)
     assert (old.exists(), recent.exists()) == (False, True)

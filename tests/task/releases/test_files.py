@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autoresearch.task.program import form_fault
 from autoresearch.task.release import BUNDLE_BYTES, BadBundle, File, fault_of_path, pack, tree_hash, unpack
 
-PARTS = st.from_regex(r"\A[a-zä_][a-z0-9_.ä-]{0,20}\Z").filter(lambda part: fault_of_path(part) is None)
-PATHS = st.lists(PARTS, min_size=1, max_size=3).map("/".join)
+PARTS = st.from_regex(r"\A[a-zä_][a-z0-9_ä-]{0,20}\Z")
+PATHS = st.lists(PARTS, min_size=1, max_size=3).map(lambda parts: f"{'/'.join(parts)}.csv")
+PATHS = PATHS.filter(lambda path: not fault_of_path(path) and not form_fault(path))
 
 
 def fits(files: list[File]) -> bool:

@@ -1,0 +1,123 @@
+"""Components of two publishers in one project: each finds its own files, whatever they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autoresearch.errors import AutoresearchError
+from autoresearch.project.components.installing import install, make_project
+from autoresearch.project.components.trusting import Offer, Origin
+from autoresearch.project.model import load_project
+from autoresearch.project.runs.running import Choices, do_project_run
+from tests.project.making import now_ms
+from tests.project.test_boxed import box, needs_sandbox
+
+# Each use of a file beside it, in the environment and in the policy alike; ``value`` is what stands there.
+IMPORTS = {
+    "from": "from {name} import VALUE as value",
+    "plain": "import {name}\nvalue = {name}.VALUE",
+    "as": "import {name} as other\nvalue = other.VALUE",
+    "several": "import os, {name}, sys\nvalue = {name}.VALUE if os and sys else 0",
+    "late": "def read():\n    from {name} import VALUE\n    return VALUE\nvalue = read()",
+    "star": "from {name} import *\nvalue = VALUE",
+    "relative": "from .{name} import VALUE as value",
+    "guarded": "try:\n    import {name}\nexcept ImportError:\n    {name} = None\nvalue = {name}.VALUE",
+}
+ENVIRONMENT = """
+{imports}
+
+class World:
+    def reset(self):
+        self.left = 10
+        return 0
+    def step(self, action):
+        self.left -= 1
+        return 0, self.left == 0, value if action == 100 else -1000, {{}}
+"""
+POLICY = """
+{imports}
+
+class Pol:
+    def decide(self, observation):
+        return value
+"""
+
+
+def offer(kind: str, class_name: str, files: dict[str, str], origin: Origin = "foreign") -> Offer:
+    pins = {"source": "log", "release": f"r-{kind}", "version": "1.0.0"}
+    encoded = {name: text.encode() for name, text in files.items()}
+    name = class_name.partition(":")[0]
+    return Offer(type=kind, name=name, class_name=class_name, files=encoded, pins=pins, origin=origin)
+
+
+def project(folder: Path, imports: str, helpers: dict[str, str], origin: Origin = "foreign") -> Path:
+    """A project with an environment of one publisher and a policy of another; ``@`` in a helper is 1 or 100."""
+    made = make_project(folder)
+    for kind, class_name, template, value in (
+        ("environment", "world:World", ENVIRONMENT, "1"),
+        ("policy", "pol:Pol", POLICY, "100"),
+    ):
+        files = {name: text.replace("@", value) for name, text in helpers.items()}
+        files[f"{class_name.partition(':')[0]}.py"] = template.format(imports=imports)
+        made = install(made, offer(kind, class_name, files, origin), default=True)
+    return folder
+
+
+def reward(folder: Path) -> float:
+    run = do_project_run(Choices(folder), "bench", 1, now_ms=now_ms, box=box)
+    return run.data.metrics["mean_reward"]
+
+
+@needs_sandbox
+@pytest.mark.parametrize("form", IMPORTS)
+def test_each_publisher_s_helper_is_its_own(form: str, tmp_path: Path) -> None:
+    imports = IMPORTS[form].format(name="utils")
+    for origin in ("foreign", "own"):
+        assert reward(project(tmp_path / origin, imports, {"utils.py": "VALUE = @\n"}, origin=origin)) == 10  # type: ignore[arg-type]
+
+
+# Names that Python, this program, a package or the other publisher has; helpers of helpers, folders, packages.
+TOP, DEEP, VALUE = "inner/__init__.py", "inner/deep.py", "VALUE = @\n"
+CIRCLE = {"a.py": "import b\ndef get(): return b.VALUE\n", "b.py": "import a\nVALUE = @\n"}
+PLANT = "import sys, utils\nsys.modules.setdefault('utils', utils)\nvalue = utils.VALUE"
+HELPERS: dict[str, tuple[str, dict[str, str]]] = {
+    "a package's": ("import yaml as other\nvalue = other.VALUE", {"yaml.py": VALUE}),
+    "this program's": ("import autoresearch_cli as other\nvalue = other.VALUE", {"autoresearch_cli.py": VALUE}),
+    "a helper's": ("import a\nvalue = a.VALUE", {"a.py": "from b import VALUE\n", "b.py": VALUE}),
+    "a package": ("import inner\nvalue = inner.VALUE", {TOP: "from .deep import VALUE\n", DEEP: VALUE}),
+    "an absolute name": ("from inner import VALUE as value", {TOP: "from inner.deep import VALUE\n", DEEP: VALUE}),
+    "a module of a package": ("import inner.deep\nvalue = inner.deep.VALUE", {TOP: "", DEEP: VALUE}),
+    "a folder without __init__": ("import inner.deep as deep\nvalue = deep.VALUE", {DEEP: VALUE}),
+    "modules that import each other": ("import a\nvalue = a.get()", CIRCLE),
+    "what another has planted": (PLANT, {"utils.py": VALUE}),
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("what", HELPERS)
+def test_no_name_leads_to_the_other_publisher(what: str, tmp_path: Path) -> None:
+    imports, helpers = HELPERS[what]
+    assert reward(project(tmp_path / "agent", imports, helpers)) == 10
+
+
+@needs_sandbox
+def test_the_standard_library_stays_what_it_is(tmp_path: Path) -> None:
+    ends = "raise SystemExit\n"
+    helpers = {"random.py": ends, "json.py": ends, "utils.py": "import random\nVALUE = @\n"}
+    imports = "import json, utils\nvalue = utils.VALUE if json.dumps([]) else 0"
+    assert reward(project(tmp_path / "agent", imports, helpers)) == 10
+
+
+@needs_sandbox
+def test_a_file_that_another_publisher_alone_has_is_not_there(tmp_path: Path) -> None:
+    folder = project(tmp_path / "agent", "value = 100", {})
+    install_code = POLICY.format(imports="import world\nvalue = 100")
+    install(load_project(folder), offer("policy", "other:Pol", {"other.py": install_code}), default=True)
+    with pytest.raises(AutoresearchError, match="needs the package world, which is not installed"):
+        reward(folder)
+    relative = POLICY.format(imports="from .world import value")
+    install(load_project(folder), offer("policy", "third:Pol", {"third.py": relative}), default=True)
+    with pytest.raises(AutoresearchError, match="imports world, which is not beside its file"):
+        reward(folder)
