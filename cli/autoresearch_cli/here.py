@@ -87,6 +87,7 @@ def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
     except DaemonNotRunning:
         if not (operation.reads or operation.writes):
             raise
+    operation.check(request)
     if operation.writes:
         from autoresearch.ask.acts.notebook import Notebook
 
@@ -119,7 +120,8 @@ def existing_folder(text: str) -> Path:
 
     folder = typed_path(text).absolute()
     if not folder.exists():
-        raise NotFound(f"there is no folder {folder}", hint="autoresearch task new DIR makes the program in DIR a task")
+        hint = "autoresearch task new DIR makes the program in DIR a task; autoresearch task get TASK writes another"
+        raise NotFound(f"there is no folder {folder}", hint=hint)
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", hint="give the folder that holds task.toml")
     return folder

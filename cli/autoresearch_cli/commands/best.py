@@ -93,7 +93,7 @@ def top(
         str, typer.Option("--component", metavar="TYPE/NAME", help="Only agents that use it; the places stay.")
     ] = "",
     budget: Annotated[
-        float | None, typer.Option("--budget", min=0, metavar="N", help="Only what had at most this budget.")
+        float | None, typer.Option("--budget", min=0, max=1e18, metavar="N", help="Only what had at most this budget.")
     ] = None,
     json: Json = False,
 ) -> None:

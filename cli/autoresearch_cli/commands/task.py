@@ -131,6 +131,8 @@ def new(  # noqa: PLR0913 - what a person may say of a task
 
     With --new it is a new folder, with a copy of the shipped task.
     """
+    if not folder:  # a variable that a script did not set
+        raise UsageError("“” names no folder", hint="for the folder here: autoresearch task new .")
     place, words = typed_path(folder).absolute(), f"autoresearch task new {shlex.quote(folder)}"
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is not a folder", hint="give a folder, new or with your program")

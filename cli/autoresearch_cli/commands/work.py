@@ -273,7 +273,7 @@ QUIET_SECONDS = 0.5
 def events(
     *,
     since: Annotated[
-        int | None, typer.Option("--since", min=0, metavar="ID", help="Only events after this one.")
+        int | None, typer.Option("--since", min=0, max=2**53, metavar="ID", help="Only events after this one.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more.")] = False,
     json: JsonLines = False,
