@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, UsageError, not_running
+from autoresearch.errors import BEGIN, AutoresearchError, DaemonNotRunning, NotFound, UsageError, not_running
 from autoresearch.paths import Paths, typed_path
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Settings, load_settings
@@ -84,6 +84,10 @@ def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
     operation = operation_of(question)
     try:
         return client().ask(question, request)
+    except NotFound as error:
+        if error.hint != BEGIN:
+            raise
+        raise NotFound(f"{error}", hint=next_run()) from None
     except DaemonNotRunning:
         if not (operation.reads or operation.writes):
             raise
@@ -99,6 +103,17 @@ def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
 
     with open_desk() as desk:
         return with_blobs(lambda: question(desk, request))
+
+
+def next_run() -> str:
+    """What brings the next run: what the daemon does now, else what to type."""
+    from autoresearch.ask.node_acts import Node
+    from autoresearch_cli.rendering.status import meanwhile
+
+    try:
+        return meanwhile(client().ask(Node.status))
+    except DaemonNotRunning:
+        return BEGIN
 
 
 def own_device() -> KeyPair | None:

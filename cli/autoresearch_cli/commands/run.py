@@ -303,7 +303,7 @@ def claims(*, task: Task = "", json: Json = False) -> None:
         print_json(answer)
         return
     if not answer.claims:
-        say(f"nothing is being tried on {answer.task} now → autoresearch work")
+        say(f"nothing is being tried on {answer.task} now → {here.next_run()}")
         return
     with paged():
         print_list(CLAIM_COLUMNS, answer.claims, now_ms=here.now_ms())

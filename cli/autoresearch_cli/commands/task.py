@@ -258,7 +258,7 @@ def list_tasks(
         return
     print_list(TASK_COLUMNS, answer.tasks)
     if answer.tasks or not hidden:
-        say("→ autoresearch work TASK" if answer.tasks else "→ there is no task yet: autoresearch up --work")
+        say("→ autoresearch work TASK" if answer.tasks else f"there is no task yet → {here.next_run()}")
     else:
         say("→ all tasks are archived: autoresearch task list --all")
 
