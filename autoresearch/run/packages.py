@@ -39,7 +39,7 @@ from autoresearch.run.sandbox.layout import (
 )
 from autoresearch.run.sandbox.scratch import Scratch, remove_tree, scratch_folder, sweep
 from autoresearch.settings import Work
-from autoresearch.task.loading import shipped_task
+from autoresearch.task.loading import shipped_as
 from autoresearch.task.model import Task
 from autoresearch.task.needs import Package, lock_digest, program_packages, write_lock
 
@@ -80,7 +80,7 @@ def may_install(task: Task, paths: Paths, work: Work, log: Log, device: bytes | 
     if _is_agreed(task.packages, paths, work):
         return True
     own = own_keys(log, device, now_ms) if device else frozenset[bytes]()
-    return is_own_task(log, task, own, shipped=shipped_task())
+    return is_own_task(log, task, own, shipped=shipped_as(task))
 
 
 def are_allowed(sources: Iterable[str], paths: Paths, work: Work) -> bool:

@@ -143,7 +143,7 @@ def existing_folder(text: str) -> Path:
 
 
 def task_folder(text: str) -> Path:
-    """The task folder that was typed; else the one in the settings; else the one that ships.
+    """The task folder that was typed; else the one in the settings; else the default.
 
     Raises:
         NotFound: there is no such folder.
@@ -152,9 +152,9 @@ def task_folder(text: str) -> Path:
     chosen = text or settings().work.task
     if chosen:
         return existing_folder(chosen)
-    from autoresearch.task.loading import shipped_task
+    from autoresearch.task.loading import default_task
 
-    return shipped_task().folder
+    return default_task().folder
 
 
 def first_device() -> str:

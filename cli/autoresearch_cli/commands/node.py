@@ -135,7 +135,10 @@ def _start(workers: int | None, *, foreground: bool) -> subprocess.Popen[bytes] 
 
 
 def _work() -> None:
+    from autoresearch_cli.commands.work import say_default
+
     here.client().ask(Node.work, WorkRequest())
+    say_default("")
 
 
 def _report(state: str, *, json: bool) -> None:
