@@ -61,12 +61,15 @@ class NotFound(AutoresearchError):
     exit_status = 4
 
 
+# The hint where nothing is measured yet; a face that knows what the node does says that instead.
+BEGIN = "autoresearch work"
+
+
 class NoTaskYet(NotFound):
     """The log has no task, so there is nothing to rank."""
 
     def __init__(self) -> None:
-        hint = "autoresearch up --work begins; the first run takes minutes: autoresearch status says how far it is"
-        super().__init__("There is no run in this log yet.", hint=hint)
+        super().__init__("There is no run in this log yet.", hint=BEGIN)
 
 
 class AmbiguousId(AutoresearchError):

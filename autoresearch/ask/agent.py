@@ -59,7 +59,7 @@ from autoresearch.task.folder_state import (
     started_from,
 )
 from autoresearch.task.folders import copy_task, is_taken, write_program
-from autoresearch.task.loading import MANIFEST, load_task, shipped_task
+from autoresearch.task.loading import MANIFEST, default_task, load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest, split_program
 from autoresearch.text import value
@@ -154,7 +154,7 @@ class ResearchAgent:
     def _task(self) -> Task:
         if self._folder is None:
             configured = self._settings.task
-            task = load_task(typed_path(configured).absolute()) if configured else shipped_task()
+            task = load_task(typed_path(configured).absolute()) if configured else default_task()
             self._folder = self._paths.state / "research" / f"{task.name}-{task.digest.hex()[:12]}"
             if not is_taken(self._folder):
                 copy_task(task, self._folder)

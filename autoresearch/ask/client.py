@@ -168,6 +168,8 @@ class Client:
 
     @contextmanager
     def _response(self, operation: Operation, request: msgspec.Struct | None, seconds: float) -> Iterator[HTTPResponse]:
+        if request:
+            operation.check(request)
         body = msgspec.json.encode(request) if request and operation.has_body else None
         headers = {"Content-Type": JSON} if body else {}
         connection = _Connection(self._path, seconds)

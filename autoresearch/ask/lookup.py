@@ -23,13 +23,11 @@ from autoresearch.log.standing.participants import TrackRecord, mark_view
 from autoresearch.log.standing.queries import banned_until, records_behind
 from autoresearch.record.kinds import Run, Task
 from autoresearch.services import running_services
+from autoresearch.task.loading import shipped_tasks
 from autoresearch.text import counted, did_you_mean, moment, one_line, plain_name
 
 # As many recent runs as are looked at for one on a task that this log knows.
 RECENT_RUNS = 50
-_NO_TASKS = (
-    "autoresearch task new DIR makes a task of your own program; autoresearch up --work begins with the one that ships"
-)
 _DIGEST = re.compile(r"[0-9a-f]{4,64}")
 
 
@@ -78,10 +76,7 @@ def find_task(
     if len(named) > 1 and author is not None:
         named = [task for task in named if log.runs.newest(task.digest, limit=1, author=author)] or named
     if not named:
-        names = sorted({row.name for row in visible.values()})
-        last = reference.rstrip("/").rpartition("/")[2]  # of a folder its own name, which its task mostly has too
-        hint = did_you_mean(last, names) or (f"known tasks: {', '.join(names[:5])}" if names else _NO_TASKS)
-        raise NotFound(f"There is no task {reference[:80]} here.", hint=hint)
+        raise _no_task(reference, sorted({row.name for row in visible.values()}))
     if len(named) > 1:
         newest = sorted(named, key=lambda task: -known[task.digest].time)[:10]
         digests = [task.digest.hex()[:12] for task in newest]
@@ -92,6 +87,18 @@ def find_task(
         ]
         raise AmbiguousId(f"{reference} can mean several tasks.", digests, hint="name one: " + "; ".join(about))
     return named[0]
+
+
+def _no_task(reference: str, names: list[str]) -> NotFound:
+    """What to say of a name that no task of the log has; ``names`` are those of the log."""
+    ships = [task.name for task in shipped_tasks()]
+    if reference in ships:
+        return NotFound(f"No run on {reference} is here yet.", hint=f"autoresearch work {reference}")
+    last = reference.rstrip("/").rpartition("/")[2]  # of a folder its own name, which its task mostly has too
+    whole = [name for name in ships if not any(name.startswith(f"{other}-") for other in ships)]  # no other's size
+    listed = ", ".join(dict.fromkeys([*names[:5], *whole]))
+    hint = f"known tasks: {listed}; autoresearch task new DIR makes one of your own program"
+    return NotFound(f"There is no task {reference[:80]} here.", hint=did_you_mean(last, [*names, *ships]) or hint)
 
 
 def other_tasks(log: Log, task: FoundTask, archived: frozenset[bytes] = frozenset()) -> list[str]:

@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from autoresearch.ask.requests import EventsSince, Nothing, Parameters
+from autoresearch.errors import UsageError
 from autoresearch.log.standing.answers import Judged
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ JSON = "application/json"
 PLAIN = "text/plain"
 # The daemon answers from memory; ten seconds mean that it hangs or the machine is out of memory.
 USUAL_SECONDS = 10.0
+
+# The types of values as a person calls them.
+KINDS = {"str": "text", "int": "a whole number", "float": "a number", "array": "a list"}
 
 
 class Text(str):
@@ -75,6 +79,25 @@ class Operation:
     def in_path(self) -> frozenset[str]:
         """The parameters that are parts of the path."""
         return frozenset(re.findall(r"{(\w+)}", self.path))
+
+    def check(self, request: msgspec.Struct) -> None:
+        """Refuse, before it is sent, what no daemon would take.
+
+        Raises:
+            UsageError: a value is out of its bounds, or a part of the path is empty.
+        """
+        given = msgspec.to_builtins(request)
+        for name in {"id", "old", "new", *self.in_path} & given.keys():
+            if given[name] in ("", ".", ".."):
+                raise UsageError(f"“{given[name]}” names no run.", hint="an id or its beginning, or @ for the best run")
+        try:
+            msgspec.convert(given, type(request))
+        except msgspec.ValidationError as error:
+            reason, _, field = str(error).partition(" - at `$.")
+            for kind, words in KINDS.items():
+                reason = reason.replace(f"`{kind}`", words)
+            name = field.rstrip("`").replace("_", "-") or "request"
+            raise UsageError(f"This {name} can't be taken: {reason[:1].lower()}{reason[1:]}.") from error
 
     def target(self, request: msgspec.Struct | None) -> str:
         """The path and the query string of a request."""

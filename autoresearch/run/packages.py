@@ -43,7 +43,7 @@ from autoresearch.run.sandbox.layout import (
 )
 from autoresearch.run.sandbox.scratch import Scratch, remove_tree, scratch_folder, sweep
 from autoresearch.settings import Work
-from autoresearch.task.loading import shipped_task
+from autoresearch.task.loading import shipped_as
 from autoresearch.task.model import Task
 from autoresearch.task.needs import Package, lock_digest, program_packages, write_lock
 from autoresearch.text import size
@@ -87,7 +87,7 @@ def may_install(task: Task, paths: Paths, work: Work, log: Log, device: bytes | 
     ``work.packages_mib``. ``device`` is this node's key, None where it has none yet.
     """
     own = own_keys(log, device, now_ms) if device else frozenset[bytes]()
-    return ALLOWED if is_own_task(log, task, own, shipped=shipped_task()) else _agreed(task.packages, paths, work)
+    return ALLOWED if is_own_task(log, task, own, shipped=shipped_as(task)) else _agreed(task.packages, paths, work)
 
 
 def are_allowed(sources: Iterable[str], paths: Paths, work: Work) -> int:

@@ -55,13 +55,23 @@ def _shipped_folder() -> Path:
     return checkout if is_checkout else _PACKAGE / "shipped"
 
 
+def default_task() -> Task:
+    """The task that a node works on where nobody named one: a run of it takes seconds on any machine."""
+    return shipped_task(QUICK_TASK)
+
+
 def shipped_by_name(name: str) -> Task | None:
     """The task of this name among those that come with the program: ``grammar``, ``moons``, ``gpt-small``."""
     return next((task for task in shipped_tasks() if task.name == name), None)
 
 
+def shipped_as(task: Task) -> Task:
+    """The task that ships under the name of a task, else the one that ships: whose files are everybody's own."""
+    return shipped_by_name(task.name) or shipped_task()
+
+
 def shipped_tasks() -> Iterator[Task]:
-    """All tasks that come with the program; the one that nodes work on unless told otherwise is first."""
+    """All tasks that come with the program; the one in whose folder the others lie is first."""
     first = shipped_task()
     yield first
     for manifest in sorted(first.folder.glob(f"*/{MANIFEST}")):

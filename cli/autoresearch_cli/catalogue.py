@@ -117,6 +117,7 @@ For = Annotated[str | None, typer.Option("--for", metavar="TIME", help="How long
 AllowPackages = Annotated[
     bool, typer.Option("--allow-packages", help="Install the Python packages of another participant's work, unasked.")
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 Runs = Annotated[int | None, typer.Option("--runs", min=1, max=10**6, help="Stop after so many runs.")]
 Workers = Annotated[
     int | None, typer.Option("--workers", min=0, max=64, help="Training processes at a time, instead of the setting.")

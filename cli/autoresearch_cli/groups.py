@@ -6,13 +6,15 @@ import difflib
 import importlib
 import re
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from autoresearch.ask.commands import COMMANDS, NOUNS, SECTIONS
-from autoresearch_cli.catalogue import examples
+from autoresearch.errors import UsageError
+from autoresearch_cli.catalogue import complete_task, examples
+from autoresearch_cli.synonyms import line_of
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -65,6 +67,7 @@ class CommandGroup(TyperGroup):
         if not self.noun and name in NOUNS and args[1:] and args[1] in NOUNS[name].commands:
             return name, CommandGroup(name), args[1:]
         if name not in self.list_commands(ctx) and not name.startswith("-"):
+            lead_on(name, self.noun)
             ctx.fail(f"There is no command {f'{self.noun} {name}'.lstrip()!r}.{meant(name, self.noun)}")
         return super().resolve_command(ctx, args)
 
@@ -93,8 +96,39 @@ def _command(path: str) -> Command:
     command: Command = group.commands.get(path, group)  # a module with one group has no other command
     command.name = path.rpartition(" ")[2]
     command.short_help = COMMANDS[path].summary
+    _take_task(command)
     _name_values(command)
     return command
+
+
+def _take_task(command: Command) -> None:
+    """Let a command that has ``--task`` and no argument take the task as one: ``best moons``."""
+    kinds = {option for parameter in command.params for option in (*parameter.opts, parameter.param_type_name)}
+    answer = command.callback
+    if answer is None or "--task" not in kinds or "argument" in kinds:
+        return
+
+    def take(named_task: str | None, **values: Any) -> Any:  # noqa: ANN401 - whatever the command takes and gives
+        if named_task == "":  # a variable that a script did not set
+            raise UsageError("“” names no task", hint="a name of autoresearch task list")
+        if named_task and values["task"] not in ("", named_task):
+            raise UsageError(f"two tasks are named: {named_task} and {values['task']}", hint="name one of them")
+        return answer(**values | {"task": named_task or values["task"]})
+
+    command.callback = take
+    command.params.insert(0, typer.main.get_command(_taking).params[0])
+
+
+_taking = typer.Typer(add_completion=False)
+
+
+@_taking.command()
+def _task(
+    named_task: Annotated[
+        str | None, typer.Argument(metavar="TASK", help="The same as --task.", autocompletion=complete_task)
+    ] = None,
+) -> None:
+    """The argument of a command that has none of its own."""
 
 
 # What the help calls a value that has no name of its own, by its type.
@@ -129,6 +163,12 @@ def _name_help(path: str) -> None:
     say(f"→ {path} --help")
 
 
+def lead_on(word: str, noun: str) -> None:
+    """Raise UsageError with the line that is meant, where the word is one of another tool."""
+    if line := line_of(word, noun, frozenset(COMMANDS)):
+        raise UsageError(f"There is no command {f'{noun} {word}'.lstrip()!r}.", hint=f"autoresearch {line}")
+
+
 def meant(word: str, noun: str = "") -> str:
     """Which commands a word may have meant: of the noun before it, else those that end with it or are spelt like it."""
     if noun and (own := difflib.get_close_matches(word, NOUNS[noun].commands, 2, NEAR)):
@@ -141,6 +181,14 @@ def meant(word: str, noun: str = "") -> str:
 
 class RunCommand(TyperCommand):
     """``run``, which is a verb and a noun: its help names the commands that may follow too."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Take no word of another tool, such as ``run ls``, for a folder that is not there."""
+        from autoresearch.paths import typed_path  # what it imports no help needs
+
+        if args and "/" not in args[0] and not typed_path(args[0]).exists():
+            lead_on(args[0], "run")
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
         """The usual case first."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, UsageError, not_running
+from autoresearch.errors import BEGIN, AutoresearchError, DaemonNotRunning, NotFound, UsageError, not_running
 from autoresearch.paths import Paths, typed_path
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Settings, load_settings
@@ -84,9 +84,14 @@ def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
     operation = operation_of(question)
     try:
         return client().ask(question, request)
+    except NotFound as error:
+        if error.hint != BEGIN:
+            raise
+        raise NotFound(f"{error}", hint=next_run()) from None
     except DaemonNotRunning:
         if not (operation.reads or operation.writes):
             raise
+    operation.check(request)
     if operation.writes:
         from autoresearch.ask.acts.notebook import Notebook
 
@@ -98,6 +103,17 @@ def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
 
     with open_desk() as desk:
         return with_blobs(lambda: question(desk, request))
+
+
+def next_run() -> str:
+    """What brings the next run: what the daemon does now, else what to type."""
+    from autoresearch.ask.node_acts import Node
+    from autoresearch_cli.rendering.status import meanwhile
+
+    try:
+        return meanwhile(client().ask(Node.status))
+    except DaemonNotRunning:
+        return BEGIN
 
 
 def own_device() -> KeyPair | None:
@@ -119,14 +135,15 @@ def existing_folder(text: str) -> Path:
 
     folder = typed_path(text).absolute()
     if not folder.exists():
-        raise NotFound(f"there is no folder {folder}", hint="autoresearch task new DIR makes the program in DIR a task")
+        hint = "autoresearch task new DIR makes the program in DIR a task; autoresearch task get TASK writes another"
+        raise NotFound(f"there is no folder {folder}", hint=hint)
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", hint="give the folder that holds task.toml")
     return folder
 
 
 def task_folder(text: str) -> Path:
-    """The task folder that was typed; else the one in the settings; else the one that ships.
+    """The task folder that was typed; else the one in the settings; else the default.
 
     Raises:
         NotFound: there is no such folder.
@@ -135,9 +152,9 @@ def task_folder(text: str) -> Path:
     chosen = text or settings().work.task
     if chosen:
         return existing_folder(chosen)
-    from autoresearch.task.loading import shipped_task
+    from autoresearch.task.loading import default_task
 
-    return shipped_task().folder
+    return default_task().folder
 
 
 def first_device() -> str:

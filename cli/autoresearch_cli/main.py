@@ -20,6 +20,7 @@ from typer import Abort, TyperException
 from autoresearch.beneath import LeadsOut
 from autoresearch.errors import PIP_INSTALL, AutoresearchError
 from autoresearch_cli.groups import CommandGroup
+from autoresearch_cli.synonyms import option_of, setting_of
 
 if TYPE_CHECKING:
     from typer._click import Context
@@ -73,8 +74,16 @@ def _wrong_usage(error: TyperException) -> Mishap:
     if type(error).__name__ == "NoArgsIsHelpError":
         return Mishap("", usage=error.format_message(), exit_status=error.exit_code)
     message = error.format_message().replace("Value error, ", "")  # pydantic writes that before each
-    if near := sorted(getattr(error, "possibilities", None) or ()):
-        message = f"There is no option {vars(error)['option_name']}. Did you mean {' or '.join(near)}?"
+    if "unexpected extra argument" in message and context.command_path == "autoresearch up":
+        return Mishap(message, hint="autoresearch work TASK starts the daemon too", exit_status=error.exit_code)
+    name, near = getattr(error, "option_name", ""), sorted(getattr(error, "possibilities", None) or ())
+    if type(error).__name__ == "NoSuchOption":
+        if line := setting_of(name):
+            return Mishap(f"There is no option {name}.", hint=f"autoresearch {line}", exit_status=error.exit_code)
+        own = frozenset(option for parameter in context.command.params for option in parameter.opts)
+        near = [option] if (option := option_of(name, own)) else near
+    if near:
+        message = f"There is no option {name}. Did you mean {' or '.join(near)}?"
     return Mishap(
         message,
         hint=f"{context.command_path} --help",

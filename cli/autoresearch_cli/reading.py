@@ -32,6 +32,7 @@ from autoresearch.paths import Paths
 from autoresearch.record.kinds import BlobRef
 from autoresearch.text import counted
 from autoresearch.trust.identity import load_identity
+from autoresearch.trust.invite import Invitations
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch_cli import here
 
@@ -124,7 +125,8 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
             task=task,
             verifying=_verifying(desk.log, me) if me else None,
         )
-        return with_voter(desk.log, found, root, here.now_ms()) if me else found
+        joins = Invitations(here.paths().manifest, desk.log.network).kept_join() is not None
+        return with_voter(desk.log, found, root, here.now_ms(), joins=joins) if me else found
 
 
 def _verifying(log: Log, me: bytes) -> VerifyingStatus:

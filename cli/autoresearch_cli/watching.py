@@ -207,8 +207,9 @@ def finished_line(event: Event) -> str:
         reason = text_in(event, "reason") or event.text
         return f"✗ {status or 'failed'}  {title}  {reason}".rstrip()
     gain = number_in(event, "gain_reported")
-    sign = "★" if event.data.get("is_best") else "✓"
-    against = "" if gain is None else f"gain {signed(gain)}"
+    sign = "★" if event.data.get("is_best") else "✓" if gain is None or gain > 0 else "·"
+    against = "" if gain is None else f"gain {signed(gain)}" if gain > 0 else f"worse by {value(-gain)}"
+    against = "as its parent" if gain == 0 else against
     parts = (f"{sign} {value(number_in(event, 'reported'))} reported", against, title, _circumstances(event))
     return "  ".join(part for part in parts if part)
 

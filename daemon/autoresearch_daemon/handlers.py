@@ -85,6 +85,7 @@ from autoresearch.run.preflight import check_card
 from autoresearch.settings import Settings, load_settings, parse_setting
 from autoresearch.task.loading import folder_of_task
 from autoresearch.task.model import Task
+from autoresearch.trust.invite import Invitations
 from autoresearch.trust.keys import KeyPair
 from autoresearch.words import Result
 from autoresearch_daemon.elsewhere import order_of
@@ -478,7 +479,8 @@ class ApiHandlers:
             limits=limits_of(self._node.settings.work, self._node.settings.storage),
         )
         root = self._node.notebook.identity.root.public
-        return with_voter(self.log, status, root, now_ms(), seen=self._node.devices_seen())
+        joins = Invitations(self._node.paths.manifest, self.log.network).kept_join() is not None
+        return with_voter(self.log, status, root, now_ms(), seen=self._node.devices_seen(), joins=joins)
 
     def _settings_now(self) -> Settings:
         """The settings as workers read them, for what is set up while the node runs; a broken file is a condition."""

@@ -38,7 +38,7 @@ from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
 from autoresearch.run.sandbox.scratch import remove_tree, sweep
 from autoresearch.settings import Settings
-from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.loading import default_task, load_task
 from autoresearch.task.model import Task
 from autoresearch.trust.identity import standing
 from autoresearch.words import (
@@ -689,13 +689,13 @@ class Node:
         return self.proposals.queued(now.queue, reason)
 
     def load(self, folder: str) -> Task:
-        """Read a task folder (empty: the one that ships) and remember it.
+        """Read a task folder (empty: the default task) and remember it.
 
         Raises:
             UsageError: it is no task.
             Refused: the task asks for more than this machine allows.
         """
-        task = self.tasks[folder] = load_task(typed_path(folder)) if folder else shipped_task()
+        task = self.tasks[folder] = load_task(typed_path(folder)) if folder else default_task()
         self._ceiling.check(task)
         return task
 

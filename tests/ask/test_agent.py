@@ -18,7 +18,7 @@ from autoresearch.ask.agent import AsyncResearchAgent, Best, ResearchAgent
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.record.record import Network
 from autoresearch.task.folders import pin_baseline
-from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.loading import default_task, load_task
 from autoresearch.trust.manifest import Manifest, Trust
 from autoresearch.trust.manifest_file import save_manifest
 from tests.daemon.daemons import Daemon
@@ -154,7 +154,7 @@ def test_without_a_task_the_agent_has_a_folder_of_its_own(tmp_path: Path) -> Non
     home = tmp_path / "nobody"
     folder = ResearchAgent(home=home).folder
     assert folder.is_relative_to(home)
-    assert load_task(folder).digest == shipped_task().digest
+    assert load_task(folder).digest == default_task().digest
 
 
 def test_type_checkers_see_the_types() -> None:

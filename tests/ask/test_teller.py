@@ -117,7 +117,7 @@ def test_earlier_comparisons_order_changes_and_say_why(notebook: Notebook):
     last = notebook.run(task, 1.0, source="both", parent=parent, genome=both, proposer=SEARCH, title="t")
     found = told(notebook, last)
     assert [change.name for change in found.changes] == ["LR", "DEPTH"]
-    assert found.because == "Raising LR helped in 2 of 3 earlier comparisons."
+    assert found.because == "Raising LR, one of the 2 changes, helped in 2 of 3 earlier comparisons."
     (first,) = [effect for effect in effects_answer(notebook.log, find_task(notebook.log)).effects if effect.pairs == 1]
     assert (first.name, first.low, first.high) == ("DEPTH", None, None)
     again = notebook.run(task, 1.0, source="both", parent=last, genome=both, replicate=1, proposer=SEARCH)

@@ -67,13 +67,13 @@ def test_a_version_is_published_once(cli: Cli, folder: Path) -> None:
 
 def test_a_yanked_release_is_hidden_and_shown_with_its_reason(cli: Cli, folder: Path) -> None:
     made = publish(cli, folder).release
-    done = cli("agent", "yank", made.id[7:15], "--reason", "wrong reward", "--json")
+    done = cli("agent", "yank", made.id[7:15], "--reason", "wrong reward", "--yes", "--json")
     assert strictly(done.stdout, YankedAnswer).reason == "wrong reward"
     assert strictly(cli("search", "--kind", "component", "--json").stdout, SearchAnswer).components == []
     assert made.id in cli("search", "--yanked").stdout
     shown = cli("show", made.id).stdout
     assert "its publisher yanked it: “wrong reward”" in shown
-    assert cli("agent", "yank", made.id).exit_code == 6
+    assert cli("agent", "yank", made.id, "--yes").exit_code == 6
 
 
 def test_only_an_own_release_is_yanked(cli: Cli, paths: Paths, folder: Path) -> None:
@@ -86,7 +86,7 @@ def test_only_an_own_release_is_yanked(cli: Cli, paths: Paths, folder: Path) -> 
     wrong = cli("agent", "yank", format_id(identity.id))
     assert (wrong.exit_code, "no component" in wrong.stderr) == (6, True)
     paths.keys.rename(paths.keys.with_name("other"))
-    stranger = cli("agent", "yank", made.id)
+    stranger = cli("agent", "yank", made.id, "--yes")
     assert (stranger.exit_code, "another participant" in stranger.stderr) == (6, True)
 
 

@@ -146,11 +146,13 @@ def test_a_run_goes_through_the_daemon_is_withdrawn_and_waits_while_it_is_paused
     assert "this process" not in result.stderr
     run = shown.record.id
     assert process("top").stdout.count(run) == 1
-    withdrawn = strictly(process("run", "withdraw", run, "--reason", "wrong data", "--json").stdout, WithdrawnAnswer)
+    withdrawn = strictly(
+        process("run", "withdraw", run, "--reason", "wrong data", "--yes", "--json").stdout, WithdrawnAnswer
+    )
     assert (withdrawn.id, withdrawn.reason) == (run, "wrong data")
     assert run not in process("top").stdout
     assert strictly(process("show", run, "--json").stdout, ShowAnswer).withdrawn_reason == "wrong data"
-    again = process("run", "withdraw", run)
+    again = process("run", "withdraw", run, "--yes")
     assert (again.returncode, "is withdrawn already" in again.stderr) == (6, True)
     refused = process("node", "id", "merge")
     assert (refused.returncode, "Traceback" in refused.stderr) == (6, False), "the root key signs with the daemon down"

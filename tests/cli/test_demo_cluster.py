@@ -93,9 +93,9 @@ def test_first_come_runs_of_seconds_and_a_number_of_runs_is_kept() -> None:
         assert {part.until_ms for part in parts} == {5}
         return [(load_task(Path(part.task)).name if part.task else "", part.runs) for part in parts]
 
-    assert runs_of(None) == [("moons", QUICK_RUNS), ("", None)]
+    assert runs_of(None) == [("moons", QUICK_RUNS), ("grammar", None)]
     assert runs_of(3) == [("moons", 3)]
-    assert runs_of(QUICK_RUNS + 2) == [("moons", QUICK_RUNS), ("", 2)]
+    assert runs_of(QUICK_RUNS + 2) == [("moons", QUICK_RUNS), ("grammar", 2)]
     assert runs_of(3, quick=False) == [("", 3)]
 
 
@@ -111,7 +111,12 @@ def test_a_value_is_that_of_the_task_in_work_and_afterwards_of_the_last_that_has
 
     def seen(name: str, task: str, best: float | None) -> None:
         status = TaskStatus(
-            name=task, digest=task, metric="loss", direction="minimize", best=None if best is None else program(best)
+            name=task,
+            digest=task,
+            metric="loss",
+            direction="minimize",
+            baseline=2.0,
+            best=None if best is None else program(best),
         )
         state.see(name, StatusAnswer(state="working", why="", reason="", task=status))
 
@@ -123,10 +128,13 @@ def test_a_value_is_that_of_the_task_in_work_and_afterwards_of_the_last_that_has
     seen("peer-1", "moons", 0.4)
     assert "best" not in standing(state)
     seen("peer-1", "grammar", None)
-    assert (task := state.newest_with_value())
+    assert (task := state.task_to_name())
     assert task.name == "moons"
     seen("peer-1", "grammar", 2.0)
-    assert (task := state.newest_with_value())
+    assert (task := state.task_to_name())
+    assert task.name == "moons", "on grammar there is no gain yet"
+    seen("peer-1", "grammar", 1.9)
+    assert (task := state.task_to_name())
     assert task.name == "grammar"
 
 

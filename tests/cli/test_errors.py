@@ -20,7 +20,8 @@ from tests.cli.filling import Filled
 WRONG: list[tuple[int, tuple[str, ...]]] = [
     (2, ("statu",)),
     (2, ("status", "--colour")),
-    (2, ("status", "extra")),
+    (4, ("status", "extra")),
+    (2, ("status", "extra", "more")),
     (2, ("show",)),
     (2, ("show", "")),
     (2, ("show", "@best")),

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from autoresearch_cli.groups import CommandGroup
+from autoresearch_cli.main import app
 
 from autoresearch.ask.commands import COMMANDS, NOUNS, SECTIONS
 from autoresearch.paths import Paths
@@ -14,28 +18,18 @@ from tests.cli.conftest import Cli, Process
 from tests.cli.filling import Filled
 
 DOCS = Path(__file__).parents[2] / "docs"
-GROUPS = {
-    "node config": ("show", "get", "set", "path"),
-    "node id": (
-        "new",
-        "show",
-        "name",
-        "devices",
-        "add-device",
-        "renew",
-        "revoke",
-        "passphrase",
-        "backup",
-        "restore",
-        "merge",
-        "attest",
-        "confirm",
-    ),
-    "network attestor": ("log", "withdraw", "allow"),
-    "publish": ("run", "component", "task"),
-    "network peers": ("add", "block", "unblock"),
-    "node doctor": ("network", "task"),
-}
+
+
+def commands(path: str) -> tuple[str, ...]:
+    """The commands that may follow one that is a group too, as ``add`` follows ``network peers``."""
+    group: Any = typer.main.get_group(app)
+    for word in path.split():
+        group = CommandGroup("run") if word == "run" else group.get_command(typer.Context(group), word)
+    return tuple(getattr(group, "commands", ()))
+
+
+# Whoever adds a command has it tested by this.
+GROUPS = {path: names for path in COMMANDS if path != "run" and (names := commands(path))}
 # They do something alone.
 ACTING = {"publish", "network peers", "node doctor"}
 SHOWING = {"node id", "network", "node config"}
@@ -85,8 +79,8 @@ def test_every_command_has_a_sentence_three_examples_and_relatives(cli: Cli, wor
 
 @pytest.mark.parametrize("words", [words for words in EVERY if " ".join(words) not in {*GROUPS, *NOUNS}])
 def test_every_command_offers_json(cli: Cli, words: tuple[str, ...]) -> None:
-    # One speaks a protocol of JSON already, one asks a person.
-    if words not in {("mcp",), ("node", "setup")}:
+    # The first speaks a protocol of JSON, the second is a document of it, the others ask a person.
+    if words not in {("mcp",), ("node", "config", "schema"), ("node", "setup"), ("node", "config", "edit")}:
         assert "--json" in cli(*words, "--help").stdout
 
 

@@ -83,7 +83,7 @@ def test_a_revoked_device_is_not_renewed(cli: Cli, paths: Paths) -> None:
     cli("node", "id", "renew")
     key = json.loads(cli("node", "id", "show", "--json").stdout)["device_key"]
     assert cli("node", "id", "revoke", "zz").exit_code == 4
-    assert cli("node", "id", "revoke", key[:12], "--reason", "stolen").exit_code == 0
+    assert cli("node", "id", "revoke", key[:12], "--reason", "stolen", "--yes").exit_code == 0
     assert rows(cli) == {key: "revoked"}
     with Notebook(paths) as notebook:
         notebook.publish_identity(notebook.device(0).until_ms + 1)  # type: ignore[union-attr,operator]

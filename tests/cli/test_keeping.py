@@ -86,7 +86,7 @@ def test_notes_are_published_found_by_words_shown_at_their_run_and_withdrawn(cli
     ]
     assert "no note on my-task has these words" in cli("note", "list", "nothing").stderr
     assert "insight: Lower X always helps" in cli("show", "@").stdout
-    assert cli("run", "withdraw", first.id).exit_code == 0
+    assert cli("run", "withdraw", first.id, "--yes").exit_code == 0
     assert [note.topic for note in strictly(cli("note", "list", "--json").stdout, NotesAnswer).notes] == ["hypothesis"]
 
 

@@ -37,7 +37,7 @@ def test_status_says_that_the_daemon_is_down_and_what_the_notebook_holds(cli: Cl
     assert "daemon is not running" in result.stdout
     assert "best\t1.3000 reported · baseline 1.5000 · floor 1.0000 · 40% of the way" in result.stdout
     assert "runs\t6, of which 1 failed" in result.stdout
-    assert "autoresearch up --work" in result.stderr
+    assert result.stderr == "→ autoresearch up\n"
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,7 @@ def test_the_task_in_the_settings_is_the_one_that_is_shown(cli: Cli, filled: Fil
 def test_a_task_above_a_ceiling_is_shown_beside_it_and_runs_nowhere(
     cli: Cli, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("AUTORESEARCH_WORK_TASK", str(shipped_task().folder))
     monkeypatch.setenv("AUTORESEARCH_WORK_MAX_MEMORY_MIB", "1024")
     monkeypatch.setenv("AUTORESEARCH_WORK_MAX_SECONDS", "7")
     shown = cli("task", "show")

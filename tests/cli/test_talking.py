@@ -108,7 +108,7 @@ def test_strangers_notes_come_last_and_answer_no_question(cli: Cli, village: Vil
 def test_withdrawn_words_are_found_no_more(cli: Cli, filled: Filled) -> None:
     note = strictly(cli("note", "add", "the moon is made of cheese", "--json").stdout, NoteAnswer).note
     assert found(cli, "moon")
-    assert cli("run", "withdraw", note.id).exit_code == 0
+    assert cli("run", "withdraw", note.id, "--yes").exit_code == 0
     assert not found(cli, "moon")
     assert "nothing on my-task has words" in cli("note", "ask", "is the moon cheese?").stderr
 

@@ -25,7 +25,7 @@ def best(cli: Cli) -> str:
 
 def test_a_withdrawn_run_ranks_nowhere_and_says_why(cli: Cli, filled: Filled) -> None:
     assert best(cli) == filled.best
-    result = cli("run", "withdraw", filled.best[7:15], "--reason", f"wrong data {NASTY}", "--json")
+    result = cli("run", "withdraw", filled.best[7:15], "--reason", f"wrong data {NASTY}", "--yes", "--json")
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert (answer["schema"], answer["id"], answer["kind"]) == ("autoresearch.withdrawn/1", filled.best, "run")
@@ -69,11 +69,11 @@ def test_only_own_runs_and_notes_can_be_withdrawn_once(cli: Cli, filled: Filled,
         assert refused.exit_code == 6, refused.output
         assert why in refused.stderr
     assert cli("run", "withdraw", "ezzzzzzz").exit_code == 4
-    assert cli("run", "withdraw", filled.crash, "--reason", "x" * 3000).exit_code == 2
+    assert cli("run", "withdraw", filled.crash, "--yes", "--reason", "x" * 3000).exit_code == 2
     with Notebook(paths) as notebook:
         assert notebook.log.records.count() == count
-    assert cli("run", "withdraw", format_id(note.id)).exit_code == 0
-    again = cli("run", "withdraw", format_id(note.id))
+    assert cli("run", "withdraw", format_id(note.id), "--yes").exit_code == 0
+    again = cli("run", "withdraw", format_id(note.id), "--yes")
     assert (again.exit_code, "is withdrawn already" in again.stderr) == (6, True)
 
 

@@ -83,4 +83,14 @@ def test_one_run_has_a_value_and_no_median() -> None:
         "RATE 2: the median of the best 3 runs is 3, the median of the other 2 5. End."
     )
     assert told([{"+a": True}], [], {"+a": (False, True)}).endswith("the best run has it. End.")
+    # What does not set the best runs apart, or speaks against the change, is no reason for it.
+    for good, rest, speaks in ((8, 8, False), (2, 2, False), (8, 3, False), (1, 2, False), (3, 1, True), (1, 3, True)):
+        assert ("runs is" in told([{"RATE": good}] * 3, [{"RATE": rest}] * 37, {"RATE": (16, 2)})) == speaks
+    assert told([{"KIND": "a"}] * 3, [{"KIND": "b"}] * 9, {"KIND": ("a", "b")}) == "End."
+    assert "runs is a" in told([{"KIND": "a"}] * 3, [{"KIND": "b"}] * 9, {"KIND": ("b", "a")})
+    for new in (True, False):
+        change = {"+a": (not new, new)}
+        assert told([{"+a": not new}] * 3, [{"+a": new}] * 9, change) == "End."
+        assert told([{"+a": new}] * 3, [{"+a": new}] * 9, change) == "End."
+        assert "of the best 3 runs" in told([{"+a": new}] * 3, [{"+a": not new}] * 9, change)
     assert told([{"+a": False}], [], {"+a": (False, True)}).endswith("the best run has it not. End.")

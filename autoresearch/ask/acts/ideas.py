@@ -32,7 +32,7 @@ from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.settings import Work
 from autoresearch.task.folder_state import BASELINE
-from autoresearch.task.loading import shipped_task
+from autoresearch.task.loading import shipped_as
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.task.seeds import seedless_digest, stated_seedless
@@ -202,7 +202,7 @@ def run_once(
         own = own_keys(notebook.log, notebook.author, now_ms())
         plan = plan_of_idea(notebook.log, notebook.blobs, idea, author=notebook.author)
         foreign = level >= Level.LANDLOCK or not is_own_program(
-            notebook.log, task, plan.source, plan.parent, own, shipped=shipped_task()
+            notebook.log, task, plan.source, plan.parent, own, shipped=shipped_as(task)
         )
 
         def tell(step: Progress) -> None:

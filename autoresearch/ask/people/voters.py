@@ -30,14 +30,19 @@ HOUR_MS, MINUTE_MS = 3_600_000, 60_000
 _KEY = re.compile(r"[0-9a-f]{4,64}")
 
 
-def way_to_count(log: Log, root: bytes, now_ms: int, *, seen: Mapping[bytes, int] | None = None) -> str:
+def way_to_count(
+    log: Log, root: bytes, now_ms: int, *, seen: Mapping[bytes, int] | None = None, joins: bool = False
+) -> str:
     """What an unattested participant does to become a voter, or what it waits for.
 
-    ``seen`` tells when devices were last connected to this node, in Unix milliseconds.
+    ``seen`` tells when devices were last connected to this node, in Unix milliseconds. ``joins``: an invite that admits
+    is kept here, whether or not its join is published yet.
     """
     trust = log.trust
     if trust.founders and (since_ms := joined_ms(log, root)):
         return _waiting(log, root, since_ms, now_ms, seen or {})
+    if trust.founders and joins:
+        return "wait: the daemon tells the founder's node that you joined with its invite"
     if len(trust.attestors) >= trust.needed:
         return "autoresearch node id attest you@example.org"
     if trust.founders:
@@ -101,8 +106,7 @@ def nothing_to_verify(log: Log, device: bytes, now_ms: int) -> str:
     if not log.trust.names_anybody:
         return f"this network attests nobody, so there is nothing to verify → {way_to_count(log, me.root, now_ms)}"
     if not me.attested:
-        way = way_to_count(log, me.root, now_ms)
-        return f"this participant is unattested: its verifications do not count → {way}"
+        return "this participant is unattested: its verifications do not count"
     if is_banned(log, me.voter, now_ms, device=device, seq=2**62):
         return "this participant is banned for a while → autoresearch network credit me"
     return "this node is drawn for no verification now"
@@ -165,14 +169,21 @@ def voters_answer(
 
 
 def with_voter(
-    log: Log, answer: StatusAnswer, root: bytes, now_ms: int, *, seen: Mapping[bytes, int] | None = None
+    log: Log,
+    answer: StatusAnswer,
+    root: bytes,
+    now_ms: int,
+    *,
+    seen: Mapping[bytes, int] | None = None,
+    joins: bool = False,
 ) -> StatusAnswer:
-    """The status of a node with how its participant, this root key, counts. See :func:`voters_answer`."""
+    """The status of a node with how its participant, this root key, counts. See :func:`way_to_count`."""
     if not log.trust.names_anybody:
         return answer
     attested = bool(answer.device_key) and roster_of(log).voter(bytes.fromhex(answer.device_key), now_ms).attested
     voter = voter_view(log, root, now_ms) if attested else None
-    way = "" if roster_of(log).voter(root, now_ms).attested else way_to_count(log, root, now_ms, seen=seen)
+    is_counted = roster_of(log).voter(root, now_ms).attested
+    way = "" if is_counted else way_to_count(log, root, now_ms, seen=seen, joins=joins)
     return msgspec.structs.replace(answer, attested=attested, voter=voter, to_count=way, note=too_few(log))
 
 

@@ -15,7 +15,7 @@ from autoresearch.ask.lookup import FoundTask, find_task, other_tasks, task_of
 from autoresearch.ask.node import TaskStatus
 from autoresearch.ask.people.voters import too_few, works_alone
 from autoresearch.ask.runs.answers import BestAnswer, BoardLine, SizeView, TasksAnswer, TopAnswer
-from autoresearch.errors import NotFound, UsageError
+from autoresearch.errors import BEGIN, NotFound, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
 from autoresearch.log.standing.answers import ProgramView, RunView, leading
@@ -298,7 +298,7 @@ def _best(log: Log, start: str, task: FoundTask, author: bytes | None) -> bytes:
         found = mine.first if mine else None
     if found is None:
         whose = "" if start == "@" else " of this device"
-        raise NotFound(f"No run{whose} on {task.name} has a value yet.", hint="autoresearch work")
+        raise NotFound(f"No run{whose} on {task.name} has a value yet.", hint=BEGIN)
     return found
 
 

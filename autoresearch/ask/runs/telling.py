@@ -280,6 +280,7 @@ def _record(changes: Sequence[ChangeView], seen: Mapping[str, Effect]) -> str:
         return ""
     _, number, did, helped, pairs, failed = min(found)
     name = short_name(changes[number].name.removeprefix("+"), 64)
+    name += f", one of the {len(changes)} changes," if len(changes) > 1 else ""
     failures = f" and failed in {failed} more" if failed else ""
     if 2 * helped < pairs:
         return f"So far {did.lower()} {name} helped in only {helped} of {pairs} comparisons{failures}."

@@ -67,7 +67,7 @@ def hypothesis(
     closing: str,
     patches: Patches,
 ) -> str:
-    """What the best runs have in common where this change is made, then the closing sentence."""
+    """What the best runs have in common where that speaks for this change, then the closing sentence."""
     sentences = [_evidence(name, change[name][1], good, rest, patches) for name in _ordered(change, gains)[:MOST_TOLD]]
     if len(change) > MOST_TOLD:
         sentences.append(f"{len(change) - MOST_TOLD} more changes.")
@@ -85,18 +85,32 @@ def _evidence(
 ) -> str:
     if isinstance(new, bool):
         patch = patches.find(name[1:]) if name.startswith("+") else None
+        verb = "With" if new else "Without"
+        reason = f" ({patch.rationale.rstrip('.')})" if patch and new else ""
+        what = f"{verb} {patches.label(name.removeprefix('+'))}{reason}"
+        more = _count(good, name) * len(rest) - _count(rest, name) * len(good)
+        if rest and (more <= 0 if new else more >= 0):
+            return f"{what}." if reason else ""
         having = f"{_count(good, name)} of the best {len(good)} runs have it"
         others = f", {_count(rest, name)} of the other {len(rest)}" if rest else ""
         if len(good) == 1:
             having = f"the best run {'has it' if _count(good, name) else 'has it not'}"
-        verb = "With" if new else "Without"
-        reason = f" ({patch.rationale.rstrip('.')})" if patch and new else ""
-        return f"{verb} {patches.label(name.removeprefix('+'))}{reason}: {having}{others}."
+        return f"{what}: {having}{others}."
     middle = _middle([run[name] for run in good])
+    other = _middle([run[name] for run in rest]) if rest else None
+    if other is not None and not _speaks_for(new, middle, other):
+        return ""
     among = "the other run" if len(rest) == 1 else f"the median of the other {len(rest)}"
-    others = f", {among} {_short(_middle([run[name] for run in rest]))}" if rest else ""
+    others = f", {among} {_short(other)}" if other is not None else ""
     best = "the best run has" if len(good) == 1 else f"the median of the best {len(good)} runs is"
     return f"{name} {_short(new)}: {best} {_short(middle)}{others}."
+
+
+def _speaks_for(new: Value, good: Value, rest: Value) -> bool:
+    """Whether a new value lies where the best runs differ from the others: beyond these, on the same side."""
+    if isinstance(new, str) or isinstance(good, str) or isinstance(rest, str):
+        return new == good != rest
+    return (good > rest < new) or (good < rest > new)
 
 
 def _count(runs: Sequence[Mapping[str, Value]], name: str) -> int:

@@ -16,7 +16,7 @@ import typer
 from autoresearch.errors import AutoresearchError, UsageError
 from autoresearch.run.sandbox.cards import cards
 from autoresearch.settings import Work
-from autoresearch.task.loading import shipped_task, shipped_tasks
+from autoresearch.task.loading import default_task, shipped_tasks
 from autoresearch.text import counted, size
 from autoresearch_cli import here
 from autoresearch_cli.acts.task_folders import named_folder
@@ -67,7 +67,7 @@ def ask_what_is_lent(join: Callable[[str], None]) -> bool:
     network = here.manifest().network.name if here.paths().manifest.exists() else NO_NETWORK
     question = "Network: an invite or a manifest; with none all stays on this machine"
     _ask(question, network, lambda text: None if text in (network, NO_NETWORK) else join(text))
-    _ask(f"Task: {_tasks()}, or a folder with a task.toml", work.task or shipped_task().name, _task)
+    _ask(f"Task: {_tasks()}, or a folder with a task.toml", work.task or default_task().name, _task)
     most = max(1, (os.cpu_count() or 1) // work.threads)
     question = f"Runs at a time, each with {counted(work.threads, 'processor core')}: up to {most}"
     _ask(question, str(work.workers), lambda text: change("work.workers", str(_number(text, most))))
@@ -107,7 +107,7 @@ def _ask(question: str, default: str, take: Callable[[str], object]) -> None:
 
 
 def _task(text: str) -> None:
-    if text not in (here.settings().work.task, shipped_task().name):
+    if text not in (here.settings().work.task, default_task().name):
         change("work.task", str(named_folder(text)))
 
 

@@ -28,10 +28,11 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
     Raises:
         NotFound: no such task or run is known here.
         Refused: the folder is another task, or would have to be overwritten.
-        UsageError: ``run`` is no run on the task.
+        UsageError: the name is empty, or ``run`` is no run on the task.
     """
     from autoresearch_cli.reading import open_desk
 
+    _check_named(name)
     with open_desk() as desk:
         try:
             found = desk.task(name)
@@ -64,8 +65,7 @@ def named_folder(task: str) -> Path:
         UsageError: the name is empty, or no path.
         NotFound: there is no such folder or task.
     """
-    if not task:  # a variable that a script did not set, not a wish for whatever comes by default
-        raise UsageError("“” names no task", hint="a task folder, or a name of autoresearch task list")
+    _check_named(task)
     if "/" in task or typed_path(task).exists():
         return here.existing_folder(task)
     from autoresearch_cli.reading import open_desk
@@ -77,6 +77,11 @@ def named_folder(task: str) -> Path:
             if (shipped := shipped_by_name(task)) is None:
                 raise
             return shipped.folder
+
+
+def _check_named(task: str) -> None:
+    if not task:  # a variable that a script did not set, not a wish for whatever comes by default
+        raise UsageError("“” names no task", hint="a task folder, or a name of autoresearch task list")
 
 
 def cached_folder(desk: Desk, digest: bytes) -> Path:

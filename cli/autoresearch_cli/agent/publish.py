@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,7 +48,7 @@ from autoresearch_cli.acts.task_folders import cached_folder, get_task
 from autoresearch_cli.agent.models import GotAnswer
 from autoresearch_cli.agent.projects import project_path
 from autoresearch_cli.agent.publishing import publish_project_run, say_published
-from autoresearch_cli.catalogue import Folder, Json, Reference, Task, command_app, complete_reference, examples
+from autoresearch_cli.catalogue import Folder, Json, Reference, Task, Yes, command_app, complete_reference, examples
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
 from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
@@ -338,14 +337,14 @@ def yank(
     ],
     *,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Advise against a release of yours. It stays, who pinned it is warned, and no name means it any more."""
     with open_desk() as desk:
         record = own_release(desk.log, release, desk.me)
     assert isinstance(record.body, Release)
-    if not yes and sys.stdin.isatty():
+    if not yes:
         confirm(f"Yank {record.body.name} {record.body.version} ({short(format_id(record.id))}) for good?")
     answer = here.ask(publishing.yank, YankRequest(release=format_id(record.id), reason=reason))
     if json:

@@ -50,7 +50,7 @@ def best(
         _report(answer, json=json, named=bool(task))
         return
     if answer.task.best is None:
-        raise NotFound("nothing is measured yet", hint="autoresearch up --work")
+        raise NotFound("nothing is measured yet", hint=here.next_run())
     program = here.ask(questions.source, OneRecord(id=answer.task.best.id))
     if json:
         print_json(TextAnswer(id=answer.task.best.id, what="code", text=str(program)))
@@ -93,7 +93,7 @@ def top(
         str, typer.Option("--component", metavar="TYPE/NAME", help="Only agents that use it; the places stay.")
     ] = "",
     budget: Annotated[
-        float | None, typer.Option("--budget", min=0, metavar="N", help="Only what had at most this budget.")
+        float | None, typer.Option("--budget", min=0, max=1e18, metavar="N", help="Only what had at most this budget.")
     ] = None,
     hidden: Hidden = False,
     json: Json = False,
@@ -133,7 +133,7 @@ def top(
     if answer.programs:
         say("→ autoresearch show ID, autoresearch diff ID")
     else:
-        say("→ nothing is measured yet: autoresearch up --work")
+        say(f"nothing is measured yet → {here.next_run()}")
 
 
 def _component_top(task: str, component: str, limit: int, budget: float | None, *, json: bool) -> None:
@@ -225,5 +225,5 @@ def credit(
         say(
             "→ autoresearch network credit PARTICIPANT lists the records"
             if answer.participants
-            else "→ nobody has published a run yet: autoresearch up --work"
+            else f"nobody has published a run yet → {here.next_run()}"
         )

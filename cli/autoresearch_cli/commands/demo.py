@@ -17,12 +17,12 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import DaemonNotRunning, install_command
 from autoresearch.face.columns.runs import leading_words
-from autoresearch.log.standing.answers import numbers_of
+from autoresearch.log.standing.answers import RunNumbers, numbers_of
 from autoresearch.text import counted, parse_duration, percent, value
 from autoresearch_cli import here, starting
 from autoresearch_cli.catalogue import For, JsonLines, Runs, Workers, command_app, examples
-from autoresearch_cli.demo.plan import parts_of, say_dropped, say_part
-from autoresearch_cli.demo.show import demo_of_many, say_what_next
+from autoresearch_cli.demo.plan import parts_of, say_dropped, say_part, task_to_name
+from autoresearch_cli.demo.show import best_sentence, demo_of_many, say_how_to_type, say_what_next
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.starting import announce_pages
@@ -161,8 +161,7 @@ def _watch(request: WorkRequest, *, json: bool, owned: bool) -> DemoAnswer:
             _ask_no_more(client)
     if owned:
         say_dropped((f"“{title}”", fraction) for title, fraction in watch.in_hand.values())
-    valued = [task for task in tasks if task.best]
-    return _answer(watch, before, valued[-1] if valued else before.task)
+    return _answer(watch, before, task_to_name(tasks) or before.task)
 
 
 def _next_part(client: Client, parts: list[WorkRequest]) -> None:
@@ -199,13 +198,15 @@ def _task_of(client: Client) -> list[TaskStatus]:
 
 
 def _answer(watch: Watch, before: StatusAnswer, task: TaskStatus | None) -> DemoAnswer:
-    is_same = task is not None and before.task is not None and task.digest == before.task.digest
+    before_it = RunNumbers(reported=task.baseline) if task else None
+    if task and before.task and before.task.best and task.digest == before.task.digest:
+        before_it = numbers_of(before.task.best)
     return DemoAnswer(
         runs=watch.runs,
         failed=watch.failed,
         task=task.name if task else "",
         metric=task.metric if task else "",
-        best_before=numbers_of(before.task.best) if is_same and before.task and before.task.best else None,
+        best_before=before_it,
         best=numbers_of(task.best) if task and task.best else None,
         floor=task.floor if task else None,
     )
@@ -214,9 +215,9 @@ def _answer(watch: Watch, before: StatusAnswer, task: TaskStatus | None) -> Demo
 def _sum_up(answer: DemoAnswer, *, owned: bool) -> None:
     say(f"{counted(answer.runs, 'run')}, {answer.failed} of them failed")
     if answer.best is not None:
-        floor = f"; a perfect model has {value(answer.floor)}" if answer.floor is not None else ""
-        before = f" (before: {leading_words(answer.best_before)})" if answer.best_before is not None else ""
-        say(f"best {answer.metric} {leading_words(answer.best)}{before}{floor}")
+        say(best_sentence(answer))
+    say_how_to_type()
+    if answer.best is not None:
         say(f"→ autoresearch best --task {answer.task} --code, or autoresearch top --task {answer.task}")
     if owned:
         say("→ to go on in the background: autoresearch up --work")

@@ -22,12 +22,12 @@ from autoresearch.trust.identity import (
 from autoresearch.trust.keys import KeyPair
 from autoresearch_cli import here
 from autoresearch_cli.acts import joining
-from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.catalogue import Json, Yes, command_app, examples
 from autoresearch_cli.commands import attestor
 from autoresearch_cli.here import loaded, passphrase, unlocked
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
 from autoresearch_cli.rendering.lists import DEVICE_COLUMNS
-from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
+from autoresearch_cli.rendering.output import confirm, print_json, print_labelled, print_list, say
 
 KEY_CHARACTERS = 16
 app = command_app("This participant's keys and devices.", no_args_is_help=False)
@@ -202,11 +202,15 @@ def revoke(
     device: Annotated[str, typer.Argument(metavar="DEVICE", help="A device key or its beginning.")],
     *,
     reason: Annotated[str, typer.Option(help="The reason, public.")] = "",
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Revoke a device: its later records do not count. What it published before still counts."""
     mine = loaded()
-    joining.revoke(unlocked(mine), _device(mine, device), reason)
+    key = _device(mine, device)
+    if not yes:
+        confirm(f"Revoke the device {key.hex()[:KEY_CHARACTERS]} for good?")
+    joining.revoke(unlocked(mine), key, reason)
     devices(json=json)
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Annotated
 
@@ -26,12 +25,12 @@ from autoresearch.ask.node import BroughtAnswer
 from autoresearch.ask.records import RecordView
 from autoresearch.ask.requests import BringRequest
 from autoresearch.ask.show import record_view
-from autoresearch.errors import AutoresearchError, Refused, UsageError
+from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log.log import Log
 from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.text import counted
 from autoresearch_cli import here, starting
-from autoresearch_cli.catalogue import Json, command_app, complete_network, examples
+from autoresearch_cli.catalogue import Json, Yes, command_app, complete_network, examples
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
 from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.lists import BROUGHT_COLUMNS, HOME_NETWORK_COLUMNS
@@ -191,7 +190,7 @@ def bring_runs(
 def forget(
     name: Name,
     *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Remove a network's log and files from this machine, never a key. What nobody else has of it is lost."""
@@ -200,8 +199,6 @@ def forget(
     if status is not None and status.network_id == found.id:
         raise Refused(f"the daemon works in {found.name}", hint="first use another: autoresearch network use NAME")
     if not yes and not found.in_use:
-        if not sys.stdin.isatty():
-            raise UsageError(f"forgetting {found.name} can't be undone", hint="say --yes where no person can be asked")
         held = contents_of(found)
         confirm(f"Remove the {counted(held.records, 'record')} of {found.name} and their files for good?")
     forget_network(found)

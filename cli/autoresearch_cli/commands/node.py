@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import suppress
@@ -18,13 +17,13 @@ from packaging.version import InvalidVersion, Version
 from autoresearch import __version__
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
-from autoresearch.errors import DaemonNotRunning, Refused, TimedOut, UsageError, not_running
+from autoresearch.errors import DaemonNotRunning, Refused, TimedOut, not_running
 from autoresearch.text import counted
 from autoresearch.words import WorkState
 from autoresearch_cli import here, starting
 from autoresearch_cli.acts import units
 from autoresearch_cli.acts.home_backup import remove_all
-from autoresearch_cli.catalogue import Json, Workers, command_app, examples
+from autoresearch_cli.catalogue import Json, Workers, Yes, command_app, examples
 from autoresearch_cli.models import DownAnswer, InstallAnswer, OpenAnswer, UpAnswer, VersionAnswer
 from autoresearch_cli.rendering.output import (
     confirm,
@@ -136,7 +135,10 @@ def _start(workers: int | None, *, foreground: bool) -> subprocess.Popen[bytes] 
 
 
 def _work() -> None:
+    from autoresearch_cli.commands.work import say_default
+
     here.client().ask(Node.work, WorkRequest())
+    say_default("")
 
 
 def _report(state: str, *, json: bool) -> None:
@@ -262,7 +264,7 @@ def uninstall(
     everything: Annotated[
         bool, typer.Option("--everything", help="Remove settings, log, files and caches of this node too; no key.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Take the service away that `node install` made. Keys, log and settings stay, but for --everything."""
@@ -281,8 +283,6 @@ def uninstall(
 def _remove_everything(unit: units.Unit, *, yes: bool, json: bool) -> None:
     paths = here.paths()
     if not yes:
-        if not sys.stdin.isatty():
-            raise UsageError("removing a node can't be undone", hint="say --yes where no person can be asked")
         say("runs that no peer has are lost; autoresearch node backup FILE keeps all")
         confirm(f"Remove settings, log, files and caches of the node in {paths.data}?")
     if units.is_installed(unit):

@@ -5,7 +5,6 @@ Also the runs of a task as a table, ``star`` and ``unstar`` (nothing is publishe
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import Annotated
 
@@ -35,7 +34,17 @@ from autoresearch.words import HELD
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
-from autoresearch_cli.catalogue import AllowPackages, Hidden, Json, Reference, Task, command_app, complete_run, examples
+from autoresearch_cli.catalogue import (
+    AllowPackages,
+    Hidden,
+    Json,
+    Reference,
+    Task,
+    Yes,
+    command_app,
+    complete_run,
+    examples,
+)
 from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, record_of, refuse_repetition, request, tell_run
 from autoresearch_cli.reading import open_desk
@@ -307,7 +316,7 @@ def claims(*, task: Task = "", json: Json = False) -> None:
         print_json(answer)
         return
     if not answer.claims:
-        say(f"nothing is being tried on {answer.task} now → autoresearch work")
+        say(f"nothing is being tried on {answer.task} now → {here.next_run()}")
         return
     with paged():
         print_list(CLAIM_COLUMNS, answer.claims, now_ms=here.now_ms())
@@ -329,7 +338,7 @@ def withdraw(
     *,
     task: Task = "",
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, public.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Withdraw a run or a note of this machine. It stays in every log and does not rank; this can't be undone."""
@@ -337,7 +346,7 @@ def withdraw(
         meant = format_id(desk.record(reference, task)) if task else reference
         record = own_record(desk.log, meant, desk.me, archived=desk.archived())
         view = record_view(desk.log, record)
-    if not yes and sys.stdin.isatty():
+    if not yes:
         confirm(f"Withdraw the {view.kind} {short(view.id)} “{view.summary}” for good?")
     answer = here.ask(publishing.withdraw, WithdrawRecordRequest(record=view.id, reason=reason))
     if json:

@@ -341,4 +341,4 @@ def log(  # noqa: PLR0913 - one for each way to choose
     elif kind or mine or task or since or where:
         say("nothing in the log is like that")
     else:
-        say("→ the log is empty: autoresearch up --work")
+        say(f"the log is empty → {here.next_run()}")

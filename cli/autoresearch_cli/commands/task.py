@@ -132,6 +132,8 @@ def new(  # noqa: PLR0913 - what a person may say of a task
 
     With --new it is a new folder, with a copy of the shipped task.
     """
+    if not folder:  # a variable that a script did not set
+        raise UsageError("“” names no folder", hint="for the folder here: autoresearch task new .")
     place, words = typed_path(folder).absolute(), f"autoresearch task new {shlex.quote(folder)}"
     if place.exists() and not place.is_dir():
         raise UsageError(f"{place} is not a folder", hint="give a folder, new or with your program")
@@ -259,7 +261,7 @@ def list_tasks(
     print_list(TASK_COLUMNS, answer.tasks)
     say_hidden(answer.hidden, "task")
     if answer.tasks or not archived:
-        say("→ autoresearch work TASK" if answer.tasks else "→ there is no task yet: autoresearch up --work")
+        say("→ autoresearch work TASK" if answer.tasks else f"there is no task yet → {here.next_run()}")
     else:
         say("→ all tasks are archived: autoresearch task list --all")
 

@@ -117,8 +117,8 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         str | None,
         typer.Argument(
             metavar="TASK",
-            help="A task folder, or the name of a task that is published or ships (grammar, gpt-small, moons). "
-            "Left out: the one in the settings, or grammar.",
+            help="A task folder, or the name of a task that is published or ships (moons, grammar, gpt-small). "
+            "Left out: the one in the settings, or moons.",
             autocompletion=complete_task,
         ),
     ] = None,
@@ -194,6 +194,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         print_json(status)
     else:
         say(state_sentence(status, here.now_ms()))
+        say_default(folder)
     if not follow:
         return
     with client.events() as events, choose_display() as display:
@@ -203,6 +204,12 @@ def work(  # noqa: PLR0913 - one option for each part of an order
                 print_json(event)
             else:
                 watch.take(event)
+
+
+def say_default(folder: str) -> None:
+    """Say which task it is where nobody named one."""
+    if not (folder or here.settings().work.task):
+        say("the task is moons, whose runs take seconds → of minutes: autoresearch work grammar")
 
 
 @app.command(
@@ -273,7 +280,7 @@ QUIET_SECONDS = 0.5
 def events(
     *,
     since: Annotated[
-        int | None, typer.Option("--since", min=0, metavar="ID", help="Only events after this one.")
+        int | None, typer.Option("--since", min=0, max=2**53, metavar="ID", help="Only events after this one.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more.")] = False,
     json: JsonLines = False,

@@ -21,6 +21,7 @@ from autoresearch.record.kinds import Run
 from autoresearch.record.record import Record
 from autoresearch.text import counted, one_line, percent, value
 from autoresearch.words import STOPPED, RunStatus
+from autoresearch_cli.demo.plan import task_to_name
 from autoresearch_cli.rendering.output import print_line, say, wants_color
 from autoresearch_cli.watching import finished_line, progress_in, text_in
 
@@ -73,11 +74,10 @@ class DemoState:
         """What was said last of the task that they work on, by its digest ``task``."""
         return self.statuses.get(self.task)
 
-    def newest_with_value(self) -> TaskStatus | None:
-        """The last task that has a value, or the one in work."""
+    def task_to_name(self) -> TaskStatus | None:
+        """The last task with a gain, else the last one that has a value, or the one in work."""
         tasks = [status.task for status in self.statuses.values() if status.task]
-        valued = [task for task in tasks if task.best]
-        return valued[-1] if valued else self.status.task if self.status else None
+        return task_to_name(tasks) or (self.status.task if self.status else None)
 
     @classmethod
     def of(cls, names: Iterable[str]) -> DemoState:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from autoresearch.ask.node import TaskStatus
 from autoresearch.ask.requests import WorkRequest
-from autoresearch.task.loading import QUICK_TASK, load_task, shipped_task
+from autoresearch.log.standing.answers import leading
+from autoresearch.task.loading import default_task, load_task, shipped_task
 from autoresearch.task.model import Task
 from autoresearch.text import percent
 from autoresearch_cli import here
@@ -31,18 +33,17 @@ def free_cores() -> int:
 
 
 def parts_of(request: WorkRequest, *, quick: bool) -> list[WorkRequest]:
-    """The requests that follow one another: with ``quick`` the first runs are on the task of seconds.
+    """The requests that follow one another: with ``quick`` first runs of seconds, then those of the task of minutes.
 
     A number of runs is kept: of three all are on it.
     """
     if not quick:
         return [request]
     runs = QUICK_RUNS if request.runs is None else min(QUICK_RUNS, request.runs)
-    first = msgspec.structs.replace(request, task=str(shipped_task(QUICK_TASK).folder), runs=runs)
-    if request.runs is None:
-        return [first, request]
-    left = request.runs - runs
-    return [first, msgspec.structs.replace(request, runs=left)] if left else [first]
+    first = msgspec.structs.replace(request, task=str(default_task().folder), runs=runs)
+    left = None if request.runs is None else request.runs - runs
+    second = msgspec.structs.replace(request, task=str(shipped_task().folder), runs=left)
+    return [first] if left == 0 else [first, second]
 
 
 def task_of(request: WorkRequest) -> Task:
@@ -54,6 +55,13 @@ def say_part(request: WorkRequest) -> None:
     """Say which task a part of the demo is on."""
     task = task_of(request)
     say(f"task {task.name}: {task.summary}" if task.summary else f"task {task.name}")
+
+
+def task_to_name(tasks: Iterable[TaskStatus]) -> TaskStatus | None:
+    """Of the tasks of a demo the last one with a gain that was seen, else the last one with a value."""
+    valued = [task for task in tasks if task.best]
+    gained = [task for task in valued if task.best and leading(task.best).value != task.baseline]
+    return next(reversed(gained or valued), None)
 
 
 def say_dropped(in_hand: Iterable[tuple[str, float]]) -> None:

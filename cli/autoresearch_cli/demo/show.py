@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import queue
+import shlex
+import shutil
 import signal
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import msgspec
 
@@ -70,8 +74,8 @@ def demo_of_many(
         if not json:
             announce_pages(daemons[0].client().ask(Node.status))
         if training < count:
-            say(f"{training} of {count} train, as {counted(training, 'core')} of this machine can be had; "
-                "the rest exchange records")  # fmt: skip
+            say(f"{training} of {count} daemons train: {counted(training, 'core')} of this machine free; "
+                "the others only exchange records")  # fmt: skip
         state, inbox = DemoState.of(daemon.name for daemon in daemons), _heard(daemons)
         for part in parts:
             say_part(part)
@@ -245,7 +249,7 @@ def _how_it_ended(daemon: Daemon) -> str:
 
 
 def _answer(daemons: list[Daemon], state: DemoState) -> DemoAnswer:
-    task = state.newest_with_value()
+    task = state.task_to_name()
     alive = {member.name for member in state.alive()}
     records: list[Record] = []
     voters, states = 0, Counter[str]()
@@ -278,9 +282,7 @@ def sum_up(answer: DemoAnswer) -> None:
     say(f"{counted(answer.runs, 'run')} by {counted(answer.peers, 'daemon')}{lost}; {answer.failed} failed, "
         f"{answer.done_twice} done twice")  # fmt: skip
     if answer.best is not None:
-        floor = f"; a perfect model has {value(answer.floor)}" if answer.floor is not None else ""
-        before = f" (baseline: {leading_words(answer.best_before)})" if answer.best_before is not None else ""
-        say(f"best {answer.metric} {leading_words(answer.best)}{before}{floor}")
+        say(best_sentence(answer))
     if answer.attested:
         words = ", ".join(f"{number} {state}" for state, number in sorted(answer.states.items()))
         of_runs = f"; of all runs: {words}" if words else ""
@@ -288,13 +290,29 @@ def sum_up(answer: DemoAnswer) -> None:
     who = "all" if not lost else "those that are left"
     same = "the same records and the same best" if answer.runs > answer.failed else "the same records"
     say(f"{who} hold {same}" if answer.equal else f"stopped before {who} had everything")
+    say_how_to_type()
     if answer.best is not None:
         home = f"AUTORESEARCH_HOME={answer.home} autoresearch"
         say(f"→ {home} best --task {answer.task} --code, or top --task {answer.task}; the next demo begins anew")
     say_what_next()
 
 
+def best_sentence(answer: DemoAnswer) -> str:
+    """What a demo reached on a task, beside where that began."""
+    floor = f"; a perfect model has {value(answer.floor)}" if answer.floor is not None else ""
+    before = f", from {leading_words(answer.best_before)}" if answer.best_before is not None else ""
+    return f"{answer.task}: best {answer.metric} {leading_words(answer.best or RunNumbers())}{before}{floor}"
+
+
+def say_how_to_type() -> None:
+    """Where the shell does not find this program by its name: the line that has it find it."""
+    activate = Path(sys.prefix, "bin", "activate")
+    if shutil.which("autoresearch") is None and activate.exists():
+        place = activate.relative_to(Path.cwd()) if activate.is_relative_to(Path.cwd()) else activate
+        say(f"→ first, so that this shell finds autoresearch: . {shlex.quote(str(place))}")
+
+
 def say_what_next() -> None:
     """The two lines for somebody who has seen enough: one's own idea, and one's own program."""
-    say("→ your own idea: autoresearch task get grammar my-idea, edit my-idea/train.py, autoresearch run my-idea")
+    say("→ your own idea: autoresearch task get moons my-idea, edit my-idea/train.py, autoresearch run my-idea")
     say("→ your own program: autoresearch task new DIR, autoresearch work DIR")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from autoresearch.ask.runs.answers import DiffAnswer
+from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import Column, Row, lines
 from autoresearch.face.columns.runs import gain_words
 from autoresearch.text import change, counted, interval, json_text, one_line, sanitised, value
@@ -193,7 +194,14 @@ def say_lines(text: str) -> None:
 
 
 def confirm(question: str) -> None:
-    """Ask a person at the terminal. Raises Abort when the answer is no."""
+    """Ask a person at the terminal before what can't be undone.
+
+    Raises:
+        Abort: the answer is no.
+        UsageError: nobody can be asked.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} It can't be undone.", hint="say --yes where no person can be asked")
     typer.confirm(sanitised(question), abort=True, err=True)
 
 

@@ -19,6 +19,7 @@ from autoresearch.ask.node import (
     WaitingStatus,
     WorkerStatus,
 )
+from autoresearch.errors import BEGIN
 from autoresearch.face.columns.column import person, short
 from autoresearch.face.columns.node import card_words, energy_words, owner_words
 from autoresearch.face.columns.people import peer_columns
@@ -36,9 +37,18 @@ from autoresearch.text import (
     unsettled,
     value,
 )
-from autoresearch.words import STAGE_SENTENCES, NetworkState, Result, RunState, network_reason
+from autoresearch.words import (
+    STAGE_SENTENCES,
+    WHY_SENTENCES,
+    NetworkState,
+    Result,
+    RunState,
+    Why,
+    WorkState,
+    network_reason,
+)
 from autoresearch_cli.rendering.answers import reason
-from autoresearch_cli.rendering.output import print_labelled, print_list
+from autoresearch_cli.rendering.output import print_labelled, print_list, say
 
 Line = tuple[str, str]
 
@@ -69,7 +79,9 @@ def _network(net: NetworkStatus, now_ms: int) -> str:
 
 def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     """Everything about the node, as label and text."""
-    lines = [("state", state_sentence(status, now_ms))]
+    lines = [
+        ("state", state_sentence(status, now_ms).replace(f": {STEPS.get(status.state)}", ""))
+    ]  # what to type stands below
     if status.running and status.started_ms:
         parts = [f"up {duration(now_ms - status.started_ms)}", f"version {status.version}", f"process {status.pid}"]
         if status.sandbox is not None:
@@ -83,7 +95,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         lines.append(("needed", status.note))
     elif works_alone(status) and status.participant.short:
         lines.append(("alone", "others confirm runs in a network → autoresearch network new NAME --for lab"))
-    lines += [("now", worker_line(worker, now_ms)) for worker in status.workers]
+    lines += [("now", line) for line in now_lines(status, now_ms)]
     lines += [("queue", queued_line(each)) for each in status.queue]
     lines += [("proposer", proposer_line(each)) for each in status.proposers]
     lines += [("machine", machine_line(machine, now_ms)) for machine in [status.machine] if machine]
@@ -105,6 +117,17 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         lines.append(("blobs", storage_line(status.storage)))
     lines += [("!", f"{one.name}: {one.sentence}") for one in status.conditions]
     return lines
+
+
+def now_lines(status: StatusAnswer, now_ms: int) -> list[str]:
+    """What each worker does; what none does is said once, and not again where it is the node's own reason."""
+    if status.state == WorkState.WORKING and not status.workers:
+        return [WHY_SENTENCES[Why.STARTING]]
+    lines: dict[str, str] = {}
+    for worker in status.workers:
+        if worker.run or worker.reason != status.reason:
+            lines.setdefault(worker.name if worker.run else worker.reason, worker_line(worker, now_ms))
+    return list(lines.values())
 
 
 def proposer_line(one: ProposerStatus) -> str:
@@ -226,14 +249,37 @@ def best_so_far(task: TaskStatus) -> str:
     return " · ".join(parts)
 
 
+STEPS: dict[str, str] = {
+    WorkState.IDLE: BEGIN,
+    WorkState.PAUSED: "autoresearch node resume",
+    WorkState.WAITING: "autoresearch node doctor",
+}
+
+
 def next_step(status: StatusAnswer) -> str:
     """What to type next."""
     if any(one.result == Result.FAILED for one in status.conditions):
         return "autoresearch node doctor"
     if status.state == "stopped":
-        return "autoresearch up --work, or to watch a few runs: autoresearch demo"
-    steps = {"idle": "autoresearch work", "paused": "autoresearch node resume", "waiting": "autoresearch node doctor"}
-    return steps.get(status.state, "autoresearch best, autoresearch top, autoresearch node records")
+        return "autoresearch up" if status.records else "autoresearch work, or to watch a few runs: autoresearch demo"
+    if status.why in (Why.RUNS_DONE, Why.TIME_OVER):
+        return f"autoresearch best, or for more of it: {BEGIN}"
+    if status.state in (WorkState.WORKING, WorkState.FINISHING) and not (status.task and status.task.best):
+        return "autoresearch node events --follow shows each step"
+    return STEPS.get(status.state, "autoresearch best, autoresearch top, autoresearch node records")
+
+
+def meanwhile(status: StatusAnswer) -> str:
+    """What becomes of the wish for a run that is not there yet: how far it is, what keeps it, or what to type."""
+    in_hand = next((worker.run for worker in status.workers if worker.run), None)
+    if in_hand:
+        left = f", {largest_unit(in_hand.left_ms)} left" if in_hand.left_ms is not None else ""
+        return f"a run on {in_hand.task or 'the task'} is at {percent(in_hand.fraction)}{left}: autoresearch status"
+    if status.state == WorkState.IDLE:
+        return BEGIN
+    reasons = [worker.reason for worker in status.workers] or [WHY_SENTENCES[Why.STARTING]]
+    doing = reasons[0] if status.state == WorkState.WORKING else status.reason
+    return doing if "autoresearch " in doing else f"{doing}: autoresearch status"
 
 
 _ASKED = {
@@ -264,6 +310,9 @@ def ask_it(service: Service) -> str:
 
 
 def print_peers(answer: PeersAnswer, *, now_ms: int) -> None:
-    """This node's addresses, then its peers: how they stand, what they say of themselves, what moved today."""
+    """This node's addresses, then the peers of its network: how they stand, what they say, what moved today."""
     print_labelled(("this node", address) for address in answer.addresses)
-    print_list(peer_columns(now_ms), answer.peers, now_ms=now_ms)
+    peers = [peer for peer in answer.peers if not peer.other_network]
+    print_list(peer_columns(now_ms), peers, now_ms=now_ms)
+    if others := len(answer.peers) - len(peers):
+        say(f"{counted(others, 'connected node')} of other networks left out, which exchange nothing with this one")

@@ -53,7 +53,7 @@ from autoresearch.run.sandbox.capture import Progress as RunProgress
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.scratch import sweep
 from autoresearch.settings import Work, load_settings
-from autoresearch.task.loading import load_task, shipped_task
+from autoresearch.task.loading import default_task, load_task, shipped_as
 from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.trust.manifest_file import load_manifest
@@ -133,7 +133,7 @@ def _failed(work: protocol.Work, fault: Fault) -> protocol.Failed:
 
 
 def _carry_out(work: protocol.Work, talk: Talk, place: Workplace, folder: Path) -> protocol.FromWorker:
-    task = load_task(Path(work.task)) if work.task else shipped_task()
+    task = load_task(Path(work.task)) if work.task else default_task()
     folder.mkdir(parents=True)
     conditions = Conditions(
         ceiling=place.ceiling,
@@ -232,7 +232,7 @@ def _has_others_part(work: protocol.Work, task: Task, place: Workplace) -> bool:
     with Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
         own, plan = own_keys(log, work.author, now_ms()), work.plan
         program, parent = (plan.source, plan.parent) if plan else (task.baseline.decode(), None)
-        return not is_own_program(log, task, program, parent, own, shipped=shipped_task())
+        return not is_own_program(log, task, program, parent, own, shipped=shipped_as(task))
 
 
 def _copy_models(check: Check, folder: Path, paths: Paths) -> None:

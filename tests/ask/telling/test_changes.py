@@ -121,7 +121,7 @@ def test_reasons_are_the_idea_of_a_part_else_the_record_of_a_setting():
     assert reason({"LR": 0.1}, {"LR": 0.2}, seen) == "Raising LR helped in 9 of 12 earlier comparisons."
     assert reason({"LR": 0.2}, {"LR": 0.1}, seen) == "So far lowering LR helped in only 2 of 12 comparisons."
     both = reason({"LR": 0.2, "DEPTH": 4}, {"LR": 0.1, "DEPTH": 3}, seen)
-    assert both == "Lowering DEPTH helped in 3 of 4 earlier comparisons and failed in 2 more."
+    assert both == "Lowering DEPTH, one of the 2 changes, helped in 3 of 4 earlier comparisons and failed in 2 more."
     assert reason({"+odd": True}, {"+odd": False}, seen) == "Dropping odd helped in 3 of 3 earlier comparisons."
     assert reason({"DROPOUT": 0.1}, {"DROPOUT": 0.2}, seen) == "Nothing like it was compared before."
     assert reason({"ACTIVATION": "a"}, {"ACTIVATION": "b"}, seen) == "Nothing like it was compared before."

@@ -110,7 +110,7 @@ def test_a_trainer_on_one_machine_learns_from_another_and_no_stranger_knows_of_i
         assert laptop.paths.own_machines.read_text().split()
         device = next(peer.device_key for peer in peers_of(desk).peers if peer.peer == peers_of(tablet).peer)
         desk.stop()
-        said(desk, "node", "id", "revoke", device)
+        said(desk, "node", "id", "revoke", device, "--yes")
         desk.start()
         wait_for(lambda: laptop.paths.own_machines.read_text() == "")
         assert services(tablet) == []

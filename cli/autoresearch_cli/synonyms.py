@@ -1,0 +1,115 @@
+"""What people type who know other tools, and the commands and options that do it here.
+
+A line is what follows ``autoresearch``; words in capitals stand for what a person fills in.
+"""
+
+from __future__ import annotations
+
+# Other words by the line that is meant. A word after a noun, such as ``network leave``, stands with its noun.
+_LINES = {
+    "up": "start launch boot daemon daemonize",
+    "up --foreground": "foreground",
+    "down": "stop halt quit exit shutdown poweroff",
+    "down && autoresearch up": "restart reload reboot",
+    "status": "ps stat st state info progress queue ping summary jobs",
+    "open": "web ui gui browser browse dashboard server serve site pages tensorboard",
+    "work TASK": "begin go improve optimize optimise tune fit hyperopt evolve research iterate auto",
+    "run DIR": "exec execute eval evaluate bench benchmark try experiment measure task:run task:test",
+    "run vary DIR": "sweep grid ablate ablation multirun",
+    "run list": "ls runs history experiments trials results dir",
+    "run cancel NAME": "kill abort run:kill run:stop run:abort run:rm",
+    "run withdraw ID": "delete rm remove del retract undo run:delete run:remove note:delete note:rm note:remove",
+    "run checkout DIR": "pull edit",
+    "run lineage @": "tree graph ancestors blame",
+    "run export": "csv dump",
+    "task list": "tasks projects problems",
+    "task new DIR": "create add define task:create task:add task:init task:make",
+    "task get TASK": "clone download fetch task:clone task:download task:checkout",
+    "task archive TASK": "task:rm task:delete task:remove task:del task:hide",
+    "publish task DIR": "push upload share submit task:push task:publish task:share",
+    "top": "leaderboard ranking rank scores board scoreboard",
+    "show ID": "cat view inspect describe print artifacts",
+    "diff ID ID": "compare cmp changes",
+    "node logs": "log journal stderr",
+    "node logs --follow": "tail",
+    "node events --follow": "watch monitor follow",
+    "node config": "settings conf preferences env options",
+    "node config set NAME VALUE": "set unset",
+    "node pause": "suspend sleep hold",
+    "node resume": "continue unpause wake",
+    "node setup": "configure onboard wizard",
+    "node doctor": "check health diagnose debug selftest verify-install",
+    "node version --check": "upgrade update self-update outdated",
+    "node version": "about ver",
+    "node id show": "whoami account user me keys identity key profile",
+    "node compact": "clean prune gc vacuum purge cleanup",
+    "node install": "enable service systemd autostart",
+    "node uninstall": "disable",
+    "node query": "sql sqlite db shell repl",
+    "network join INVITE": "login signin signup auth register connect pair link network:connect network:add",
+    "network peers": "sync nodes remote remotes node:ls node:list network:ls network:nodes network:sync",
+    "network show": "members users participants people team network:status network:info",
+    "network use NAME": "switch network:switch",
+    "network forget NAME": "network:rm network:remove network:delete",
+    "network new NAME": "network:create network:init network:make",
+    "node config set network.enabled false": "leave logout disconnect offline network:leave network:quit network:off",
+    "node config set network.enabled true": "online network:on",
+    "note add": "comment remark annotate note:new note:create note:write",
+    "note ask QUESTION": "chat question why",
+    "mcp": "claude cursor tools",
+    "demo": "example examples quickstart tour tutorial hello",
+    "--help": "man usage commands docs manual guide",
+}
+LINES = {word.replace(":", " "): line for line, words in _LINES.items() for word in words.split()}
+
+# After a noun that has the command.
+_SAME = {"list": "ls dir all", "show": "info describe view inspect cat", "new": "create add make init"}
+_COMMANDS = {word: command for command, words in _SAME.items() for word in words.split()}
+
+# Other options by the one that is meant, of a command that has it.
+_OPTIONS = {
+    "--limit": "--lines --tail --head --top --max --count --size",
+    "--runs": "--times --iterations --trials --count --max-runs -n",
+    "--seeds": "--repeat --repeats --count",
+    "--for": "--time --duration --minutes --hours --timeout --until",
+    "--json": "--format --output --output-format",
+    "--yes": "--force --no-input --assume-yes -f -y",
+    "--follow": "--watch --tail --live",
+    "--workers": "--jobs --parallel --processes --concurrency",
+    "--work": "--start --run",
+    "--foreground": "--no-daemon --no-detach",
+    "--hypothesis": "--message --title --name -m",
+    "--task": "--project",
+}
+# An option of other tools that is a setting here.
+_SETTINGS = {
+    "--port": "node config set api.port PORT",
+    "--threads": "node config set work.threads N",
+    "--cpus": "node config set work.threads N",
+    "--device": "node config set work.device cpu",
+    "--gpu": "node config set work.device auto",
+    "--cpu": "node config set work.device cpu",
+    "--model": "node config set llm.model NAME",
+}
+
+
+def line_of(word: str, noun: str, commands: frozenset[str]) -> str:
+    """The line that a word of another tool means, after a noun or alone; empty where none is known.
+
+    ``commands`` are all commands by their words.
+    """
+    if not noun:
+        return LINES.get(word, "")
+    same = f"{noun} {_COMMANDS.get(word, '')}"
+    alone = word if word in commands else LINES.get(word, "")
+    return LINES.get(f"{noun} {word}") or (same if same in commands else alone)
+
+
+def option_of(word: str, options: frozenset[str]) -> str:
+    """The option of a command that one of another tool means, of ``options``; empty where it has none such."""
+    return next((option for option, words in _OPTIONS.items() if option in options and word in words.split()), "")
+
+
+def setting_of(word: str) -> str:
+    """The line that sets what an option of another tool sets; empty where none is known."""
+    return _SETTINGS.get(word, "")
