@@ -331,11 +331,11 @@ app.command(
     "task allow",
     epilog=examples(
         ("autoresearch task allow grammar", "look at its packages, then install them"),
-        ("autoresearch task allow ~/my-task --yes", "without a question"),
+        ("autoresearch task allow ~/cloned", "look at what it reaches outside of its folder, then let it"),
         ("autoresearch task allow grammar --yes --json | jq .installed", "the same for a program"),
         see="task lock, node doctor task, work --allow-packages",
     ),
-)(packages.allow)
+)(packages.allow_task)
 
 
 def _for_agents(task: Task) -> list[str]:
