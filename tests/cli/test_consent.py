@@ -9,8 +9,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from autoresearch_cli.main import app
 
 from autoresearch.errors import CannotRunHere, Refused
 from autoresearch.paths import Paths
@@ -73,11 +76,27 @@ def reaching(folder: Path) -> Task:
     return load_task(folder)
 
 
-# Each that takes a task folder; words after it.
-COMMANDS = [
-    ("run",), ("work",), ("task", "show"), ("task", "allow"), ("node", "doctor", "task"), ("task", "pin"),
-    ("task", "lock"), ("run", "vary"), ("run", "propose"), ("publish", "task"), ("agent", "brief"), ("run", "next"),
-]  # fmt: skip
+# What takes a folder by its first argument, by that one's name for people; these make a new one of another's.
+NEW = {("task", "get"), ("get",), ("network", "new")}
+
+
+def commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if hasattr(command, "list_commands"):
+            yield from commands(command, (*words, name))
+            continue
+        first = next((each for each in command.params if each.param_type_name == "argument"), None)
+        if first is not None and first.metavar in ("DIR", "DIR|INI", "TASK", "INI", "DIR|FILE"):
+            yield (*words, name)
+
+
+COMMANDS = [words for words in commands(typer.main.get_command(app)) if words not in NEW and words != ("mcp",)]
+
+
+def test_the_commands_that_take_a_folder_are_all_of_them() -> None:
+    assert {("run",), ("work",), ("task", "new"), ("task", "allow"), ("node", "doctor", "task")} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
@@ -305,3 +324,28 @@ def test_what_leads_to_no_python_is_refused_and_not_shown(link: str, config: str
         (env / "pyvenv.cfg").write_text(config.format(keys=keys))
     with pytest.raises(CannotRunHere, match="is no Python"):
         interpreter_in(env)
+
+
+def test_a_project_of_elsewhere_runs_nothing_before_it_is_allowed(cli: Cli, paths: Paths, outside: Path) -> None:
+    mine, clone, canary = outside / "mine", outside / "clone", outside / "canary"
+    assert cli("init", str(mine)).exit_code == 0
+    assert cli("run", str(mine), "-n", "1").exit_code == 0, "who made it allowed it"
+    shutil.copytree(mine, clone)
+    with (clone / "agent.py").open("a") as file:
+        file.write(f"\nopen({str(canary)!r}, 'w').write('ran')\n")
+    (clone / ".autoresearch").mkdir(exist_ok=True)
+    for words in (("run", str(clone), "-n", "1"), ("train", str(clone), "1"), ("list", str(clone), "--check")):
+        told = cli(*words)
+        assert (told.exit_code, canary.exists()) == (6, False), told.stderr
+        assert "its components, without a sandbox (code)" in told.stderr
+    assert cli("agent", "serve", "env", "-f", str(clone)).exit_code == 6
+    allowed = cli("task", "allow", str(clone), "--yes")
+    assert (allowed.exit_code, "runs with all that you may do" in allowed.stderr) == (0, True), allowed.stderr
+    assert cli("run", str(clone), "-n", "1").exit_code == 0
+    assert canary.exists()
+    other = outside / "data/other.py"
+    other.write_text((clone / "agent.py").read_text())
+    ini = clone / "agent.ini"
+    ini.write_text(ini.read_text().replace("class_name = agent:", f"file_path = {other}\nclass_name = other:"))
+    told = cli("run", str(clone), "-n", "1")
+    assert (told.exit_code, f"{other} (code)" in told.stderr) == (6, True), told.stderr
