@@ -19,12 +19,13 @@ import typer
 
 from autoresearch.ask.acts.new_tasks import describe_program
 from autoresearch.ask.acts.trial_runs import Given
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.face.columns.runs import budget_words
 from autoresearch.log.local import Choice, choose, chosen
 from autoresearch.paths import typed_path
 from autoresearch.propose.program.edits import Patches, constants, settings_in
 from autoresearch.propose.search.proposal import nothing_to_change
+from autoresearch.run.consent import check_reaches, reaches_of
 from autoresearch.task.folders import copy_task, is_taken, pin_baseline
 from autoresearch.task.inputs import described
 from autoresearch.task.loading import MANIFEST, load_task, shipped_task
@@ -204,7 +205,8 @@ def show(folder: Folder = "", *, json: Json = False) -> None:
     print_labelled(_lines(answer, task))
     try:
         ceiling().check(task)
-    except Refused as error:
+        check_reaches(task.folder, reaches_of(task), here.paths().allowed)
+    except (CannotRunHere, Refused) as error:
         say(f"{error}")
         say(f"→ {error.hint}")
     else:
