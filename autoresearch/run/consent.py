@@ -56,7 +56,7 @@ class Reach:
 
     @property
     def _places(self) -> tuple[Path, Path]:
-        return Path(os.path.normpath(Path(self.text).expanduser())), Path(self.path)
+        return _written(self.text), Path(self.path)
 
     def fault(self, paths: Paths) -> str:
         """Why nobody can allow it, as a part of a sentence; empty where a person can."""
@@ -71,6 +71,12 @@ class Reach:
             if any(place.is_relative_to(each) or each.is_relative_to(place) for each in own):
                 return "it holds files of this node, such as its keys"
         return ""
+
+
+def _written(text: str) -> Path:
+    """A path as it is written, whatever its links are; ``//proc`` is ``/proc``."""
+    path = os.path.normpath(Path(text).expanduser())
+    return Path(f"/{path.lstrip('/')}" if path.startswith("/") else path)
 
 
 def _is_of_system(place: Path) -> bool:
@@ -111,7 +117,7 @@ def reaches_of(task: Task) -> tuple[Reach, ...]:
         text = task.python.venv
         environment = Path(text).expanduser()
         reaches.add(Reach("python", text, str(environment.resolve())))
-        if not (_is_of_system(environment) or _is_of_system(environment.resolve())):
+        if not (_is_of_system(_written(text)) or _is_of_system(environment.resolve())):
             folders = interpreter_in(environment).folders
             bases = (folder for folder in folders if not folder.resolve().is_relative_to(environment.resolve()))
             reaches |= {Reach("base", str(folder), str(folder.resolve())) for folder in bases}

@@ -151,8 +151,8 @@ def test_what_is_hidden_is_allowed_by_name_alone(text: str, cli: Cli, paths: Pat
 
 @pytest.mark.parametrize(
     "text",
-    ["/proc/self/cwd", "/proc", "/sys/class", "/dev/dri", "/dev/shm", "/run/user", "/var/run", "~/root", "~/up",
-     "~/node", "~/node/data/keys", "~/node/state", "~/cfg", "~/proc"],
+    ["/proc/self/cwd", "//proc/self/cwd", "/proc", "/sys/class", "/dev/dri", "/dev/shm", "/run/user", "/var/run",
+     "~/root", "~/up", "~/node", "~/node/data/keys", "~/node/state", "~/cfg", "~/proc"],
 )  # fmt: skip
 def test_some_things_nobody_can_allow(text: str, cli: Cli, paths: Paths, outside: Path) -> None:
     for name, target in {"root": "/", "up": outside.parent, "cfg": outside / "node/config", "proc": "/proc/1"}.items():
