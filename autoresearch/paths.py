@@ -278,8 +278,8 @@ class Paths:
         return self.cache / "venvs"
 
     @property
-    def allowed_packages(self) -> Path:
-        """What a person allowed to install for tasks of others: an empty file for each list of packages."""
+    def allowed(self) -> Path:
+        """What a person allowed: an empty file for each list of packages, and of what a folder reaches outside."""
         return self.state / "packages"
 
     @property

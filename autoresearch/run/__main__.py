@@ -45,7 +45,7 @@ def main(words: list[str]) -> int:
         paths = Paths.from_environment(os.environ)
         sweep()
         level, _ = detect_level(paths.secrets())
-        place = Place(level, paths.task_data, paths.environments)
+        place = Place(level, paths.task_data, paths.environments, paths.allowed)
 
         def ready(scratch: Path, events: EventFile) -> Bench:
             return make_ready(

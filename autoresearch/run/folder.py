@@ -49,7 +49,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     ``foreign``: others wrote, or may have written, some of it. ``least_level``: the weakest sandbox that will do.
     ``may_install``: the bytes that all environments may take when the task's packages are installed, 0 where they may
     not be; ``programs_may_install``: the same of those that its programs bring. ``recheck``: the baseline has to take
-    its first step again before anything is run.
+    its first step again before anything is run. ``is_allowed``: what the task's folder reaches was allowed where the
+    run was asked for; another machine has no marks of it.
     """
 
     ceiling: Ceiling
@@ -60,6 +61,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     may_install: int = 0
     programs_may_install: int = 0
     recheck: bool = False
+    is_allowed: bool = False
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,6 +33,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.context import is_own_task, own_keys
 from autoresearch.paths import TOLD_CHARACTERS, Paths, archive_paths
 from autoresearch.run.bench import Bench
+from autoresearch.run.consent import is_allowed
 from autoresearch.run.package_locks import call, pip
 from autoresearch.run.sandbox.layout import (
     Interpreter,
@@ -65,17 +66,6 @@ def task_not_allowed(task: Task, option: str = "") -> PackagesNotAllowed:
     return PackagesNotAllowed(task.name, len(task.packages), hint=hint)
 
 
-def allow_packages(folder: Path, packages: list[Package]) -> None:
-    """Note that a person allowed to install a list of packages: this very list, with these hashes."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _mark(folder, packages).touch()
-
-
-def is_allowed(folder: Path, packages: list[Package]) -> bool:
-    """Whether a person allowed to install a list of packages."""
-    return _mark(folder, packages).exists()
-
-
 # The bytes that all environments together may take once a person allowed a list: no bound but that of a single list.
 ALLOWED = 1 << 62
 
@@ -96,7 +86,7 @@ def are_allowed(sources: Iterable[str], paths: Paths, work: Work) -> int:
 
 
 def _agreed(packages: list[Package], paths: Paths, work: Work) -> int:
-    if work.allow_packages == ALL or is_allowed(paths.allowed_packages, packages):
+    if work.allow_packages == ALL or is_allowed(paths.allowed, lock_digest(packages)):
         return ALLOWED
     budget = work.packages_mib << 20
     return budget if budget and installed_bytes(paths.environments) < budget else 0
@@ -119,10 +109,6 @@ def brought_packages(source: str) -> list[Package]:
         return program_packages(source)
     except UsageError:  # it has a fault, and its run says so
         return []
-
-
-def _mark(folder: Path, packages: list[Package]) -> Path:
-    return folder / lock_digest(packages).hex()
 
 
 # Where the parts of a wheel's folder NAME-VERSION.data go; the others are left out.

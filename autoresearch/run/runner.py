@@ -18,6 +18,7 @@ from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, Usage
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.bench import Bench, task_data
 from autoresearch.run.checking import Check, Verified, carry_out_check
+from autoresearch.run.consent import check_reaches, reaches_of
 from autoresearch.run.evaluating import Model
 from autoresearch.run.experiment import REASON_CHARACTERS, Plan, measure
 from autoresearch.run.folder import (
@@ -53,11 +54,15 @@ _STOPPED = "it was stopped"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The machine that carries out a run: how well it walls programs in, and its caches of data and environments."""
+    """The machine that carries out a run: how well it walls programs in, and its caches of data and environments.
+
+    ``allowed`` has the marks of what a person allowed folders to reach; None: nothing.
+    """
 
     level: Level
     task_data: Path
     environments: Path
+    allowed: Path | None = None
 
 
 def make_bench(
@@ -72,10 +77,13 @@ def make_bench(
     """The bench for a task's runs here, with its packages. Neither its data nor its programs were tried.
 
     Raises:
+        NotAllowed: the task's folder reaches out of itself, and nobody allowed that.
         CannotRunHere: the machine lacks something; no program's fault.
         Refused: a rule forbids it, such as a sandbox that is too weak.
         AutoresearchError: it was cancelled, or the task is broken.
     """
+    if not conditions.is_allowed:
+        check_reaches(task.folder, reaches_of(task), place.allowed)
     if place.level < conditions.least_level:
         least = Level(conditions.least_level)
         raise CannotRunHere(f"the sandbox here has level {place.level.label}, and {least.label} is the least allowed")

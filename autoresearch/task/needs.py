@@ -136,8 +136,9 @@ _IN_TEXT = re.compile(r"(?:~|\$HOME|\$\{HOME\})(/[\w.@+-]+(?:/[\w.@+-]+)*)")
 _ABSOLUTE = re.compile(r"(?<![\w.~])/[\w.@+-]+(?:/[\w.@+-]+)*")
 # Folders that many programs share, and those with keys and passwords: a run is shown none because its program names it.
 _SHARED = frozenset({".cache", ".config", ".local", ".local/share", ".local/state", ".local/lib", ".local/bin"})
-_SECRET = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".password-store", ".mozilla"})
-CACHES = "~/.cache/"
+SECRET_FOLDERS = frozenset(
+    {".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".password-store", ".mozilla"}
+)
 # Where an error happened is no path that a program wants: a line of a traceback, or of a compiler's or a warning's.
 _PLACE_IN_CODE = re.compile(r"""File "[^"\n]{1,1000}", line \d+|[^\s"':]{1,300}:\d+:""")
 # What a program says of a file that it could not have.
@@ -200,7 +201,7 @@ def printed_folders(text: str, home: Path) -> list[str]:
             continue
         if folder is None or str(folder) in _PLACES or folder.parts[1] in _SYSTEM or is_library(str(folder)):
             continue
-        is_own = folder.is_relative_to(home) or home.is_relative_to(folder) or _SECRET.intersection(folder.parts)
+        is_own = folder.is_relative_to(home) or home.is_relative_to(folder) or SECRET_FOLDERS.intersection(folder.parts)
         if not is_own and not any(folder.is_relative_to(other) for other in outermost):
             outermost.append(folder)
     return list(map(str, outermost))
@@ -228,7 +229,9 @@ def _folder(path: str, home: Path) -> PurePosixPath | None:
     relative = PurePosixPath(os.path.normpath(path))
     if (home / relative).is_file():
         relative = relative.parent
-    is_named = relative.parts and relative.parts[0] not in {"..", *_SECRET} and str(relative) not in {".", *_SHARED}
+    is_named = (
+        relative.parts and relative.parts[0] not in {"..", *SECRET_FOLDERS} and str(relative) not in {".", *_SHARED}
+    )
     is_own = relative.parts[:1] != (".cache",) and "autoresearch" in relative.parts and relative.parts[0] in _SHARED
     return relative if is_named and not is_own and (home / relative).is_dir() else None
 

@@ -347,15 +347,19 @@ class ArchivedAnswer(Answer, frozen=True, kw_only=True):
 
 
 class PackagesAnswer(Answer, frozen=True, kw_only=True):
-    """The Python packages of a task: ``source`` is where pip takes them from, ``folder`` where they are or will be."""
+    """The Python packages of a task: ``source`` is where pip takes them from, ``folder`` where they are or will be.
+
+    ``reaches`` is what it reaches outside of its folder, as the kind, its own word, and where that leads.
+    """
 
     schema: str = "autoresearch.packages/1"
     task: str
-    digest: str
-    packages: list[str]
-    source: str
-    folder: str
-    installed: bool
+    digest: str = ""
+    reaches: list[str] = []
+    packages: list[str] = []
+    source: str = ""
+    folder: str = ""
+    installed: bool = False
 
 
 class NextAnswer(Answer, frozen=True, kw_only=True):

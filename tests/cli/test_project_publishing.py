@@ -15,10 +15,11 @@ from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import ComponentTopAnswer, TopAnswer
 from autoresearch.paths import Paths
-from autoresearch.project.components.trusting import mark_fetched
+from autoresearch.project.components.trusting import mark_fetched, reaches_of
 from autoresearch.project.model import load_project
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Run
+from autoresearch.run.consent import allow_reaches
 from autoresearch.task.model import seed_for
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
@@ -29,9 +30,10 @@ from tests.project.making import learner
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with a table that learns, where the commands run."""
     folder = learner(tmp_path / "walker")
+    allow_reaches(folder, reaches_of(load_project(folder)), paths)
     monkeypatch.chdir(folder)
     return folder
 

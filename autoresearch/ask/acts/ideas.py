@@ -217,7 +217,7 @@ def run_once(
             may_install=may_install(task, paths, work, notebook.log, notebook.author, now_ms()) if task.packages else 0,
             programs_may_install=are_allowed([plan.source], paths, work),
         )
-        place = Place(level, paths.task_data, paths.environments)
+        place = Place(level, paths.task_data, paths.environments, paths.allowed)
         with run_here(plan, task, conditions, place, paths.spool, on_progress=tell) as (folder, ended):
             notebook.publish_task(task, now_ms())
             published = notebook.publish_run(

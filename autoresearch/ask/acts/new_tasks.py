@@ -104,6 +104,7 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
 def _describe(place: Path, given: Given, occasion: Occasion) -> None:
     """The same for a program in files."""
     from autoresearch.run.bench import Ceiling
+    from autoresearch.run.consent import allow_reaches, reaches_of
 
     recipe = guess_recipe(place, command=given.command, build=given.build, edit=given.edit)
     say, person = occasion.say, occasion.person
@@ -157,6 +158,7 @@ def _describe(place: Path, given: Given, occasion: Occasion) -> None:
         venv=given.venv,
         needed=look.needed,
     )
+    allow_reaches(place, reaches_of(load_task(place)), occasion.paths)
 
 
 def _asked_command(place: Path, given: Given, guess: Recipe, person: Person) -> Recipe:

@@ -24,7 +24,6 @@ from autoresearch.task.folders import MEMORY_MIB, draft_task
 from autoresearch.task.model import Recipe
 from autoresearch.task.needed import Needed, describe_needed, missed_files, needed_files
 from autoresearch.task.needs import (
-    CACHES,
     END_CHARACTERS,
     folders_to_mount,
     printed_folders,
@@ -169,8 +168,10 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     Raises:
         UsageError: it is no program, what starts it is not on this machine, or there is no sandbox.
         CannotRunHere: ``venv`` is no Python environment.
+        Refused: nobody can have runs read one of ``mounts``.
     """
     from autoresearch.run.bench import Ceiling, missing_command
+    from autoresearch.run.consent import allow_reaches, reaches_of
     from autoresearch.run.experiment import again, plan_as_it_stands
     from autoresearch.run.folder import Conditions, log_of
     from autoresearch.run.lacking import lacks_packages
@@ -189,12 +190,13 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     work, paths = look.occasion.work, look.occasion.paths
     memory = Ceiling.of(work).memory_mib
     task = draft_task(look.place, recipe, look.needed, seconds=seconds, memory_mib=memory, venv=look.venv)
+    allow_reaches(look.place, reaches_of(task), paths)  # a draft has what a person named, and nothing of the folder
     limits = task.limits
     ceiling = Ceiling(seconds, memory, limits.disk_mib, limits.processes, limits.output_kib)
     plan = again(plan_as_it_stands(task, task.program.decode()), seed)
     conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
     with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task
-        place = Place(level, Path(known), paths.environments)
+        place = Place(level, Path(known), paths.environments, paths.allowed)
         cancelled = _saying_so(look.occasion)
         with run_here(plan, task, conditions, place, paths.spool, ready=make_bench, cancelled=cancelled) as (
             folder,
@@ -282,15 +284,15 @@ def _missed(text: str, mounts: Sequence[str]) -> list[str]:
 
 
 def agreed_mounts(occasion: Occasion, offered: Sequence[str], mounts: tuple[str, ...]) -> tuple[str, ...]:
-    """The folders that a run may read: with ``offered`` ones, where a person agrees, or they are caches."""
+    """The folders that a run may read: with ``offered`` ones, where a person agrees.
+
+    Hidden ones of the home are not offered: a cache may hold keys, so a person names it.
+    """
     for folder in offered:
         if any(Path(folder).expanduser().is_relative_to(Path(mount).expanduser()) for mount in mounts):
             continue
-        if occasion.person:
-            agreed = occasion.person.agrees(f"The program reads {folder}. May its runs read it?")
-        else:
-            agreed = folder.startswith(CACHES)
-        if agreed:
+        question = f"The program reads {folder}. May its runs read it?"
+        if occasion.person and not folder.startswith("~/.") and occasion.person.agrees(question):
             mounts = (*mounts, folder)
             occasion.say(f"its runs may read {folder}: [mounts] in task.toml")
         else:

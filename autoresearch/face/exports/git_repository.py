@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ from filelock import FileLock, Timeout
 
 from autoresearch.errors import Refused
 from autoresearch.face.exports.git_commits import Commit
+from autoresearch.text import one_line
 
 IMPORT_BRANCH = "refs/autoresearch/import"
 NOTES_BRANCH = "refs/autoresearch/notes"
@@ -112,6 +114,12 @@ _CONFIG = (
     ("pretty.run", f"format:{_LINE}"),
     ("alias.runs", f"log --graph --format=run --glob={RUNS}*"),
 )
+# What else a repository's own config may set: git runs nothing for these. An archive from elsewhere may set more.
+_HARMLESS = re.compile(
+    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)"
+    r"|user\.(name|email)|init\.defaultbranch|remote\.[^\n]*\.(url|pushurl|fetch)|branch\.[^\n]*\.(remote|merge|rebase)"
+    r"|autoresearch\.\w+"
+)
 # These point git at another repository than the one that is meant.
 _KEPT_VARIABLES = {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
 # Whatever the repository says that git starts.
@@ -156,6 +164,7 @@ def open_repository(folder: Path, task: bytes, network: bytes, *, bare: bool = F
                 raise Refused(f"{folder} has the runs of another task", hint="give a new folder")
             if repository.config(_NETWORK) != network.hex():
                 raise Refused(f"{folder} has runs of another network", hint="give a new folder")
+            repository.check_config()
             if bare and not repository.is_bare:
                 raise Refused(f"{folder} is a repository with files", hint="leave out --bare, or give a new folder")
             try:
@@ -261,6 +270,17 @@ class Repository:
         """A setting in the repository's own config; empty where there is none."""
         out = self.run("config", "--local", "--default", "", "--get", name)
         return out.strip()
+
+    def check_config(self) -> None:
+        """Refuse a repository whose own config has what git may run, such as a filter or another file."""
+        listed = self.run("config", "--local", "--no-includes", "--name-only", "--list", "-z").split("\0")
+        usual = {name.lower() for name, _ in _CONFIG}
+        for name in filter(None, listed):
+            if name.lower() not in usual and not _HARMLESS.fullmatch(name.lower()):
+                raise Refused(
+                    f"{self.git_dir / 'config'} sets {one_line(name, 80)}, which may have git run something",
+                    hint="remove it there, or give a new folder",
+                )
 
     @property
     def is_bare(self) -> bool:

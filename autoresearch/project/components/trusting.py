@@ -10,12 +10,14 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from autoresearch.errors import Refused
 from autoresearch.project.model import AGENT, HIDDEN, Component, Project
+from autoresearch.run.consent import Reach
 from autoresearch.run.sandbox.layout import Interpreter, seeing
 from autoresearch.task.needs import Package
 
@@ -73,6 +75,8 @@ class Pythons:
         return seeing(self.main, list(self.isolated.values()))
 
 
+# Components that ship with the program.
+_PROGRAM = Path(__file__).parents[2].resolve()
 TRUSTED = "trusted.txt"
 FETCHED = "fetched"
 
@@ -88,6 +92,26 @@ def trusted_components(project: Project) -> list[str]:
     """The keys of the components that other participants wrote and a person trusts."""
     trusted = _read(project)
     return [each.key for each in project.all() if trusted.get(_entry(each)) == "trusted"]
+
+
+def reaches_of(project: Project) -> tuple[Reach, ...]:
+    """What a project reaches outside of its folder: its code that runs without a sandbox, and files elsewhere.
+
+    Nothing, where all of it runs in the sandbox. What the folder says of whom it trusts is its own word, too.
+    """
+    walled = set(foreign_components(project))
+    files = {Path(each.file) for each in project.all() if each.key not in walled}
+    own = {file for file in files if not file.resolve().is_relative_to(_PROGRAM)}
+    inside = {file for file in own if file.resolve().is_relative_to(project.folder.resolve())}
+    reaches = [Reach("code", str(file), str(file.resolve())) for file in own - inside]
+    if inside:
+        reaches.append(own_code(project))
+    return tuple(sorted(reaches))
+
+
+def own_code(project: Project) -> Reach:
+    """The code in a project's folder, which reaches all that its owner does."""
+    return Reach("code", "its components, without a sandbox", str(project.folder.resolve()))
 
 
 def refuse_foreign(project: Project, what: str) -> None:

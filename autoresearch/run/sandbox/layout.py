@@ -5,12 +5,11 @@ Also of another Python than the node's own: where it is, what of it a run has to
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import subprocess
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import distributions
 from pathlib import Path
@@ -138,14 +137,10 @@ def environment(*, home: str, threads: int, card: Card | None) -> dict[str, str]
     return variables
 
 
-# Neither the packages there nor what they have Python do at its start (.pth files) are run outside of the sandbox.
-_ASKED = [
-    "-I",
-    "-S",
-    "-c",
-    "import json, platform, sys; print(json.dumps([platform.python_version(), sys.base_prefix, sys.base_exec_prefix]))",
-]
-_SECONDS = 30
+_CONFIGURED = re.compile(r"^\s*(home|version|version_info)\s*=\s*(.*?)\s*$", re.MULTILINE | re.IGNORECASE)
+_VERSION = re.compile(r"\d{1,3}\.\d{1,3}(?:\.\d{1,3}(?:(?:a|b|rc)\d{1,3})?)?")
+_OF_HEADER = re.compile(r'^#define\s+PY_VERSION\s+"(.{1,32}?)"', re.MULTILINE)
+_READ_BYTES = 65_536
 _VERSION_CHARACTERS = 64
 
 
@@ -166,10 +161,12 @@ class Interpreter:
 
 
 def interpreter_in(environment: Path) -> Interpreter:
-    """The Python of an environment that a person made: a venv, a conda environment.
+    """The Python of an environment that a person made: a venv of any tool, a conda environment, a Python itself.
+
+    It is read and not started: a folder may be a stranger's, and so what it calls a Python.
 
     Raises:
-        CannotRunHere: there is none, or it does not start.
+        CannotRunHere: there is none, or it leads to something that is no Python.
     """
     executable = environment / "bin" / "python"
     if not executable.exists():
@@ -177,14 +174,51 @@ def interpreter_in(environment: Path) -> Interpreter:
             f"{environment} is no Python environment: it has no bin/python",
             hint="make it (python -m venv PATH), or correct venv under [python] in task.toml",
         )
-    try:
-        said = subprocess.run([str(executable), *_ASKED], capture_output=True, timeout=_SECONDS, check=True, env={})
-        version, *prefixes = [str(each) for each in json.loads(said.stdout)]
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise CannotRunHere(f"{executable} does not start: {error}", hint=f"make {environment} anew") from error
-    needed = (environment, *map(Path, prefixes), *linked_folders(str(executable)))
+    configured = {name.lower(): text for name, text in _CONFIGURED.findall(_beginning(environment / "pyvenv.cfg"))}
+    bases = [Path(configured["home"]).parent] if configured.get("home") else []
+    bases += [folder for folder in linked_folders(str(executable)) if folder != environment]
+    # Links such as /usr/bin/python -> /etc/alternatives/python are shown to every run.
+    bases = [folder for folder in bases if not any(map((folder / "bin").is_relative_to, SYSTEM_FOLDERS + SYSTEM_LINKS))]
+    bases = [folder for folder in bases if folder != Path("/etc")] or ([] if bases or configured else [environment])
+    for folder in bases:
+        if not folder.is_absolute() or not _is_python(folder):
+            raise CannotRunHere(
+                f"{environment} leads to {folder}, which is no Python", hint=f"make {environment} anew: it is not used"
+            )
+    version = _version_in(environment, [*bases, Path("/usr")], configured)
+    if not version:
+        raise CannotRunHere(f"{environment} is no Python environment: it has no version", hint="make it anew")
     packages = tuple(sorted(environment.glob("lib/python*/site-packages")))
-    return Interpreter(executable, version, outermost(needed), packages)
+    return Interpreter(executable, version, outermost((environment, *bases)), packages)
+
+
+def _is_python(folder: Path) -> bool:
+    """Whether a folder holds a whole Python, with its library; a link to it is as good."""
+    libraries = (*folder.glob("lib/python3.*/os.py"), *folder.glob("lib64/python3.*/os.py"))
+    return bool(libraries) and any(folder.glob("bin/python3*"))
+
+
+def _version_in(environment: Path, bases: Sequence[Path], configured: Mapping[str, str]) -> str:
+    """The version of an environment's Python as files say it, the most exact first; empty where none does."""
+    libraries = [path.name.removeprefix("python") for path in sorted(environment.glob("lib/python3.*"))]
+    stated = [configured.get("version_info", ""), configured.get("version", "")]
+    minor = next((found[0] for text in (*libraries, *stated) if (found := re.match(r"\d+\.\d+", text))), "3.*")
+    headers = [file for base in bases for file in sorted(base.glob(f"include/python{minor}/patchlevel.h"))]
+    exact = [found[1] for file in headers[:1] if (found := _OF_HEADER.search(_beginning(file)))]
+    conda = [path.name.removeprefix("python-") for path in sorted(environment.glob("conda-meta/python-3*.json"))]
+    texts = (*exact, *conda, *stated, *libraries)
+    return next((found[0] for text in texts if (found := _VERSION.match(text))), "")
+
+
+def _beginning(path: Path) -> str:
+    """The beginning of a small file of text; empty where there is none."""
+    try:
+        if not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            return file.read(_READ_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def made_interpreter(environment: Path, *, with_base: bool) -> Interpreter:

@@ -207,7 +207,7 @@ def task_checks(folder: str) -> Iterator[Check]:
         ceiling=ceiling, threads=threads, device=here.first_device(), foreign=level >= Level.LANDLOCK
     )
     with scratch_folder(paths.spool) as scratch:
-        place = Place(level, paths.task_data, paths.environments)
+        place = Place(level, paths.task_data, paths.environments, paths.allowed)
         try:
             bench = make_bench(task, conditions, place, scratch.folder)
         except AutoresearchError as error:

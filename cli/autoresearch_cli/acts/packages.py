@@ -30,7 +30,20 @@ from autoresearch.propose.mind.recall import text_of
 from autoresearch.propose.mind.writing import HISTORY, refresh_history, write_agent_files
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.run.bench import fault_of_program
-from autoresearch.run.packages import PackagesNotAllowed, allow_packages, task_not_allowed
+from autoresearch.run.consent import (
+    REACH_WORDS,
+    NotAllowed,
+    Reach,
+    allow,
+    allow_reaches,
+    check_names,
+    check_reaches,
+    is_allowed,
+    list_digest,
+    reaches_of,
+    what_runs_read,
+)
+from autoresearch.run.packages import PackagesNotAllowed, task_not_allowed
 from autoresearch.task.folder_state import BASELINE, keep_edit, kept_baselines, remember_start, replace_file
 from autoresearch.task.loading import MANIFEST, load_task, program_names
 from autoresearch.task.model import Task
@@ -46,8 +59,6 @@ from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from autoresearch.propose.mind.known import Known
 
 
@@ -179,12 +190,16 @@ BEST_PROGRAMS = 20
 def ask_for_packages(task: Task, programs: Sequence[str] = (), *, allowed: bool = False) -> None:
     """Have a person agree that packages are installed, where that is needed; ``allowed``: they have.
 
-    They are those of a task, and of programs that bring a list.
+    They are those of a task, and of programs that bring a list. What its runs can read is told.
 
     Raises:
+        NotAllowed: the task's folder reaches out of itself, and nobody allowed that.
         PackagesNotAllowed: nobody can be asked here.
         Refused: the answer is no.
     """
+    check_reaches(task.folder, reaches_of(task), here.paths().allowed)
+    if sentence := what_runs_read(task):
+        say(sentence)
     option = "--allow-packages"
     if task.packages and _must_ask(task):
         _agree(task.name, task.packages, agreed=allowed, refusal=task_not_allowed(task, option))
@@ -244,19 +259,35 @@ def lock(folder: Folder = "", *, json: Json = False) -> None:
     say(f"→ autoresearch task allow {folder}".rstrip())
 
 
-def allow(
+def allow_task(
     task: Annotated[
         str, typer.Argument(metavar="TASK", help="A task folder or a published task. Left out: the configured task.")
     ] = "",
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    named: Annotated[
+        list[str],
+        typer.Option("--name", metavar="PATH", help="A hidden folder that it may read, as ~/.cache/x; repeatable."),
+    ] = [],  # noqa: B006 - typer's way to say that it may be given any number of times
     json: Json = False,
 ) -> None:
-    """Install the Python packages of a task on this machine, after a look at the list."""
+    """Allow what a task or project reaches outside of its folder, and its packages, after a look at the list."""
+    from autoresearch.project.components.trusting import reaches_of as project_reaches
+    from autoresearch.project.model import is_project, load_project
     from autoresearch.run.packages import ALLOWED, is_installed, task_python
 
-    found = load_task(named_folder(task) if task else here.task_folder(""))
-    paths = here.paths()
+    folder, paths = named_folder(task) if task else here.task_folder(""), here.paths()
+    if is_project(folder) and not (folder / MANIFEST).exists():
+        project = load_project(folder)
+        _allow_reaches(project.folder, project_reaches(project), named, agreed=yes)
+        answer = PackagesAnswer(task=project.folder.name, reaches=_as_answer(project_reaches(project)))
+        if json:
+            print_json(answer)
+        else:
+            say(f"→ autoresearch run {folder}")
+        return
+    found = load_task(folder)
+    _allow_reaches(found.folder, reaches_of(found), named, agreed=yes)
     if found.packages and not is_installed(found, paths.environments):
         if _must_ask(found):
             _agree(found.name, found.packages, agreed=yes, refusal=task_not_allowed(found, "--yes"))
@@ -272,7 +303,38 @@ def allow(
         say(f"{counted(len(answer.packages), 'package')} of {found.name} installed, in {answer.folder}")
     else:
         say(f"{found.name} has no list of packages")
+    if sentence := what_runs_read(found):
+        say(sentence)
     say(f"→ autoresearch node doctor task {found.folder}")
+
+
+def _allow_reaches(folder: Path, reaches: Sequence[Reach], named: Sequence[str], *, agreed: bool) -> None:
+    """Have a person agree to what a folder reaches outside of itself.
+
+    Raises:
+        Refused: the answer is no; nobody can allow it; or it has to be named.
+        NotAllowed: nobody can be asked here.
+    """
+    paths = here.paths()
+    if is_allowed(paths.allowed, list_digest(folder, reaches)):
+        return
+    if reaches:
+        say(f"{folder} reaches outside of itself:")
+        for each in reaches:
+            leads = "" if each.text in (each.path, "") or each.kind == "code" else f", which is {each.path}"
+            hidden = "; hidden, or with keys" if each.by_name else ""
+            say(f"  {REACH_WORDS[each.kind]}: {each.text}{leads}{hidden}")
+    check_names(folder, reaches, paths, [Path(name) for name in named])
+    if reaches and not agreed:
+        if not _can_ask():
+            raise NotAllowed(folder, reaches)
+        if not typer.confirm("Allow it?", err=True):
+            raise Refused("nothing was allowed, and nothing runs", hint=f"look at {folder} first")
+    allow_reaches(folder, reaches, paths)
+
+
+def _as_answer(reaches: Sequence[Reach]) -> list[str]:
+    return [f"{each.kind} {each.text} {each.path}" for each in reaches]
 
 
 def _must_ask(task: Task) -> bool:
@@ -297,7 +359,7 @@ def _agree(name: str, packages: list[Package], *, agreed: bool, refusal: Package
             raise refusal
         if not typer.confirm("Install them?", err=True):
             raise Refused("nothing was installed, and nothing runs", hint="choose another task: autoresearch task list")
-    allow_packages(here.paths().allowed_packages, packages)
+    allow(here.paths().allowed, lock_digest(packages))
 
 
 def _tell(name: str, packages: list[Package]) -> None:
@@ -329,6 +391,7 @@ def _answer(task: Task) -> PackagesAnswer:
     return PackagesAnswer(
         task=task.name,
         digest=task.digest.hex(),
+        reaches=_as_answer(reaches_of(task)),
         packages=[f"{package.name}=={package.version}" for package in task.packages],
         source=package_source() if has else "",
         folder=str(environment_folder(task, place)) if has else "",

@@ -25,7 +25,7 @@ from autoresearch.record.encoding import format_id
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.services import Service
-from autoresearch.task.needs import LOOSE, Package
+from autoresearch.task.needs import LOOSE, Package, lock_digest
 from autoresearch.text import counted
 from autoresearch_cli import here
 from autoresearch_cli.acts.packages import NAMED
@@ -300,16 +300,17 @@ def with_packages(offer: Offer, beside: Sequence[str]) -> Offer:
 
 def agree(packages: Sequence[Package]) -> None:
     """Note that a person agreed to have a list of packages installed: they installed what asks for it."""
-    from autoresearch.run.packages import allow_packages
+    from autoresearch.run.consent import allow
 
-    allow_packages(here.paths().allowed_packages, list(packages))
+    allow(here.paths().allowed, lock_digest(list(packages)))
 
 
 def _ask(name: str, packages: list[Package]) -> None:
+    from autoresearch.run.consent import is_allowed
     from autoresearch.run.package_locks import package_source
-    from autoresearch.run.packages import ALL, PackagesNotAllowed, is_allowed
+    from autoresearch.run.packages import ALL, PackagesNotAllowed
 
-    if here.settings().work.allow_packages == ALL or is_allowed(here.paths().allowed_packages, packages):
+    if here.settings().work.allow_packages == ALL or is_allowed(here.paths().allowed, lock_digest(packages)):
         return
     named = [f"{package.name} {package.version}" for package in packages]
     further = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""

@@ -14,11 +14,13 @@ import typer
 from autoresearch.errors import NotFound
 from autoresearch.paths import typed_path
 from autoresearch.project.child.messages import Checked, Figures, Mode
+from autoresearch.project.components.trusting import reaches_of
 from autoresearch.project.model import AGENT, INI, Component, Project, is_project, load_project
 from autoresearch.project.runs.fleet import train_with_actors
 from autoresearch.project.runs.kept import Run, head_run
 from autoresearch.project.runs.process import Box
 from autoresearch.project.runs.running import Choices, do_project_run
+from autoresearch.run.consent import check_reaches
 from autoresearch.text import counted, duration
 from autoresearch_cli import here
 from autoresearch_cli.agent.models import (
@@ -141,8 +143,14 @@ def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Itera
 def chosen(
     path: Path, assignments: Sequence[str] | None, start: str, seed: int | None, *, trust: bool, allow_packages: bool
 ) -> Choices:
-    """What a person chose, with the packages of the project installed; see :func:`project_pythons` for errors."""
-    pythons = project_pythons(load_project(path), allowed=allow_packages)
+    """What a person chose, with the packages of the project installed; see :func:`project_pythons` for errors.
+
+    Raises NotAllowed where nobody allowed the project's code to run without a sandbox; ``trust`` does.
+    """
+    project = load_project(path)
+    if not trust:
+        check_reaches(project.folder, reaches_of(project), here.paths().allowed)
+    pythons = project_pythons(project, allowed=allow_packages)
     return Choices(path, assignments or (), start, seed, trust, pythons)
 
 

@@ -31,12 +31,14 @@ from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, R
 from autoresearch.face.columns.column import short
 from autoresearch.log.standing.context import own_keys
 from autoresearch.paths import typed_path
+from autoresearch.project.components.trusting import reaches_of
 from autoresearch.project.exchange.fetching import write_run
 from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES, is_environment_task
-from autoresearch.project.model import is_project
+from autoresearch.project.model import is_project, load_project
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Release, Run
 from autoresearch.run.bench import fault_of_program
+from autoresearch.run.consent import allow_reaches
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.folders import is_taken
 from autoresearch.task.loading import MANIFEST, load_task
@@ -299,7 +301,10 @@ def _project(desk: Desk, run: bytes, task: TaskFolder, place: Path) -> str:
     paths.spool.mkdir(parents=True, exist_ok=True)
     with scratch_folder(paths.spool) as scratch:
         learned = _learned(desk, run, scratch.folder / "learned.zip")
-        return write_run(record, program, task.harness, learned, place, own=own).id
+        written = write_run(record, program, task.harness, learned, place, own=own).id
+    if own:
+        allow_reaches(place, reaches_of(load_project(place)), paths)
+    return written
 
 
 def _learned(desk: Desk, run: bytes, file: Path) -> Path | None:

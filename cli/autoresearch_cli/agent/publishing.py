@@ -79,7 +79,7 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
             plan_as_it_stands(published_on, program),
             published_on,
             conditions,
-            Place(level, paths.task_data, paths.environments),
+            Place(level, paths.task_data, paths.environments, paths.allowed),
             paths.spool,
             model=partial(pack_learned, run.folder / DATA),
             ready=partial(make_ready, is_tried=False),

@@ -19,12 +19,13 @@ import typer
 
 from autoresearch.ask.acts.new_tasks import describe_program
 from autoresearch.ask.acts.trial_runs import Given
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.face.columns.runs import budget_words
 from autoresearch.log.local import Choice, choose, chosen
 from autoresearch.paths import typed_path
 from autoresearch.propose.program.edits import Patches, constants, settings_in
 from autoresearch.propose.search.proposal import nothing_to_change
+from autoresearch.run.consent import check_reaches, reaches_of
 from autoresearch.task.folders import copy_task, is_taken, pin_baseline
 from autoresearch.task.inputs import described
 from autoresearch.task.loading import MANIFEST, load_task, shipped_task
@@ -206,7 +207,8 @@ def show(folder: Folder = "", *, json: Json = False) -> None:
     print_labelled(_lines(answer, task))
     try:
         ceiling().check(task)
-    except Refused as error:
+        check_reaches(task.folder, reaches_of(task), here.paths().allowed)
+    except (CannotRunHere, Refused) as error:
         say(f"{error}")
         say(f"→ {error.hint}")
     else:
@@ -335,11 +337,11 @@ app.command(
     "task allow",
     epilog=examples(
         ("autoresearch task allow grammar", "look at its packages, then install them"),
-        ("autoresearch task allow ~/my-task --yes", "without a question"),
+        ("autoresearch task allow ~/cloned", "look at what it reaches outside of its folder, then let it"),
         ("autoresearch task allow grammar --yes --json | jq .installed", "the same for a program"),
         see="task lock, node doctor task, work --allow-packages",
     ),
-)(packages.allow)
+)(packages.allow_task)
 
 
 def _for_agents(task: Task) -> list[str]:

@@ -35,6 +35,7 @@ from autoresearch.propose.search.search import propose, replicate_due
 from autoresearch.propose.search.sharing import LLM, SEARCH
 from autoresearch.run.bench import Bench, Ceiling, limits_of
 from autoresearch.run.checking import Check
+from autoresearch.run.consent import check_reaches, reaches_of
 from autoresearch.run.experiment import Plan, plan_as_it_stands
 from autoresearch.run.folder import (
     MODEL,
@@ -143,6 +144,9 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace, folder: Path) 
         may_install=_may_install(work, task, place) if task.packages else 0,
         recheck=work.recheck,
     )
+    if work.executor:
+        check_reaches(task.folder, reaches_of(task), place.paths.allowed)
+        conditions = msgspec.structs.replace(conditions, is_allowed=True)
     bench = None if work.executor else _ready(work, task, talk, conditions, place, folder)
     if bench is None and talk.cancelled():
         return protocol.Dropped(assignment=work.assignment)
@@ -177,7 +181,7 @@ def _ready(
     work: protocol.Work, task: Task, talk: Talk, conditions: Conditions, place: Workplace, folder: Path
 ) -> Bench | None:
     """Make this machine ready before anything is claimed; None where that was cancelled."""
-    here = Place(Level(work.level), place.paths.task_data, place.paths.environments)
+    here = Place(Level(work.level), place.paths.task_data, place.paths.environments, place.paths.allowed)
 
     def tell(why: Why) -> None:
         talk.say(protocol.Stage(assignment=work.assignment, why=why.value))

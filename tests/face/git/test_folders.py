@@ -167,6 +167,32 @@ def test_a_repository_has_one_task_of_one_network(
     assert "another network" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["core.fsmonitor", "filter.x.smudge", "include.path", "gc.recentObjectsHook", "core.hooksPath", "remote.x.vcs"],
+)
+def test_nothing_that_a_repository_of_elsewhere_names_is_run(
+    name: str, here: Path, repo: Path, better: None, export: Export, tmp_path: Path
+) -> None:
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\ntouch {tmp_path}/seen\ncat\n")
+    script.chmod(0o755)
+    hooks = repo / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    for hook in ("reference-transaction", "pre-auto-gc", "post-index-change", "post-checkout"):
+        (hooks / hook).symlink_to(script)
+    (repo / ".git/info/attributes").write_text("* filter=x\n")
+    (tmp_path / "config").write_text(f"[core]\n\tfsmonitor = {script}\n")
+    git(repo, "config", name, str(tmp_path / "config" if name == "include.path" else script))
+    (tmp_path / "seen").unlink(missing_ok=True)
+    result = export(here, repo)
+    assert (result.exit_code, f"sets {name.lower()}" in result.stderr.lower()) == (6, True), result.stderr
+    git(repo, "config", "--unset", name)
+    (tmp_path / "seen").unlink(missing_ok=True)
+    assert export(here, repo).exit_code == 0
+    assert not (tmp_path / "seen").exists()
+
+
 def test_variables_of_another_repository_lead_nowhere(
     here: Path, tmp_path: Path, export: Export, monkeypatch: pytest.MonkeyPatch
 ) -> None:

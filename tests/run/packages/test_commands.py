@@ -161,6 +161,8 @@ def test_an_environment_of_this_machine_runs_the_program(folder: Path, wheels: P
     assert f"{mine} is no Python environment" in said.stderr
 
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(mine)], check=True)
+    assert "nobody allowed that here" in cli("run", str(folder)).stderr
+    assert cli("task", "allow", str(folder), "--yes").exit_code == 0
     name, detail, fix = failed(cli("node", "doctor", "task", str(folder), "--json").stdout)
     assert (name, detail) == ("imports", "not installed: tiny_a")
     assert fix.startswith(f"{mine}/bin/python -m pip install tiny_a")

@@ -22,12 +22,12 @@ import pytest
 from autoresearch.errors import AutoresearchError, CannotRunHere
 from autoresearch.paths import Paths
 from autoresearch.run.bench import Bench, environment, job_limits
+from autoresearch.run.consent import allow
 from autoresearch.run.data import prepare_data
 from autoresearch.run.experiment import plan_as_it_stands, trained
 from autoresearch.run.packages import (
     ALLOWED,
     PackagesNotAllowed,
-    allow_packages,
     are_allowed,
     environment_folder,
     installed_bytes,
@@ -39,7 +39,7 @@ from autoresearch.run.packages import (
 from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import Work
 from autoresearch.task.loading import load_task
-from autoresearch.task.needs import program_packages
+from autoresearch.task.needs import lock_digest, program_packages
 from autoresearch.task.program import join_files
 from autoresearch.words import RunStatus
 from tests.cli.conftest import Cli
@@ -109,7 +109,7 @@ def test_a_program_runs_with_the_packages_that_it_brings_once_somebody_allowed_t
     with pytest.raises(PackagesNotAllowed, match="2 Python packages that nobody allowed here"):
         program_python(source, bench)
     assert not are_allowed([source], paths, Work())
-    allow_packages(paths.allowed_packages, program_packages(source))
+    allow(paths.allowed, lock_digest(program_packages(source)))
     assert are_allowed(["print(1)\n", source], paths, Work())
     python = program_python(source, replace(bench, may_install=ALLOWED))
     assert python is not None

@@ -307,7 +307,8 @@ def test_the_packages_of_a_fetched_project_need_a_word(
     assert cli("install", "policy", "needy", "--default").exit_code == 0
     mark_fetched(load_project(project), "run1")
     shutil.rmtree(paths.environments)
-    shutil.rmtree(paths.allowed_packages)
+    shutil.rmtree(paths.allowed)
+    assert cli("task", "allow", str(project), "--yes").exit_code == 0, "its own code, and no package"
     for words in (("run",), ("train", "2"), ("list", "--check")):
         asked = cli(*words)
         assert (asked.exit_code, "needs 2 Python packages that nobody allowed here" in asked.stderr) == (6, True)
@@ -316,6 +317,7 @@ def test_the_packages_of_a_fetched_project_need_a_word(
     assert cli("run", "-n", "1", "--allow-packages").exit_code == 0
     assert cli("run", "-n", "1").exit_code == 0
     shutil.rmtree(paths.environments)
-    shutil.rmtree(paths.allowed_packages)
+    shutil.rmtree(paths.allowed)
+    assert cli("task", "allow", str(project), "--yes").exit_code == 0
     assert cli("node", "config", "set", "work.allow_packages", "all").exit_code == 0
     assert cli("run", "-n", "1").exit_code == 0
