@@ -47,14 +47,13 @@ def test_no_command_fails_on_such_a_record(old: str, cli: Cli, tmp_path: Path) -
             ("diff", old),
             ("status",),
         ),
-        *(("search", "score"), ("best", "old"), ("top", "old"), ("run", "list", "--json"), ("task", "show", "old")),
-        *(("verify", old), ("work", "old", "--runs", "1"), ("task", "get", "old", str(tmp_path / "got"))),
-        *(("run", "export", "--git", str(tmp_path / "git")), ("run", "export", str(tmp_path / "out.tsv"))),
-        *(("run", "propose", "old"), ("run", "checkout", old, str(tmp_path / "there")), ("node", "doctor", "log")),
+        *(("run", "list", "--json"), ("best",), ("run", "lineage", old), ("run", "export"), ("node", "doctor", "log")),
     ):
         done = cli(*words)
-        assert done.exit_code != 70, (words, done.stderr)
-        assert "this is a bug" not in done.stderr + done.stdout, (words, done.stderr)
-        print(words, done.exit_code, done.stderr[-300:])
-    for folder in ("got", "there", "git"):
-        assert not list((tmp_path / folder).rglob("mise.toml"))
+        assert done.exit_code in {0, 4}, (words, done.stderr)
+    for words in (("verify", old), ("work", "old", "--runs", "1"), ("task", "get", "old", str(tmp_path / "got"))):
+        refused = cli(*words)
+        assert refused.exit_code == 2, (words, refused.stderr)
+        assert "mise.toml is a name of a kind that tools obey" in refused.stderr
+        assert "call it config_mise.toml" in refused.stderr
+    assert not list((tmp_path / "got").rglob("mise.toml"))

@@ -229,7 +229,7 @@ def test_constants_of_a_compiled_program_are_known_by_how_they_cut_loops(line: s
     assert (str(found.range) if found else None) == range_
 
 
-@given(st.text(max_size=60), st.sampled_from(["train.py", "a.cpp", "run"]))
+@given(st.text(max_size=60), st.sampled_from(["train.py", "a.cpp", "bin/run"]))
 def test_any_text_is_read_without_an_error(text: str, name: str) -> None:
     constants(text)
     constants(join_files({name: text}))

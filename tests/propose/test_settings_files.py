@@ -162,29 +162,35 @@ def test_settings_are_found_where_they_are_surely_settings(
 
 
 def test_what_is_set_is_what_the_formats_own_readers_read() -> None:
-    files = {"a.yaml": YAML_FILE, "b.toml": TOML_FILE, "c.json": JSON_FILE}
+    files = {"config_a.yaml": YAML_FILE, "config_b.toml": TOML_FILE, "config_c.json": JSON_FILE}
     values = {
-        "a.yaml": {"train.lr": 1e-05, "train.weight_decay": 0.01, "train.optimizer": "sgd", "train.schedule": "flat"},
-        "b.toml": {"momentum": 0.5, "train.adam.lr": 1e-05, "train.adam.optimizer": "sgd"},
-        "c.json": {"train.lr": 2e-05, "train.batch_size": 64},
+        "config_a.yaml": {
+            "train.lr": 1e-05,
+            "train.weight_decay": 0.01,
+            "train.optimizer": "sgd",
+            "train.schedule": "flat",
+        },
+        "config_b.toml": {"momentum": 0.5, "train.adam.lr": 1e-05, "train.adam.optimizer": "sgd"},
+        "config_c.json": {"train.lr": 2e-05, "train.batch_size": 64},
     }
     changed = {}
     for name, content in files.items():
         program = set_constants(join_files({"train.py": "", name: content}), values[name])
         changed[name] = split_program(program)[name]
 
-    read = yaml.safe_load(changed["a.yaml"])
+    read = yaml.safe_load(changed["config_a.yaml"])
     assert read["train"] == {
         **yaml.safe_load(YAML_FILE)["train"],
-        **{key.partition(".")[2]: value for key, value in values["a.yaml"].items()},
+        **{key.partition(".")[2]: value for key, value in values["config_a.yaml"].items()},
     }
-    table = tomllib.loads(changed["b.toml"])
+    table = tomllib.loads(changed["config_b.toml"])
     assert (table["momentum"], table["train"]["adam"]) == (0.5, {"lr": 1e-05, "optimizer": "sgd"})
-    assert json.loads(changed["c.json"])["train"] == {"lr": 2e-05, "batch_size": 64, "parts": [{"lr": 1}]}
+    assert json.loads(changed["config_c.json"])["train"] == {"lr": 2e-05, "batch_size": 64, "parts": [{"lr": 1}]}
 
 
 @given(
-    st.sampled_from(("c.yaml", "c.toml", "c.json", "c.ini")), st.text(alphabet="ab:=#-[]{}\"'|> \n0.1,;", max_size=200)
+    st.sampled_from(("config_c.yaml", "config_c.toml", "config_c.json", "config_c.ini")),
+    st.text(alphabet="ab:=#-[]{}\"'|> \n0.1,;", max_size=200),
 )
 def test_no_file_of_settings_raises_and_each_place_is_that_of_its_value(name: str, content: str) -> None:
     program = join_files({"train.py": "", name: content})
@@ -197,4 +203,4 @@ def test_no_file_of_settings_raises_and_each_place_is_that_of_its_value(name: st
 
 def test_a_long_line_takes_no_time() -> None:
     for content in ("a:" + " " * 200_000 + "x", "a = " + " " * 200_000 + "x #", "- " * 100_000):
-        assert constants(join_files({"train.py": "", "c.yaml": content, "c.toml": content})) == {}
+        assert constants(join_files({"train.py": "", "config_c.yaml": content, "config_c.toml": content})) == {}
