@@ -63,6 +63,7 @@ def rlimits(job: Job, *, tasks_of_others: int) -> dict[str, int]:
         "RLIMIT_NOFILE": _OPEN_FILES,
         "RLIMIT_NPROC": tasks_allowed(job.limits, job.threads) + tasks_of_others,
         "RLIMIT_MSGQUEUE": 0,
+        "RLIMIT_SIGPENDING": 4096,
     }
     if job.device == PROCESSOR:  # CUDA reserves far more than it uses
         limits["RLIMIT_DATA"] = 2 * job.limits.memory_bytes + GIB
@@ -150,6 +151,7 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
             "kept": list(keeper_fds),
             "go": go_fd,
             "namespace": walled,
+            "network": walled and level is not Level.APPTAINER,
             "uid": run_user(),
             "keep_read": os.geteuid() == 0 and level < Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
             "limits": rlimits(job, tasks_of_others=tasks_of_others),
