@@ -79,7 +79,7 @@ def obstacle(machine: Readings) -> Obstacle:
             more = " --security-opt apparmor=unconfined" if machine.apparmor else ""
             return Obstacle(
                 f"this container may make no namespaces: {said}",
-                f"start it with --security-opt seccomp=unconfined{more}: that opens this container alone",
+                f"start it (Docker, Podman) with --security-opt seccomp=unconfined{more}: that opens it alone",
             )
         if is_restricted:
             setting = "kernel.apparmor_restrict_unprivileged_userns is 1"
