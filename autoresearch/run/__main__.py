@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import signal
 import sys
 import threading
@@ -23,6 +22,8 @@ from autoresearch.run.bench import Bench, environment
 from autoresearch.run.executors import MACHINE, Machine
 from autoresearch.run.folder import EventFile, read_request
 from autoresearch.run.runner import Place, carry_out, make_ready
+from autoresearch.run.sandbox.job import Level
+from autoresearch.run.sandbox.obstacle import find_obstacle
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.run.sandbox.scratch import sweep
 
@@ -62,6 +63,7 @@ def main(words: list[str]) -> int:
 def this_machine() -> Machine:
     """What an executor's doctor asks of the machine that this runs on."""
     level, _ = detect_level()
+    cause, remedy = ("", "") if level >= Level.BUBBLEWRAP else find_obstacle()
     return Machine(
         name=os.uname().nodename,
         version=__version__,
@@ -70,7 +72,8 @@ def this_machine() -> Machine:
         executable=sys.executable,
         torch=environment().get("torch", ""),
         level=int(level),
-        has_bubblewrap=shutil.which("bwrap") is not None,
+        obstacle=cause,
+        remedy=remedy,
     )
 
 

@@ -48,7 +48,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """A machine that carries out runs, as it says itself: its name, kernel, Python and its path, sandbox.
 
-    ``version`` is this program's there; ``torch`` is empty where there is none.
+    ``version`` is this program's there; ``torch`` is empty where there is none. ``obstacle`` and ``remedy`` say why it
+    has no bubblewrap, and are empty where it has.
     """
 
     name: str
@@ -58,7 +59,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     executable: str
     torch: str
     level: int
-    has_bubblewrap: bool
+    obstacle: str = ""
+    remedy: str = ""
 
 
 @dataclass(slots=True)

@@ -13,16 +13,19 @@ from autoresearch.run.sandbox.job import Level
 from autoresearch.task.needs import END_CHARACTERS
 
 # Landlock lets a run execute what its build made, and nothing that it made itself.
-COMPILED_HINT = "have it compiled before the run: --build 'g++ -O2 -o NAME FILE'; or: apt install bubblewrap"
-SEMAPHORES_HINT = "semaphores need bubblewrap: apt install bubblewrap"
+COMPILED_HINT = (
+    "have it compiled before the run: --build 'g++ -O2 -o NAME FILE'; or get bubblewrap: autoresearch node doctor"
+)
+SEMAPHORES_HINT = "semaphores need bubblewrap: autoresearch node doctor says how to get it"
 SOCKETS_HINT = (
-    "processes that exchange data (DataLoader with workers, a Manager) need bubblewrap: apt install bubblewrap; "
-    "or set the number of workers to 0"
+    "processes that exchange data (DataLoader with workers, a Manager) need bubblewrap: autoresearch node doctor says "
+    "how to get it; or set the number of workers to 0"
 )
 NETWORK_HINT = "a run has no network: get its data before, and show their folder to it: --mount DIR"
 TEMPORARY_HINT = "a run has a folder of its own for temporary files: write to tempfile.gettempdir(), or $TMPDIR"
 SYSTEM_HINT = (
-    "runs do not see {path}: have the program do without it; or: apt install bubblewrap, where it is not there"
+    "runs do not see {path}: have the program do without it; or get bubblewrap, where it is not there: "
+    "autoresearch node doctor"
 )
 WRITE_HINT = "a run writes in the folder that it starts in, and in $TMPDIR: give {path} a place there"
 

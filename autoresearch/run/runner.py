@@ -41,9 +41,10 @@ from autoresearch.run.packages import is_installed, task_python
 from autoresearch.run.preflight import check_card, forget_runs, preflight, remember_run
 from autoresearch.run.proving import asks_for_card, fault_of_card, prove
 from autoresearch.run.sandbox.capture import Progress
-from autoresearch.run.sandbox.cards import GET_BUBBLEWRAP, NO_CARD, PROCESSOR, card_of, make_nodes
+from autoresearch.run.sandbox.cards import NO_CARD, PROCESSOR, card_of, make_nodes
 from autoresearch.run.sandbox.execute import permit
 from autoresearch.run.sandbox.job import Level, Outcome
+from autoresearch.run.sandbox.obstacle import get_bubblewrap
 from autoresearch.run.sandbox.scratch import scratch_folder, sweep
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus, Why
@@ -90,7 +91,7 @@ def make_bench(
     permit(place.level, foreign=conditions.foreign)
     if (card := card_of(conditions.device)) is not None and place.level is Level.LANDLOCK:
         if asks_for_card((task.baseline, *task.harness.values())):
-            raise CannotRunHere(NO_CARD, hint=GET_BUBBLEWRAP)
+            raise CannotRunHere(NO_CARD, hint=get_bubblewrap())
         card = None
     if card is not None:
         on_stage(Why.TESTING_CARD)

@@ -35,6 +35,7 @@ from autoresearch.run.folder import Ended, Fault, fault_of, new_run, read_outcom
 from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.cards import PROCESSOR
 from autoresearch.run.sandbox.job import Level
+from autoresearch.run.sandbox.obstacle import find_obstacle
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
 from autoresearch.run.sandbox.scratch import remove_tree, sweep
 from autoresearch.settings import Settings
@@ -173,6 +174,7 @@ class Node:
         self._ceiling = Ceiling.of(settings.work)
         self._renew_ms = 0
         self._standing = ""
+        self._no_sandbox: list[Check] = []  # set where programs of others can't be walled in
         self._ailing: set[tuple[str, str]] = set()  # the conditions at the last look, by name and result
         self.runs = Runs(
             self.notebook,
@@ -256,6 +258,10 @@ class Node:
             await self.owner.look_at_network()
             await self.exchange.start()
         level, self.probes = await asyncio.to_thread(detect_level, self._secrets())
+        if level < Level.LANDLOCK:
+            cause, remedy = await asyncio.to_thread(find_obstacle)
+            detail = f"there is none, so only your own programs run: {cause}"
+            self._no_sandbox = [Check(name=Part.SANDBOX, result=Result.WARNING, detail=detail, fix=remedy)]
         logger.info("sandbox", level=level.label, leaks=[p.name for p in self.probes if not p.blocked])
         if level < self.settings.work.minimum_sandbox:
             self.take(Blocked(Why.SANDBOX_TOO_LOW, WHY_SENTENCES[Why.SANDBOX_TOO_LOW]))
@@ -379,7 +385,7 @@ class Node:
     def conditions(self) -> list[Check]:
         """What ails this node, with its remedies: what its home shows, and what only a running node knows."""
         found = examine(self.paths, os.environ, now_ms(), log=self.notebook.log)
-        found += [warning(Part.SANDBOX, f"it leaks: {probe.name}") for probe in self.probes if not probe.blocked]
+        found += self._no_sandbox
         told = {Part.IDENTITY: self._standing, Part.NETWORK: self.trusting.problem, Part.INVITE: self.admitting.problem}
         found += [warning(part, sentence) for part, sentence in told.items() if sentence] + self.attesting.conditions()
         found += self.owner.conditions() + self.notices.conditions()

@@ -143,7 +143,7 @@ def machine() -> Iterator[Machine]:
 def _is_refused(talk: Yes, machine: Machine) -> None:
     (said,) = talk.said
     assert isinstance(said, protocol.Failed)
-    assert "nothing that others wrote is run here → install bubblewrap" in said.sentence
+    assert "nothing that others wrote is run here: bubblewrap" in said.sentence
     assert machine.seen.read_bytes() == b""
 
 

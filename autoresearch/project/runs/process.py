@@ -45,6 +45,7 @@ from autoresearch.run.sandbox.capture import CURVE_POINTS, Progress
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Job, Level, Limits, Outcome, Talk
 from autoresearch.run.sandbox.layout import Interpreter
+from autoresearch.run.sandbox.obstacle import find_obstacle
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.text import one_line
@@ -343,9 +344,10 @@ def _executed(
 ) -> tuple[list[Message], Outcome]:
     if box.level < max(box.least, Level.LANDLOCK):
         wrote = "another participant wrote" if len(others) == 1 else "other participants wrote"
+        cause, remedy = find_obstacle()
         raise Refused(
-            f"{wrote} {', '.join(others[:3])}, and this machine has no sandbox that holds",
-            hint="install bubblewrap (apt install bubblewrap), or read the code and use --trust",
+            f"{wrote} {', '.join(others[:3])}, and this machine has no sandbox that holds: {cause}",
+            hint=f"{remedy}; or read the code and use --trust",
         )
     code, project = packed_code(order.project, box.secrets, within=is_fetched(order.project))
     files = {

@@ -23,7 +23,6 @@ PROCESSOR = "cpu"
 DEVICE = r"cpu|cuda(:[0-9]+)?|GPU-[0-9a-fA-F-]+"
 """How a device is named: the processor, any card, a card by its number, a card by its UUID or a beginning of that."""
 NO_CARD = "programs get no graphics card at sandbox level S1: CUDA writes below /proc, which landlock closes"
-GET_BUBBLEWRAP = "apt install bubblewrap, or: autoresearch node config set work.device cpu"
 SHARED_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 """The device files that all cards share."""
 _NODE_SECONDS = 20

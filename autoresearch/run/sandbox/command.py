@@ -63,6 +63,7 @@ def rlimits(job: Job, *, tasks_of_others: int) -> dict[str, int]:
         "RLIMIT_NOFILE": _OPEN_FILES,
         "RLIMIT_NPROC": tasks_allowed(job.limits, job.threads) + tasks_of_others,
         "RLIMIT_MSGQUEUE": 0,
+        "RLIMIT_SIGPENDING": 4096,
     }
     if job.device == PROCESSOR:  # CUDA reserves far more than it uses
         limits["RLIMIT_DATA"] = 2 * job.limits.memory_bytes + GIB
@@ -150,6 +151,7 @@ def specification(  # noqa: PLR0913 - a job, and all that its place gives it
             "kept": list(keeper_fds),
             "go": go_fd,
             "namespace": walled,
+            "network": walled and level is not Level.APPTAINER,
             "uid": run_user(),
             "keep_read": os.geteuid() == 0 and level < Level.BUBBLEWRAP and not all(map(open_to_all, seen)),
             "limits": rlimits(job, tasks_of_others=tasks_of_others),
@@ -216,19 +218,22 @@ def bubblewrap_command(job: Job, files: Mapping[str, int], tail: list[str]) -> l
     program = executable()
     if program is None:
         raise FileNotFoundError("bwrap")
-    parts = [program, "--new-session", "--as-pid-1"]
-    parts += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
-    parts += ["--hostname", "run", "--cap-drop", "ALL"]
+    parts = [program, "--new-session", "--as-pid-1", *namespaces(), "--hostname", "run", "--cap-drop", "ALL"]
     if os.geteuid() == 0:
         parts += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
         # The keeper ends what the program, with another user id, left behind, and looks what files it has.
         parts += ["--cap-add", "CAP_KILL", "--cap-add", "CAP_SYS_PTRACE", "--cap-add", "CAP_DAC_READ_SEARCH"]
-    else:
-        parts += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
     parts += walls(job)
     for path, descriptor in files.items():
         parts += ["--perms", "0444", "--file", str(descriptor), path]
     return [*parts, "--remount-ro", "/", "--chdir", SCRATCH, "--", *tail]
+
+
+def namespaces() -> list[str]:
+    """The namespaces of a run, in bubblewrap's words."""
+    parts = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+    of_user = ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
+    return parts if os.geteuid() == 0 else parts + of_user
 
 
 def walls(job: Job) -> list[str]:

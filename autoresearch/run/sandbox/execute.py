@@ -11,8 +11,9 @@ import msgspec
 
 from autoresearch.errors import CannotRunHere, Refused, UsageError
 from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress, printed_curve
-from autoresearch.run.sandbox.cards import GET_BUBBLEWRAP, NO_CARD, card_of
+from autoresearch.run.sandbox.cards import NO_CARD, card_of
 from autoresearch.run.sandbox.job import Job, Level, Outcome, Used
+from autoresearch.run.sandbox.obstacle import find_obstacle, get_bubblewrap
 from autoresearch.run.sandbox.process import Ending, StartError, started
 from autoresearch.run.sandbox.supervise import (
     Stop,
@@ -46,7 +47,7 @@ def execute(
     permit(level, foreign=job.foreign)
     card = card_of(job.device)
     if card is not None and level is Level.LANDLOCK:
-        raise CannotRunHere(NO_CARD, hint=GET_BUBBLEWRAP)
+        raise CannotRunHere(NO_CARD, hint=get_bubblewrap())
     begun = time.monotonic()
     watch = Watch(job, Log(job.limits.output_bytes, job.metric_name), card=card)
     if job.checkpoint_to is not None:
@@ -77,9 +78,9 @@ def execute(
 def permit(level: Level, *, foreign: bool) -> None:
     """Whether code may run at a level, ``foreign`` when others may have written some of it. Raises Refused."""
     if foreign and level < Level.LANDLOCK:
+        cause, remedy = find_obstacle()
         raise Refused(
-            "this machine has no sandbox that holds, so nothing that others wrote is run here",
-            hint="install bubblewrap (apt install bubblewrap), restart the daemon, then: autoresearch node doctor",
+            f"this machine has no sandbox that holds, so nothing that others wrote is run here: {cause}", hint=remedy
         )
 
 

@@ -70,15 +70,18 @@ _NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR = 0x40086602, 0x401C5820  # attributes of files, by a descriptor that only reads
 _REFUSED_CONTROLS = (_TIOCSTI, _TIOCLINUX, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR)
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SCHED_CORE = 1, 4, 62
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SCHED_CORE = 1, 4, 22, 62
 _MADV_WILLNEED = 3
 _CACHE_ADVICE = (9, 20, 21, 22, 23, 25)  # MADV_REMOVE, COLD, PAGEOUT, POPULATE_READ, POPULATE_WRITE, COLLAPSE
 _SET_LOCK = (6, 7, 37, 38)  # F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW
 _WATCH_FILE = (5, 36, 1024, 1026)  # F_GETLK, F_OFD_GETLK, F_SETLEASE, F_NOTIFY
 _F_SETSIG, _EXIT_SIGNAL = 10, 0xFF
+_F_SETPIPE_SZ = 1031
 _SIGABRT, _SIGCHLD = 6, 17
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
+_PLAIN_PROTOCOLS = (0, 1, 6, 17)  # the usual one, local, TCP, UDP: what waits in others, nobody counts
+_SOL_SOCKET, _SO_SNDBUF, _SO_SNDBUFFORCE, _SO_ATTACH_REUSEPORT_CBPF = 1, 7, 32, 51
 
 _Instruction = tuple[int, int, int, int]
 
@@ -150,11 +153,17 @@ def asking_filter(machine: str) -> bytes:
 def _argument_rules(column: int, *, sockets: bool) -> list[_Instruction]:
     rules = _when(syscalls.CLONE[column], _unless_zero(0, _NAMESPACE_FLAGS))
     rules += _when(syscalls.IOCTL[column], _if_one_of(1, 0xFFFFFFFF, *_REFUSED_CONTROLS))
-    rules += _when(syscalls.PRCTL[column], _if_one_of(0, 0xFFFFFFFF, _PR_SET_DUMPABLE, _PR_SCHED_CORE))
+    rules += _when(syscalls.PRCTL[column], _if_one_of(0, 0xFFFFFFFF, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SCHED_CORE))
     advice = _if_one_of(2, 0xFFFFFFFF, _MADV_WILLNEED, code=0)
     rules += _when(syscalls.MADVISE[column], advice + _if_one_of(2, 0xFFFFFFFF, *_CACHE_ADVICE, code=errno.EINVAL))
     locks = _if_one_of(1, 0xFFFFFFFF, *_SET_LOCK, code=0)
-    rules += _when(syscalls.FCNTL[column], locks + _if_one_of(1, 0xFFFFFFFF, *_WATCH_FILE, code=errno.EINVAL))
+    sizes = _if_one_of(1, 0xFFFFFFFF, _F_SETPIPE_SZ)
+    watches = _if_one_of(1, 0xFFFFFFFF, *_WATCH_FILE, code=errno.EINVAL)
+    rules += _when(syscalls.FCNTL[column], locks + sizes + watches)
+    buffers = _if_one_of(2, 0xFFFFFFFF, _SO_SNDBUF, _SO_SNDBUFFORCE, code=0)
+    buffers += _if_one_of(2, 0xFFFFFFFF, _SO_ATTACH_REUSEPORT_CBPF)
+    of_socket = [*_argument(1, 0xFFFFFFFF), (_JUMP_EQUAL, 0, len(buffers), _SOL_SOCKET)]
+    rules += _when(syscalls.SETSOCKOPT[column], of_socket + buffers)
     for numbers, who, which in syscalls.OF_OTHERS.values():
         others = _unless_one_of(who, 0xFFFFFFFF, 0)
         kind = [] if which is None else _unless_one_of(0, 0xFFFFFFFF, which)
@@ -165,7 +174,8 @@ def _argument_rules(column: int, *, sockets: bool) -> list[_Instruction]:
     rules += _when(syscalls.SOCKETPAIR[column], pair)
     if sockets:
         families = _unless_one_of(0, 0xFFFFFFFF, _AF_UNIX, _AF_INET, _AF_INET6)
-        rules += _when(syscalls.SOCKET[column], families)
+        protocols = _unless_one_of(2, 0xFFFFFFFF, *_PLAIN_PROTOCOLS, code=errno.EPROTONOSUPPORT)
+        rules += _when(syscalls.SOCKET[column], families + protocols)
     return rules
 
 
@@ -210,6 +220,6 @@ def _children_stay_counted() -> list[_Instruction]:
     ]
 
 
-def _unless_one_of(index: int, mask: int, *values: int) -> list[_Instruction]:
+def _unless_one_of(index: int, mask: int, *values: int, code: int = errno.EPERM) -> list[_Instruction]:
     jumps = [(_JUMP_EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
-    return [*_argument(index, mask), *jumps, _refuse(errno.EPERM)]
+    return [*_argument(index, mask), *jumps, _refuse(code)]

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoresearch.run.sandbox import watchdog
+from autoresearch.run.sandbox import queues, watchdog
 
 _MOUNTS = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 _CONTROLLERS = {"memory", "pids"}
@@ -74,11 +74,14 @@ class Group:
 def sentence() -> str:
     """What the control groups of this machine do for runs, for people."""
     parent = parent_of_groups()
+    looked = "memory is looked at ten times a second"
     if parent is None:
-        return "no control group: memory is looked at ten times a second"
-    if not _hands_down(parent):
-        return "a control group counts processor time; memory is looked at ten times a second"
-    return "a control group bounds memory and tasks, and counts processor time"
+        text = f"no control group: {looked}"
+    elif _hands_down(parent):
+        text = "a control group bounds memory, queues too, and tasks, and counts processor time"
+    else:
+        text = f"a control group counts processor time; {looked}"
+    return f"{text}; {queues.sentence()}"
 
 
 @contextmanager

@@ -85,8 +85,8 @@ LIBRARY = Path(__file__).absolute().parents[2]
 class Limits:
     """What one run may use. ``processes`` counts processes; threads have their own allowance on top.
 
-    ``memory_bytes`` bounds the resident memory of all its processes together; under bubblewrap
-    its files live in memory too, beside that: ``disk_bytes`` bounds its temporary folder and, again, ``/dev/shm``.
+    ``memory_bytes`` bounds the resident memory of all its processes together, what waits in its sockets and pipes and,
+    under bubblewrap, its files. ``disk_bytes`` bounds its temporary folder and, again, ``/dev/shm``.
     ``files`` counts empty ones too: each takes about a kilobyte of the kernel's memory, or an inode of the disk.
     ``processor_seconds`` bounds the processor time of all its processes and threads together, measured from outside.
     """

@@ -36,7 +36,8 @@ _RECEIVE, _ANSWER, _CONTINUE = 0xC0502100, 0xC0182101, 1
 _EPERM = 1
 _CAPABILITY_VERSION = 0x20080522
 _CAP_DAC_READ_SEARCH = 1 << 2
-_CLONE_NEWUTS, _CLONE_NEWUSER, _CLONE_NEWPID = 0x04000000, 0x10000000, 0x20000000
+_CLONE_NEWUTS, _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x04000000, 0x10000000, 0x20000000, 0x40000000
+_AF_NETLINK, _SOCK_RAW, _SOCK_DIAG, _SOL_SOCKET, _SCM_RIGHTS = 16, 3, 4, 1, 1
 _CLONE_NEWNS, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x00020000, 1 << 12, 1 << 14, 1 << 18
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _RULE_PATH_BENEATH = 1
@@ -67,13 +68,16 @@ def apply_rlimits(limits: dict[str, int]) -> None:
 
 
 def separate_processes() -> None:
-    """Gives what is forked from now on a namespace for processes, and a host name of its own; the first is its keeper.
+    """Gives what is forked from now on a namespace for processes, and a host name and a network of its own.
 
-    An ordinary user needs a user namespace for that. No id is mapped in it, so a program is nobody there and stays who
-    it is outside. Raises OSError where the kernel refuses.
+    The first process is its keeper. An ordinary user needs a user namespace for that. No id is mapped in it, so a
+    program is nobody there and stays who it is outside. Raises OSError where the kernel refuses.
     """
     own = 0 if os.geteuid() == 0 else _CLONE_NEWUSER
-    _checked(_libc.unshare(own | _CLONE_NEWPID | _CLONE_NEWUTS), "the kernel refuses a namespace for processes")
+    _checked(
+        _libc.unshare(own | _CLONE_NEWPID | _CLONE_NEWUTS | _CLONE_NEWNET),
+        "the kernel refuses a namespace for processes",
+    )
     _libc.sethostname(b"run", 3)  # some systems refuse it to a user: the name is no secret there
 
 
@@ -148,8 +152,25 @@ def ask_keeper(program: bytes, channel: socket) -> None:
     number = _SECCOMP_CALL[os.uname().machine]
     called = _libc.syscall(number, _SET_FILTER, _NEW_LISTENER, with_head[0])
     listener = _checked(called, "seccomp with a listener")
-    channel.sendmsg([b"l"], [(1, 1, listener.to_bytes(4, "little"))])  # SOL_SOCKET, SCM_RIGHTS
+    channel.sendmsg([b"l"], [(_SOL_SOCKET, _SCM_RIGHTS, listener.to_bytes(4, "little"))])
     os.close(listener)
+
+
+def hand_out_network(go: int, is_own: bool) -> None:  # noqa: FBT001
+    """Gives the supervisor a descriptor that tells what waits in sockets of an own network; closes the channel."""
+    if not is_own:
+        os.close(go)
+        return
+    import _socket  # the module socket takes longer to import
+
+    channel, descriptors = _socket.socket(fileno=go), []
+    try:
+        diagnosis = _socket.socket(_AF_NETLINK, _SOCK_RAW, _SOCK_DIAG)
+        descriptors = [(_SOL_SOCKET, _SCM_RIGHTS, diagnosis.fileno().to_bytes(4, "little"))]
+    except OSError:
+        pass  # the kernel has none: each socket then counts as full
+    channel.sendmsg([b"n"], descriptors)
+    channel.close()
 
 
 def make_folders(name: str) -> None:
@@ -546,8 +567,8 @@ def main() -> None:
     specification = marshal.loads(bytes.fromhex(sys.argv[1]))  # noqa: S302  (our own supervisor wrote it)
     leash, ready = specification["kept"][0], specification["ready"]
     _libc.signal(_SIGCHLD, _SIG_DFL)  # where it is ignored, nobody is told what processor time a child took
-    os.read(specification["go"], 1)
-    os.close(specification["go"])
+    go_fd = specification["go"]
+    os.read(go_fd, 1)
     if ended(leash):
         os._exit(128 + _SIGKILL)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
@@ -557,6 +578,8 @@ def main() -> None:
         if specification["landlock"] is not None:
             separate_processes()
             give_shared_memory(specification)
+        hand_out_network(go_fd, specification["network"])
+        if specification["landlock"] is not None:
             if first := os.fork():
                 _prctl(_PR_SET_DUMPABLE, 0)
                 wait_for(first)

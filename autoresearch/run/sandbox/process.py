@@ -11,9 +11,10 @@ import os
 import platform
 import select
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from autoresearch.run.sandbox.command import (
 from autoresearch.run.sandbox.groups import Group, control_group
 from autoresearch.run.sandbox.job import LIBRARY, Job, Level, Used
 from autoresearch.run.sandbox.layout import home, launcher_python
+from autoresearch.run.sandbox.queues import Queues
 from autoresearch.run.sandbox.scratch import Descriptors, scratch_folder
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -84,6 +86,7 @@ class Sandboxed:
     leash: int
     walled: bool
     group: Group | None = None
+    queues: Queues | None = None  # where the run has a network of its own
     written: tuple[Path, ...] = ()  # the folders of a disk that it writes; none under bubblewrap
 
     def keepers(self) -> frozenset[int]:
@@ -116,17 +119,19 @@ def started(job: Job, level: Level) -> Iterator[Sandboxed]:
     with Descriptors() as descriptors, control_group(memory_bytes=memory, tasks=tasks + _OURS) as group:
         checkpoint = descriptors.pipe() if job.checkpoint_to is not None else None
         pipes = Pipes(descriptors.pipe(), descriptors.pipe(), descriptors.pipe(), checkpoint)
-        go_read, go_write = descriptors.pipe()
+        ours, theirs = socket.socketpair()
+        queues, go_fd = Queues(ours), descriptors.own(theirs.detach())
         starts = {Level.BUBBLEWRAP: _under_bubblewrap, Level.APPTAINER: _under_apptainer}
         start = starts.get(level, _under_keeper)
-        with start(job, level, pipes, descriptors, go_read) as begun:
-            running = replace(begun, group=group)
+        with closing(queues), start(job, level, pipes, descriptors, go_fd) as begun:
+            has_network = level in (Level.BUBBLEWRAP, Level.LANDLOCK)
+            running = replace(begun, group=group, queues=queues if has_network else None)
             try:
-                descriptors.close(*pipes.theirs(), go_read)
+                descriptors.close(*pipes.theirs(), go_fd)
                 if group is not None:  # while the launcher loads
                     group.take(running.process.pid)
                 with suppress(BrokenPipeError):  # it failed already, and says why
-                    os.write(go_write, b"x")
+                    ours.send(b"x")
                 yield running
             finally:
                 if running.process.returncode is None:

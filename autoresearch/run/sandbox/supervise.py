@@ -27,6 +27,7 @@ from autoresearch.run.sandbox.capture import (
 from autoresearch.run.sandbox.cards import PROCESSOR, Card
 from autoresearch.run.sandbox.job import MIB, Job, Limits, Used
 from autoresearch.run.sandbox.process import Sandboxed
+from autoresearch.run.sandbox.queues import full_socket
 from autoresearch.words import RunStatus
 
 _SIGNS = (
@@ -158,8 +159,23 @@ _LOOK_SECONDS = 0.1
 _EARLY_LOOK_SECONDS = 0.05
 _EARLY_LOOKS = 20
 _DISK_EVERY_LOOKS = 3
+_BESIDE_EVERY_LOOKS = 3
+_ALL_EVERY_LOOKS = 9
 _READ_BYTES = 1 << 18
 _LINES_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Bytes that no process has: in sockets of a run and in its files in memory.
+
+    Of the machine since it began: by how much its shared memory grew, and what it can give less.
+    """
+
+    sockets: int = 0
+    files: int = 0
+    shared: int = 0
+    lost: int = 0
 
 
 @dataclass(slots=True)
@@ -177,6 +193,9 @@ class Watch:
     has_used_card: bool = False
     told: Progress = field(default_factory=lambda: Progress(0.0))
     printed: tuple[int, float] = (0, 0.0)  # bytes when lines were told last, and when that was
+    beside: Beside = field(default_factory=Beside)
+    most_free: int = 0  # bytes that the machine could give, at best, since the run began
+    least_shared: int = 1 << 62  # bytes of its shared memory
     answered: tuple[int, int] | None = None  # wall-clock and processor ms when the first byte of its checkpoint came
 
 
@@ -280,9 +299,7 @@ def _look(
     if on_progress is not None and (progress := _news(watch)) is not None:
         on_progress(progress)
     now = watchdog.usage(running.process.pid, ours=running.keepers())
-    memory = now.memory_bytes
-    if memory > limits.memory_bytes:  # the quick sum counts shared pages more than once
-        memory = watchdog.fair_memory(running.process.pid)
+    memory = _memory(running, watch, now)
     counted = running.group.cpu_ms() if running.group else 0
     watch.used = watch.used.at_least(Used(max(now.cpu_ms, counted), memory))
     if watch.used.cpu_ms > 1000 * limits.processor_seconds:
@@ -295,6 +312,34 @@ def _look(
     if has_own_files and watch.looks % _DISK_EVERY_LOOKS == 0 and _disk_is_over(running, watch.job):
         return over_disk(limits)
     return None
+
+
+def _memory(running: Sandboxed, watch: Watch, now: watchdog.Usage) -> int:
+    """Bytes of its processes, of its files in memory and of the kernel for it, as far as they are looked for.
+
+    The quick sum counts shared pages more than once and sees nothing in pipes. Where its pipes could be above the limit
+    with it, or the machine lost more than the limit since the run began, all is counted one by one.
+    """
+    limit, beside, has_lost = watch.job.limits.memory_bytes, watch.beside, False
+    if watch.looks % _BESIDE_EVERY_LOOKS == 0:
+        beside = watch.beside = _beside(running, watch)
+        has_lost = beside.lost > limit and watch.looks % _ALL_EVERY_LOOKS == 0
+    memory = now.memory_bytes + beside.sockets + beside.files
+    per_socket = full_socket() if running.walled and not running.queues else 0
+    if memory + now.files * max(watchdog.FULL_PIPE, per_socket) > limit or has_lost:
+        memory = beside.sockets + watchdog.fair_memory(
+            running.process.pid, in_files=beside.files, in_others=beside.shared, per_socket=per_socket
+        )
+    return memory
+
+
+def _beside(running: Sandboxed, watch: Watch) -> Beside:
+    keepers = running.keepers()
+    sockets = running.queues.held_bytes(*keepers) if running.queues and len(keepers) == 1 else 0
+    files = 0 if running.written or not watch.ready else sum(used for used, _ in map(_used, _roots(running)))
+    free, shared = watchdog.machine_memory()
+    watch.most_free, watch.least_shared = max(watch.most_free, free), min(watch.least_shared, shared)
+    return Beside(sockets, files, shared - watch.least_shared, watch.most_free - free)
 
 
 def _news(watch: Watch) -> Progress | None:
@@ -312,10 +357,8 @@ def _news(watch: Watch) -> Progress | None:
 
 def _disk_is_over(running: Sandboxed, job: Job) -> bool:
     """The sized file systems under bubblewrap bound bytes but not files; real folders are measured, both ways."""
-    if not running.written:
-        roots = (f"/proc/{keeper}/root" for keeper in running.keepers())
-        if any(_files_in(f"{root}{folder}") > job.limits.files for root in roots for folder in ("/tmp", "/dev/shm")):  # noqa: S108
-            return True
+    if not running.written and any(files > job.limits.files for _, files in map(_used, _roots(running))):
+        return True
     used = 0
     for folder in (*running.written, *((job.data,) if job.data is not None and job.writable_data else ())):
         size, files = watchdog.folder_usage(folder, most_files=job.limits.files)
@@ -327,9 +370,15 @@ def _disk_is_over(running: Sandboxed, job: Job) -> bool:
     return used > job.limits.disk_bytes
 
 
-def _files_in(mount_point: str) -> int:
+def _roots(running: Sandboxed) -> list[str]:
+    """The file systems in memory that a run writes under bubblewrap."""
+    return [f"/proc/{keeper}/root{folder}" for keeper in running.keepers() for folder in ("/tmp", "/dev/shm")]  # noqa: S108
+
+
+def _used(mount_point: str) -> tuple[int, int]:
+    """Bytes and files in it."""
     try:
         status = os.statvfs(mount_point)
     except OSError:
-        return 0
-    return status.f_files - status.f_ffree
+        return 0, 0
+    return (status.f_blocks - status.f_bfree) * status.f_frsize, status.f_files - status.f_ffree

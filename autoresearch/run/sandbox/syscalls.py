@@ -101,6 +101,11 @@ ABSENT: dict[str, tuple[int | None, int | None]] = {
     "userfaultfd": (323, 282),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "splice": (275, 76),  # a byte in a queue then holds a page of a file, however large, or of another queue
+    "tee": (276, 77),
+    "sendfile": (40, 71),
+    "landlock_add_rule": (445, 445),  # rules and filters take memory that no limit counts
+    "seccomp": (317, 277),
     "preadv2": (327, 286),  # can tell what is in the page cache without waiting for it
     "pwritev2": (328, 287),
     "inotify_init": (253, None),  # tells of other processes' reads
@@ -223,3 +228,4 @@ OF_OTHERS: dict[str, tuple[tuple[int, int], int, int | None]] = {
 }
 SOCKET = (41, 198)
 SOCKETPAIR = (53, 199)
+SETSOCKOPT = (54, 208)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import platform
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -33,6 +32,7 @@ from autoresearch.run.runner import Place, make_bench
 from autoresearch.run.sandbox import groups
 from autoresearch.run.sandbox.cards import PROCESSOR, card_of, named_devices
 from autoresearch.run.sandbox.job import Level
+from autoresearch.run.sandbox.obstacle import find_obstacle
 from autoresearch.run.sandbox.probes import ProbeResult, detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.task.loading import load_task
@@ -149,8 +149,8 @@ def check_sandbox(level: Level, probes: Sequence[ProbeResult]) -> Check:
         detail += f"; {missing.name}: {missing.detail}" if missing else ""
     if level >= Level.BUBBLEWRAP:
         return passed("sandbox", detail)
-    bubblewrap = "install bubblewrap (apt install bubblewrap)"
-    fix = bubblewrap if shutil.which("bwrap") is None else "allow user namespaces to unprivileged users (sysctl)"
+    cause, fix = find_obstacle()
+    detail += f"; {cause}"
     result = Result.WARNING if level >= here.settings().work.minimum_sandbox and level > Level.NONE else Result.FAILED
     return Check(name="sandbox", result=result, detail=detail, fix=fix)
 
@@ -223,10 +223,9 @@ def task_checks(folder: str) -> Iterator[Check]:
 def _sandbox(level: Level) -> Check:
     if level >= Level.LANDLOCK:
         return passed("sandbox", level.sentence)
-    return Check(
-        name="sandbox", result=Result.WARNING, detail="there is none, so only your own programs run",
-        fix="apt install bubblewrap",
-    )  # fmt: skip
+    cause, fix = find_obstacle()
+    detail = f"there is none, so only your own programs run: {cause}"
+    return Check(name="sandbox", result=Result.WARNING, detail=detail, fix=fix)
 
 
 def _memory(task: Task) -> Check:

@@ -63,11 +63,11 @@ def sandbox(machine: Machine) -> Check:
     level = Level(machine.level)
     if level >= Level.BUBBLEWRAP:
         return passed("sandbox", f"{level.label}: {level.sentence}")
-    fix = f"on {machine.name}: sysctl user.max_user_namespaces=10000, by its administrator"
-    if not machine.has_bubblewrap:
-        fix = f"on {machine.name}: apt install bubblewrap"
+    fix = f"on {machine.name}: {machine.remedy}"
     if level is Level.NONE:
         fix += (
             f"; or Apptainer; or a kernel with landlock {LEAST_LANDLOCK}, such as Linux 6.12 (it has {machine.kernel})"
         )
-    return Check(name="sandbox", result=Result.WARNING, detail=f"{level.label}: {level.sentence}", fix=fix)
+    return Check(
+        name="sandbox", result=Result.WARNING, detail=f"{level.label}: {level.sentence}; {machine.obstacle}", fix=fix
+    )

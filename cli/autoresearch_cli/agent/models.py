@@ -23,6 +23,7 @@ from autoresearch.project.components.trusting import Offer, Origin, Pythons
 from autoresearch.project.model import Project
 from autoresearch.record.encoding import format_id
 from autoresearch.run.sandbox.job import Level
+from autoresearch.run.sandbox.obstacle import find_obstacle
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.services import Service
 from autoresearch.task.needs import LOOSE, Package, lock_digest
@@ -188,9 +189,10 @@ def offer_from_log(
         shown = short(format_id(release))
         origin: Origin = "own" if choice.release.own else "trusted" if trust else "foreign"
         if origin == "foreign" and detect_level()[0] < Level.LANDLOCK:
+            cause, remedy = find_obstacle()
             raise Refused(
-                f"{kind} {name} ({shown}) is another participant's, and this machine has no sandbox that holds",
-                hint=f"install bubblewrap; or read it (autoresearch show {shown}) and use --trust",
+                f"{kind} {name} ({shown}) is another participant's, and there is no sandbox that holds here: {cause}",
+                hint=f"{remedy}; or read it (autoresearch show {shown}) and use --trust",
             )
         checked = checked_release(log, blobs, release, beside=() if isolated else beside, fetch=fetch_blob)
     for warning in choice.warnings:

@@ -19,7 +19,7 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import DaemonNotRunning, Refused, TimedOut, not_running
 from autoresearch.text import counted
-from autoresearch.words import WorkState
+from autoresearch.words import Part, WorkState
 from autoresearch_cli import here, starting
 from autoresearch_cli.acts import units
 from autoresearch_cli.acts.home_backup import remove_all
@@ -151,6 +151,9 @@ def _report(state: str, *, json: bool) -> None:
         return
     if status is not None and status.pages:
         say(f"pages: {status.pages} → autoresearch open")
+    for check in status.conditions if status else ():
+        if check.name == Part.SANDBOX:
+            say(f"sandbox: {check.sentence}")
     say("the daemon runs" if answer.state == "started" else "the daemon runs already")
     say("→ autoresearch status" if answer.working else "→ autoresearch work, or watch a few runs: autoresearch demo")
 

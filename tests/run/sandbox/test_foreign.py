@@ -114,7 +114,7 @@ PATHS: dict[str, Callable[[Trap], object]] = {
 def test_what_others_wrote_is_refused_where_there_is_no_sandbox(trap: Trap, path: str) -> None:
     with pytest.raises(Refused, match="nothing that others wrote is run here") as caught:
         PATHS[path](trap)
-    assert "install bubblewrap" in caught.value.hint
+    assert "bubblewrap" in str(caught.value)
     assert trap.seen.read_bytes() == b""
 
 

@@ -88,6 +88,14 @@ def test_arguments_decide_where_the_call_alone_does_not(machine: str) -> None:
         assert says(inside, syscalls.IOCTL, 0, 0xFFFFFFFF00000000 | request) == expected
     assert says(inside, syscalls.PRCTL, 4, 0) == errno.EPERM
     assert says(inside, syscalls.PRCTL, 15, 0) == ALLOW
+    assert says(inside, syscalls.PRCTL, 22, 2) == errno.EPERM  # a filter
+    for protocol, answer in ((0, ALLOW), (6, ALLOW), (17, ALLOW), (132, errno.EPROTONOSUPPORT), (262, 93), (255, 93)):
+        assert says(inside, syscalls.SOCKET, 2, 1, protocol) == answer
+    for program in (inside, below):
+        for option, answer in ((7, 0), (32, 0), (51, errno.EPERM), (8, ALLOW), (9, ALLOW), (13, ALLOW)):
+            assert says(program, syscalls.SETSOCKOPT, 3, 1, option) == answer
+            assert says(program, syscalls.SETSOCKOPT, 3, 6, option) == ALLOW
+        assert says(program, syscalls.FCNTL, 3, 1031, 1 << 20) == errno.EPERM
     for action in (0x1000, 1 << 32):
         assert says(inside, syscalls.RT_SIGACTION, 17, action) == says(below, syscalls.RT_SIGACTION, 17, action) == 0
         assert says(inside, syscalls.RT_SIGACTION, 15, action) == ALLOW
