@@ -493,6 +493,8 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.STOPPING: "the daemon is stopping",
 }
 
+# What was ordered is done.
+ENDED_REASONS = frozenset({Why.RUNS_DONE, Why.TIME_OVER})
 # They keep this node from working on its task, and not from verifying runs on others.
 TASK_REASONS = frozenset({Why.TASK_BROKEN, Why.CANNOT_RUN_HERE})
 # The machine is its owner's now: nothing is begun on it. Runs that an executor carries out elsewhere go on.

@@ -97,7 +97,8 @@ class Operation:
             for kind, words in KINDS.items():
                 reason = reason.replace(f"`{kind}`", words)
             name = field.rstrip("`").replace("_", "-") or "request"
-            raise UsageError(f"This {name} can't be taken: {reason[:1].lower()}{reason[1:]}.") from error
+            sentence = f"This {name} can't be taken: {reason[:1].lower()}{reason[1:]}."
+            raise UsageError(sentence, hint=f"give another {name}; --help has its form") from error
 
     def target(self, request: msgspec.Struct | None) -> str:
         """The path and the query string of a request."""

@@ -5,6 +5,7 @@ An exception becomes what a person reads: a sentence, a hint, an exit status.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shlex
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer import Abort, TyperException
 
-from autoresearch.beneath import LeadsOut
 from autoresearch.errors import PIP_INSTALL, AutoresearchError
 from autoresearch_cli.groups import CommandGroup
 from autoresearch_cli.synonyms import option_of, setting_of
@@ -55,7 +55,7 @@ def mishap(error: Exception) -> Mishap:
     if isinstance(error, OSError):
         place = f": {error.filename}" if error.filename else ""
         hint = "autoresearch node doctor checks disk space and permissions"
-        if isinstance(error, LeadsOut):
+        if error.errno == errno.EXDEV:  # a link that leads out of its folder
             hint = "copy the file there"
         return Mishap(f"{error.strerror or error}{place}", hint=hint)
     sqlite = sys.modules.get("sqlite3")

@@ -151,7 +151,7 @@ def test_a_list_is_published_and_read(cli: Cli, filled: Filled) -> None:
     listed = json.loads(cli("network", "hidden", "--of", "me", "--json").stdout)
     assert (listed["note"], listed["text"], listed["hidden"][0]["thing"]) == (shared["note"], "spam of May", "spam")
     assert cli("network", "hide", "--from", "me").exit_code == 6
-    assert cli("run", "withdraw", shared["note"]).exit_code == 0
+    assert cli("run", "withdraw", shared["note"], "--yes").exit_code == 0
     assert cli("network", "hidden", "--of", "me").exit_code == 4
 
 

@@ -91,6 +91,7 @@ WRITING = {
     *("node install", "node uninstall"),
     *("task new", "task get", "task pin", "task lock", "task allow", "task archive", "task restore", "task export"),
     *("network new", "network join", "network invite", "network invites", "network admit", "network dismiss"),
+    "network hide",
     *("network trust", "network distrust", "network use", "network bring", "network forget"),
     *("init", "install", "uninstall", "use", "list", "train", "publish", "get"),
     *("agent reset", "agent serve", "agent yank"),
@@ -178,7 +179,8 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("run", "evidence", lucky): ("banned",),
         ("run", "evidence", parent): (parent,),
         ("task", "list"): ("1.1550",),
-        ("task", "show"): ("0.7629", "0.0200"),
+        ("task", "show", "grammar"): ("0.7629", "0.0200"),
+        ("task", "show"): ("moons",),
         ("node", "config", "show"): ("work.max_output_kib", "/ip4/0.0.0.0/tcp/0"),
         ("node", "config", "show", "--origin"): ("AUTORESEARCH_WORK_MAX_OUTPUT_KIB",),
     }
@@ -195,6 +197,7 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         "node logs",
         "node doctor network",
         "network peers",
+        "network hidden",
         "node events",
         "nonsense",
     )

@@ -99,7 +99,6 @@ def test_nothing_but_the_content_tells_a_drawn_world_from_the_task_s_own(bench: 
         ((1.4, 1.3), RunState.CONFIRMED, 2),
         ((0.9, 0.91), RunState.PROVISIONAL, 0),
         ((0.9,), RunState.PROVISIONAL, 0),  # these are no two pairs, and count for nothing
-        ((1e100, 1e100), RunState.PROVISIONAL, 0),
     ],
 )
 def test_pairs_count_where_the_parent_is_no_worse_than_the_baseline(
