@@ -493,6 +493,8 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.STOPPING: "the daemon is stopping",
 }
 
+# Runs are in hand.
+BUSY_STATES = frozenset({WorkState.WORKING, WorkState.FINISHING})
 # What was ordered is done.
 ENDED_REASONS = frozenset({Why.RUNS_DONE, Why.TIME_OVER})
 # They keep this node from working on its task, and not from verifying runs on others.

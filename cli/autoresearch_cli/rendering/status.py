@@ -38,6 +38,7 @@ from autoresearch.text import (
     value,
 )
 from autoresearch.words import (
+    BUSY_STATES,
     ENDED_REASONS,
     STAGE_SENTENCES,
     WHY_SENTENCES,
@@ -265,7 +266,7 @@ def next_step(status: StatusAnswer) -> str:
         return "autoresearch up" if status.records else "autoresearch work, or to watch a few runs: autoresearch demo"
     if status.why in ENDED_REASONS:
         return f"autoresearch best, or for more of it: {BEGIN}"
-    if status.state in (WorkState.WORKING, WorkState.FINISHING) and not (status.task and status.task.best):
+    if status.state in BUSY_STATES and not (status.task and status.task.best):
         return "autoresearch node events --follow shows each step"
     return STEPS.get(status.state, "autoresearch best, autoresearch top, autoresearch node records")
 
