@@ -449,6 +449,9 @@ class Why(StrEnum):
     STOPPING = "stopping"
 
 
+# What a person asked for is done.
+ORDER_DONE = frozenset({Why.RUNS_DONE, Why.TIME_OVER})
+
 WHY_SENTENCES: dict[Why, str] = {
     Why.NOT_ASKED: "no work is asked of this node: autoresearch work",
     Why.ASKED: "working until you pause or finish it",
@@ -503,7 +506,7 @@ PASSING_REASONS = frozenset({Why.FAILING, Why.LOOKING, Why.QUEUE_FULL})
 # Work has ended, or needs a person. Of a machine that its owner uses nobody is told.
 CALLING_REASONS = frozenset(
     {
-        *(Why.RUNS_DONE, Why.TIME_OVER, Why.CANNOT_RECORD, Why.DISK_LOW, Why.LOG_BEHIND, Why.SANDBOX_TOO_LOW),
+        *(*ORDER_DONE, Why.CANNOT_RECORD, Why.DISK_LOW, Why.LOG_BEHIND, Why.SANDBOX_TOO_LOW),
         *(Why.TASK_BROKEN, Why.CANNOT_RUN_HERE, Why.FAILING),
     }
 )
