@@ -451,6 +451,9 @@ class Why(StrEnum):
     STOPPING = "stopping"
 
 
+# What a person asked for is done.
+ORDER_DONE = frozenset({Why.RUNS_DONE, Why.TIME_OVER})
+
 WHY_SENTENCES: dict[Why, str] = {
     Why.NOT_ASKED: "no work is asked of this node: autoresearch work",
     Why.ASKED: "working until you pause or finish it",
@@ -493,10 +496,6 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.STOPPING: "the daemon is stopping",
 }
 
-# Runs are in hand.
-BUSY_STATES = frozenset({WorkState.WORKING, WorkState.FINISHING})
-# What was ordered is done.
-ENDED_REASONS = frozenset({Why.RUNS_DONE, Why.TIME_OVER})
 # They keep this node from working on its task, and not from verifying runs on others.
 TASK_REASONS = frozenset({Why.TASK_BROKEN, Why.CANNOT_RUN_HERE})
 # The machine is its owner's now: nothing is begun on it. Runs that an executor carries out elsewhere go on.
@@ -509,7 +508,7 @@ PASSING_REASONS = frozenset({Why.FAILING, Why.LOOKING, Why.QUEUE_FULL})
 # Work has ended, or needs a person. Of a machine that its owner uses nobody is told.
 CALLING_REASONS = frozenset(
     {
-        *(Why.RUNS_DONE, Why.TIME_OVER, Why.CANNOT_RECORD, Why.DISK_LOW, Why.LOG_BEHIND, Why.SANDBOX_TOO_LOW),
+        *(*ORDER_DONE, Why.CANNOT_RECORD, Why.DISK_LOW, Why.LOG_BEHIND, Why.SANDBOX_TOO_LOW),
         *(Why.TASK_BROKEN, Why.CANNOT_RUN_HERE, Why.FAILING),
     }
 )

@@ -164,8 +164,9 @@ def _name_help(path: str) -> None:
 
 
 def lead_on(word: str, noun: str) -> None:
-    """Raise UsageError with the line that is meant, where the word is one of another tool."""
-    if line := line_of(word, noun, frozenset(COMMANDS)):
+    """Raise UsageError with the line that is meant, where the word is another tool's, or follows one noun alone."""
+    ends = [] if noun else [path for path in COMMANDS if path.endswith(f" {word}")]
+    if line := line_of(word, noun, frozenset(COMMANDS)) or (ends[0] if len(ends) == 1 else ""):
         raise UsageError(f"There is no command {f'{noun} {word}'.lstrip()!r}.", hint=f"autoresearch {line}")
 
 

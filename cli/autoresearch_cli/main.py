@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from typer import Abort, TyperException
 
 from autoresearch.errors import PIP_INSTALL, AutoresearchError
 from autoresearch_cli.groups import CommandGroup
-from autoresearch_cli.synonyms import option_of, setting_of
+from autoresearch_cli.synonyms import extra_of, option_of, setting_of
 
 if TYPE_CHECKING:
     from typer._click import Context
@@ -76,11 +77,15 @@ def _wrong_usage(error: TyperException) -> Mishap:
     message = error.format_message().replace("Value error, ", "")  # pydantic writes that before each
     if "unexpected extra argument" in message and context.command_path == "autoresearch up":
         return Mishap(message, hint="autoresearch work TASK starts the daemon too", exit_status=error.exit_code)
+    own = frozenset(option for parameter in context.command.params for option in parameter.opts)
+    if (extra := re.search(r"unexpected extra argument\(s\) \((\S+)\)", message)) and (
+        typed := extra_of(extra[1], own)
+    ):
+        message = f"There is no place for {extra[1]} alone. Did you mean {typed}?"
     name, near = getattr(error, "option_name", ""), sorted(getattr(error, "possibilities", None) or ())
     if type(error).__name__ == "NoSuchOption":
         if line := setting_of(name):
             return Mishap(f"There is no option {name}.", hint=f"autoresearch {line}", exit_status=error.exit_code)
-        own = frozenset(option for parameter in context.command.params for option in parameter.opts)
         near = [option] if (option := option_of(name, own)) else near
     if near:
         message = f"There is no option {name}. Did you mean {' or '.join(near)}?"

@@ -5,6 +5,8 @@ A line is what follows ``autoresearch``; words in capitals stand for what a pers
 
 from __future__ import annotations
 
+import re
+
 # Other words by the line that is meant. A word after a noun, such as ``network leave``, stands with its noun.
 _LINES = {
     "up": "start launch boot daemon daemonize",
@@ -68,8 +70,8 @@ _COMMANDS = {word: command for command, words in _SAME.items() for word in words
 
 # Other options by the one that is meant, of a command that has it.
 _OPTIONS = {
-    "--limit": "--lines --tail --head --top --max --count --size",
-    "--runs": "--times --iterations --trials --count --max-runs -n",
+    "--limit": "--n --lines --tail --head --top --max --count --size",
+    "--runs": "--n --times --iterations --trials --count --max-runs -n",
     "--seeds": "--repeat --repeats --count",
     "--for": "--time --duration --minutes --hours --timeout --until",
     "--json": "--format --output --output-format",
@@ -108,6 +110,12 @@ def line_of(word: str, noun: str, commands: frozenset[str]) -> str:
 def option_of(word: str, options: frozenset[str]) -> str:
     """The option of a command that one of another tool means, of ``options``; empty where it has none such."""
     return next((option for option, words in _OPTIONS.items() if option in options and word in words.split()), "")
+
+
+def extra_of(word: str, options: frozenset[str]) -> str:
+    """How a number or a time that follows a command without its option is typed, such as ``--for 2h``; or empty."""
+    wanted = ("--limit", "--runs") if word.isdecimal() else ("--for",) if re.fullmatch(r"(\d+[smhd])+", word) else ()
+    return next((f"{option} {word}" for option in wanted if option in options), "")
 
 
 def setting_of(word: str) -> str:

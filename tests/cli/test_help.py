@@ -157,7 +157,7 @@ def test_values_have_one_word_in_the_help_and_no_type_of_python(cli: Cli) -> Non
     ("words", "meant"),
     [
         ("tsk list", "Did you mean task?"),
-        ("config show", "Did you mean node config?"),
+        ("config show", "→ autoresearch node config"),
         ("task lsit", "Did you mean task list?"),
         ("best --taks moons", "There is no option --taks. Did you mean --task?"),
         ("best --task my-tsak", "did you mean my-task?"),

@@ -53,6 +53,8 @@ def test_a_word_of_another_tool_gets_the_line_to_type(
     ("words", "line"),
     [
         ("help stop", "down"),
+        ("logs -f", "node logs"),
+        ("version", "node version"),
         ("task ls", "task list"),
         ("network ls", "network peers"),
         ("note ls", "note list"),
@@ -93,6 +95,10 @@ def test_a_folder_of_such_a_name_is_run(cli: Cli, tmp_path: Path, monkeypatch: p
         ("run withdraw @ --force", "Did you mean --yes?"),
         ("node events --tail", "Did you mean --follow?"),
         ("up --jobs 2", "Did you mean --workers?"),
+        ("work moons 5", "Did you mean --runs 5?"),
+        ("work moons --n 5", "Did you mean --runs?"),
+        ("node pause 2h", "Did you mean --for 2h?"),
+        ("best moons 5", "unexpected extra argument"),
         ("best --verbos", "No such option: --verbos"),
     ],
 )

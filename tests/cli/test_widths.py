@@ -179,8 +179,7 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("run", "evidence", lucky): ("banned",),
         ("run", "evidence", parent): (parent,),
         ("task", "list"): ("1.1550",),
-        ("task", "show", "grammar"): ("0.7629", "0.0200"),
-        ("task", "show"): ("moons",),
+        ("task", "show"): ("moons", "0.0050"),
         ("node", "config", "show"): ("work.max_output_kib", "/ip4/0.0.0.0/tcp/0"),
         ("node", "config", "show", "--origin"): ("AUTORESEARCH_WORK_MAX_OUTPUT_KIB",),
     }

@@ -77,7 +77,8 @@ def table(
         *before, last = shown
         room = width - _taken(before) - (len(GAP) if before else 0)
         longest = 0 if cut else max(cells(word) for text in last.texts for word in _BREAK.split(text))
-        if last.width <= room or (before and room >= ROOM_CHARACTERS and longest <= room):
+        is_kept = before or len(fewer[0]) == 1  # a table of one column has nothing to stand below
+        if last.width <= room or (is_kept and room >= ROOM_CHARACTERS and longest <= room):
             fitted = [shortened(text, room) if cut else "\n".join(wrapped(text, room)) for text in last.texts]
             lines = _aligned([*before, last._replace(texts=fitted)])
             return [line for row in lines for line in row]

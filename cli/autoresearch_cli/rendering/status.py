@@ -38,8 +38,7 @@ from autoresearch.text import (
     value,
 )
 from autoresearch.words import (
-    BUSY_STATES,
-    ENDED_REASONS,
+    ORDER_DONE,
     STAGE_SENTENCES,
     WHY_SENTENCES,
     NetworkState,
@@ -264,9 +263,9 @@ def next_step(status: StatusAnswer) -> str:
         return "autoresearch node doctor"
     if status.state == "stopped":
         return "autoresearch up" if status.records else "autoresearch work, or to watch a few runs: autoresearch demo"
-    if status.why in ENDED_REASONS:
+    if status.why in ORDER_DONE:
         return f"autoresearch best, or for more of it: {BEGIN}"
-    if status.state in BUSY_STATES and not (status.task and status.task.best):
+    if status.state == WorkState.WORKING and not (status.task and status.task.best):
         return "autoresearch node events --follow shows each step"
     return STEPS.get(status.state, "autoresearch best, autoresearch top, autoresearch node records")
 
