@@ -63,13 +63,13 @@ AT_BOTH_LEVELS = {
     "page tables": """
         libc = ctypes.CDLL(None)
         libc.mmap.restype = ctypes.c_void_p
-        size = 1 << 37
+        size = 1 << 38
         start = libc.mmap(None, ctypes.c_size_t(size), 1, 0x4022, -1, ctypes.c_long(0))
         libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), 15)
         for place in range(0, size, 1 << 21): ctypes.c_char.from_address(start + place).value
         """,
     "shared memory that was let go": """
-        memory = mmap.mmap(-1, 160 << 20)
+        memory = mmap.mmap(-1, 1 << 30)  # what the machine loses is seen beside what others give back
         for start in range(0, len(memory), 1 << 24):
             for place in range(start, start + (1 << 24), 4096): memory[place] = 1
             memory.madvise(mmap.MADV_DONTNEED, start, 1 << 24)
