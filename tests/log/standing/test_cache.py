@@ -67,6 +67,7 @@ def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:
                 with Log.open(path, SMALL, trust=log.trust, read_only=True) as fresh:
                     assert seen(log) == seen(fresh)
             log.trust = TRUST
+            log.writer.ingest(pairs(made), now_ms=NOW_MS + 10)  # peers offer again what another list left no room for
             settle(log, seconds=10)
             last = seen(log)
         with Log.open(Path(folder) / "other.sqlite", SMALL, trust=TRUST) as other:
