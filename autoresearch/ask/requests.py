@@ -457,14 +457,14 @@ class HideRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class TakeHiddenRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Hide what the newest list of a participant has; with ``undo`` no longer what came from its lists."""
+    """Hide what the newest list of a participant has; with ``undo`` the entries of its lists are removed."""
 
     participant: Annotated[str, Meta(min_length=1, max_length=64)]
     undo: bool = False
 
 
 class ShareHiddenRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Publish what this participant hides, with a text for all to read; what came from lists of others is left out."""
+    """Publish what this participant hides, with a text for all to read; entries of others' lists are left out."""
 
     text: Annotated[str, Meta(max_length=HIDE_REASON_CHARACTERS)] = ""
 
