@@ -538,6 +538,8 @@ class Part(StrEnum):
     ATTESTOR = "attestor"
     MAILBOX = "mailbox"
     NOTICES = "notices"
+    FAILING = "failing"
+    OPEN_FILES = "open files"
 
 
 # A condition that keeps the daemon from beginning runs, and the reason that it then gives.

@@ -15,7 +15,7 @@ from autoresearch.ask.people.voters import check_participant
 from autoresearch.ask.registry.preparing import Prepared
 from autoresearch.errors import Refused, UsageError
 from autoresearch.log.blobs import BlobStore
-from autoresearch.log.connection import lock_device
+from autoresearch.log.connection import lock_device, refuse_unread_changes
 from autoresearch.log.local import Choice, bring_home, chosen
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ClaimRow
@@ -115,6 +115,7 @@ class Notebook:
             self.manifest = load_manifest(paths.manifest)
             # Called with each record of this node, once it is on the disk: tell others now.
             self.announce: Callable[[Record], None] = lambda _: None
+            refuse_unread_changes(paths.log)
             self.log = opened.enter_context(Log.open(paths.log, self.manifest.network, trust=self.manifest.trust))
             self.blobs = opened.enter_context(BlobStore(paths.blobs))
             self._opened = opened.pop_all()

@@ -36,7 +36,7 @@ from autoresearch.text import (
     unsettled,
     value,
 )
-from autoresearch.words import STAGE_SENTENCES, NetworkState, Result, RunState, network_reason
+from autoresearch.words import STAGE_SENTENCES, NetworkState, Part, Result, RunState, network_reason
 from autoresearch_cli.rendering.answers import reason
 from autoresearch_cli.rendering.output import print_labelled, print_list
 
@@ -100,7 +100,9 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     own = "" if status.mine == status.records else f", {status.mine} of them yours"
     network = f" of {status.network}" if status.network not in {"", DEFAULT_NETWORK.name} else ""
     records = f"{counted(status.records, 'record')}{network}{own}"
-    lines.append(("log", " · ".join(filter(None, (records, unsettled(status.unsettled))))))
+    unread = {Part.LOG, Part.BLOBS} & {one.name for one in status.conditions if one.result == Result.FAILED}
+    if status.records or not unread:
+        lines.append(("log", " · ".join(filter(None, (records, unsettled(status.unsettled))))))
     if status.storage:
         lines.append(("blobs", storage_line(status.storage)))
     lines += [("!", f"{one.name}: {one.sentence}") for one in status.conditions]
@@ -228,8 +230,9 @@ def best_so_far(task: TaskStatus) -> str:
 
 def next_step(status: StatusAnswer) -> str:
     """What to type next."""
-    if any(one.result == Result.FAILED for one in status.conditions):
-        return "autoresearch node doctor"
+    fixes = [one.fix for one in status.conditions if one.result == Result.FAILED]
+    if fixes:
+        return fixes[0].partition(": ")[0] if fixes[0].startswith("autoresearch ") else "autoresearch node doctor"
     if status.state == "stopped":
         return "autoresearch up --work, or to watch a few runs: autoresearch demo"
     steps = {"idle": "autoresearch work", "paused": "autoresearch node resume", "waiting": "autoresearch node doctor"}
