@@ -196,7 +196,7 @@ def _keep_aside(file: Path, wal: Path, earlier: Sequence[Path]) -> Path:
     elif file.exists():
         _one_more_name(file, aside)
     sync_folder(file.parent)
-    return aside
+    return aside if os.path.lexists(aside) else aside.with_name(f"{aside.name}-wal")
 
 
 def _one_more_name(path: Path, name: Path) -> None:

@@ -447,8 +447,7 @@ class ApiHandlers:
     def ready(self) -> Health:
         """Whether the node can do what it is asked, and why not. The log is read once for all who ask in a second."""
         if monotonic() >= self._looks_again:
-            self._ailing = self.status().conditions
-            self._looks_again = monotonic() + READY_SECONDS
+            self.status()
         blocks = self._node.service.status().blocks
         reasons = [sentence for _, sentence in blocks]
         reasons += [one.sentence for one in self._ailing if one.result == Result.FAILED]
@@ -457,6 +456,11 @@ class ApiHandlers:
 
     def status(self) -> StatusAnswer:
         """What the node does, and why; where its log can't be read, what ails it."""
+        answer = self._status_anyway()
+        self._ailing, self._looks_again = answer.conditions, monotonic() + READY_SECONDS
+        return answer
+
+    def _status_anyway(self) -> StatusAnswer:
         conditions = self._node.conditions()
         try:
             return self._status(conditions)

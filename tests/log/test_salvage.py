@@ -10,6 +10,7 @@ from contextlib import closing
 
 import pytest
 
+from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.errors import Refused
 from autoresearch.log.connection import refuse_unread_changes
 from autoresearch.log.log import Log
@@ -163,6 +164,16 @@ def die_at(number):
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(audit)
+
+
+def test_a_log_that_is_empty_or_gone_beside_its_write_ahead_log_is_not_begun_anew(paths):
+    wal = paths.log.with_name("log.sqlite-wal")
+    wal.write_bytes(bytes(100))
+    for spoil in (lambda: os.truncate(paths.log, 0), paths.log.unlink):
+        spoil()
+        with pytest.raises(Refused, match=r"is empty, and|is gone, and"):
+            Notebook(paths)
+        assert wal.read_bytes() == bytes(100)
 
 
 @pytest.mark.slow

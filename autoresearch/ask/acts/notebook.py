@@ -108,6 +108,7 @@ class Notebook:
         self.paths, self.now_ms = paths, now_ms
         with ExitStack() as opened:
             opened.enter_context(lock_device(paths.keys / "device.key"))
+            refuse_unread_changes(paths.log)  # before anything opens it to write
             bring_home(paths)
             self.identity = make_identity(paths.keys)
             # The network that this data folder belongs to, and whom it trusts.
@@ -115,7 +116,6 @@ class Notebook:
             self.manifest = load_manifest(paths.manifest)
             # Called with each record of this node, once it is on the disk: tell others now.
             self.announce: Callable[[Record], None] = lambda _: None
-            refuse_unread_changes(paths.log)
             self.log = opened.enter_context(Log.open(paths.log, self.manifest.network, trust=self.manifest.trust))
             self.blobs = opened.enter_context(BlobStore(paths.blobs))
             self._opened = opened.pop_all()

@@ -36,7 +36,7 @@ from autoresearch.text import (
     unsettled,
     value,
 )
-from autoresearch.words import STAGE_SENTENCES, NetworkState, Part, Result, RunState, network_reason
+from autoresearch.words import STAGE_SENTENCES, STORED_PARTS, NetworkState, Result, RunState, network_reason
 from autoresearch_cli.rendering.answers import reason
 from autoresearch_cli.rendering.output import print_labelled, print_list
 
@@ -100,8 +100,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     own = "" if status.mine == status.records else f", {status.mine} of them yours"
     network = f" of {status.network}" if status.network not in {"", DEFAULT_NETWORK.name} else ""
     records = f"{counted(status.records, 'record')}{network}{own}"
-    unread = {Part.LOG, Part.BLOBS} & {one.name for one in status.conditions if one.result == Result.FAILED}
-    if status.records or not unread:
+    if status.records or all(one.name not in STORED_PARTS for one in status.conditions if one.result == Result.FAILED):
         lines.append(("log", " · ".join(filter(None, (records, unsettled(status.unsettled))))))
     if status.storage:
         lines.append(("blobs", storage_line(status.storage)))
