@@ -195,7 +195,8 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise TimedOut("the daemon does not answer", hint="autoresearch node doctor") from error
+        hint = "autoresearch node logs may say why; autoresearch down ends it"
+        raise TimedOut("the daemon does not answer", hint=hint) from error
     except (HTTPException, OSError) as error:
         raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up") from error
 

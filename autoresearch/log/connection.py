@@ -183,15 +183,21 @@ def unread_changes(path: Path) -> str:
 
 def refuse_unread_changes(path: Path) -> None:
     """Refuse to write a file of whose changes SQLite would overwrite some that it can't read. Raises Refused."""
-    wal = path.with_name(path.name + "-wal")
-    if not (wal.exists() and wal.stat().st_size):
+    _refuse_changes_alone(path, REPAIR)
+    if not path.exists():
         return
-    if not (path.exists() and path.stat().st_size):  # SQLite would delete the changes
-        raise Refused(f"{path} is {'empty' if path.exists() else 'gone'}, and {wal} is not.", hint=REPAIR)
     with refusals(path), closing(connect_read_only(path)):
         changes = unread_changes(path)
     if changes:
         raise Refused(f"{changes[0].upper()}{changes[1:]}.", hint=REPAIR)
+
+
+def _refuse_changes_alone(path: Path, damaged: str) -> None:
+    """SQLite deletes the write-ahead log of a file that is empty or gone, also where it opens that only to read."""
+    wal = path.with_name(path.name + "-wal")
+    is_written = path.exists() and path.stat().st_size
+    if not is_written and wal.exists() and wal.stat().st_size:
+        raise Refused(f"{path} is {'empty' if path.exists() else 'gone'}, and {wal} is not.", hint=damaged)
 
 
 TURN_S = 30.0
@@ -265,6 +271,7 @@ def open_database(
 
     Raises Refused when the file was written by a newer version, is no database, or is too old to read without writing.
     """
+    _refuse_changes_alone(path, damaged)
     in_memory = read_only and not path.exists()
     with refusals(path, damaged), ExitStack() as opened:
         connection = connect(None) if in_memory else connect_read_only(path) if read_only else connect(path)

@@ -232,11 +232,13 @@ def _copy_records(sources: Sequence[Path], new: Path, *, network: Network, trust
         heads = new.parent / "heads"
         signed = sum(head.seq for author in own_authors(heads) if (head := read_head(heads, author)))
         unsigned = signed - sum(log.records.count(author=author) for author in own_authors(heads))
-        for file in sources:
+        # Of an empty file SQLite would delete the write-ahead log.
+        readable = [file for file in sources if not file.name.endswith("-wal") and file.stat().st_size]
+        for file in readable:
             _copy_choices(file, log)
     if not count:
         raise Refused(f"No record could be read from {' or '.join(map(str, sources)) or new}.", hint=_NOTHING)
-    total = next((number for file in sources[:1] if (number := _count(file))), max(numbers, default=0))
+    total = next((number for file in readable[:1] if (number := _count(file))), max(numbers, default=0))
     return count, max(0, total - count, unsigned)
 
 
@@ -268,7 +270,8 @@ def _copy_rows(sources: Sequence[Path], new: Path) -> tuple[int, int]:
     count = 0
     with closing(open_database(new, make_local, read_only=False)) as made:
         tables = [name for (name,) in made.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()]
-        for file, table in ((file, table) for file in sources if not file.name.endswith("-wal") for table in tables):
+        readable = [file for file in sources if not file.name.endswith("-wal") and file.stat().st_size]
+        for file, table in ((file, table) for file in readable for table in tables):
             columns = [name for _, name, *_ in made.execute(f"PRAGMA table_info({table})").fetchall()]
             marks, key = ", ".join("?" * len(columns)), columns[0]
             for order in ("ASC", "DESC"):

@@ -23,6 +23,7 @@ logger = structlog.get_logger()
 
 STORING = "storing records of others"
 JUDGING = "judging runs"
+ACCEPTING = "accepting connections"
 LOOKING = "looking after this node"
 DECIDING = "deciding what is next"
 GAUGING = "reading the machine's gauges"

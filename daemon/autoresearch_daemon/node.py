@@ -7,8 +7,10 @@ import os
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from errno import EMFILE, ENFILE
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import structlog
@@ -56,7 +58,7 @@ from autoresearch_daemon.blobs import Keeper
 from autoresearch_daemon.elsewhere import Elsewhere, order_of
 from autoresearch_daemon.events import Events, MachineFaults, ProgressEvents, now_ms
 from autoresearch_daemon.exchange import Exchange, host_options
-from autoresearch_daemon.failures import DECIDING, GAUGING, JUDGING, KEEPING, LOOKING
+from autoresearch_daemon.failures import ACCEPTING, DECIDING, GAUGING, JUDGING, KEEPING, LOOKING
 from autoresearch_daemon.gauges import Gauges
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.local import InHand, LocalState
@@ -327,6 +329,8 @@ class Node:
         while True:
             with self.failures.watched(LOOKING):
                 await self._look()
+            if open_files().result != Result.FAILED:
+                self.failures.worked(ACCEPTING)
             with self.failures.watched(DECIDING):
                 self.take(Tick())
             with self.failures.watched(GAUGING):
@@ -711,6 +715,14 @@ class Node:
     def look_at_leaders(self, *, again: bool = False) -> None:
         """Have it told soon when the best that others confirmed changed; ``again``: also if no verification came."""
         self._spawn(self.leading.look(now_ms(), again=again))
+
+    def heard_by_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error that nobody waits for. That no descriptor is left comes a thousand times a second: it is noted."""
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in (EMFILE, ENFILE):
+            self.failures.note(ACCEPTING, error)
+        else:
+            loop.default_exception_handler(context)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         async def watched() -> None:

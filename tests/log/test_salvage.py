@@ -60,7 +60,7 @@ def overwrite(file, start, octets):
 
 
 def pages_of(file, name):
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection:
         return [page for (page,) in connection.execute("SELECT pageno FROM dbstat WHERE name = ?", (name,))]
 
 
@@ -79,7 +79,7 @@ def cut_out_of_the_middle(file):
 
 
 def spoil_the_roots_of_all_tables(file):
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection:
         roots = [page for (page,) in connection.execute("SELECT rootpage FROM sqlite_master WHERE rootpage > 0")]
     for page in roots:
         overwrite(file, (page - 1) * PAGE, os.urandom(PAGE))
@@ -171,8 +171,9 @@ def test_a_log_that_is_empty_or_gone_beside_its_write_ahead_log_is_not_begun_ane
     wal.write_bytes(bytes(100))
     for spoil in (lambda: os.truncate(paths.log, 0), paths.log.unlink):
         spoil()
-        with pytest.raises(Refused, match=r"is empty, and|is gone, and"):
-            Notebook(paths)
+        for opening in (lambda: Notebook(paths), lambda: Log.open(paths.log, NETWORK, read_only=True)):
+            with pytest.raises(Refused, match=r"is empty, and|is gone, and"):
+                opening()
         assert wal.read_bytes() == bytes(100)
 
 

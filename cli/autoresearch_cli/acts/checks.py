@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from autoresearch.ask.health import examine, guarded, passed
+from autoresearch.ask.health import examine, failed, guarded, passed
 from autoresearch.ask.node import Check, StatusAnswer
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.blobs import BlobStore
@@ -47,11 +47,16 @@ FIRST_NUMBER_SECONDS = 120
 
 def all_checks() -> Iterator[Check]:
     """Every check but the sandbox's. Where a daemon runs, its conditions are those that its status shows."""
-    status = starting.daemon_status()
     yield check_python()
     yield check_torch()
     yield guarded("task", check_task)
-    yield from merged(examine(here.paths(), here.environment(), here.now_ms()), status)
+    checks = examine(here.paths(), here.environment(), here.now_ms())
+    try:
+        status = starting.daemon_status()
+    except AutoresearchError as error:  # it runs, and answers nobody
+        yield from (*checks, failed("daemon", error))
+        return
+    yield from merged(checks, status)
     yield check_daemon(status)
 
 
