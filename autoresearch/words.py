@@ -543,8 +543,12 @@ class Part(StrEnum):
     ATTESTOR = "attestor"
     MAILBOX = "mailbox"
     NOTICES = "notices"
+    FAILING = "failing"
+    OPEN_FILES = "open files"
 
 
+# While one of these fails, what the log holds may not be readable.
+STORED_PARTS = frozenset({Part.LOG, Part.BLOBS})
 # A condition that keeps the daemon from beginning runs, and the reason that it then gives.
 BLOCKING_PARTS = {Part.DISK: Why.DISK_LOW, Part.LOG: Why.LOG_BEHIND}
 

@@ -5,13 +5,15 @@ HTTP comes from the standard library: it loads in a tenth of the time that a com
 
 from __future__ import annotations
 
+import struct
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
-from socket import AF_UNIX, SOCK_STREAM, socket
+from socket import AF_UNIX, SOCK_STREAM, SOL_SOCKET, socket
 from typing import TypeVar, cast
 
 import msgspec
@@ -34,6 +36,8 @@ from autoresearch.text import one_line
 
 A = TypeVar("A", bound="Answer | Text")
 STALE = "stale"
+# Where there is no SO_PEERCRED: macOS, sys/un.h.
+_SOL_LOCAL, _LOCAL_PEERPID = 0, 2
 RUN_ENDED = frozenset({"run_finished", "run_failed"})
 # The daemon sends a comment every 15 s; three missed ones mean that it is gone.
 STREAM_TIMEOUT_SECONDS = 45.0
@@ -42,12 +46,6 @@ REPLAY_SECONDS = 3.0
 ERRORS: dict[int, type[AutoresearchError]] = {
     error.exit_status: error for error in (UsageError, DaemonNotRunning, NotFound, Refused, TimedOut)
 }
-
-
-class _Process(Answer, frozen=True, kw_only=True):
-    """What the status of every version holds."""
-
-    pid: int | None = None
 
 
 class _Connection(HTTPConnection):
@@ -95,9 +93,20 @@ class Client:
             return _decode(_read(response), Health)
 
     def process(self) -> int | None:
-        """The daemon's process id, whatever version it has."""
-        with self._response(operation_of(Node.status), None, USUAL_SECONDS) as response:
-            return _decode(_checked(response), _Process).pid
+        """The daemon's process id, as the kernel says it: whatever version it has, and also while it answers nobody.
+
+        None where the kernel can't say it.
+        """
+        connection = _Connection(self._path, USUAL_SECONDS)
+        with closing(connection), suppress(TimeoutError):
+            connection.connect()
+            if sys.platform == "linux":
+                from socket import SO_PEERCRED
+
+                pid, *_ = struct.unpack("3i", connection.sock.getsockopt(SOL_SOCKET, SO_PEERCRED, 12))
+                return pid or None  # 0: of a container beside this one
+            return connection.sock.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID)
+        return None
 
     def run(self, program: ProposeRequest) -> Event:
         """Have the daemon run a program once, and wait for the event that ends it, however it ends."""
@@ -188,7 +197,8 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise TimedOut("the daemon does not answer", hint="autoresearch node doctor") from error
+        hint = "autoresearch node logs may say why; autoresearch down ends it"
+        raise TimedOut("the daemon does not answer", hint=hint) from error
     except (HTTPException, OSError) as error:
         raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up") from error
 

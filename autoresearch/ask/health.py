@@ -6,9 +6,11 @@ A condition is a check that is not ok. It has the remedy beside it.
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from errno import EMFILE, ENFILE
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -30,6 +32,12 @@ if TYPE_CHECKING:
 LEAST_FREE_BYTES = 1 << 20
 # Clocks that differ by less from the peers' do no harm.
 SKEW_MS = 60_000
+NO_DESCRIPTORS = "no more files can be opened"
+MORE_DESCRIPTORS = "autoresearch down && ulimit -n 1024 && autoresearch up: as a service, LimitNOFILE=1024 in its unit"
+# A daemon with a network, a worker and some listeners has about 60 open.
+LEAST_DESCRIPTORS = 256
+# With fewer left the next run, connection or page can fail.
+SPARE_DESCRIPTORS = 16
 SET_CLOCK = "set the clock: timedatectl set-ntp true"
 
 
@@ -66,7 +74,7 @@ def examine(paths: Paths, environment: Mapping[str, str], now_ms: int, *, log: L
                 guarded(Part.FORK, partial(_unforked, opened, me)),
                 guarded(Part.CLOCK, partial(_clock, opened, me, now_ms)),
             ]
-    except (AutoresearchError, OSError) as error:
+    except (AutoresearchError, OSError, ValueError) as error:
         return [*checks, failed(Part.LOG, error)]
 
 
@@ -84,7 +92,7 @@ def guarded(name: str, look: Callable[[], Check]) -> Check:
     """The check, or what kept it from being made."""
     try:
         return look()
-    except (AutoresearchError, OSError) as error:
+    except (AutoresearchError, OSError, ValueError) as error:  # ValueError: stored bytes that are no record
         return failed(name, error)
 
 
@@ -93,10 +101,16 @@ def passed(name: str, detail: str) -> Check:
     return Check(name=name, result=Result.OK, detail=detail)
 
 
-def failed(name: str, error: AutoresearchError | OSError) -> Check:
+def failed(name: str, error: Exception) -> Check:
     """The check that an error is."""
     if isinstance(error, AutoresearchError):
         return Check(name=name, result=Result.FAILED, detail=str(error), fix=error.hint)
+    if not isinstance(error, OSError):  # of a database, or of bytes in it that spell no record
+        from autoresearch.log.connection import REPAIR
+
+        return Check(name=name, result=Result.FAILED, detail=f"it can't be read: {error}", fix=REPAIR)
+    if error.errno in (EMFILE, ENFILE):
+        return Check(name=name, result=Result.FAILED, detail=NO_DESCRIPTORS, fix=MORE_DESCRIPTORS)
     place = f": {error.filename}" if error.filename else ""
     return Check(name=name, result=Result.FAILED, detail=f"{error.strerror or error}{place}", fix="look at that place")
 
@@ -105,6 +119,27 @@ def warning(name: str, sentence: str) -> Check:
     """A condition that a sentence tells; what follows an arrow in it is the remedy."""
     detail, _, fix = sentence.partition(" → ")
     return Check(name=name, result=Result.WARNING, detail=detail, fix=fix)
+
+
+def open_files() -> Check:
+    """Whether this process may open as many files and connections as it needs."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = sum(_is_open(number) for number in range(min(most, 4 * LEAST_DESCRIPTORS)))
+    detail = f"{used} of {most} are open"
+    if most - used < SPARE_DESCRIPTORS:
+        return Check(name=Part.OPEN_FILES, result=Result.FAILED, detail=detail, fix=MORE_DESCRIPTORS)
+    if most < LEAST_DESCRIPTORS:
+        return warning(Part.OPEN_FILES, f"{detail}; a node can need {LEAST_DESCRIPTORS} → {MORE_DESCRIPTORS}")
+    return passed(Part.OPEN_FILES, detail)
+
+
+def _is_open(descriptor: int) -> bool:
+    """Asks for each number: to list them would take one."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def of_peers(peers: Sequence[PeerView]) -> list[Check]:
@@ -215,17 +250,24 @@ def _own_key(paths: Paths) -> bytes:
 
 
 def _open_log(paths: Paths) -> AbstractContextManager[Log]:
+    from autoresearch.log.connection import refuse_unread_changes
     from autoresearch.log.log import Log
     from autoresearch.trust.manifest_file import load_manifest
 
     network = load_manifest(paths.manifest).network
+    refuse_unread_changes(paths.log)
     if paths.log.exists() and not paths.log.stat().st_size:
         raise Refused(f"the log {paths.log} is emptied: it has 0 bytes", hint="put a backup in its place")
     return Log.open(paths.log, network, read_only=True)
 
 
 def _complete(log: Log, me: bytes) -> Check:
-    """Whether the log has all that this device signed."""
+    """Whether the log has all of its tables, and all that this device signed."""
+    from autoresearch.log.connection import REPAIR
+    from autoresearch.log.repair import lacking
+
+    if lacks := lacking(log.path, log.reader.connection):
+        raise Refused(f"{log.path} is damaged: {lacks}", hint=REPAIR)
     lost = log.writer.missing_own(me) if me else None
     if lost:
         is_older = log.records.count(author=me)

@@ -1,6 +1,8 @@
-"""What the API is asked: the bodies of requests, and the parameters of operations that take no body.
+r"""What the API is asked: the bodies of requests, and the parameters of operations that take no body.
 
-A parameter is a part of the path or of the query string. Fields that are not named here are refused.
+A parameter is a part of the path or of the query string. Fields that are not named here are refused. Every number has a
+least and a most, every text and list a length: a test holds this. A pattern ends with ``(?!\n)$``, since ``$`` alone
+lets a line end through.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ class TopOf(OfTask, frozen=True, kw_only=True):
     """Which task, how many rows, and how long the agents on them may have been trained."""
 
     limit: Limit = 20
-    budget: Annotated[float, Meta(ge=0, description="only programs with at most this budget")] | None = None
+    budget: Annotated[float, Meta(ge=0, le=1e24, description="only programs with at most this budget")] | None = None
     hidden: Hidden = False
 
 
@@ -107,7 +109,7 @@ class OneRecord(OfTask, frozen=True, kw_only=True):
 class SinceOf(OfTask, frozen=True, kw_only=True):
     """From which time on."""
 
-    since_ms: Annotated[int, Meta(ge=0, description="Unix milliseconds; 0: the last 24 hours")] = 0
+    since_ms: Annotated[int, Meta(ge=0, le=2**53, description="Unix milliseconds; 0: the last 24 hours")] = 0
 
 
 class PathOf(OneRecord, frozen=True, kw_only=True):
@@ -240,7 +242,7 @@ class ProgressOf(Filtered, frozen=True, kw_only=True):
 
 
 # Names that can stand in JSON as they are.
-SettingName = Annotated[str, Meta(max_length=64, pattern=r'^[^"\\\x00-\x1f]*$')]
+SettingName = Annotated[str, Meta(max_length=64, pattern=r'^[^"\\\x00-\x1f]*(?!\n)$')]
 
 
 class ColumnsOf(OfTask, frozen=True, kw_only=True):
@@ -286,7 +288,7 @@ class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
     verify_share: Annotated[float, Meta(ge=0, le=1)] | None = None
     proposer: Literal["", "search", "llm", "command", "mix"] = ""
     executor: Literal["", "here", "slurm", "ssh"] = ""
-    host: Annotated[str, Meta(pattern=r"^[\w.:@-]{0,255}$")] = ""
+    host: Annotated[str, Meta(pattern=r"^[\w.:@-]{0,255}(?!\n)$")] = ""
     at_most: Annotated[int, Meta(ge=1, le=10_000)] | None = None
 
 
@@ -398,9 +400,9 @@ class FetchRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True
     After ``seconds`` the answer is that it is not here yet; what came is kept for the next time.
     """
 
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}(?!\n)$")]
     size: Annotated[int, Meta(ge=0, le=2**53)]
-    manifest: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None = None
+    manifest: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}(?!\n)$")] | None = None
     seconds: Annotated[float, Meta(gt=0, le=3600)] = 20.0
 
 
@@ -472,10 +474,10 @@ class ShareHiddenRequest(Answer, frozen=True, kw_only=True, forbid_unknown_field
 class HistoryNote(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Past work on a task (its digest), as a note. ``origin`` names where it comes from: it is added only once."""
 
-    task: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    task: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}(?!\n)$")]
     origin: Annotated[str, Meta(min_length=1, max_length=120)]
     text: Annotated[str, Meta(max_length=2048)]
-    metrics: Annotated[dict[str, float], Meta(max_length=64)] = {}
+    metrics: Annotated[dict[ShortText, Annotated[float, Meta(ge=-1e100, le=1e100)]], Meta(max_length=64)] = {}
     status: Annotated[str, Meta(max_length=32)] = ""
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import TypeVar
@@ -61,7 +62,7 @@ BUSY_MS = 30_000
 # Of a new file; one that is there keeps its own. A page of 4 KiB holds two records of the usual size and is a quarter
 # empty, one of 8 KiB holds five. Larger pages save no more, but a record that comes alone writes more of them.
 _PAGE_BYTES = 8192
-REPAIR = "autoresearch down, then autoresearch node repair: it keeps what can be read"
+REPAIR = "autoresearch down && autoresearch node repair: it keeps what can be read"
 _DOCTOR = "autoresearch node doctor checks disk space and permissions"
 
 
@@ -119,7 +120,7 @@ def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[No
 
     Raises Refused when the file is read only, the disk is full, or another process holds the lock for too long.
     """
-    with refusals(None):
+    with refusals(connection):
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -132,19 +133,21 @@ def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[No
 
 
 @contextmanager
-def refusals(path: Path | None, damaged: str = REPAIR) -> Iterator[None]:
+def refusals(where: Path | sqlite3.Connection, damaged: str = REPAIR) -> Iterator[None]:
     """Turn SQLite's and the system's errors into sentences. ``damaged`` is what to do about a file that is."""
-    place = str(path) if path else "The database"
+    place: object = where
     try:
         yield
     except sqlite3.Error as error:
+        if isinstance(where, sqlite3.Connection):
+            place = next((name for *_, name in where.execute("PRAGMA database_list") if name), "the database")
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith("SQLITE_READONLY"):
             raise Refused(f"{place} is read only.", hint=_DOCTOR) from error
         if name.startswith("SQLITE_FULL"):
             raise Refused("The disk is full; nothing was written.", hint="make room and try again") from error
         if name.startswith("SQLITE_BUSY"):
-            raise Refused("Another process is writing to the database.", hint="try again in a moment") from error
+            raise Refused(f"Another process is writing to {place}.", hint="try again in a moment") from error
         if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
             raise Refused(f"{place} is damaged, or is no database.", hint=damaged) from error
         if isinstance(error, sqlite3.OperationalError):
@@ -188,6 +191,52 @@ def store_by_halves(
         middle = len(items) // 2
         for half in (items[:middle], items[middle:]):
             yield from store_by_halves(half, store)
+
+
+_WAL_HEADER, _FRAME_HEADER = 32, 24
+
+
+def unread_changes(path: Path) -> str:
+    """Whether the write-ahead log of an open file has changes after the place where SQLite stops to read it, in words.
+
+    SQLite ends at the first frame with a wrong checksum, such as one that a power cut left half written. A frame after
+    it that ends a change shows damage: what is written next would take its place. Nobody may write meanwhile.
+    See https://www.sqlite.org/walformat.html.
+    """
+    wal, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
+    if not (wal.exists() and index.exists() and wal.stat().st_size > _WAL_HEADER + _FRAME_HEADER):
+        return ""
+    with index.open("rb") as shared:
+        page_bytes, last, salts = struct.unpack("=14xHI12x8s", shared.read(40))
+    if salts == bytes(8):
+        return f"the beginning of {wal} is damaged"
+    page_bytes = 65_536 if page_bytes == 1 else page_bytes
+    with wal.open("rb") as frames:
+        frames.seek(_WAL_HEADER + last * (_FRAME_HEADER + page_bytes))
+        while len(frame := frames.read(_FRAME_HEADER)) == _FRAME_HEADER:
+            if frame[8:16] == salts and frame[4:8] != bytes(4):
+                return f"{wal} is damaged after its frame {last}"
+            frames.seek(page_bytes, os.SEEK_CUR)
+    return ""
+
+
+def refuse_unread_changes(path: Path) -> None:
+    """Refuse to write a file of whose changes SQLite would overwrite some that it can't read. Raises Refused."""
+    _refuse_changes_alone(path, REPAIR)
+    if not path.exists():
+        return
+    with refusals(path), closing(connect_read_only(path)):
+        changes = unread_changes(path)
+    if changes:
+        raise Refused(f"{changes[0].upper()}{changes[1:]}.", hint=REPAIR)
+
+
+def _refuse_changes_alone(path: Path, damaged: str) -> None:
+    """SQLite deletes the write-ahead log of a file that is empty or gone, also where it opens that only to read."""
+    wal = path.with_name(path.name + "-wal")
+    is_written = path.exists() and path.stat().st_size
+    if not is_written and wal.exists() and wal.stat().st_size:
+        raise Refused(f"{path} is {'empty' if path.exists() else 'gone'}, and {wal} is not.", hint=damaged)
 
 
 TURN_S = 30.0
@@ -261,6 +310,7 @@ def open_database(
 
     Raises Refused when the file was written by a newer version, is no database, or is too old to read without writing.
     """
+    _refuse_changes_alone(path, damaged)
     in_memory = read_only and not path.exists()
     with refusals(path, damaged), ExitStack() as opened:
         connection = connect(None) if in_memory else connect_read_only(path) if read_only else connect(path)
@@ -346,7 +396,7 @@ class Reader:
             if self.pinned is not None:
                 yield self.pinned
                 return
-            with refusals(None):
+            with refusals(self.connection):
                 self.connection.execute("BEGIN")
             try:
                 with self.pin() as revision:
@@ -383,7 +433,7 @@ class Reader:
 
     def read(self, query: str, values: Sequence[object]) -> list[tuple]:  # type: ignore[type-arg]
         """The same, with the values in a sequence."""
-        with self.lock, refusals(None):
+        with self.lock, refusals(self.connection):
             return self.connection.execute(query, values).fetchall()
 
 

@@ -31,6 +31,7 @@ READY_SECONDS = 60.0
 UNREADY_SECONDS = 15.0
 POLL_SECONDS = 0.05
 READY = "ready"
+STOP_SECONDS = 15.0
 KEY_MADE = "made a root key, unencrypted → autoresearch node id passphrase encrypts it"
 # What errors end with; above are signals and faults.
 MOST_EXIT_STATUS = 9
@@ -167,15 +168,39 @@ def _wait_until_ready(ended: Callable[[], int | None], *, since_ms: int | None, 
     return health
 
 
-def wait_until_gone(pid: int | None, *, seconds: float) -> bool:
-    """Whether the daemon stopped answering, and its process ended, within ``seconds``."""
-    socket = here.paths().socket
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not socket.exists() and not is_alive(pid):
-            return True
-        time.sleep(POLL_SECONDS)
+def is_running() -> bool:
+    """Whether a daemon listens, whatever it answers and whatever its database is like."""
+    with suppress(DaemonNotRunning):
+        here.client().process()
+        return True
     return False
+
+
+def stop() -> None:
+    """Have the daemon stop, and wait until it is gone. One that doesn't answer gets a signal.
+
+    Raises DaemonNotRunning where none runs, TimedOut.
+    """
+    client = here.client()
+    pid = client.process()
+    try:
+        client.ask(Node.stop)
+    except DaemonNotRunning:
+        raise
+    except AutoresearchError:
+        if pid is None:
+            raise
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS
+    while is_alive(pid) if pid else here.paths().socket.exists():
+        if time.monotonic() > deadline:
+            hint = f"kill -9 {pid} ends it, and nothing stored is lost; " if pid else ""
+            raise TimedOut(
+                f"the daemon was asked to stop and is still there after {STOP_SECONDS:.0f} s",
+                hint=f"{hint}its log says why: {here.paths().daemon_log}",
+            )
+        time.sleep(POLL_SECONDS)
 
 
 def is_alive(pid: int | None) -> bool:

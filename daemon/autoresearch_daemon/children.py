@@ -235,7 +235,9 @@ class ChildProcess(Generic[Heard]):
                     await self._process.wait()
             self.kill("closed its link")
         except Exception as error:
-            if not isinstance(error, BadMessage):
+            if isinstance(error, OSError):  # no descriptor is left, or the disk is full: a condition says so
+                logger.warning("a message could not be handled", name=self.name, reason=error.strerror or str(error))
+            elif not isinstance(error, BadMessage):
                 logger.exception("a message of a child process could not be handled; it is replaced", name=self.name)
             self.kill("sent what the daemon could not handle")
 

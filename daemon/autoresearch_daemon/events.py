@@ -24,6 +24,7 @@ from autoresearch.ask.node import Event, RunInHand
 from autoresearch.record.kinds import RunOutcome, RunPlan
 from autoresearch.text import sanitised
 from autoresearch.words import MACHINE_SUSPECTED, RunStatus
+from autoresearch_daemon.failures import KEEPING, Failures
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.workers import protocol
 
@@ -42,15 +43,18 @@ LISTENER_QUEUE = 256
 class Events:
     """Keeps events and hands them to listeners."""
 
-    def __init__(self, local: LocalState) -> None:
+    def __init__(self, local: LocalState, failures: Failures | None = None) -> None:
         self._local = local
+        self._failures = failures or Failures()
         self._listeners: set[asyncio.Queue[Event]] = set()
 
     def tell(self, kind: str, text: str, time_ms: int, /, **data: object) -> Event:
-        """Something happened: keep it and tell everybody."""
+        """Something happened: keep it and tell everybody; where it can't be kept, it is told without an id."""
         reason = {"reason": data["reason"]} if data.get("reason") else {}
         logger.info(kind, text=text, **reason)
-        event = self._local.add_event(kind, time_ms, text, data)
+        event = Event(id=0, kind=kind, time_ms=time_ms, text=text, data=data)
+        with self._failures.watched(KEEPING):
+            event = self._local.add_event(kind, time_ms, text, data)
         self._send(event)
         return event
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TypeVar
 
 import msgspec
 
+from autoresearch import __version__
 from autoresearch.ask.acts.ideas import Idea, plan_of_idea
 from autoresearch.ask.acts.joining import find_network, join, joined_answer
 from autoresearch.ask.acts.new_tasks import make_task
@@ -19,9 +22,11 @@ from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.acts.settings import AT_NEXT_START, FROM_NOW_ON, change_setting
 from autoresearch.ask.acts.trial_runs import Occasion
 from autoresearch.ask.asking import ask_answer
+from autoresearch.ask.health import failed
 from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
 from autoresearch.ask.lookup import find_task, services_answer, task_of, with_participants
 from autoresearch.ask.node import (
+    Check,
     ConfigAnswer,
     Event,
     Health,
@@ -71,7 +76,7 @@ from autoresearch.ask.requests import (
     VerifyRequest,
     WorkRequest,
 )
-from autoresearch.errors import NotFound, Refused, TimedOut, UsageError
+from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import roster_of
@@ -87,7 +92,7 @@ from autoresearch.task.loading import folder_of_task
 from autoresearch.task.model import Task
 from autoresearch.trust.invite import Invitations
 from autoresearch.trust.keys import KeyPair
-from autoresearch.words import Result
+from autoresearch.words import Part, Result
 from autoresearch_daemon.elsewhere import order_of
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.minds.proposing import in_sentences, proposers_status
@@ -96,6 +101,8 @@ from autoresearch_daemon.service.inputs import FinishAsked, PauseAsked, ResumeAs
 from autoresearch_daemon.status import followed_task, limits_of, status_answer, verifying_part
 
 R = TypeVar("R")
+# Whoever asks again and again whether the node is ready has the log read no more often than this.
+READY_SECONDS = 1.0
 
 
 class ApiHandlers:
@@ -105,6 +112,8 @@ class ApiHandlers:
         self._node = node
         self.pages = ""  # their address, while they are served
         self._turn = asyncio.Lock()
+        self._ailing: list[Check] = []
+        self._looks_again = 0.0
 
     @property
     def log(self) -> Log:
@@ -437,14 +446,44 @@ class ApiHandlers:
         return self._node.events.subscribe()
 
     def ready(self) -> Health:
-        """Whether the node can do what it is asked, and why not."""
-        found, blocks = self._node.conditions(), self._node.service.status().blocks
-        reasons = [sentence for _, sentence in blocks] + [one.sentence for one in found if one.result == Result.FAILED]
+        """Whether the node can do what it is asked, and why not. The log is read once for all who ask in a second."""
+        if monotonic() >= self._looks_again:
+            self.status()
+        blocks = self._node.service.status().blocks
+        reasons = [sentence for _, sentence in blocks]
+        reasons += [one.sentence for one in self._ailing if one.result == Result.FAILED]
         status = "not ready" if reasons else "ready"
-        return Health(status=status, reason=reasons[0] if reasons else "", conditions=found)
+        return Health(status=status, reason=reasons[0] if reasons else "", conditions=self._ailing)
 
     def status(self) -> StatusAnswer:
-        """What the node does, and why."""
+        """What the node does, and why; where its log can't be read, what ails it."""
+        answer = self._status_anyway()
+        self._ailing, self._looks_again = answer.conditions, monotonic() + READY_SECONDS
+        return answer
+
+    def _status_anyway(self) -> StatusAnswer:
+        conditions = self._node.conditions()
+        try:
+            return self._status(conditions)
+        except (AutoresearchError, sqlite3.Error, ValueError) as error:  # ValueError: stored bytes are no record
+            now = self._node.service.status()
+            if all(one.name != Part.LOG or one.result != Result.FAILED for one in conditions):
+                conditions = [failed(Part.LOG, error), *conditions]
+            return StatusAnswer(
+                state=now.state.value,
+                why=now.why.value,
+                reason=now.reason,
+                since_ms=now.since_ms,
+                version=__version__,
+                pid=os.getpid(),
+                started_ms=self._node.started_ms,
+                network=self.log.network.name,
+                network_id=self.log.network.id.hex(),
+                conditions=conditions,
+                pages=self.pages,
+            )
+
+    def _status(self, conditions: list[Check]) -> StatusAnswer:
         now = self._node.service.status()
         asked = now.asked
         # A node that is not asked to work shows what it worked on last, whatever folders it looked into meanwhile.
@@ -456,7 +495,7 @@ class ApiHandlers:
             started_ms=self._node.started_ms,
             task=followed_task(self._node.notebook, task.digest if task else None, self._node.archived()),
             net=self._node.exchange.status() if self._node.exchange else NO_NETWORK,
-            conditions=self._node.conditions(),
+            conditions=conditions,
             trace=self._node.progress.trace,
         )
         part = verifying_part(

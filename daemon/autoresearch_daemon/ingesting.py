@@ -20,14 +20,13 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple, Protocol, TypeVar
 
-import structlog
-
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State, Verdict
 from autoresearch.record.record import Record
 from autoresearch_daemon.events import now_ms
+from autoresearch_daemon.failures import STORING, Failures
 
 Key = tuple[int, bytes]  # time in ms, id
 # About 15 MB. Whoever offers more has the rest sent at each exchange, as fast as its turn allows.
@@ -161,6 +160,7 @@ class LogThread:
         self._log.writer.on_change = lambda came, went: self._changes.append((came, went))
         self._changes: list[tuple[list[Key], list[Key]]] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="log")
+        self.failures = Failures()
         self.on_change: Callable[[Sequence[Key], Sequence[Key]], None] | None = None
 
     async def run(self, work: Callable[[Log], Result]) -> Result:
@@ -200,8 +200,6 @@ class LogThread:
                 self.on_change([], went)
 
 
-logger = structlog.get_logger()
-
 Pairs = Sequence[tuple[bytes, bytes]]
 # A transaction writes every page that it changes, so that large ones write less. More than these wait for no more.
 BATCH_RECORDS = 4_000
@@ -240,7 +238,6 @@ class Ingester:
         self._writing: _Batch | None = None
         self._due = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
-        self._failing = ""  # why the last batch could not be stored
         self._room = asyncio.Event()
         self._room.set()
 
@@ -298,14 +295,12 @@ class Ingester:
             while stored:  # to free thousands of records at once would hold the loop up
                 self._on_stored(stored.popleft())
                 await asyncio.sleep(0)
-            self._failing = ""
+            self._thread.failures.worked(STORING)
         except AutoresearchError as error:
-            if self._failing != str(error):  # once, and not for each record that a full disk can't take
-                logger.warning("records of others could not be stored", count=batch.count, reason=str(error))
-            self._failing = str(error)
+            self._thread.failures.note(STORING, error)
             batch.error = error
-        except Exception:  # a stranger's record must not end this loop for good
-            logger.exception("storing records of others failed")
+        except Exception as error:  # noqa: BLE001 - a stranger's record must not end this loop for good
+            self._thread.failures.note(STORING, error)
             batch.error = AutoresearchError("records of others could not be stored")
         finally:
             self._writing = None

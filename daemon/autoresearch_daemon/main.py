@@ -96,6 +96,7 @@ async def run(
     os.environ.pop(PASSWORD_VARIABLE, None)  # what is started from here on has no use for it
     manager = ServiceManager(os.environ)
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(node.heard_by_loop)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, node.end)
     try:

@@ -7,15 +7,17 @@ import os
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from errno import EMFILE, ENFILE
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import structlog
 
 from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook, outcome
-from autoresearch.ask.health import conditions, examine, of_peers, warning
+from autoresearch.ask.health import conditions, examine, of_peers, open_files, warning
 from autoresearch.ask.node import Check, NetworkStatus, QueuedRun, RunInHand, Setting
 from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
@@ -57,6 +59,7 @@ from autoresearch_daemon.blobs import Keeper
 from autoresearch_daemon.elsewhere import Elsewhere, order_of
 from autoresearch_daemon.events import Events, MachineFaults, ProgressEvents, now_ms
 from autoresearch_daemon.exchange import Exchange, host_options
+from autoresearch_daemon.failures import ACCEPTING, DECIDING, GAUGING, JUDGING, KEEPING, LOOKING
 from autoresearch_daemon.gauges import Gauges
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.local import InHand, LocalState
@@ -146,10 +149,11 @@ class Node:
         self.again = False
         self.notebook = Notebook(paths)
         self.local = LocalState(paths.local)
-        self.events = Events(self.local)
-        self.progress = ProgressEvents(self.events)
         self.gauges = Gauges()
         self.thread = LogThread(self.notebook.log)
+        self.failures = self.thread.failures
+        self.events = Events(self.local, self.failures)
+        self.progress = ProgressEvents(self.events)
         asked, resting = self.local.asked(), order_of(settings.executor)
         self.service = Service(
             workers_wanted=settings.work.workers,
@@ -312,7 +316,8 @@ class Node:
             keeper.cancel()
         await self.pool.stop()
         if self.exchange:
-            await self.exchange.stop()
+            with self.failures.watched("leaving the network"):
+                await self.exchange.stop()
         await asyncio.gather(*self._tasks)
         await asyncio.to_thread(self.thread.close)
         self.attesting.close()
@@ -328,33 +333,39 @@ class Node:
 
     async def _tick(self) -> None:
         while True:
-            self.look_at_health()
-            self.trusting.look()
-            self._leave_archived()
-            await self.admitting.look()
-            await self.leading.look(now_ms())
-            if self.exchange:
-                await self.exchange.look()
-                self.machines.look()
-            if now_ms() >= self._renew_ms:
-                try:
-                    await self._renew()
-                except AutoresearchError as error:
-                    self._block(error)
-            self.take(Tick())
-            looks_at_cards = self.owner.is_hot or any(one.run for one in self.service.status().workers)
-            await asyncio.to_thread(self.gauges.look, cards=looks_at_cards)
+            with self.failures.watched(LOOKING):
+                await self._look()
+            if open_files().result != Result.FAILED:
+                self.failures.worked(ACCEPTING)
+            with self.failures.watched(DECIDING):
+                self.take(Tick())
+            with self.failures.watched(GAUGING):
+                looks_at_cards = self.owner.is_hot or any(one.run for one in self.service.status().workers)
+                await asyncio.to_thread(self.gauges.look, cards=looks_at_cards)
             await asyncio.sleep(TICK_SECONDS)
+
+    async def _look(self) -> None:
+        self.look_at_health()
+        self.trusting.look()
+        self._leave_archived()
+        await self.admitting.look()
+        await self.leading.look(now_ms())
+        if self.exchange:
+            await self.exchange.look()
+            self.machines.look()
+        if now_ms() >= self._renew_ms:
+            try:
+                await self._renew()
+            except AutoresearchError as error:
+                self._block(error)
 
     async def _settle(self) -> None:
         """Judge in pieces what was not when it was stored, so that questions and the next start find it done."""
         while True:
             self._others_count.clear()
-            try:
+            left = 0
+            with self.failures.watched(JUDGING):
                 left = await self.settle_some()
-            except AutoresearchError as error:
-                logger.warning("verdicts could not be settled", reason=str(error))
-                left = 0
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._others_count.wait(), 0.0 if left else TICK_SECONDS)
 
@@ -388,7 +399,8 @@ class Node:
         found += self._no_sandbox
         told = {Part.IDENTITY: self._standing, Part.NETWORK: self.trusting.problem, Part.INVITE: self.admitting.problem}
         found += [warning(part, sentence) for part, sentence in told.items() if sentence] + self.attesting.conditions()
-        found += self.owner.conditions() + self.notices.conditions()
+        found += self.owner.conditions() + self.notices.conditions() + self.failures.conditions()
+        found.append(open_files())
         if self.exchange:
             found += of_peers(self.exchange.peers().peers) + self.exchange.conditions()
         return conditions(found)
@@ -467,7 +479,8 @@ class Node:
             case RecordWaiting():
                 self._spawn(self._record_waiting())
             case Save():
-                self.local.save_asked(self.service.status().asked)
+                with self.failures.watched(KEEPING):
+                    self.local.save_asked(self.service.status().asked)
             case Tell(kind, text):
                 now = self.service.status()
                 self.events.tell(kind, text, now_ms(), state=now.state.value, why=now.why.value, reason=now.reason)
@@ -639,7 +652,7 @@ class Node:
                 why = Why.TASK_BROKEN
             case _:
                 why = Why.CANNOT_RECORD
-        self.take(Blocked(why, f"{error} {error.hint}".strip()))
+        self.take(Blocked(why, " → ".join(filter(None, (str(error), error.hint)))))
 
     def _task_of(self, plan: Plan) -> Task:
         for task in self.tasks.values():
@@ -709,8 +722,20 @@ class Node:
         """Have it told soon when the best that others confirmed changed; ``again``: also if no verification came."""
         self._spawn(self.leading.look(now_ms(), again=again))
 
+    def heard_by_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An error that nobody waits for. That no descriptor is left comes a thousand times a second: it is noted."""
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in (EMFILE, ENFILE):
+            self.failures.note(ACCEPTING, error)
+        else:
+            loop.default_exception_handler(context)
+
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
+        async def watched() -> None:
+            with self.failures.watched(LOOKING):
+                await work
+
+        task = asyncio.create_task(watched())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

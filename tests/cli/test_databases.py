@@ -22,6 +22,7 @@ from autoresearch.record.record import DAY_MS, DEFAULT_NETWORK
 from autoresearch.trust.roster import Trust
 from tests.cli.conftest import Cli
 from tests.cli.filling import START_MS, Filled
+from tests.daemon.daemons import Daemon, wait_for
 from tests.log.standing.village import ANN
 
 
@@ -99,7 +100,7 @@ def test_the_index_of_files_and_the_nodes_own_notes_come_back(cli: Cli, filled: 
     spoil(paths.local, pages[len(pages) // 2])
     assert damage(index)
     assert damage(paths.local)
-    done = {one.file: one for one in repair(paths, DEFAULT_NETWORK, Trust(), START_MS + DAY_MS)}
+    done = {one.file: one for one in repair(paths, DEFAULT_NETWORK, Trust())}
     assert set(done) == {index, paths.local}
     with BlobStore(paths.blobs) as blobs:
         assert {blob.sha256 for blob in blobs.kept()} == names
@@ -115,7 +116,7 @@ def test_where_nothing_can_be_read_nothing_is_replaced(cli: Cli, filled: Filled,
     assert "No record could be read" in refused.stderr
     assert paths.log.read_bytes() == b"no database" * 1000
     with pytest.raises(Refused):
-        repair(paths, DEFAULT_NETWORK, Trust(), 0)
+        repair(paths, DEFAULT_NETWORK, Trust())
 
 
 def test_a_query_reads_and_changes_nothing(cli: Cli, filled: Filled, paths: Paths) -> None:
@@ -188,3 +189,34 @@ def test_a_query_asks_all_that_reads(cli: Cli, filled: Filled, sql: str) -> None
     answer = cli("node", "query", sql)
     assert answer.exit_code == 0, answer.stderr
     assert len(answer.stdout.splitlines()) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["task", "run"])
+def test_a_running_daemon_with_a_damaged_log_says_so_and_can_be_stopped_and_repaired(
+    cli: Cli, filled: Filled, paths: Paths, table: str
+) -> None:
+    with closing(sqlite3.connect(paths.log)) as connection:
+        [root] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    spoil(paths.log, root)
+    before = paths.log.read_bytes()
+    daemon = Daemon(paths.data.parent, {"AUTORESEARCH_NETWORK_ENABLED": "false", "AUTORESEARCH_API_PORT": "0"})
+    daemon.launch()
+    wait_for(lambda: daemon.answers("/healthz"))
+    with daemon.client() as client:
+        ready = client.get("/readyz")
+    assert ready.status_code == 503
+    assert f"{paths.log} is damaged" in ready.text
+    status = cli("status")
+    assert status.exit_code == 1
+    assert f"{paths.log} is damaged" in status.stdout
+    assert status.stderr.splitlines()[-1] == "→ autoresearch down && autoresearch node repair"
+    refused = cli("node", "repair")
+    assert (refused.exit_code, "autoresearch down" in refused.stderr) == (6, True)
+    assert paths.log.read_bytes() == before
+    stopped = cli("down")
+    assert (stopped.exit_code, daemon.process.wait(60)) == (0, 0), stopped.stderr
+    repaired = cli("node", "repair")
+    assert repaired.exit_code == 0, repaired.stderr
+    assert "log.sqlite.damaged-1" in repaired.stderr
+    assert cli("status").exit_code == 0

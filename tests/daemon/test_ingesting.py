@@ -9,7 +9,7 @@ import pytest
 from autoresearch_daemon import ingesting
 from autoresearch_daemon.ingesting import Ingester, LogThread, RefusedRecords
 
-from autoresearch.errors import Refused
+from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
 from tests.record.making import NETWORK, NOW_MS, key, pairs, run_body, sealed
@@ -89,14 +89,30 @@ async def test_whoever_waits_learns_that_nothing_can_be_written_and_the_next_are
     async with place(tmp_path) as here:
         with monkeypatch.context() as patched:
             patched.setattr(type(here.log.writer), "ingest", full)
-            with pytest.raises(Refused, match="disk is full"):
-                await here.ingester.store(made(1, 3), "a")
+            for _ in range(3):
+                with pytest.raises(Refused, match="disk is full"):
+                    await here.ingester.store(made(1, 3), "a")
+        [condition] = here.thread.failures.conditions()
+        assert condition.detail.startswith("storing records of others failed 3 times since ")
+        assert (condition.detail.endswith("nothing was written"), condition.fix) == (True, "make room and try again")
         await here.ingester.store(made(1, 3), "a")
         assert here.log.records.count() == 3
+        assert here.thread.failures.conditions() == []
+
+
+async def test_an_error_that_nobody_foresaw_is_a_condition_too(tmp_path, monkeypatch):
+    async with place(tmp_path) as here:
+        with monkeypatch.context() as patched:
+            patched.setattr(type(here.log.writer), "ingest", lambda *_, **__: 1 / 0)
+            with pytest.raises(AutoresearchError):
+                await here.ingester.store(made(1, 3), "a")
+        [condition] = here.thread.failures.conditions()
+        assert "a fault of autoresearch, ZeroDivisionError" in condition.sentence
+        assert "autoresearch node logs" in condition.fix
 
 
 def full(*_, **__):
-    raise Refused("The disk is full; nothing was written.")
+    raise Refused("The disk is full; nothing was written.", hint="make room and try again")
 
 
 async def test_a_record_that_cannot_be_stored_costs_no_other_and_is_asked_of_nobody_again(tmp_path):

@@ -15,7 +15,7 @@ from autoresearch.ask.people.voters import check_participant
 from autoresearch.ask.registry.preparing import Prepared
 from autoresearch.errors import Refused, UsageError
 from autoresearch.log.blobs import BlobStore
-from autoresearch.log.connection import lock_device
+from autoresearch.log.connection import lock_device, refuse_unread_changes
 from autoresearch.log.local import Choice, bring_home, chosen
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ClaimRow
@@ -108,6 +108,7 @@ class Notebook:
         self.paths, self.now_ms = paths, now_ms
         with ExitStack() as opened:
             opened.enter_context(lock_device(paths.keys / "device.key"))
+            refuse_unread_changes(paths.log)  # before anything opens it to write
             bring_home(paths)
             self.identity = make_identity(paths.keys)
             # The network that this data folder belongs to, and whom it trusts.

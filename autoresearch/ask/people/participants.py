@@ -136,25 +136,25 @@ class ConfirmRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     answer and the ``others``, statements in hex.
     """
 
-    token: Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
-    signature: Annotated[str, Meta(pattern="^[0-9a-f]{128}$")]
-    mail: Annotated[str, Meta(max_length=2 * PROOF_BYTES_MAX, pattern="^[0-9A-Za-z+/=]*$")] = ""
-    others: Annotated[list[Annotated[str, Meta(pattern="^([0-9a-f]{2}){1,64}$")]], Meta(max_length=15)] = msgspec.field(
-        default_factory=list
+    token: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}(?!\n)$")]
+    signature: Annotated[str, Meta(pattern=r"^[0-9a-f]{128}(?!\n)$")]
+    mail: Annotated[str, Meta(max_length=2 * PROOF_BYTES_MAX, pattern=r"^[0-9A-Za-z+/=]*(?!\n)$")] = ""
+    others: Annotated[list[Annotated[str, Meta(pattern=r"^([0-9a-f]{2}){1,64}(?!\n)$")]], Meta(max_length=15)] = (
+        msgspec.field(default_factory=list)
     )
 
 
 class WithdrawRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Take back what this attestor said of a participant: its root key in hex, and why, for all to read."""
 
-    participant: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    participant: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}(?!\n)$")]
     reason: Annotated[str, Meta(max_length=2048)] = ""
 
 
 class AllowRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Attest the mailboxes of a participant again of which this attestor took its word back: its root key in hex."""
 
-    participant: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    participant: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}(?!\n)$")]
 
 
 class AttestationView(Answer, frozen=True, kw_only=True):

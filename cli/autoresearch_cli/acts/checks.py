@@ -15,13 +15,12 @@ from pathlib import Path
 
 import psutil
 
-from autoresearch.ask.health import examine, guarded, passed
+from autoresearch.ask.health import examine, failed, guarded, passed
 from autoresearch.ask.node import Check, StatusAnswer
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.log.repair import damage, databases
-from autoresearch.record.record import Refusal, admit, parse
+from autoresearch.log.repair import damage, databases, wrong_record
 from autoresearch.run.bench import Bench, Ceiling, device_name, task_data
 from autoresearch.run.folder import Conditions
 from autoresearch.run.lacking import lacking_in_list
@@ -48,11 +47,16 @@ FIRST_NUMBER_SECONDS = 120
 
 def all_checks() -> Iterator[Check]:
     """Every check but the sandbox's. Where a daemon runs, its conditions are those that its status shows."""
-    status = starting.daemon_status()
     yield check_python()
     yield check_torch()
     yield guarded("task", check_task)
-    yield from merged(examine(here.paths(), here.environment(), here.now_ms()), status)
+    checks = examine(here.paths(), here.environment(), here.now_ms())
+    try:
+        status = starting.daemon_status()
+    except AutoresearchError as error:  # it runs, and answers nobody
+        yield from (*checks, failed("daemon", error))
+        return
+    yield from merged(checks, status)
     yield check_daemon(status)
 
 
@@ -81,22 +85,12 @@ def check_database(file: Path) -> Check:
 
 
 def check_records() -> Check:
-    """Whether each stored record still has its signature; else the first that is wrong, by the order of time.
-
-    A record's id is the hash of its bytes, under which it has to be found.
-    """
-    network, now_ms, count = here.manifest().network, here.now_ms(), 0
-    with Log.open(here.paths().log, network, read_only=True) as log:
-        for count, (raw, signature) in enumerate(log.records.iter_raw(), start=1):
-            record = admit(raw, signature, network, now_ms=now_ms)
-            if isinstance(record, Refusal) and record.code == "early":  # nothing is wrong but the clock
-                record = parse(raw, signature)
-            is_other = not isinstance(record, Refusal) and not log.records.has([record.id])
-            if is_other or isinstance(record, Refusal):
-                why = record.sentence if isinstance(record, Refusal) else "its bytes are not those that its id names"
-                fix = "autoresearch down && autoresearch node repair: peers send what they have of the rest"
-                detail = f"record {count} in the order of time: {why}"
-                return Check(name="records", result=Result.FAILED, detail=detail, fix=fix)
+    """Whether each stored record still has its signature; else the first that is wrong, by the order of time."""
+    with Log.open(here.paths().log, here.manifest().network, read_only=True) as log:
+        if wrong := wrong_record(log):
+            fix = "autoresearch down && autoresearch node repair: peers send what they have of the rest"
+            return Check(name="records", result=Result.FAILED, detail=wrong, fix=fix)
+        count = log.records.count()
     return passed("records", f"{counted(count, 'record')}, each with its hash and its author's signature")
 
 

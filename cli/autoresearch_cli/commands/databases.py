@@ -48,16 +48,16 @@ def repair(*, json: Json = False) -> None:
     """
     _refuse_running()
     manifest = here.manifest()
-    done = repair_damaged(here.paths(), manifest.network, manifest.trust, here.now_ms())
+    done = repair_damaged(here.paths(), manifest.network, manifest.trust)
     files = [RepairedFile(file=str(one.file), rows=one.rows, lost=one.lost, kept_as=str(one.kept_as)) for one in done]
     if json:
         print_json(RepairAnswer(files=files))
         return
     for one in files:
-        lost = f", {counted(one.lost, 'record')} could not" if one.lost else ""
+        lost = f", at least {counted(one.lost, 'record')} could not" if one.lost else ""
         say(f"{one.file}: {counted(one.rows, 'row')} could be read{lost}; the damaged file is {one.kept_as}")
     if any(one.lost for one in files):
-        say("→ autoresearch up: peers send what they have of the rest")
+        say("→ autoresearch up: peers send what they have of the rest; autoresearch node import FILE takes in a bundle")
     if not files:
         say("no database is damaged")
 
@@ -147,5 +147,5 @@ def compact(*, json: Json = False) -> None:
 
 
 def _refuse_running() -> None:
-    if starting.daemon_status() is not None:
+    if starting.is_running():
         raise Refused("The daemon runs, and uses the databases.", hint="autoresearch down, then again")

@@ -17,7 +17,7 @@ from packaging.version import InvalidVersion, Version
 from autoresearch import __version__
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
-from autoresearch.errors import DaemonNotRunning, Refused, TimedOut, not_running
+from autoresearch.errors import DaemonNotRunning, Refused, not_running
 from autoresearch.text import counted
 from autoresearch.words import Part, WorkState
 from autoresearch_cli import here, starting
@@ -169,9 +169,6 @@ def _pass_on_signals(process: subprocess.Popen[bytes]) -> None:
     signal.signal(signal.SIGINT, lambda *_: None)
 
 
-STOP_SECONDS = 15.0
-
-
 @app.command(
     "down",
     epilog=examples(
@@ -185,18 +182,13 @@ def down(*, json: Json = False) -> None:
     """Stop the daemon. The work that you asked for goes on at its next start."""
     begin = time.monotonic()
     try:
-        client = here.client()
-        pid = client.process()
-        client.ask(Node.stop)
+        starting.stop()
     except DaemonNotRunning:
         if json:
             print_json(DownAnswer(state="was_not_running"))
         else:
             say("the daemon was not running")
         return
-    if not starting.wait_until_gone(pid, seconds=STOP_SECONDS):
-        hint = f"its log says why: {here.paths().daemon_log}"
-        raise TimedOut(f"the daemon was asked to stop and is still there after {STOP_SECONDS:.0f} s", hint=hint)
     if json:
         print_json(DownAnswer(state="stopped", waited_ms=int((time.monotonic() - begin) * 1000)))
     else:
@@ -291,9 +283,7 @@ def _remove_everything(unit: units.Unit, *, yes: bool, json: bool) -> None:
     if units.is_installed(unit):
         units.uninstall(unit)
     with suppress(DaemonNotRunning):
-        pid = here.client().process()
-        here.client().ask(Node.stop)
-        starting.wait_until_gone(pid, seconds=STOP_SECONDS)
+        starting.stop()
     remove_all(paths)
     if json:
         print_json(InstallAnswer(path=str(unit.path), installed=False))

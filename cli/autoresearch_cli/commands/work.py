@@ -17,7 +17,7 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import OfTask, PauseRequest, SinceOf, WorkRequest
 from autoresearch.errors import AutoresearchError, TimedOut, UsageError
 from autoresearch.text import parse_duration
-from autoresearch.words import Result
+from autoresearch.words import Part, Result
 from autoresearch_cli import here, starting
 from autoresearch_cli.catalogue import (
     AllowPackages,
@@ -78,7 +78,7 @@ def status(
 
 def stopped() -> StatusAnswer:
     """The state of a node without a running daemon, by its log where that can be read."""
-    from autoresearch.ask.health import conditions, examine, is_usable
+    from autoresearch.ask.health import conditions, examine, failed, is_usable
     from autoresearch.record.record import DEFAULT_NETWORK
 
     answer = StatusAnswer(
@@ -97,9 +97,9 @@ def stopped() -> StatusAnswer:
 
     try:
         return with_log(answer)
-    except AutoresearchError:
+    except (AutoresearchError, ValueError) as error:
         if is_usable(answer.conditions):
-            raise
+            return msgspec.structs.replace(answer, conditions=[failed(Part.LOG, error), *answer.conditions])
         return answer  # a condition says why
 
 

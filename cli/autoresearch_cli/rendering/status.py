@@ -40,6 +40,7 @@ from autoresearch.text import (
 from autoresearch.words import (
     ORDER_DONE,
     STAGE_SENTENCES,
+    STORED_PARTS,
     WHY_SENTENCES,
     NetworkState,
     Result,
@@ -113,7 +114,8 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     own = "" if status.mine == status.records else f", {status.mine} of them yours"
     network = f" of {status.network}" if status.network not in {"", DEFAULT_NETWORK.name} else ""
     records = f"{counted(status.records, 'record')}{network}{own}"
-    lines.append(("log", " · ".join(filter(None, (records, unsettled(status.unsettled))))))
+    if status.records or all(one.name not in STORED_PARTS for one in status.conditions if one.result == Result.FAILED):
+        lines.append(("log", " · ".join(filter(None, (records, unsettled(status.unsettled))))))
     if status.storage:
         lines.append(("blobs", storage_line(status.storage)))
     lines += [("!", f"{one.name}: {one.sentence}") for one in status.conditions]
@@ -259,8 +261,9 @@ STEPS: dict[str, str] = {
 
 def next_step(status: StatusAnswer) -> str:
     """What to type next."""
-    if any(one.result == Result.FAILED for one in status.conditions):
-        return "autoresearch node doctor"
+    fixes = [one.fix for one in status.conditions if one.result == Result.FAILED]
+    if fixes:
+        return fixes[0].partition(": ")[0] if fixes[0].startswith("autoresearch ") else "autoresearch node doctor"
     if status.state == "stopped":
         return "autoresearch up" if status.records else "autoresearch work, or to watch a few runs: autoresearch demo"
     if status.why in ORDER_DONE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import re
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -106,9 +107,14 @@ def parameters(model: type[P], request: web.Request) -> P:
             raise UsageError(f"the parameter {name} is given twice")
         given[name] = values if name in lists else values[0]
     try:
-        return msgspec.convert(given, model, strict=False)
+        converted = msgspec.convert(given, model, strict=False)
     except msgspec.ValidationError as error:
         raise _wrong("a parameter is wrong", error) from error
+    for name in given:
+        value = getattr(converted, name)
+        if isinstance(value, float) and math.isnan(value):  # it is within all bounds
+            raise UsageError(f"the parameter {name} is no number")
+    return converted
 
 
 def _wrong(what: str, error: Exception) -> UsageError:
