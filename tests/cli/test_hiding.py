@@ -15,7 +15,7 @@ from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Note
-from autoresearch.record.record import DAY_MS, DEFAULT_NETWORK
+from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.trust.roster import Trust
 from tests.cli.conftest import Cli
 from tests.cli.filling import START_MS, Filled
@@ -160,7 +160,7 @@ def test_a_repaired_log_hides_what_it_hid(cli: Cli, filled: Filled, paths: Paths
     cli("network", "hide", "--words", "spam")
     spoil(paths.log, pages_of(paths.log, "text_index_data")[0])
     spoil(paths.log, pages_of(paths.log, "run")[0])
-    repair(paths, DEFAULT_NETWORK, Trust(), START_MS + DAY_MS)
+    repair(paths, DEFAULT_NETWORK, Trust())
     assert {thing for _, thing, *_ in hidden(cli)} == {filled.ids[3], "spam"}
     assert "lower X again" not in cli("run", "list").stdout
 
