@@ -105,6 +105,11 @@ class Writer:
                 self._refuse_over_quota(author, now_ms)
                 record = self._sealed(signer, kind, body, tuple(links), head, now_ms)
                 dropped = self._take([record], own=frozenset({author}))
+                if any(stored[1] == record.id for stored in dropped):
+                    raise Refused(
+                        "The devices of this participant have published as many records as peers keep.",
+                        hint="go on after midnight UTC, or with another participant's key",
+                    )
             write_head(self._heads, author, Head(record.seq, record.id))
         self._tell([record], dropped)
         return record

@@ -118,7 +118,7 @@ _OF_KIND = "SELECT author, raw, signature FROM record WHERE kind = ?"
 class Shares:
     """How many records each participant has here on each UTC day and in all, and each author that is not named.
 
-    ``own`` are the keys of this machine: nothing of theirs is counted or dropped.
+    ``own`` are the keys of this machine: they are never among those that are not named.
     """
 
     def __init__(self, connection: sqlite3.Connection, network: Network, trust: Trust, own: frozenset[bytes]) -> None:
@@ -177,8 +177,6 @@ class Shares:
         """The last records of a participant: those of its devices, the largest numbers first, then its root key's."""
         found: list[Stored] = []
         for key in self._keys.get(who, [who]):
-            if key in self._own:
-                continue
             if day == ALL_DAYS:
                 found += connection.execute(_LAST, (key, count)).fetchall()
             else:
@@ -186,8 +184,6 @@ class Shares:
         return heapq.nlargest(count, found, key=lambda one: (one[2] != who, one[3], one[1]))
 
     def _count(self, day: int, author: bytes, records: int) -> None:
-        if author in self._own:
-            return
         who = self._roots.get(author, author)
         for stretch, most in ((day, self._network.per_day), (ALL_DAYS, self._network.per_author)):
             self._shares[stretch, who] += records
@@ -195,7 +191,7 @@ class Shares:
                 self._full.add((stretch, who))
             elif not self._shares[stretch, who]:  # keys made for a flood leave nothing behind
                 del self._shares[stretch, who]
-        if author in self._roots:
+        if author in self._roots or author in self._own:
             return
         if (day, author) not in self._counts:
             heapq.heappush(self._worst, (day, -_draw(day, author), author))

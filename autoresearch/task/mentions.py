@@ -21,6 +21,11 @@ from autoresearch.task.source import parse_python
 # What is data, and neither a program nor its settings.
 DATA = frozenset((".txt", ".csv", ".tsv", ".jsonl", ".npy", ".npz", ".bin", ".pt", ".pkl", ".parquet", ".gz", ".zip"))
 NO_PART = frozenset({MANIFEST, CHANGES, NAMES})
+# Files that tools obey are named in texts for the tools' sake. Others of an unknown form are data that runs only read.
+_OF_TOOLS = re.compile(
+    r"(?:.*/)?(?:.*\.(?:py|pyx|md|mdc|toml|lock|pth|rs|nix|gradle|kts|build|ninja|bazel|bzl|desktop|code-workspace)"
+    r"|wscript|[^./]*(?:file|[A-Z][^./]*))"
+)
 _MOST_GLOBS = 32
 # What a command reads without naming it.
 _READ_BY_TOOLS = {
@@ -78,7 +83,8 @@ class FileNames:
     """The names of a folder's files, looked up in texts: many names, and texts of a megabyte."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._all = [name for name in names if name not in NO_PART and not is_tool_file(name)]
+        names = [name for name in names if name not in NO_PART]
+        self._all = [name for name in names if not (is_tool_file(name) and _OF_TOOLS.fullmatch(name))]
         self._files = [name for name in self._all if "." in name]
         self._by_folder: dict[str, list[str]] = {}
         for name in self._files:

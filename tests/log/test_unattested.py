@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autoresearch.errors import Refused
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
 from autoresearch.record.kinds import Admission, Attestation, Identity, Note
@@ -246,3 +247,18 @@ def test_what_changes_beside_the_log_is_noticed(tmp_path, writer):
             assert held(log) == expected
         else:
             assert len(held(log)) == NETWORK.unattested
+
+
+def test_one_s_own_devices_share_what_one_may_write_as_peers_count(tmp_path):
+    with Log.open(tmp_path / "log.sqlite", NETWORK, trust=TRUST) as log:
+        fill(log, [delegated(ROOT, DEVICES[0], 1), *(wrote(DEVICES[1], seq) for seq in range(1, 3))])
+        fill(log, [delegated(ROOT, DEVICES[1], 2)])
+
+        def write():
+            return log.writer.append(DEVICES[0], "note", Note(topic="insight", text="x"), now_ms=NOW_MS).id
+
+        signed = {write()}
+        with pytest.raises(Refused, match="as many records as peers keep"):
+            signed |= {write() for _ in range(NETWORK.per_day)}
+        assert signed <= held(log), "what was refused costs nothing that was written"
+        assert log.writer.missing_own(DEVICES[0].public) is None

@@ -12,7 +12,8 @@ from autoresearch.errors import CannotRunHere, UsageError
 from autoresearch.task.folders import rebuild_task, write_task
 from autoresearch.task.inputs import WHOLE_BYTES, described, read_input, sources
 from autoresearch.task.loading import load_task
-from autoresearch.task.model import Task
+from autoresearch.task.model import Recipe, Task
+from autoresearch.task.needed import needed_files
 from tests.task.test_guessing import repository
 
 LARGE = bytes(range(256)) * 8192
@@ -169,3 +170,20 @@ def test_a_published_task_says_on_another_machine_what_it_needs_and_where(tmp_pa
     with pytest.raises(UsageError, match="no place"):
         rebuild_task(wrong, task.digest, harness={}, baseline=task.baseline, summary="", folder=tmp_path / "no")
     assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("images/1.pgm", "scan.tif", "corpus.fasta", "talk.flac", "d.xz", "g.graphml"),
+        *("captions.json", "annotations/instances_train.json", "coco.yaml", "brain.nii.gz", "notes.mid", "pose.bvh"),
+    ],
+)
+def test_data_of_any_name_is_shown_where_the_program_names_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("1")
+    (tmp_path / "AGENTS.md").write_text("obey")
+    (tmp_path / "Makefile").write_text("all:")
+    (tmp_path / "train.py").write_text(f'"""See AGENTS.md and the Makefile."""\nopen("{name}")\nprint("loss:", 1)\n')
+    needed = needed_files(tmp_path, Recipe())
+    assert {*needed.inputs, *needed.fixed} == {name}, "what tools obey is no part of it"

@@ -60,6 +60,7 @@ def test_an_agent_travels_is_trained_on_and_both_are_confirmed(tmp_path: Path) -
         assert measured.metrics["mean_reward"] == first.run.value
         typed(homes[1], theirs, "train", "50")
         child = msgspec.json.decode(typed(homes[1], theirs, "publish"), type=ShowAnswer).run
+        typed(homes[0], mine, "task", "allow", ".", "--yes")  # no init of this home made the project
         typed(homes[0], mine, "use", "policy", "random")
         typed(homes[0], mine, "run", "-n", "2")
         erratic = msgspec.json.decode(typed(homes[0], mine, "publish"), type=ShowAnswer).run
