@@ -258,7 +258,7 @@ def test_settings_that_keep_the_daemon_from_starting_are_told(process: Process, 
 def test_a_demo_ends_by_itself_and_what_it_asked_for_is_over_with_it(process: Process, toy: Path, paths: Paths) -> None:
     result = process("demo", "--runs", "2")
     assert result.returncode == 0, result.stderr
-    lines = [line for line in result.stdout.splitlines() if line[:1] in "★✓✗"]
+    lines = [line for line in result.stdout.splitlines() if line.startswith(("★", "✓", "·", "✗"))]
     assert len(lines) == 2
     assert "2 runs, 0 of them failed" in result.stderr
     assert "autoresearch best --task toy --code" in result.stderr
