@@ -229,7 +229,7 @@ def test_nothing_of_others_is_queued_or_fetched_by_hand_or_by_itself(machine: Ma
     verifying = machine.verifying()
     with pytest.raises(Refused, match="nothing that others wrote"):
         asyncio.run(verifying.ask(format_id(machine.run.id)))
-    asyncio.run(verifying.look(Verify(task="", ready=None)))
+    asyncio.run(verifying.look(Verify(tasks=("",), ready=None)))
 
 
 def _idea(folder: Path) -> Idea:
