@@ -473,7 +473,7 @@ class WorkRule:
 WORK_RULES: dict[WorkKind, WorkRule] = {
     WorkKind.PERSON: WorkRule(
         "a run or a verification that a person asks for",
-        "it begins within a minute, or when the run in hand ends that was ended for another one before",
+        "it begins within a minute, or after a run in hand that was interrupted before",
     ),
     WorkKind.VERIFICATION: WorkRule(
         "a verification that others wait for",

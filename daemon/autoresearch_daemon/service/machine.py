@@ -13,6 +13,7 @@ import msgspec
 from autoresearch.ask.node import RunInHand
 from autoresearch.text import duration, percent
 from autoresearch.words import OWNER_REASONS, PASSING_REASONS, WHY_SENTENCES, WORK_RULES, Why, WorkKind, WorkState
+from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
@@ -517,7 +518,7 @@ class Service:
             why = Why.RUNS_DONE if order.runs_left == 0 else Why.TIME_OVER
             if order.runs_left == 0 or (order.until_ms is not None and now_ms >= order.until_ms):
                 self.queue.agenda = self.queue.agenda.without(order.number)
-                effects += [*self._ended(why), Tell("order_ended", WHY_SENTENCES[why].partition(":")[0], order.number)]
+                effects += [*self._ended(why), Tell("order_ended", _ending(order, why), order.number)]
         front = self.queue.front
         if front.for_ms is not None and front.until_ms is None and not self.queue.agenda.paused:
             self.queue.agenda = self.queue.agenda.with_changed(replace(front, until_ms=now_ms + front.for_ms))
@@ -615,6 +616,11 @@ class Service:
             return []
         self.processes = count
         return [WantWorkers(count)]
+
+
+def _ending(order: Order, why: Why) -> str:
+    done = f"{order.runs} of {order.runs} runs are done" if why is Why.RUNS_DONE else "its time is over"
+    return f"order {order.number} has ended: {done}"
 
 
 def _changed(run: RunInHand, **values: object) -> RunInHand:
