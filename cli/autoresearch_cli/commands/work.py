@@ -17,6 +17,7 @@ from autoresearch.ask.node import OrderView, StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import CancelRequest, OfTask, PauseRequest, SinceOf, WorkRequest
 from autoresearch.errors import BEGIN, AutoresearchError, TimedOut, UsageError
+from autoresearch.face.columns.node import order_words
 from autoresearch.text import parse_duration
 from autoresearch.words import Part, Result
 from autoresearch_cli import here, starting
@@ -32,7 +33,7 @@ from autoresearch_cli.catalogue import (
     examples,
 )
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
-from autoresearch_cli.rendering.status import next_step, order_line, state_sentence, status_lines
+from autoresearch_cli.rendering.status import next_step, state_sentence, status_lines
 from autoresearch_cli.watching import PROGRESS, EventLines, Watch, choose_display
 
 app = command_app()
@@ -134,7 +135,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     runs: Runs = None,
     verify_share: Annotated[
         float | None,
-        typer.Option("--verify-share", min=0, max=1, help="Share of the time for verification (setting: 0.2)."),
+        typer.Option("--verify-share", min=0, max=1, help="The most time for verification over 24 hours (setting: 0.2)."),
     ] = None,
     only: Annotated[
         Literal["search", "verify"] | None,
@@ -231,7 +232,7 @@ def _asks_instead(orders: list[OrderView], *, json: bool) -> bool:
     if json or not sys.stdin.isatty() or all(order.runs is None and order.for_ms is None for order in orders):
         return False
     for order in orders:
-        say(order_line(order, here.now_ms()))
+        say(order_words(order, here.now_ms()))
     return not typer.confirm("Do the new order after those that end? (n: instead of them)", default=True, err=True)
 
 
@@ -240,9 +241,9 @@ def _say_orders(before: list[OrderView], status: StatusAnswer) -> None:
     numbers = {order.number for order in status.orders}
     for order in before:
         if order.number not in numbers:
-            say(f"ended: {order_line(order, here.now_ms())}")
+            say(f"ended: {order_words(order, here.now_ms())}")
     for order in status.orders:
-        say(order_line(order, here.now_ms()))
+        say(order_words(order, here.now_ms()))
     if len(status.orders) > 1:
         say("→ autoresearch work --cancel N ends one of them; --instead in place of the default --then ends all before")
 
@@ -257,7 +258,7 @@ def _change_orders(cancel: int | None, *, json: bool) -> None:
     if cancel is not None:
         say(f"order {cancel} is cancelled")
     for order in status.orders:
-        say(order_line(order, here.now_ms()))
+        say(order_words(order, here.now_ms()))
     if not status.orders:
         say(f"no work is ordered → {BEGIN}")
 

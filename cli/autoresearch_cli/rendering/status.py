@@ -8,7 +8,6 @@ from __future__ import annotations
 from autoresearch.ask.node import (
     MachineStatus,
     NetworkStatus,
-    OrderView,
     PeersAnswer,
     ProposerStatus,
     QueuedRun,
@@ -22,7 +21,7 @@ from autoresearch.ask.node import (
 )
 from autoresearch.errors import BEGIN
 from autoresearch.face.columns.column import person, short
-from autoresearch.face.columns.node import card_words, energy_words, owner_words
+from autoresearch.face.columns.node import card_words, energy_words, order_words, owner_words
 from autoresearch.face.columns.people import peer_columns
 from autoresearch.face.columns.runs import leading_words
 from autoresearch.record.record import DEFAULT_NETWORK
@@ -99,7 +98,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     elif works_alone(status) and status.participant.short:
         lines.append(("alone", "others confirm runs in a network → autoresearch network new NAME --for lab"))
     lines += [("now", line) for line in now_lines(status, now_ms)]
-    lines += [("order", order_line(each, now_ms)) for each in status.orders]
+    lines += [("order", order_words(each, now_ms)) for each in status.orders]
     lines += [("queue", queued_line(each)) for each in status.queue]
     lines += [("proposer", proposer_line(each)) for each in status.proposers]
     lines += [("machine", machine_line(machine, now_ms)) for machine in [status.machine] if machine]
@@ -167,7 +166,7 @@ def today_line(part: VerifyingStatus) -> str:
 
 def asked_line(part: VerifyingStatus) -> str:
     """The share of the time that goes to verification, and why there is none."""
-    share = "all of the time" if part.asked_share >= 1 else f"up to {percent(part.asked_share)} of the time"
+    share = "all of the time" if part.asked_share >= 1 else f"up to {percent(part.asked_share)} of the time over 24 hours"
     return " · ".join(filter(None, (share, part.note)))
 
 
@@ -195,19 +194,6 @@ def worker_line(worker: WorkerStatus, now_ms: int) -> str:
     if worker.run and worker.run.checked:
         return f"{checking_line(worker.run, now_ms)} · {name}"
     return f"{run_line(worker.run, now_ms)} · {name}" if worker.run else f"{worker.reason} · {name}"
-
-
-def order_line(order: OrderView, now_ms: int) -> str:
-    """One order: its number, task, what is left of it, and what it waits for."""
-    left = "without an end"
-    if order.runs is not None:
-        left = f"{order.runs_left} of {counted(order.runs, 'run')} left"
-    elif order.until_ms is not None:
-        left = f"until {clock(order.until_ms)}, for {duration(max(0, order.until_ms - now_ms))} more"
-    elif order.for_ms is not None:
-        left = f"for {duration(order.for_ms)} from its turn on"
-    parts = [f"{order.number} {order.task}", left, order.state if order.state != "next" else "", order.reason]
-    return " · ".join(filter(None, parts))
 
 
 def queued_line(each: QueuedRun) -> str:
