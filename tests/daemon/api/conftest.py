@@ -225,6 +225,9 @@ class SmallNode:
             raise RuntimeError("a defect with secret insides")
         return self._note("working", request)
 
+    def cancel_order(self, request):
+        return self._note("cancelled", request)
+
     def pause(self, request):
         return self._note("paused", request)
 
