@@ -12,7 +12,6 @@ from autoresearch.log.standing.bases import preferred
 from autoresearch.log.standing.context import trust_context
 from autoresearch.propose.mind.recall import due_from_smaller, known_as, recall, run_before
 from autoresearch.propose.search.evidence import gather
-from autoresearch.propose.search.search import best_run
 from autoresearch.record.kinds import Claim, Task, Withdrawal
 from autoresearch.task.loading import load_task, shipped_by_name, shipped_task
 from autoresearch.task.program import source_digest
@@ -21,6 +20,7 @@ from tests.ask.notebook import Notebook
 from tests.daemon.toy import write_toy_task
 from tests.log.standing.stories import STORIES, told
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, PEOPLE, ROOTS, STRANGER, TRUST, Village
+from tests.propose.conftest import best_run
 from tests.record.making import BLOB
 
 
