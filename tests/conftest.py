@@ -7,7 +7,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,55 @@ def pytest_collection_finish() -> None:
     """Has the garbage collector leave alone what stays until the end: modules and tests, a million objects."""
     gc.collect()
     gc.freeze()
+
+
+Report = pytest.CollectReport | pytest.TestReport
+# What extras install, beside the extra that the program names where it is missing.
+OPTIONAL = {
+    "aiosmtpd": "demo",
+    "aiosmtplib": "attest",
+    "asyncssh": "ssh",
+    "git": "components",
+    "google_crc32c": "rlds",
+    "gymnasium": "projects",
+    "libp2p": "network",
+    "mcp": "mcp",
+    "PIL": "images",
+}
+MISSING = {name: extra for name, extra in OPTIONAL.items() if find_spec(name) is None}
+# The interpreter's word for a missing package, and the program's.
+NAMED = re.compile(r"No module named '(\w+)|pip install [^\n]*\[(\w+)\]")
+
+
+def skip_missing(report: Report, path: Path, *errors: BaseException) -> Report:
+    """The same report, or that it was skipped where the failure comes from a package of an extra that is missing."""
+    texts = [report.longreprtext, report.capstdout, report.capstderr]
+    for error in errors:
+        texts += [str(error), getattr(error, "hint", "")]
+    names = {name or extra for name, extra in NAMED.findall("\n".join(texts))}
+    missing = next((name for name, extra in MISSING.items() if names & {name, extra}), None)
+    if report.failed and missing:
+        report.outcome, report.longrepr = "skipped", (str(path), None, f"Skipped: {missing} is not installed")
+    return report
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and those that it came from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Report, Report]:
+    """Skips a file that imports a package of an extra that is not installed."""
+    return skip_missing((yield), collector.path)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Report, Report]:
+    """Skips a test that fails for want of a package of an extra that is not installed."""
+    return skip_missing((yield), item.path, *causes(call.excinfo.value if call.excinfo else None))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -92,11 +92,11 @@ def test_challenges_are_drawn_as_the_document_says():
 
 
 def test_pairs_are_looked_at_when_the_document_says():
-    """After 2, 3 and 4 verifiers, after 3 and 4 where no noise is named; then after six, or all where there are fewer."""
+    """After 2, 3 and 4 verifiers, without a noise after 3 and 4; then after six, or all where there are fewer."""
     for sentence in (
         "After 2, 3 and 4 verifiers the one with the greatest mean (of equal ones the last) is left out.",
         "where it names none, nothing is looked at after 2.",
-        "After four that did not do it (after all, where `voters` − 1 is two or three; two where the task names no noise",
+        "After four that did not do it (after all, where `voters` − 1 is two or three;",
         "Then v = 6 verifiers are heard (`voters` − 1 where that is less, but at least 4)",
     ):
         assert sentence in " ".join(SPECIFICATION.split()), sentence

@@ -29,6 +29,7 @@ from tests.record.making import NOW_MS, key
 from tests.run.packages.wheels import write_sources
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not on this machine")
+pytest.importorskip("git")
 
 
 @pytest.fixture
