@@ -4,7 +4,7 @@ import hashlib
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.blobs import BlobStore
@@ -95,7 +95,6 @@ TRUSTS = st.sampled_from([TRUST, TRUST, Trust(), Trust(participants=frozenset(ro
     max_examples=6,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
 @given(STORIES, st.sampled_from([*PEOPLE, STRANGER]), TRUSTS)
 def test_the_leader_of_the_search_is_what_is_preferred(tmp_path_factory, story, me, trust):
