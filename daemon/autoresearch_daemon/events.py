@@ -200,11 +200,6 @@ class ProgressEvents:
         self._events.pass_on("progress", run.title, now_ms, worker=worker, **data)
 
 
-def with_time_left(run: RunInHand, now_ms: int) -> RunInHand:
-    """The run with what is left of it now."""
-    return msgspec.structs.replace(run, left_ms=left_ms(run, now_ms))
-
-
 def left_ms(run: RunInHand, now_ms: int) -> int | None:
     """How long a run goes on if it goes on as fast as until now; None while that can't be said."""
     if run.fraction < LEAST_FRACTION or not run.started_ms:
