@@ -608,8 +608,6 @@ class AttestReason(StrEnum):
     TOO_LATE = "too_late"
     OTHER_PEER = "other_peer"
     WRONG_CODE = "wrong_code"
-    NO_PROOF = "no_proof"
-    NO_DKIM_KEY = "no_dkim_key"
     TOO_MANY_TRIES = "too_many_tries"
     NOT_RECORDED = "not_recorded"
 
@@ -637,8 +635,6 @@ ATTEST_SENTENCES: dict[AttestReason, str] = {
     AttestReason.TOO_LATE: "the code came too late; ask for a new one",
     AttestReason.OTHER_PEER: "the request was made through another node; confirm it there",
     AttestReason.WRONG_CODE: "that is not the code that it mailed for this participant",
-    AttestReason.NO_PROOF: "the mail does not prove that it came from that address",
-    AttestReason.NO_DKIM_KEY: "it can't look up DKIM keys now; confirm without the mail, or later",
     AttestReason.TOO_MANY_TRIES: "too many wrong codes; ask for a new one",
     AttestReason.NOT_RECORDED: "it could not record its attestation; ask again later",
 }

@@ -198,11 +198,6 @@ class ProgressEvents:
         self._events.pass_on("progress", run.title, now_ms, worker=worker, **data)
 
 
-def with_time_left(run: RunInHand, now_ms: int) -> RunInHand:
-    """The run with what is left of it now."""
-    return msgspec.structs.replace(run, left_ms=run.time_left_ms(now_ms))
-
-
 # So many different programs in a row that end for one reason are no coincidence.
 SAME_CAUSE = 3
 

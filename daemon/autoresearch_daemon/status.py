@@ -38,7 +38,7 @@ from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import Storage, Work
 from autoresearch.text import duration, percent, sanitised, size
 from autoresearch.words import RUN_STATE_SENTENCES, WHY_SENTENCES, WORK_RULES, RunState, WorkKind, WorkState
-from autoresearch_daemon.events import Events, Trace, now_ms, with_time_left
+from autoresearch_daemon.events import Events, Trace, now_ms
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.service.effects import ServiceStatus, WorkerNow
 
@@ -89,7 +89,7 @@ def _worker(one: WorkerNow, trace: Trace) -> WorkerStatus:
         device=one.device,
         why=one.why.value,
         reason=WHY_SENTENCES[one.why],
-        run=one.run and with_time_left(one.run, now_ms()),
+        run=one.run and msgspec.structs.replace(one.run, left_ms=one.run.time_left_ms(now_ms())),
         proposal=one.assignment.name if one.assignment and one.assignment.is_proposal else "",
         curve=[[at_ms, loss] for at_ms, loss in trace.curve],
         lines=[sanitised(line) for line in trace.lines],

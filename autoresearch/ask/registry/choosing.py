@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from autoresearch.errors import AmbiguousName, NotFound, Refused, UsageError
+from autoresearch.errors import AmbiguousName, NotFound, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ReleaseRow
 from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
@@ -329,30 +329,3 @@ def _devices(publishers: dict[bytes, str], word: str) -> Collection[bytes]:
 
 def _begins(texts: Iterable[str], word: str) -> bool:
     return any(text.startswith(word) for text in texts)
-
-
-@in_snapshot
-def needs_of(log: Log, release: bytes, *, me: bytes | None = None) -> list[tuple[str, Choice]]:
-    """What a release needs, each with its type: ``policy/q_table==1.0.0`` names a type and a component.
-
-    Raises:
-        UsageError: a need is written otherwise.
-        Refused: a need has needs of its own, or needs this component.
-        NotFound, AmbiguousName: as :func:`resolve`.
-    """
-    this = component(log, release)
-    found = []
-    for text in this.metadata.needs:
-        kind, separator, name = text.partition("/")
-        if not separator:
-            raise UsageError(f"{this.name} needs {text[:80]}, which names no component", hint="TYPE/NAME==VERSION")
-        choice = resolve(log, kind, name, me=me)
-        other = component(log, choice.release.row.id)
-        if other.metadata.needs:
-            around = any(
-                need.partition("==")[0] == f"{this.metadata.type}/{this.name}" for need in other.metadata.needs
-            )
-            why = f"which needs {this.name}" if around else "which needs others of its own"
-            raise Refused(f"{this.name} needs {other.name}, {why}", hint=f"install {kind} {other.name} first, by hand")
-        found.append((kind, choice))
-    return found

@@ -139,32 +139,6 @@ def checked_release(
     return Checked(release, found, tuple(files), tuple(wanted), tuple(packages))
 
 
-def install_release(  # noqa: PLR0913 - those of checked_release, and where
-    log: Log,
-    blobs: BlobStore,
-    release: bytes,
-    folder: Path,
-    *,
-    beside: Sequence[str] = (),
-    source: Source = "any",
-    fetch: Callable[[BlobRef], None] | None = None,
-    protocols: Collection[str] = HTTPS,
-    replace: bool = False,
-) -> Checked:
-    """Write the files of a release into a folder, once :func:`checked_release` has found nothing against it.
-
-    The caller enters the folder and the lock where the project keeps them.
-
-    Raises:
-        MissingBlob, NotFound, Refused, UsageError, CannotRunHere: as :func:`checked_release`.
-        Refused: as :func:`write_tree`.
-    """
-    _refuse_present(folder, replace=replace)
-    checked = checked_release(log, blobs, release, beside=beside, source=source, fetch=fetch, protocols=protocols)
-    write_tree(checked.files, folder, replace=replace)
-    return checked
-
-
 def requirements_of(found: Component, files: Sequence[File]) -> list[str]:
     """The packages that a release asks for, from its own files; of a ``pyproject.toml``, which it has not, its record.
 

@@ -259,11 +259,6 @@ def from_whom(one: HiddenView) -> str:
     return person(one.origin) if one.origin else ""
 
 
-def hidden_sentence(one: HiddenView) -> str:
-    """Why a record is hidden on this machine, and how to see it in lists again."""
-    return f"{hidden_words(one)} → {unhiding(one)}"
-
-
 def hidden_words(one: HiddenView) -> str:
     """Why a record is hidden on this machine."""
     named = {"words": f"the words “{one.thing}”", "participant": "its participant"}

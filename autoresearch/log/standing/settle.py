@@ -449,8 +449,3 @@ def weigh(log: Log) -> None:
     before = log.standings.weigh(weights, _digest(log.trust))
     if before.keys:  # else all runs that are there are noted
         _unsettle(log, before, weights)
-
-
-def is_settled(log: Log) -> bool:
-    """Whether nothing is to be judged again."""
-    return is_weighed(log) and not log.standings.count_unsettled()

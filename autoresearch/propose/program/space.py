@@ -236,11 +236,6 @@ def constant_parameter(constant: Constant) -> Parameter | None:
     return Parameter(constant.name, allowed, value, constant.guessed)
 
 
-def patch_parameter(name: str) -> Parameter:
-    """The gene that says whether a patch is applied."""
-    return Parameter(f"+{name}", Range("one of", choices=(False, True)), default=False)
-
-
 def _rank(choices: list[float], number: float) -> float:
     """The place of a number among ordered choices, between two of them by proportion."""
     choices = sorted(choices)
@@ -360,7 +355,9 @@ def space_of(source: str, patches: Patches = NO_PATCHES) -> Space:
     ``patches`` are those of its task, with the settings that its command gives.
     """
     literals = constants(source)
-    offered = [patch_parameter(name) for name in patches.offered(source)]
+    offered = [
+        Parameter(f"+{name}", Range("one of", choices=(False, True)), default=False) for name in patches.offered(source)
+    ]
     free = [constant for constant in literals.values() if not patches.gives(constant.name)]
     turned = [(constant, parameter) for constant in free if (parameter := constant_parameter(constant))]
     room = GENES_MAX - len(offered)

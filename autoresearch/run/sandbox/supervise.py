@@ -70,11 +70,6 @@ class Stop:
     reason: str
 
 
-def over_time(limits: Limits) -> Stop:
-    """The wall clock ran out."""
-    return Stop(RunStatus.TIMED_OUT, f"stopped after {limits.seconds:g} s, the limit")
-
-
 def over_processor_time(limits: Limits) -> Stop:
     """Too much processor time, of all its processes and threads together."""
     text = f"stopped after {limits.processor_seconds:.1f} s of processor time, more than its budget may cost here"
@@ -101,24 +96,9 @@ def memory_used(log_tail: bytes, used: Used, limits: Limits) -> str:
     return f": it used {used.peak_memory_bytes // MIB} MiB of memory, the limit is {limits.memory_bytes // MIB} MiB"
 
 
-def over_processes(limits: Limits) -> Stop:
-    """Too many processes."""
-    return Stop(RunStatus.PROCESS_LIMIT, f"it started more than {limits.processes} processes")
-
-
 def over_disk(limits: Limits) -> Stop:
     """Too many bytes or files on disk."""
     return Stop(RunStatus.DISK_LIMIT, f"it wrote more than {limits.disk_bytes // MIB} MiB to disk or too many files")
-
-
-def over_checkpoint(limits: Limits) -> Stop:
-    """Too large a checkpoint."""
-    return Stop(RunStatus.OUTPUT_LIMIT, f"its checkpoint is larger than {limits.checkpoint_bytes // MIB} MiB")
-
-
-def over_channel() -> Stop:
-    """Too much on the result channel."""
-    return Stop(RunStatus.OUTPUT_LIMIT, "it wrote more to the result channel than any harness does")
 
 
 def failure(exit_status: int, log_tail: bytes, used: Used, limits: Limits) -> Stop | None:
@@ -223,7 +203,8 @@ def supervise(
             next_look = now if answers else next_look
             stop = _over_a_cap(watch)
             if stop is None and ended not in ready:
-                stop = over_time(watch.job.limits) if now >= deadline else None
+                text = f"stopped after {watch.job.limits.seconds:g} s, the limit"
+                stop = Stop(RunStatus.TIMED_OUT, text) if now >= deadline else None
                 if stop is None and now >= next_look:
                     stop = _look(running, watch, on_progress, cancelled)
                     if answers:
@@ -280,8 +261,10 @@ def _feed(running: Sandboxed, watch: Watch, ready: set[int]) -> set[int]:
 def _over_a_cap(watch: Watch) -> Stop | None:
     limits = watch.job.limits
     if watch.checkpoint is not None and watch.checkpoint.over_limit:
-        return over_checkpoint(limits)
-    return over_channel() if watch.channel.over_limit else None
+        return Stop(RunStatus.OUTPUT_LIMIT, f"its checkpoint is larger than {limits.checkpoint_bytes // MIB} MiB")
+    if watch.channel.over_limit:
+        return Stop(RunStatus.OUTPUT_LIMIT, "it wrote more to the result channel than any harness does")
+    return None
 
 
 def _look(
@@ -307,7 +290,7 @@ def _look(
     if memory > limits.memory_bytes:
         return over_memory(limits, memory)
     if now.processes > limits.processes:
-        return over_processes(limits)
+        return Stop(RunStatus.PROCESS_LIMIT, f"it started more than {limits.processes} processes")
     has_own_files = bool(watch.ready)  # until then its keeper may still see those of the machine
     if has_own_files and watch.looks % _DISK_EVERY_LOOKS == 0 and _disk_is_over(running, watch.job):
         return over_disk(limits)

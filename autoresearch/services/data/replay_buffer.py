@@ -72,11 +72,6 @@ def read_arrays(path: Path) -> dict[str, Array]:
         raise UsageError(f"{path} can't be read as npz: {one_line(str(error), 120)}") from None
 
 
-def pack_header(header: msgspec.Struct) -> Array:
-    """A header as an array of bytes."""
-    return np.frombuffer(msgspec.json.encode(header), np.uint8)
-
-
 def unpack_header(arrays: Mapping[str, Array], kind: type[_H], path: str) -> _H:
     """The header of a file. Raises UsageError where it is missing or of another kind."""
     try:
@@ -102,7 +97,7 @@ def pack_columns(header: msgspec.Struct, ring: Ring, first: int, end: int) -> di
             raise UsageError(f"{shown(key)} of the rows holds no numbers, and a file keeps nothing else")
     entries = [_Entry(key, column) for key, column in ring.layout.items()]
     arrays = {
-        HEADER: pack_header(header),
+        HEADER: np.frombuffer(msgspec.json.encode(header), np.uint8),
         _COLUMNS: np.frombuffer(msgspec.json.encode(entries), np.uint8),
     }
     taken = ring.take(np.arange(first, end))

@@ -113,11 +113,6 @@ def nested(columns: Mapping[Key, Any]) -> Any:  # noqa: ANN401
     return found
 
 
-def layout_of(row: Mapping[Key, Array]) -> Layout:
-    """What the columns must be to take a row."""
-    return {key: Column(value.shape, value.dtype.name) for key, value in row.items()}
-
-
 def layout_of_shapes(shapes: Iterable[DataShape]) -> Layout:
     """The columns that a caller describes. Raises UsageError for a data type that is none of numbers."""
     found: Layout = {}
@@ -196,7 +191,7 @@ class Ring:
         """
         arrays = parts_of(row) if in_parts and isinstance(row, tuple) else flat(row)
         if not self.layout:
-            self._allocate(layout_of(arrays))
+            self._allocate({key: Column(value.shape, value.dtype.name) for key, value in arrays.items()})
         return fitted(arrays, self.layout)
 
     def put(self, index: int, row: Fitted) -> None:

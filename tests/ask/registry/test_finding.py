@@ -20,7 +20,7 @@ from autoresearch.record.kinds import Identity, Release, Withdrawal, Yank
 from autoresearch.task.release import File
 from autoresearch.trust.roster import Trust
 from tests.ask.registry.making import MAIN, publish
-from tests.log.test_set_functions import UNSHRUNK, fill, fresh
+from tests.log.test_set_functions import fill, fresh
 from tests.log.universe import AMPLE
 from tests.nasty import NASTY
 from tests.record.making import BLOB, NETWORK, NOW_MS, key, sealed
@@ -78,7 +78,7 @@ def everything(log: Log) -> list:
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=25, deadline=None)
 def test_what_is_found_is_a_function_of_the_records(data: st.DataObject) -> None:
     made = data.draw(records())
     with fresh(AMPLE) as one, fresh(AMPLE) as other:
