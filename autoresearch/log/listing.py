@@ -125,26 +125,31 @@ _CONFIRMED = RunState.CONFIRMED.value
 _MAY_LEAD = frozenset(state.value for state in SOUND)
 # The zero bits of so much of an id are counted.
 _ID_BITS = 32
-_LAST = "SELECT max(n) FROM (SELECT n FROM unlisted ORDER BY n LIMIT ?)"
-_CAME = "INSERT OR IGNORE INTO unlisted SELECT n, task, time, id, author, device, status, cpu_ms FROM run WHERE n = ?"
+_LAST = "SELECT max(key) FROM (SELECT key FROM todo WHERE step = 'listing' ORDER BY key LIMIT ?)"
 # A parent that comes or goes changes the difference that its children made.
 _CHILDREN = """
-INSERT OR IGNORE INTO unlisted
-SELECT child.n, child.task, child.time, child.id, child.author, child.device, child.status, child.cpu_ms
-FROM unlisted AS above CROSS JOIN lineage ON lineage.parent = above.id CROSS JOIN run AS child ON child.n = lineage.n
-WHERE above.n <= ?1 AND EXISTS(SELECT 1 FROM run WHERE n = above.n) <> EXISTS(SELECT 1 FROM listing WHERE n = above.n)
+INSERT OR IGNORE INTO todo SELECT 'listing', child.n FROM (
+    SELECT run.id FROM todo CROSS JOIN run ON run.n = todo.key
+    WHERE todo.step = 'listing' AND todo.key <= ?1 AND NOT EXISTS(SELECT 1 FROM listing WHERE listing.n = run.n)
+    UNION ALL SELECT id FROM removed_run AS run
+    WHERE n <= ?1 AND EXISTS(SELECT 1 FROM listing WHERE listing.n = run.n)
+    AND NOT EXISTS(SELECT 1 FROM run AS shown WHERE shown.n = run.n)
+) AS above CROSS JOIN lineage ON lineage.parent = above.id CROSS JOIN run AS child ON child.n = lineage.n
 """
 _FACTS = """
-SELECT unlisted.n, unlisted.task, unlisted.time, unlisted.id, unlisted.author, unlisted.device, unlisted.status,
-    unlisted.cpu_ms, run.n IS NOT NULL, run.value, above.status,
+SELECT run.n, run.task, run.time, run.id, run.author, run.device, run.status, run.cpu_ms, 1, run.value, above.status,
     iif(above.seedless = run.seedless AND above.source_digest <> run.source_digest, NULL, above.value),
     standing.state, standing.value, standing.improvement, standing.attested, standing.compared,
     run.replicate > 0 AND run.mode = 'experiment'
-FROM unlisted LEFT JOIN run ON run.n = unlisted.n LEFT JOIN standing ON standing.n = run.n
+FROM todo CROSS JOIN run ON run.n = todo.key LEFT JOIN standing ON standing.n = run.n
 LEFT JOIN record ON record.id = run.parent LEFT JOIN run AS above ON above.n = record.n AND above.task = run.task
-WHERE unlisted.n <= ?1
+WHERE todo.step = 'listing' AND todo.key <= ?1
+UNION ALL SELECT *, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM removed_run AS run
+WHERE n <= ?1 AND NOT EXISTS(SELECT 1 FROM run AS shown WHERE shown.n = run.n)
 """
-_LISTED = "SELECT listing.* FROM unlisted CROSS JOIN listing ON listing.n = unlisted.n WHERE unlisted.n <= ?1"
+_LISTED = """
+SELECT listing.* FROM todo CROSS JOIN listing ON listing.n = todo.key WHERE todo.step = 'listing' AND todo.key <= ?1
+"""
 _ADD_TALLY = """
 INSERT INTO tally VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs
 """
@@ -197,18 +202,14 @@ class _Facts(NamedTuple):
 _Changed = tuple[_Facts, Listed | None, Listed | None]
 
 
-def note_unlisted(connection: sqlite3.Connection, numbers: Iterable[tuple[object, ...]]) -> None:
-    """Note that runs came; those that go or are judged in another way are noted by triggers."""
-    connection.executemany(_CAME, numbers)
-
-
 def settle_listing(connection: sqlite3.Connection) -> None:
     """List anew all runs that came, went or are judged in another way. Runs inside the caller's transaction."""
     rules: dict[bytes, tuple[float, bool]] = {}
     while (last := connection.execute(_LAST, (PIECE,)).fetchone()[0]) is not None:
         connection.execute(_CHILDREN, (last,))
         _settle_piece(connection, last, rules)
-        connection.execute("DELETE FROM unlisted WHERE n <= ?", (last,))
+        connection.execute("DELETE FROM todo WHERE step = 'listing' AND key <= ?", (last,))
+        connection.execute("DELETE FROM removed_run WHERE n <= ?", (last,))
 
 
 def _settle_piece(connection: sqlite3.Connection, last: int, rules: dict[bytes, tuple[float, bool]]) -> None:

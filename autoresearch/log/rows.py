@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -157,6 +158,9 @@ class ProgramRow(NamedTuple):
 Program = tuple[bytes, bytes, float]
 
 
+_DEVICE = struct.Struct(">32s32sd32s")
+
+
 class Device(NamedTuple):
     """A program at a budget, and a device that ran it."""
 
@@ -164,6 +168,16 @@ class Device(NamedTuple):
     seedless: bytes
     budget: float
     author: bytes
+
+    @property
+    def key(self) -> bytes:
+        """As it stands in the table ``todo``."""
+        return _DEVICE.pack(*self)
+
+    @classmethod
+    def of_key(cls, key: bytes) -> Device:
+        """The device of a :attr:`key`."""
+        return cls._make(_DEVICE.unpack(key))
 
 
 class Entry(NamedTuple):
@@ -407,6 +421,16 @@ class Shared(NamedTuple):
 
     task: bytes
     shared: bytes
+
+    @property
+    def key(self) -> bytes:
+        """As it stands in the table ``todo``."""
+        return self.task + self.shared
+
+    @classmethod
+    def of_key(cls, key: bytes) -> Shared:
+        """What a :attr:`key` stands for."""
+        return cls(key[:32], key[32:])
 
 
 class CopyRow(NamedTuple):

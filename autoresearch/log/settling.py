@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 
 from autoresearch.judging.statistics import CountedRun, TaskRules, pool, rank
 from autoresearch.log.connection import COUNTS, SUSPECT, is_by_values, make_tables, store_by_halves
-from autoresearch.log.listing import note_unlisted, settle_listing
+from autoresearch.log.listing import settle_listing
 from autoresearch.log.pairs import forget_pairs, settle_pairs
 from autoresearch.log.projection import EVIDENCE, INSERTS, WITHDRAWABLE, Row, rows
 from autoresearch.log.quota import Stored, enforce, shared_places
+from autoresearch.log.rows import Device
 from autoresearch.record.kinds import task_of_body
 from autoresearch.record.record import Network, Record, parse_stored
 from autoresearch.words import RunStatus
@@ -136,7 +137,7 @@ def _settle_task(connection: sqlite3.Connection, task: bytes) -> set[Program]:
         return set()
     connection.execute("INSERT OR REPLACE INTO ruled VALUES(?, ?, ?)", (task, *after))
     _note(connection, "SELECT n FROM record WHERE task = ? AND kind = 'run'", (task,))
-    connection.execute("INSERT OR IGNORE INTO unmatched SELECT DISTINCT task, shared FROM copy WHERE task = ?", (task,))
+    connection.execute(_NOTE_COPIES, (task,))
     query = "SELECT DISTINCT task, seedless, budget FROM run WHERE task = ?"
     return set(connection.execute(query, (task,)).fetchall()) if before[0] != after[0] else set()
 
@@ -181,27 +182,27 @@ FROM ({}) AS changed CROSS JOIN run ON run.n = changed.n
 """
 _IF_WITHDRAWN = "SELECT 1 FROM withdrawn_run WHERE task = ?2 AND {0} = ?3"
 _NOTE_PROGRAM = f"""
-INSERT OR IGNORE INTO unmatched SELECT ?2, ?3 WHERE EXISTS(
+INSERT OR IGNORE INTO todo SELECT 'copies', ?4 WHERE EXISTS(
     SELECT 1 FROM run WHERE task = ?2 AND source_digest = ?3 AND n <> ?1 AND replicate = 0 AND status = 'ok'
     UNION ALL {_IF_WITHDRAWN.format("source_digest")})
 """  # noqa: S608
 _NOTE_CHECKPOINT = f"""
-INSERT OR IGNORE INTO unmatched SELECT ?2, ?3 WHERE EXISTS(
+INSERT OR IGNORE INTO todo SELECT 'copies', ?4 WHERE EXISTS(
     SELECT 1 FROM run WHERE task = ?2 AND checkpoint = ?3 AND n <> ?1 UNION ALL {_IF_WITHDRAWN.format("checkpoint")})
 """  # noqa: S608
 _NOTE_RIVAL = """
-INSERT OR IGNORE INTO unranked SELECT ?1, ?2, ?3, ?4 WHERE EXISTS(
+INSERT OR IGNORE INTO todo SELECT 'entries', ?5 WHERE EXISTS(
     SELECT 1 FROM entry WHERE task = ?1 AND seedless = ?2 AND budget = ?3 AND author <> ?4)
 """
 _NOTE_WITHDRAWN = """
-INSERT OR IGNORE INTO unmatched SELECT run.task, run.source_digest
+INSERT OR IGNORE INTO todo SELECT 'copies', CAST(run.task || run.source_digest AS BLOB)
 FROM ({0}) AS changed CROSS JOIN withdrawn_run AS run ON run.n = changed.n
-UNION ALL SELECT run.task, run.checkpoint
+UNION ALL SELECT 'copies', CAST(run.task || run.checkpoint AS BLOB)
 FROM ({0}) AS changed CROSS JOIN withdrawn_run AS run ON run.n = changed.n WHERE run.checkpoint IS NOT NULL
 """
 # Who claimed a program before another published it copied nothing.
 _NOTE_CLAIMED = """
-INSERT OR IGNORE INTO unmatched SELECT DISTINCT copy.task, copy.shared FROM claim
+INSERT OR IGNORE INTO todo SELECT DISTINCT 'copies', CAST(copy.task || copy.shared AS BLOB) FROM claim
 CROSS JOIN copy ON copy.task = claim.task AND copy.source_digest = claim.source_digest WHERE claim.n {}
 """
 _WITHDRAW = """
@@ -234,6 +235,11 @@ WHERE latest > time
 """
 
 
+_NOTE_COPIES = """
+INSERT OR IGNORE INTO todo SELECT DISTINCT 'copies', CAST(task || shared AS BLOB) FROM copy WHERE task = ?
+"""
+
+
 def _unsettle(connection: sqlite3.Connection, touched: Touched) -> None:
     """Note which runs are to be judged again, and whether it changed who is who, or a task."""
     if touched.after is not None:
@@ -256,7 +262,7 @@ def _unsettle(connection: sqlite3.Connection, touched: Touched) -> None:
 
 def _note(connection: sqlite3.Connection, runs: str, values: tuple[object, ...]) -> None:
     """Note that the runs whose numbers a query finds are to be judged again."""
-    connection.execute(f"INSERT OR IGNORE INTO unsettled {runs}", values)
+    connection.execute(f"INSERT OR IGNORE INTO todo SELECT 'verdicts', n FROM ({runs})", values)  # noqa: S608
 
 
 def _note_like(connection: sqlite3.Connection, runs: str, values: tuple[object, ...]) -> None:
@@ -265,16 +271,18 @@ def _note_like(connection: sqlite3.Connection, runs: str, values: tuple[object, 
     Who copied is found again, and programs of several devices are ranked again.
     """
     changed = connection.execute(_CHANGED.format(runs), values).fetchall()
-    connection.executemany(_NOTE_PROGRAM, [(n, task, digest) for n, task, *_, digest, _ in changed if digest])
-    connection.executemany(_NOTE_CHECKPOINT, [(n, task, model) for n, task, *_, model in changed if model])
-    connection.executemany(_NOTE_RIVAL, {row[1:5] for row in changed})
+    programs = [(n, task, digest, task + digest) for n, task, *_, digest, _ in changed if digest]
+    connection.executemany(_NOTE_PROGRAM, programs)
+    models = [(n, task, model, task + model) for n, task, *_, model in changed if model]
+    connection.executemany(_NOTE_CHECKPOINT, models)
+    connection.executemany(_NOTE_RIVAL, {(*row[1:5], Device._make(row[1:5]).key) for row in changed})
     if connection.execute("SELECT EXISTS(SELECT 1 FROM withdrawn_run)").fetchone()[0]:
         connection.execute(_NOTE_WITHDRAWN.format(runs), values)
 
 
 def note_unsettled(connection: sqlite3.Connection, runs: set[bytes]) -> None:
     """Note that runs, by their ids, and those whose judgement follows from theirs are to be judged again."""
-    insert = "INSERT OR IGNORE INTO unsettled SELECT n FROM record WHERE id = ?"
+    insert = "INSERT OR IGNORE INTO todo SELECT 'verdicts', n FROM record WHERE id = ?"
     connection.executemany(insert, [(run,) for run in runs | kin_of(connection, runs)])
 
 
@@ -477,9 +485,9 @@ def put_off(connection: sqlite3.Connection, after: int) -> None:
 def hold_places(connection: sqlite3.Connection, after: int) -> None:
     """Have rows of those runs after a record that are to be judged: until then they are just reported."""
     connection.execute(
-        """INSERT OR IGNORE INTO standing(n, state) SELECT unsettled.n, 'reported'
-        FROM unsettled CROSS JOIN record ON record.n = unsettled.n
-        WHERE unsettled.n > ? AND record.kind = 'run'""",
+        """INSERT OR IGNORE INTO standing(n, state) SELECT todo.key, 'reported'
+        FROM todo CROSS JOIN record ON record.n = todo.key
+        WHERE todo.step = 'verdicts' AND todo.key > ? AND record.kind = 'run'""",
         (after,),
     )
 
@@ -489,20 +497,27 @@ def note_author(connection: sqlite3.Connection, author: bytes) -> None:
     _note(connection, "SELECT n FROM record INDEXED BY record_author_seq WHERE author = ? AND kind = 'run'", (author,))
 
 
+def note_devices(connection: sqlite3.Connection, rows: Iterable[tuple[bytes, bytes, float, bytes]]) -> None:
+    """Note that programs are to be ranked again as these devices ran them."""
+    keys = [(Device._make(row).key,) for row in rows]
+    connection.executemany("INSERT OR IGNORE INTO todo VALUES('entries', ?)", keys)
+
+
 def note_like(connection: sqlite3.Connection) -> None:
     """Note what may change wherever several runs have one checkpoint or one program."""
     connection.execute(
-        """INSERT OR IGNORE INTO unmatched
-        SELECT task, checkpoint FROM run INDEXED BY run_checkpoint WHERE checkpoint IS NOT NULL
-        GROUP BY task, checkpoint HAVING count(*) > 1
-        UNION ALL SELECT task, source_digest FROM run INDEXED BY run_program
+        """INSERT OR IGNORE INTO todo
+        SELECT 'copies', CAST(task || checkpoint AS BLOB) FROM run INDEXED BY run_checkpoint
+        WHERE checkpoint IS NOT NULL GROUP BY task, checkpoint HAVING count(*) > 1
+        UNION ALL SELECT 'copies', CAST(task || source_digest AS BLOB) FROM run INDEXED BY run_program
         GROUP BY task, source_digest HAVING count(*) > 1"""
     )
     connection.execute(_NOTE_WITHDRAWN.format("SELECT n FROM withdrawn_run"))
-    connection.execute(
-        """INSERT OR IGNORE INTO unranked SELECT task, seedless, budget, min(author) FROM entry
-        GROUP BY task, seedless, budget HAVING min(author) <> max(author)"""
-    )
+    several = """
+    SELECT task, seedless, budget, min(author) FROM entry
+    GROUP BY task, seedless, budget HAVING min(author) <> max(author)
+    """
+    note_devices(connection, connection.execute(several).fetchall())
 
 
 def _project(connection: sqlite3.Connection, numbered: Iterable[tuple[int, Record]], touched: Touched) -> None:
@@ -541,25 +556,25 @@ def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], touched:
             hidden = [row for row in shown if connection.execute(query, (row[1], row[author])).fetchone()]
             shown = [row for row in shown if row not in hidden]
             if table == "run":
-                connection.executemany("INSERT OR IGNORE INTO unsettled VALUES(?)", [row[:1] for row in hidden])
+                connection.executemany("INSERT OR IGNORE INTO todo VALUES('verdicts', ?)", [row[:1] for row in hidden])
                 ended = [tuple(row[at] for at in _OF_WITHDRAWN) for row in hidden if row[4] == RunStatus.OK]
                 connection.executemany("INSERT INTO withdrawn_run VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", ended)
         if shown:
             connection.executemany(INSERTS[table], shown)
         if table == "run":
-            note_unlisted(connection, [row[:1] for row in shown])
+            connection.executemany("INSERT OR IGNORE INTO todo VALUES('listing', ?)", [row[:1] for row in shown])
             touched.programs.update((row[2], row[-1], row[6]) for row in shown)  # type: ignore[misc]
 
 
 def _unproject(connection: sqlite3.Connection, n: int, touched: Touched) -> None:
     """Take a record's rows out of the views that withdrawals affect."""
-    query = "SELECT task, seedless, budget FROM run WHERE n = ?"
-    touched.programs.update(connection.execute(query, (n,)).fetchall())
+    query = "SELECT task, seedless, budget, author FROM run WHERE n = ?"
+    devices = connection.execute(query, (n,)).fetchall()
+    touched.programs.update(device[:3] for device in devices)
+    note_devices(connection, devices)
     _note(connection, "SELECT n FROM record WHERE n = ? AND kind = 'run'", (n,))
     _note_like(connection, "SELECT ?1 AS n", (n,))
     connection.execute(_NOTE_CLAIMED.format("= ?"), (n,))
-    insert = "INSERT OR IGNORE INTO unranked SELECT task, seedless, budget, author FROM run WHERE n = ?"
-    connection.execute(insert, (n,))
     touched.tasks.update(task for (task,) in connection.execute("SELECT digest FROM task WHERE n = ?", (n,)))
     forget_pairs(connection, n)
     for table in WITHDRAWABLE:
@@ -583,8 +598,9 @@ def _remove(connection: sqlite3.Connection, gone: Sequence[int], touched: Touche
         for table in ("delegation", "merge"):
             query = f"SELECT device FROM {table} WHERE n = ?"  # noqa: S608
             touched.authors.update(device for (device,) in connection.execute(query, (n,)))
-        for table in (*EVIDENCE, "stray", "standing", "fact", "unsettled", "copy", "withdrawn_run", "dated_back"):
+        for table in (*EVIDENCE, "stray", "standing", "fact", "copy", "withdrawn_run", "dated_back"):
             connection.execute(f"DELETE FROM {table} WHERE n = ?", (n,))  # noqa: S608
+        connection.execute("DELETE FROM todo WHERE step = 'verdicts' AND key = ?", (n,))
     if gone:
         touched.said |= kin_of(connection, touched.gone)
         for place in touched.places:

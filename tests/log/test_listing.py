@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from autoresearch.log import listing
 from autoresearch.log.connection import Reader, make_tables
-from autoresearch.log.listing import note_unlisted, settle_listing
+from autoresearch.log.listing import settle_listing
 from autoresearch.log.tables import listing as questions
 from autoresearch.log.tables.listing import Filter, Own
 
@@ -88,7 +88,7 @@ class Table:
         row = (n, name(n), task, "", status, value, 1, b"", 0, above, None, b"%d" % (n % 3), n, minutes * MINUTES_MS)
         marks = ", ".join("?" * 20)
         self.connection.execute(f"INSERT INTO run VALUES({marks})", (*row, "", b"{}", None, device, 10 + n, b""))
-        note_unlisted(self.connection, [(n,)])
+        self.connection.execute("INSERT OR IGNORE INTO todo VALUES('listing', ?)", (n,))
 
     def go(self, n: int) -> None:
         """A run is withdrawn."""

@@ -434,8 +434,9 @@ class Entries:
     def replace(self, devices: Iterable[Device], entries: Iterable[Entry]) -> None:
         """Write all entries of some programs by some devices."""
         connection, devices = self._reader.connection, list(devices)
-        for table in ("entry", "unranked"):
-            connection.executemany(f"DELETE FROM {table} WHERE {_OF} AND author = ?", devices)  # noqa: S608
+        connection.executemany(f"DELETE FROM entry WHERE {_OF} AND author = ?", devices)  # noqa: S608
+        keys = [(device.key,) for device in devices]
+        connection.executemany("DELETE FROM todo WHERE step = 'entries' AND key = ?", keys)
         self.add(entries)
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -452,8 +453,8 @@ class Entries:
 
     def unranked(self, limit: int) -> list[Device]:
         """Programs by devices whose entries are to be computed again."""
-        query = "SELECT task, seedless, budget, author FROM unranked LIMIT ?"
-        return [Device(*row) for row in self._reader.read(query, (limit,))]
+        query = "SELECT key FROM todo WHERE step = 'entries' LIMIT ?"
+        return [Device.of_key(key) for (key,) in self._reader.read(query, (limit,))]
 
     def hardware_of(self, task: bytes, devices: Collection[bytes]) -> list[tuple[str, bytes, int, int]]:
         """On which hardware these devices had counted runs of a task, how many, and the time of the newest."""

@@ -31,7 +31,8 @@ FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.id IN ({{}}
 _NEW = f"""
 SELECT n, id, run.author, run.seq, time, task, budget, source_digest, seedless, value, replicate, device, {COUNTS},
     {COPIED}, suspect.author IS NOT NULL
-FROM run {SUSPECT} WHERE n > ? AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = run.n)
+FROM run {SUSPECT} WHERE n > ? AND NOT EXISTS(
+    SELECT 1 FROM todo WHERE step = 'verdicts' AND key = run.n)
 """  # noqa: S608
 _HEARD = """
 SELECT run FROM verification WHERE run IN ({0}) UNION SELECT lineage.parent FROM lineage
@@ -43,7 +44,8 @@ SELECT id, state FROM run CROSS JOIN standing ON standing.n = run.n
 WHERE author = ? AND state != 'reported' ORDER BY seq DESC LIMIT ?
 """
 _UNSETTLED = """
-SELECT record.id FROM unsettled CROSS JOIN record ON record.n = unsettled.n ORDER BY unsettled.n DESC LIMIT ?
+SELECT record.id FROM todo CROSS JOIN record ON record.n = todo.key
+WHERE todo.step = 'verdicts' ORDER BY todo.key DESC LIMIT ?
 """
 _WEIGHED = """
 INSERT OR REPLACE INTO meta SELECT 'weighed', coalesce((SELECT value FROM meta WHERE key = 'people'), 0)
@@ -110,7 +112,7 @@ class Standings:
         values = [(n, *found[:-1], *found.evidence, *flags) for n, found, _, *flags in rows]
         connection.executemany(statement, values)
         numbers = [row[:1] for row in rows]
-        connection.executemany("DELETE FROM unsettled WHERE n = ?", numbers)
+        connection.executemany("DELETE FROM todo WHERE step = 'verdicts' AND key = ?", numbers)
 
     def heard(self, runs: Collection[bytes]) -> set[bytes]:
         """Those of these runs that somebody verified, or a run that names one as its parent."""
@@ -126,7 +128,7 @@ class Standings:
 
     def forget(self, runs: Iterable[bytes]) -> None:
         """Take runs off the list of those that are to be judged again."""
-        delete = "DELETE FROM unsettled WHERE n = (SELECT n FROM record WHERE id = ?)"
+        delete = "DELETE FROM todo WHERE step = 'verdicts' AND key = (SELECT n FROM record WHERE id = ?)"
         self._reader.connection.executemany(delete, [(run,) for run in runs])
 
     def unsettled(self, limit: int) -> list[bytes]:
@@ -139,10 +141,7 @@ class Standings:
 
     def count_unsettled(self) -> int:
         """How many runs are to be judged again, programs of devices ranked again, and originals found again."""
-        query = """
-        SELECT (SELECT count(*) FROM unsettled) + (SELECT count(*) FROM unranked) + (SELECT count(*) FROM unmatched)
-        """
-        return int(self._reader.read(query, ())[0][0])
+        return int(self._reader.read("SELECT count(*) FROM todo", ())[0][0])
 
     def weighed_by(self) -> tuple[bytes | None, bool]:
         """The digest of the trust list that the runs were judged by, and whether who is who is as it was then.

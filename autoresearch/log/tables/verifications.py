@@ -121,7 +121,8 @@ class Evidence:
 
     def unmatched(self, limit: int) -> list[Shared]:
         """Programs and checkpoints of which it is to be found again who published them first."""
-        return [Shared(*row) for row in self._reader.read("SELECT task, shared FROM unmatched LIMIT ?", (limit,))]
+        query = "SELECT key FROM todo WHERE step = 'copies' LIMIT ?"
+        return [Shared.of_key(key) for (key,) in self._reader.read(query, (limit,))]
 
     def count_like(self, group: Shared) -> int:
         """How many runs have a program or a checkpoint."""
@@ -139,8 +140,8 @@ class Evidence:
         connection.execute("DELETE FROM copy WHERE task = ? AND shared = ?", group)
         connection.executemany("INSERT INTO copy VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
         changed = before ^ {row.n for row in rows if row.model}
-        connection.executemany("INSERT OR IGNORE INTO unsettled VALUES(?)", [(n,) for n in changed])
-        connection.execute("DELETE FROM unmatched WHERE task = ? AND shared = ?", group)
+        connection.executemany("INSERT OR IGNORE INTO todo VALUES('verdicts', ?)", [(n,) for n in changed])
+        connection.execute("DELETE FROM todo WHERE step = 'copies' AND key = ?", (group.key,))
 
 
 _NAMED = """

@@ -117,7 +117,7 @@ def in_rows(log: Log) -> dict[bytes, tuple[bool, bool]]:
     """The same by the rows, of the runs that are settled."""
     query = """
     SELECT record.id, attested, compared FROM standing JOIN record ON record.n = standing.n
-    WHERE standing.n NOT IN (SELECT n FROM unsettled)
+    WHERE standing.n NOT IN (SELECT key FROM todo WHERE step = 'verdicts')
     """
     return {run: (bool(attested), bool(compared)) for run, attested, compared in log.reader.read(query, ())}
 
