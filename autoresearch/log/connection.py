@@ -353,7 +353,7 @@ SELECT coalesce(max(n), 0), coalesce((SELECT value FROM meta WHERE key = 'drops'
 """
 
 
-def in_parts(keys: Collection[bytes], most: int = PAGE) -> Iterator[list[bytes]]:
+def in_parts(keys: Collection[Item], most: int = PAGE) -> Iterator[list[Item]]:
     """Keys in parts as a query takes them: SQLite has no more than 32,766 values in one."""
     ordered = list(keys)
     for start in range(0, len(ordered), most):

@@ -118,6 +118,20 @@ class HistoryRow(NamedTuple):
     seedless: bytes
 
 
+class Leader(NamedTuple):
+    """A run that led. Smaller values are better, whatever the metric's direction."""
+
+    time: int
+    id: bytes
+    n: int
+    value: float
+
+    @property
+    def place(self) -> tuple[int, bytes]:
+        """Its place in the order of runs."""
+        return self.time, self.id
+
+
 class ClaimRow(NamedTuple):
     """Someone is trying this until ``until``, ms UTC."""
 

@@ -71,9 +71,9 @@ class Beliefs:
         """The runs on a task that a person believes."""
         return [BelievedRun(*row) for row in self._reader.read(_BELIEVED, (task,))]
 
-    def believe(self, run: bytes, *, wanted: bool) -> bool:
+    def believe(self, run: bytes, *, believed: bool) -> bool:
         """Note that a person believes a run, or no longer does; whether that changed anything."""
-        query = "INSERT OR IGNORE INTO believed VALUES(?)" if wanted else "DELETE FROM believed WHERE run = ?"
+        query = "INSERT OR IGNORE INTO believed VALUES(?)" if believed else "DELETE FROM believed WHERE run = ?"
         return self._reader.connection.execute(query, (run,)).rowcount > 0
 
     def measuring(self, task: bytes, programs: Collection[bytes]) -> dict[bytes, bytes]:
@@ -156,12 +156,7 @@ class Beliefs:
     def set_reach(self, task: bytes, score: float | None) -> None:
         """Note the best score on a task that is believed."""
         connection = self._reader.connection
-        connection.execute("DELETE FROM todo WHERE step = 'beliefs' AND key = ?", (task,))
         if score is None:
             connection.execute("DELETE FROM reach WHERE task = ?", (task,))
         else:
             connection.execute("INSERT OR REPLACE INTO reach VALUES(?, ?)", (task, score))
-
-    def unreached(self) -> list[bytes]:
-        """The tasks of which the best score that is believed is to be found again."""
-        return [task for (task,) in self._reader.read("SELECT key FROM todo WHERE step = 'beliefs'", ())]

@@ -25,10 +25,14 @@ from autoresearch.log.rows import (
     StoredRun,
     TaskRow,
 )
-from autoresearch.log.settling import RULES, rules_in
 from autoresearch.record.kinds import Task
 from autoresearch.record.record import parse_stored
 
+RULES = "SELECT direction, noise, budget, clocked, any_budget FROM rules WHERE task = ? LIMIT 1"
+# Whose word an entry is, see schema.sql.
+OTHERS, ATTESTED, DOUBTED = 0, 1, 2
+# What an entry is the first of: all that counts, that and unverified runs after a fork, what nobody attested has.
+COUNTED, WITH_DOUBTED, UNVOUCHED = 1, 2, 4
 # So many records are looked through for a sample of runs.
 _SAMPLED_MOST = 5_000
 _FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND suspect.seq <= run.seq)"
@@ -37,6 +41,12 @@ SELECT id, source_digest, genome, value, replicate, parent, base, status, author
     seedless
 FROM run
 """  # noqa: S608
+
+
+def rules_in(row: tuple[str, float, float, int, int]) -> TaskRules:
+    """The rules in a row of their table."""
+    direction, noise, budget, clocked, any_budget = row
+    return TaskRules(direction, noise, budget, bool(clocked), bool(any_budget))
 
 
 class Runs:
@@ -408,7 +418,7 @@ class Entries:
                 return
             after, size = (page[-1].rank, page[-1].first_time, page[-1].first), min(size * _GROWTH, _PAGE)
 
-    # What settling reads and writes.
+    # What the step of entries reads and writes.
 
     def runs_of(self, device: Device) -> list[DeviceRun]:
         """The runs of a program by one device that have a value."""
@@ -450,11 +460,6 @@ class Entries:
             f"UPDATE entry SET place = ? WHERE {_OF} AND author = ? AND vouch = ? AND hardware = ?",  # noqa: S608
             [(place.place, *program, *place[:3]) for place in places],
         )
-
-    def unranked(self, limit: int) -> list[Device]:
-        """Programs by devices whose entries are to be computed again."""
-        query = "SELECT key FROM todo WHERE step = 'entries' LIMIT ?"
-        return [Device.of_key(key) for (key,) in self._reader.read(query, (limit,))]
 
     def hardware_of(self, task: bytes, devices: Collection[bytes]) -> list[tuple[str, bytes, int, int]]:
         """On which hardware these devices had counted runs of a task, how many, and the time of the newest."""

@@ -11,7 +11,6 @@ from autoresearch.log.connection import Reader, in_parts, marks
 from autoresearch.log.rows import (
     CommitmentRow,
     Copy,
-    CopyRow,
     FraudRow,
     HeardRow,
     LikeRow,
@@ -117,13 +116,6 @@ class Evidence:
             for run, original in self._reader.read(_ORIGINALS.format(marks(part)), part)
         }
 
-    # What settling reads and writes.
-
-    def unmatched(self, limit: int) -> list[Shared]:
-        """Programs and checkpoints of which it is to be found again who published them first."""
-        query = "SELECT key FROM todo WHERE step = 'copies' LIMIT ?"
-        return [Shared.of_key(key) for (key,) in self._reader.read(query, (limit,))]
-
     def count_like(self, group: Shared) -> int:
         """How many runs have a program or a checkpoint."""
         query = """
@@ -131,17 +123,6 @@ class Evidence:
         + (SELECT count(*) FROM run WHERE task = ?1 AND checkpoint = ?2)
         """
         return int(self._reader.read(query, group)[0][0])
-
-    def replace_copies(self, group: Shared, rows: Collection[CopyRow]) -> None:
-        """Write all copies of a program or checkpoint. Runs of which they say something else are judged again."""
-        connection = self._reader.connection
-        models = "SELECT n FROM copy WHERE task = ? AND shared = ? AND model"
-        before = {n for (n,) in self._reader.read(models, group)}
-        connection.execute("DELETE FROM copy WHERE task = ? AND shared = ?", group)
-        connection.executemany("INSERT INTO copy VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        changed = before ^ {row.n for row in rows if row.model}
-        connection.executemany("INSERT OR IGNORE INTO todo VALUES('verdicts', ?)", [(n,) for n in changed])
-        connection.execute("DELETE FROM todo WHERE step = 'copies' AND key = ?", (group.key,))
 
 
 _NAMED = """
