@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autoresearch.log.connection import transaction
-from autoresearch.log.derive.records import store
+from autoresearch.log.derive.storing import store
 from autoresearch.log.log import Log
 from autoresearch.log.standing.queries import best
 from autoresearch.record.encoding import encode

@@ -11,7 +11,7 @@ from types import TracebackType
 from autoresearch.errors import Refused
 from autoresearch.log.connection import Reader, open_database, refusals
 from autoresearch.log.derive.driver import Driver
-from autoresearch.log.derive.records import rebuild
+from autoresearch.log.derive.storing import rebuild
 from autoresearch.log.tables.tables import Tables
 from autoresearch.log.writer import Writer
 from autoresearch.record.record import Network

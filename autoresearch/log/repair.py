@@ -28,7 +28,7 @@ from autoresearch.log.connection import (
     transaction,
     unread_changes,
 )
-from autoresearch.log.derive.records import rebuild
+from autoresearch.log.derive.storing import rebuild
 from autoresearch.log.local import make_local
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State

@@ -371,7 +371,7 @@ CREATE TABLE standing(
                                          -- after a fork; on which hardware it ran is another question
     disbelief TEXT NOT NULL DEFAULT ''   -- why its value is not believed, a word of Disbelief
 );
--- The values of runs whose programs print them themselves (standing/belief.py).
+-- The values of runs whose programs print them themselves (standing/metrics.py).
 CREATE TABLE printed(
     n INTEGER PRIMARY KEY,
     task BLOB NOT NULL,

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from autoresearch.log.connection import Reader, make_tables
 from autoresearch.log.derive import leaders, listing
 from autoresearch.log.derive.listing import settle_listing
-from autoresearch.log.tables import listing as questions
-from autoresearch.log.tables.listing import Filter, Own
+from autoresearch.log.tables import filters as questions
+from autoresearch.log.tables.filters import Filter, Own
 
 TASKS = {b"a": ("minimize", 0), b"b": ("maximize", 1)}
 TABLES = ("listing", "tally", "slot", "frontier")

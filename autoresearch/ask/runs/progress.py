@@ -22,8 +22,8 @@ from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import board_hardware
-from autoresearch.log.tables.listing import Filter, ListedRun
-from autoresearch.log.tables.pairs import Scalar
+from autoresearch.log.tables.differences import Scalar
+from autoresearch.log.tables.filters import Filter, ListedRun
 from autoresearch.log.tables.places import Places, Sums
 from autoresearch.record.encoding import format_id
 from autoresearch.text import one_line

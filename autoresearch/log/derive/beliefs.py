@@ -1,6 +1,6 @@
 """Beliefs: which values that a program printed itself are not believed, by all values of its task.
 
-See :mod:`autoresearch.log.standing.belief`. ``printed`` has the values, ``reach`` the best one that is believed.
+See :mod:`autoresearch.log.standing.metrics`. ``printed`` has the values, ``reach`` the best one that is believed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from autoresearch.judging.belief import least_believed
 from autoresearch.log.connection import own_authors
 from autoresearch.log.derive.step import Items, Step, done
 from autoresearch.log.rows import RunFacts
-from autoresearch.log.standing.belief import Metric, metric_of
+from autoresearch.log.standing.metrics import Metric, metric_of
 from autoresearch.log.tables.beliefs import PrintedRow
 from autoresearch.log.tables.standings import JudgedRun
 from autoresearch.log.tables.tables import Tables

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from autoresearch.log.derive import verdicts
 from autoresearch.log.derive.beliefs import find_reach
 from autoresearch.log.derive.people import is_weighed, weigh
-from autoresearch.log.derive.records import discard, rebuild, store
 from autoresearch.log.derive.step import Items, Step
 from autoresearch.log.derive.steps import STEPS, finish_all
+from autoresearch.log.derive.storing import discard, rebuild, store
 from autoresearch.log.quota import Stored
 from autoresearch.log.tables.tables import Tables
 from autoresearch.record.kinds import Run
@@ -28,11 +28,11 @@ class Driver:
         self._log = log
 
     def store(self, records: Sequence[Record]) -> tuple[list[Stored], list[Stored]]:
-        """Store records, see :func:`.records.store`."""
+        """Store records, see :func:`.storing.store`."""
         return store(self._log.reader.connection, self._log.network, records)
 
     def discard(self, over: list[Stored], last: int) -> None:
-        """Take out what follows from records that were dropped, see :func:`.records.discard`."""
+        """Take out what follows from records that were dropped, see :func:`.storing.discard`."""
         discard(self._log.reader.connection, over, last)
 
     def rebuild(self) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from autoresearch.log.derive.step import Changes, Step
-from autoresearch.log.tables.pairs import Scalar, differing, raised
+from autoresearch.log.tables.differences import Scalar, differing, raised
 from autoresearch.task.model import possible_value
 from autoresearch.words import NOT_EVALUATED, RunStatus
 

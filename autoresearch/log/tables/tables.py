@@ -8,9 +8,9 @@ from pathlib import Path
 from autoresearch.log.connection import Reader
 from autoresearch.log.rows import Revision
 from autoresearch.log.tables.beliefs import Beliefs
+from autoresearch.log.tables.differences import Pairs
+from autoresearch.log.tables.filters import Listing
 from autoresearch.log.tables.hidden import Hidden
-from autoresearch.log.tables.listing import Listing
-from autoresearch.log.tables.pairs import Pairs
 from autoresearch.log.tables.records import Claims, Devices, Records
 from autoresearch.log.tables.runs import Entries, Programs, Runs, Tasks
 from autoresearch.log.tables.standings import Credits, Standings

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from autoresearch.log.derive.driver import believe_run, settle
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import best_of, buildable, preferred
-from autoresearch.log.standing.belief import note_sources
 from autoresearch.log.standing.context import trust_context
+from autoresearch.log.standing.metrics import note_sources
 from autoresearch.log.standing.queries import leaderboard
 from autoresearch.log.standing.trials import trials
 from autoresearch.log.standing.verdicts import verdict
