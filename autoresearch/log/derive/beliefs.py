@@ -1,6 +1,12 @@
-"""Beliefs: which values that a program printed itself are not believed, by all values of its task.
+"""Beliefs: is a value believed that its program printed itself? By all runs of its task, and by what a person believes.
 
-See :mod:`autoresearch.log.standing.metrics`. ``printed`` has the values, ``reach`` the best one that is believed.
+Three things speak against one: it is past the task's floor; its program prints or measures the number in another way
+than the task's own program; or it is a jump, see :mod:`autoresearch.judging.belief`. No verifier helps against the last
+two: the same program prints the same number everywhere. A person who believes one such run believes all runs that
+measure as it does, and values as good.
+
+A jump is judged by all values, not only by those before it. So a value is believed when others have filled the gap.
+``printed`` has the values, ``reach`` the best one that is believed.
 """
 
 from __future__ import annotations
@@ -114,7 +120,7 @@ def _bound(metric: Metric, value: float) -> Bound | None:
 
 BELIEFS = Step(
     "beliefs",
-    reads="run task standing measuring believed printed",
+    reads="record run task standing measuring believed",
     writes="printed reach",
     derive=derive,
 )

@@ -259,7 +259,7 @@ ALIKE = 200
 
 COPIES = Step(
     "copies",
-    reads="record run withdrawn_run mention lineage commitment claim copy suspect rules",
+    reads="record run withdrawn_run mention lineage commitment claim suspect rules entry",
     writes="copy dated_back",
     change=change,
     derive=derive,

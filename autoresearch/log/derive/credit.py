@@ -112,4 +112,4 @@ def _stored(row: FactRow) -> tuple[object, ...]:
     return (*first, outcome, min(ms, _MOST_MS), implausible, round(work * WORK_UNITS), gain, scale)
 
 
-CREDIT = Step("credit", reads="record verification commitment standing rules task", writes="fact credit", derive=derive)
+CREDIT = Step("credit", reads="record verification commitment rules task", writes="fact credit", derive=derive)

@@ -121,7 +121,7 @@ def _first(log: Tables, rows: Sequence[EntryRow]) -> EntryRow:
 
 ENTRIES = Step(
     "entries",
-    reads="run standing suspect copy rules mention lineage commitment",
+    reads="record run standing suspect copy rules mention lineage commitment dated_back",
     writes="entry",
     derive=derive,
     item=Device.of_key,

@@ -197,7 +197,7 @@ def _settle_sums(connection: sqlite3.Connection, changed: Iterable[_Changed]) ->
 
 LISTING = Step(
     "listing",
-    reads="run removed_run standing record rules",
+    reads="record run standing rules lineage",
     writes="listing tally slot removed_run",
     finish=settle_listing,
 )

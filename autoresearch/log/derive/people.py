@@ -144,8 +144,8 @@ def _digest(trust: Trust) -> bytes:
 
 PEOPLE = Step(
     "people",
-    reads="record lineage delegation fraud",
-    writes="stray weight voter_count meta",
+    reads="record lineage fraud verification run entry withdrawn_run",
+    writes="stray weight voter_count",
     change=change,
     arrive=arrive,
 )

@@ -67,4 +67,4 @@ def _rules_of(connection: sqlite3.Connection, task: bytes) -> TaskRules | None:
     return rules_in(rules) if rules else None
 
 
-PROGRAMS = Step("programs", reads="rules task run suspect", writes="ruled program meta", change=change)
+PROGRAMS = Step("programs", reads="record rules task run suspect copy", writes="ruled program", change=change)

@@ -161,7 +161,7 @@ def _texts(log: Tables, after: int, last: int) -> Iterator[tuple[int, str]]:
 
 HIDDEN = Step(
     "hidden",
-    reads="hide record text_index release_index claim delegation",
+    reads="hide record text_index release_index claim",
     writes="hidden hidden_author",
     arrive=arrive,
 )

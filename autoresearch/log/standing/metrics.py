@@ -1,12 +1,4 @@
-"""Is a value believed that its program printed itself? A function of the set of runs, and of what a person believes.
-
-Three things speak against one: it is past the task's floor; its program prints or measures the number in another way
-than the task's own program; or it is a jump, see :mod:`autoresearch.judging.belief`. No verifier helps against the last
-two: the same program prints the same number everywhere. A person who believes one such run believes all runs that
-measure as it does, and values as good.
-
-A jump is judged by all values, not only by those before it. So a value is believed when others have filled the gap.
-"""
+"""What a task's number is, and how programs print or measure it, read from sources that are here."""
 
 from __future__ import annotations
 
