@@ -75,11 +75,12 @@ class SignedRun(NamedTuple):
     withdrawn: bool
 
 
-class RunFacts(NamedTuple):
-    """What a run's row in the standings follows from, besides others' words; ``n`` is the number of its record.
+class RunRow(NamedTuple):
+    """A run; ``n`` is the number of its record, ``device`` its hardware.
 
-    ``valued``: it ended well with a value, and was not withdrawn. ``copied``: another participant published its
-    checkpoint before. ``forked``: after a fork that no merge ended.
+    ``valued``: it ended well with a value, and was not withdrawn; of another the value means nothing. ``copied``:
+    another participant published its checkpoint before. ``forked``: after a fork that no merge ended. The last three
+    are of its standing, where a question reads that: ``checkers`` attested participants measured it.
     """
 
     n: int
@@ -94,9 +95,13 @@ class RunFacts(NamedTuple):
     value: float
     replicate: int
     device: str
+    checkpoint: bytes | None
     valued: bool
     copied: bool
     forked: bool
+    state: str = ""
+    attested: bool = False
+    checkers: int = 0
 
 
 class HistoryRow(NamedTuple):
@@ -232,39 +237,6 @@ class Place(NamedTuple):
     vouch: int
     hardware: str
     place: int
-
-
-class DeviceRun(NamedTuple):
-    """A run with a value, as an entry is computed from it."""
-
-    time: int
-    id: bytes
-    value: float
-    author: bytes
-    replicate: int
-    device: str
-    source_digest: bytes
-    n: int
-    state: str
-    attested: bool
-    forked: bool
-    checkers: int
-    copied: bool
-
-
-class ReplicateRow(NamedTuple):
-    """A run with a value, as far as it is compared with others of its program; ``device`` is the hardware."""
-
-    source_digest: bytes
-    budget: float
-    device: str
-    replicate: int
-    value: float
-    id: bytes
-    author: bytes
-    time: int
-    seq: int
-    seedless: bytes
 
 
 class TaskRow(NamedTuple):
@@ -482,16 +454,3 @@ class MentionRow(NamedTuple):
     time: int
     built: bool
     signed_ms: int
-
-
-class HeardRow(NamedTuple):
-    """A run in the order in which runs came to this log, by ``n``."""
-
-    n: int
-    id: bytes
-    task: bytes
-    author: bytes
-    time: int
-    source_digest: bytes
-    checkpoint: bytes | None
-    budget: float

@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.log.projection import MENTIONS_MOST
-from autoresearch.log.rows import HeardRow, LikeRow
+from autoresearch.log.rows import LikeRow, RunRow
 from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
 from autoresearch.log.tables.tables import Tables
 from autoresearch.trust.roster import Voter
@@ -208,7 +208,7 @@ def heard_first(log: Tables, run: bytes) -> bytes:
 
     It depends on the order of arrival in this log, so nodes may answer differently.
     """
-    row = log.mentions.heard_run(run)
+    row = log.mentions.run(run)
     first = _first(log, row) if row else None
     return first.id if first else run
 
@@ -219,9 +219,12 @@ def _first_heard(
     """Of each run that arrived, the first one like it, with its author's voter. Only those of other voters."""
     roster = roster_of(log)
     me = roster.voter(device, now_ms).voter
-    above = log.mentions.heard_run(parent) if parent else None
+    above = log.mentions.run(parent) if parent else None
     looked_at: Counter[bytes] = Counter()
-    for row in [*([above] if above else []), *log.mentions.heard(task, device, roster.keys, limit=_HEARD_MOST)]:
+    for row in [
+        *([above] if above else []),
+        *log.mentions.newest_of_others(task, device, roster.keys, limit=_HEARD_MOST),
+    ]:
         author = roster.voter(row.author, row.time).voter
         looked_at[author] += 1
         if looked_at[author] > _EACH_MOST:
@@ -232,13 +235,13 @@ def _first_heard(
             yield first.id, voter
 
 
-def _first(log: Tables, row: HeardRow) -> HeardRow | None:
+def _first(log: Tables, row: RunRow) -> RunRow | None:
     """Of attested runs like one, the run that others saw first, else the one that arrived first.
 
     A node that was offline receives both at once, in an order without meaning.
     """
     voter = roster_of(log).voter
-    attested = [like for like in log.mentions.heard_like(row) if voter(like.author, like.time).attested]
+    attested = [like for like in log.mentions.like(row) if voter(like.author, like.time).attested]
     if len(attested) < 2:
         return next(iter(attested), None)
     order = order_of(log, attested)

@@ -10,17 +10,16 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from autoresearch.judging.statistics import TaskRules
-from autoresearch.log.connection import COPIED, COUNTS, ENDED, SUSPECT, VISIBLE, Reader, in_parts, marks
+from autoresearch.log.connection import COPIED, COUNTS, ENDED, RUN_COLUMNS, SUSPECT, VISIBLE, Reader, in_parts, marks
 from autoresearch.log.rows import (
     Device,
-    DeviceRun,
     Entry,
     EntryRow,
     HistoryRow,
     Place,
     Program,
     ProgramRow,
-    ReplicateRow,
+    RunRow,
     SignedRun,
     StoredRun,
     TaskRow,
@@ -119,13 +118,13 @@ class Runs:
             found += self._reader.read(query.format(places), (task, *part))
         return found
 
-    def replicates(self, task: bytes, limit: int) -> list[ReplicateRow]:
+    def replicates(self, task: bytes, limit: int) -> list[RunRow]:
         """The newest runs on a task with a value, the newest first: what tells how far replicates vary."""
         query = f"""
-        SELECT source_digest, budget, device, replicate, value, id, author, time, seq, seedless FROM run
+        SELECT {RUN_COLUMNS} FROM run {SUSPECT}
         WHERE task = ? AND {COUNTS} ORDER BY time DESC, id DESC LIMIT ?
         """  # noqa: S608
-        return [ReplicateRow(*row) for row in self._reader.rows(query, task, limit)]
+        return [RunRow(*row) for row in self._reader.rows(query, task, limit)]
 
     def sample(self, task: bytes) -> list[tuple[int, bytes, bytes]]:
         """Time, id and device of the runs on a task that ended, of those among the first records by id.
@@ -347,8 +346,7 @@ CROSS JOIN standing ON standing.n = run.n AND standing.attested = entry.vouch
 ORDER BY entry.rank, run.time, run.id
 """  # noqa: S608
 _RUNS = f"""
-SELECT run.time, run.id, run.value, run.author, run.replicate, run.device, run.source_digest, run.n, standing.state,
-    standing.attested, suspect.author IS NOT NULL, standing.checkers, {COPIED}
+SELECT {RUN_COLUMNS}, standing.state, standing.attested, standing.checkers
 FROM run CROSS JOIN standing ON standing.n = run.n {SUSPECT}
 WHERE run.task = ? AND run.seedless = ? AND run.budget = ? AND run.author = ? AND {COUNTS}
 """  # noqa: S608
@@ -420,9 +418,9 @@ class Entries:
 
     # What the step of entries reads and writes.
 
-    def runs_of(self, device: Device) -> list[DeviceRun]:
+    def runs_of(self, device: Device) -> list[RunRow]:
         """The runs of a program by one device that have a value."""
-        return [DeviceRun(*row) for row in self._reader.read(_RUNS, device)]
+        return [RunRow(*row) for row in self._reader.read(_RUNS, device)]
 
     def rivals(self, program: Program) -> list[EntryRow]:
         """The entries of a program; of many the oldest of each kind of runs, and those that have a place."""

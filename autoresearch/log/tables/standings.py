@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from autoresearch.judging.states import Evidence, Judgement
-from autoresearch.log.connection import COPIED, COUNTS, SUSPECT, Reader, in_parts, marks
-from autoresearch.log.rows import CreditRow, RunFacts
+from autoresearch.log.connection import COPIED, COUNTS, RUN_COLUMNS, SUSPECT, Reader, in_parts, marks
+from autoresearch.log.rows import CreditRow, RunRow
 from autoresearch.words import RunState
 
 COLUMNS = (*Judgement._fields[:-1], *Evidence._fields)
@@ -20,16 +20,15 @@ _READ = f"""
 SELECT record.id, {", ".join(f"standing.{column}" for column in COLUMNS)}
 FROM record CROSS JOIN standing ON standing.n = record.n WHERE record.id IN ({{}})
 """  # noqa: S608
+# Of a run that was withdrawn there is its record alone.
 _FACTS = f"""
-SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget,
-    run.source_digest, run.seedless, run.value, run.replicate, run.device, run.n IS NOT NULL AND {COUNTS}, {COPIED},
+SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget, run.source_digest,
+    run.seedless, run.value, run.replicate, run.device, run.checkpoint, run.n IS NOT NULL AND {COUNTS}, {COPIED},
     suspect.author IS NOT NULL
 FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.n IN ({{}}) AND +record.kind = 'run'
 """  # noqa: S608
 _NEW = f"""
-SELECT n, id, run.author, run.seq, time, task, budget, source_digest, seedless, value, replicate, device, {COUNTS},
-    {COPIED}, suspect.author IS NOT NULL
-FROM run {SUSPECT} WHERE n > ? AND NOT EXISTS(
+SELECT {RUN_COLUMNS} FROM run {SUSPECT} WHERE run.n > ? AND NOT EXISTS(
     SELECT 1 FROM todo WHERE step = 'verdicts' AND key = run.n)
 """  # noqa: S608
 _VERIFIED = """
@@ -82,14 +81,14 @@ class Standings:
             for run, state, *values in self._reader.read(_READ.format(marks(part)), part)
         }
 
-    def facts(self, numbers: Collection[int]) -> list[RunFacts]:
+    def facts(self, numbers: Collection[int]) -> list[RunRow]:
         """What records say of those of these that are runs, by their numbers."""
         rows = (row for part in in_parts(numbers) for row in self._reader.read(_FACTS.format(marks(part)), part))
-        return [RunFacts(*row) for row in rows]
+        return [RunRow(*row) for row in rows]
 
-    def new_runs(self, after: int) -> list[RunFacts]:
+    def new_runs(self, after: int) -> list[RunRow]:
         """The same of the runs after the record with a number that are not to be judged again."""
-        return [RunFacts(*row) for row in self._reader.read(_NEW, (after,))]
+        return [RunRow(*row) for row in self._reader.read(_NEW, (after,))]
 
     def verified(self, runs: Collection[bytes]) -> set[bytes]:
         """Those of these runs that somebody verified, or a run that names one as its parent."""
