@@ -156,7 +156,7 @@ def _with_unsettled(question: F) -> F:
     @wraps(question)
     def ask(desk: Desk, *request: msgspec.Struct) -> Judged:
         answer = cast("Judged", question(desk, *request))
-        return msgspec.structs.replace(answer, unsettled=desk.log.standings.count_unsettled())
+        return msgspec.structs.replace(answer, unsettled=desk.log.todo.count())
 
     return cast("F", ask)
 

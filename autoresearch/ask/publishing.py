@@ -62,11 +62,11 @@ def withdraw(notebook: Notebook, request: WithdrawRecordRequest) -> WithdrawnAns
 def believe(notebook: Notebook, request: BelieveRequest) -> BeliefAnswer:
     """Believe the value of a run whose program measures itself, on this machine; 409 past its task's floor."""
     from autoresearch.ask.people.claims import believed_run
-    from autoresearch.log.standing.settle import believe_run
+    from autoresearch.log.derive.driver import believe_run
     from autoresearch.record.encoding import format_id
 
     run = believed_run(notebook.log, request, notebook.author, archived=notebook.archived())
-    changed, state, others = believe_run(notebook.log, run, wanted=request.believed)
+    changed, state, others = believe_run(notebook.log, run, believed=request.believed)
     return BeliefAnswer(
         id=format_id(run.id), believed=request.believed, changed=changed, state=state.value, others=others
     )

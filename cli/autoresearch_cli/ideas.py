@@ -25,9 +25,9 @@ from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.experiments import setting_text
 from autoresearch.log.standing.answers import RunFields
-from autoresearch.log.standing.belief import disbelief_sentence
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.credit import is_heard
+from autoresearch.log.standing.metrics import disbelief_sentence
 from autoresearch.log.standing.queries import run_body
 from autoresearch.log.standing.verdicts import Spread, noise_doubt, spread_of
 from autoresearch.paths import typed_path

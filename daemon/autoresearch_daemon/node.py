@@ -21,10 +21,10 @@ from autoresearch.ask.node import Check, NetworkStatus, QueuedRun, RunInHand, Se
 from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.local import Choice, chosen
-from autoresearch.log.standing.belief import read_sources
 from autoresearch.log.standing.context import participant_with_key
-from autoresearch.log.standing.settle import settle
+from autoresearch.log.standing.metrics import read_sources
 from autoresearch.paths import Paths, typed_path
 from autoresearch.propose.mind.recall import run_before
 from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, RunOutcome, Verification

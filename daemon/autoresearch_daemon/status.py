@@ -74,7 +74,7 @@ def status_answer(
         sandbox=None if level is None else int(level),
         sandbox_name="" if level is None else level.sentence,
         records=log.records.count(),
-        unsettled=log.standings.count_unsettled(),
+        unsettled=log.todo.count(),
         mine=log.records.count(author=notebook.author),
         task=task,
         net=net,

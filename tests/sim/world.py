@@ -7,13 +7,13 @@ import random
 
 from autoresearch_daemon.service.inputs import Tick
 
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import preferred
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.credit import credit
 from autoresearch.log.standing.participants import track_records
 from autoresearch.log.standing.queries import board, leaderboard
-from autoresearch.log.standing.settle import settle
 from autoresearch.log.standing.verification import judgement, state_of
 from autoresearch.record.kinds import Attestation
 from autoresearch.record.record import DAY_MS, Network

@@ -20,10 +20,10 @@ from autoresearch.log.local import Choice, bring_home, chosen
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ClaimRow
 from autoresearch.log.standing.bases import Placed, contenders, preferred
-from autoresearch.log.standing.belief import note_sources, read_sources
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import participant_with_key, trust_context
 from autoresearch.log.standing.credit import is_heard, runs_named_in
+from autoresearch.log.standing.metrics import note_sources, read_sources
 from autoresearch.log.standing.precedence import to_link
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id

@@ -12,10 +12,10 @@ from autoresearch.errors import NotFound, Refused
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ClaimRow
-from autoresearch.log.standing.belief import metric_of
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import participant_of, trust_context
 from autoresearch.log.standing.credit import is_heard
+from autoresearch.log.standing.metrics import metric_of
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import BlobRef, Note, Run, Task
 from autoresearch.record.record import Record

@@ -35,7 +35,7 @@ from autoresearch.log.standing.context import TrustContext, board_hardware, trus
 from autoresearch.log.standing.jobs import confirmed_until
 from autoresearch.log.standing.queries import board, program_view, run, run_body, with_marks
 from autoresearch.log.standing.verdicts import verdict
-from autoresearch.log.tables.listing import Filter
+from autoresearch.log.tables.filters import Filter
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import one_line, sign_of
 from autoresearch.words import NOT_FAILED, SOUND, BoardSection, RunState

@@ -10,7 +10,7 @@ from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import board_hardware
-from autoresearch.log.tables.listing import Condition, Filter, Order, Own
+from autoresearch.log.tables.filters import Condition, Filter, Order, Own
 from autoresearch.log.tables.places import Place, Places
 from autoresearch.record.encoding import COMMON, prefix_range
 from autoresearch.text import one_line

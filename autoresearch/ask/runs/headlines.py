@@ -15,9 +15,9 @@ from autoresearch.ask.show import summary
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.log.pairs import differing
 from autoresearch.log.standing.answers import ProgramView, RunView
 from autoresearch.log.standing.cache import cached
+from autoresearch.log.tables.differences import differing
 from autoresearch.propose.program.edits import NO_PATCHES, Patches, read_patches
 from autoresearch.propose.program.ranges import Range, Value
 from autoresearch.propose.program.space import Space, space_of

@@ -20,10 +20,10 @@ from autoresearch.ask.runs.filtering import filter_of, within
 from autoresearch.ask.runs.rows import Rows, mark_of, rows_of
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.log.pairs import Scalar
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import board_hardware
-from autoresearch.log.tables.listing import Filter, ListedRun
+from autoresearch.log.tables.differences import Scalar
+from autoresearch.log.tables.filters import Filter, ListedRun
 from autoresearch.log.tables.places import Places, Sums
 from autoresearch.record.encoding import format_id
 from autoresearch.text import one_line

@@ -39,7 +39,7 @@ from autoresearch.log.standing.context import board_hardware, participant_of
 from autoresearch.log.standing.queries import run_body, run_numbers
 from autoresearch.log.standing.verdicts import stated_spread, verdict_of
 from autoresearch.log.standing.verification import counted_reports, judgements
-from autoresearch.log.tables.listing import Filter, ListedRun
+from autoresearch.log.tables.filters import Filter, ListedRun
 from autoresearch.log.tables.places import Place, Places, Sums
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run

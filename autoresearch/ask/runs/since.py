@@ -10,7 +10,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, trust_context, trusted_authors
 from autoresearch.log.standing.credit import Citations, citations
-from autoresearch.log.tables.listing import Filter
+from autoresearch.log.tables.filters import Filter
 from autoresearch.text import counted, duration, value
 from autoresearch.words import HypothesisState, RunMark
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from autoresearch.ask.runs.answers import ChangeView
-from autoresearch.log.pairs import differing
+from autoresearch.log.tables.differences import differing
 from autoresearch.propose.program.edits import NO_PATCHES, Patches
 from autoresearch.propose.program.ranges import LARGEST, Range, Value
 from autoresearch.propose.program.space import Parameter

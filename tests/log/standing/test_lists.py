@@ -14,7 +14,7 @@ from autoresearch.ask.runs.rows import mark_of
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import board_hardware, trust_context, whose
 from autoresearch.log.standing.verification import judgement
-from autoresearch.log.tables.listing import Filter
+from autoresearch.log.tables.filters import Filter
 from autoresearch.record.kinds import Identity, Run
 from autoresearch.trust.keys import KeyPair
 from autoresearch.words import RunState
