@@ -308,13 +308,13 @@ LIVE_SETTINGS = frozenset(
 @functools.cache
 def setting_types() -> Mapping[str, tuple[Any, str]]:
     """Every key as ``section.name`` with its type and its description."""
-    found: dict[str, tuple[Any, str]] = {}
+    types: dict[str, tuple[Any, str]] = {}
     for section in msgspec.structs.fields(Settings):
         for field in msgspec.structs.fields(section.type):
             info = msgspec.inspect.type_info(field.type)
             extra = info.extra_json_schema if isinstance(info, msgspec.inspect.Metadata) else None
-            found[f"{section.name}.{field.name}"] = (field.type, (extra or {}).get("description", ""))
-    return found
+            types[f"{section.name}.{field.name}"] = (field.type, (extra or {}).get("description", ""))
+    return types
 
 
 def load_settings(path: Path, environment: Mapping[str, str]) -> tuple[Settings, dict[str, str]]:

@@ -86,20 +86,20 @@ def in_time(reports: Iterable[Report], quorum: int) -> set[Report]:
     repeated.
     """
     questions: defaultdict[int, list[Report]] = defaultdict(list)
-    found: set[Report] = set()
+    timely: set[Report] = set()
     for report in sorted(reports, key=lambda report: report.order):
         if report.stage == EVALUATE:
             questions[report.round].append(report)
         else:
-            found.add(report)
+            timely.add(report)
     for spoken in questions.values():
         vouched = [report for report in spoken if _is_vouched_for(report, spoken)]
         for finding in (True, False):
             same = [report for report in spoken if report.passed is finding]
             before = [report for report in same if report in vouched]
             others = [report for report in same if report not in vouched]
-            found.update(before, others[: max(quorum - len(before), 0)])
-    return found
+            timely.update(before, others[: max(quorum - len(before), 0)])
+    return timely
 
 
 def _is_vouched_for(report: Report, spoken: Iterable[Report]) -> bool:
@@ -217,8 +217,8 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     evaluations = [report for report in spoken if report.stage == EVALUATE]
     state = _evaluated(evaluations, voters, rules)
     if state_only:
-        found = _of_state(state, [report for report in evaluations if report.measured], voters, rules, noise)
-        return found._replace(evidence=_evidence(evaluations, noise))
+        judgement = _of_state(state, [report for report in evaluations if report.measured], voters, rules, noise)
+        return judgement._replace(evidence=_evidence(evaluations, noise))
     ready = state is RunState.PROVISIONAL or (pairs_only and state is RunState.REPORTED)
     if state in UNDECIDED and _collapses(lineage.as_parent, lineage.claim, noise):
         return Judgement(RunState.DISPUTED, *measured)
@@ -259,14 +259,14 @@ def _evidence(reports: Sequence[Report], noise: float) -> Evidence:
     reports = [report for report in reports if report not in behind]
 
     def voters(stage: str, *, measured: bool = True, repeated: bool | None = None, passed: bool | None = None) -> int:
-        found = {
+        keys = {
             report.voter
             for report in reports
             if (report.stage, report.measured) == (stage, measured)
             and repeated in (None, report.repeated)
             and passed in (None, report.passed)
         }
-        return len(found)
+        return len(keys)
 
     return Evidence(
         evaluated=voters(EVALUATE, repeated=False),

@@ -57,7 +57,7 @@ def arguments(component: str, build: Callable[..., object], settings: dict[str, 
         for name, each in parameters.items()
         if each.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     }
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for key, setting in settings.items():
         name = named.get(key.lower())
         if name is None and not takes_all:
@@ -65,31 +65,31 @@ def arguments(component: str, build: Callable[..., object], settings: dict[str, 
             hint = f"it takes {names}" if names else "it takes no parameters"
             raise UsageError(f"{setting.origin}: {component} has no parameter {one_line(key, 40)}", hint=hint)
         hint_type = hints.get(name or "", _type_of_default(parameters[name].default) if name else None)
-        found[name or key] = _converted(setting, hint_type, f"{component}: {name or key}")
+        values[name or key] = _converted(setting, hint_type, f"{component}: {name or key}")
     for name, each in parameters.items():
-        if name in named.values() and name not in found and each.default is inspect.Parameter.empty:
+        if name in named.values() and name not in values and each.default is inspect.Parameter.empty:
             raise UsageError(
                 f"{component} needs a value for {name}", hint=f"write {name} = … below its section in agent.ini"
             )
-    return found
+    return values
 
 
 def _type_of_default(default: object) -> object:
     return type(default) if type(default) in _NAMES else None
 
 
-def _converted(setting: Setting, wanted: object, what: str) -> object:
+def _converted(setting: Setting, expected: object, what: str) -> object:
     value = value_of(setting.value) if setting.plain else setting.value
-    if wanted is None:
+    if expected is None:
         return value
-    if wanted is str and setting.plain:
+    if expected is str and setting.plain:
         return value if isinstance(value, str) else setting.value
     try:
-        return msgspec.convert(value, typing.cast("type[object]", wanted))
+        return msgspec.convert(value, typing.cast("type[object]", expected))
     except msgspec.ValidationError:
-        name = _NAMES.get(wanted) or getattr(wanted, "__name__", str(wanted))
-        shown = one_line(str(setting.value), 40)
-        raise UsageError(f"{setting.origin}: {what} must be {name}, not “{shown}”") from None
+        name = _NAMES.get(expected) or getattr(expected, "__name__", str(expected))
+        excerpt = one_line(str(setting.value), 40)
+        raise UsageError(f"{setting.origin}: {what} must be {name}, not “{excerpt}”") from None
     except TypeError:  # a type that says nothing about text in a file
         return value
 
@@ -199,8 +199,8 @@ class Ini:
             elif match := _SECTION.fullmatch(text):
                 key = ""
                 title = match[1].strip()
-                if known := next((each for each in sections if each.title.lower() == title.lower()), None):
-                    raise self.error(number, f"the section [{title}] is there twice; the first is in line {known.line}")
+                if first := next((each for each in sections if each.title.lower() == title.lower()), None):
+                    raise self.error(number, f"the section [{title}] is there twice; the first is in line {first.line}")
                 sections.append(Section(title, number, {}))
             elif match := _OPTION.fullmatch(text):
                 if not sections:
@@ -212,9 +212,9 @@ class Ini:
                     raise self.error(number, f"{match[1]} is there twice; the first is in line {known_item.line}")
                 sections[-1].items[key] = Item(_value(match[2]), number)
             else:
-                shown = one_line(text, 40)
+                excerpt = one_line(text, 40)
                 raise self.error(
-                    number, f"“{shown}” is neither [a section] nor key = value", hint="begin a comment by #"
+                    number, f"“{excerpt}” is neither [a section] nor key = value", hint="begin a comment by #"
                 )
         return sections
 

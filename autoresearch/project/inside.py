@@ -64,9 +64,9 @@ def flat_project(folder: Path) -> Project:
     """
     project = load_project(folder / INI)
     if (folder / ENVIRONMENT_INI).exists():
-        given = environment_project(folder)
-        components = {**project.components, "environment": given.components["environment"]}
-        defaults = {**project.defaults, "environment": given.component("environment").name}
+        environment = environment_project(folder)
+        components = {**project.components, "environment": environment.components["environment"]}
+        defaults = {**project.defaults, "environment": environment.component("environment").name}
         project = msgspec.structs.replace(project, components=components, defaults=defaults)
     return with_parameters(project)
 
@@ -183,7 +183,7 @@ def train() -> None:
     """
     folder = Path.cwd()
     episodes, seed = _number("AUTORESEARCH_BUDGET"), int(_number("AUTORESEARCH_SEED"))
-    wanted = max(1, math.ceil(episodes * _number("AUTORESEARCH_STOP_AT", "1")))
+    stop_after = max(1, math.ceil(episodes * _number("AUTORESEARCH_STOP_AT", "1")))
     project = flat_project(folder)
     require_parts(project, training=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -194,7 +194,7 @@ def train() -> None:
         order = Order(
             project=project,
             mode="train",
-            episodes=wanted,
+            episodes=stop_after,
             seed=seed,
             learned=str(begin) if begin.exists() else "",
             out=str(out),
@@ -257,7 +257,7 @@ def answer() -> None:
     Raises:
         AutoresearchError: the project, or what it learned, can't be loaded, or a component fails.
     """
-    folder, talk = Path.cwd(), Conversation.given()
+    folder, talk = Path.cwd(), Conversation.from_environment()
     question = talk.receive()
     project = flat_project(folder)
     components = {kind: members for kind, members in project.components.items() if kind != "environment"}
@@ -294,7 +294,7 @@ def examine() -> None:
     """
     folder, seed = Path.cwd(), int(os.environ.get("AUTORESEARCH_SEED", "0"))
     project, episodes = environment_project(folder), _episodes(folder)
-    tally, talk = Tally(), Conversation.given()
+    tally, talk = Tally(), Conversation.from_environment()
     name = project.component("environment").name
     inner = Members(project, seed=seed, made=lambda *made: made[2]).default("environment")
     environment = Recorder(inner, tally, map(partial(episode_seed, seed), itertools.count()))
@@ -325,18 +325,18 @@ def _episodes(folder: Path) -> int:
     return int(text)
 
 
-def _action(given: object, space: Any) -> Any:  # noqa: ANN401 - a stranger's class
+def _action(action: object, space: Any) -> Any:  # noqa: ANN401 - a stranger's class
     """An action as the environment takes it. Raises AutoresearchError where it is none."""
     kind = getattr(space, "dtype", None)
     try:
-        if kind is not None and isinstance(given, np.ndarray | np.generic | float | list):
-            given = np.asarray(given, dtype=kind)
-            given = given[()] if given.shape == () else given
-        if space is None or not hasattr(space, "contains") or space.contains(given):
-            return given
+        if kind is not None and isinstance(action, np.ndarray | np.generic | float | list):
+            action = np.asarray(action, dtype=kind)
+            action = action[()] if action.shape == () else action
+        if space is None or not hasattr(space, "contains") or space.contains(action):
+            return action
     except (TypeError, ValueError, OverflowError):
         pass  # as any other that is none
-    raise AutoresearchError(f"the agent's action {one_line(repr(given), 60)} is not in the action space {space}")
+    raise AutoresearchError(f"the agent's action {one_line(repr(action), 60)} is not in the action space {space}")
 
 
 def _plain(info: object) -> dict[str, object]:

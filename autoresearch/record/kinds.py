@@ -314,14 +314,14 @@ def blobs_of(body: object) -> list[tuple[str, BlobRef]]:
     """The blobs that a body names, each with its field's name; where a field has several, with its own name there."""
     if not isinstance(body, Body):
         return []
-    found: list[tuple[str, BlobRef]] = []
+    blobs: list[tuple[str, BlobRef]] = []
     for field in body.__struct_fields__:
         value = getattr(body, field)
         if isinstance(value, BlobRef):
-            found.append((field, value))
+            blobs.append((field, value))
         elif isinstance(value, dict):
-            found += [(name, blob) for name, blob in value.items() if isinstance(blob, BlobRef)]
-    return found
+            blobs += [(name, blob) for name, blob in value.items() if isinstance(blob, BlobRef)]
+    return blobs
 
 
 # The kinds of records that can be about a task.

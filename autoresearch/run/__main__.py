@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch import __version__
 from autoresearch.errors import AutoresearchError
 from autoresearch.paths import Paths
 from autoresearch.run.bench import Bench, environment
@@ -26,6 +25,7 @@ from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.obstacle import find_obstacle
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.run.sandbox.scratch import sweep
+from autoresearch.version import __version__
 
 
 def main(words: list[str]) -> int:

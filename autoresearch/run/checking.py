@@ -105,10 +105,10 @@ def carry_out_check(
     if check.stage == REPLICATE and check.parent_source is not None:
         programs = _compared_programs(task, check.source, check.parent_source)
         drawn = list(zip(check.seeds, text_seeds(ecvrf.output(check.proof), len(check.seeds)), strict=True))
-    wanted = len(drawn) * len(programs)
+    total = len(drawn) * len(programs)
 
     def tell(progress: Progress) -> None:
-        on_progress((len(done) + progress.fraction) / wanted, progress)
+        on_progress((len(done) + progress.fraction) / total, progress)
 
     def run(name: str, seed: int | None, world: World | None) -> bool:
         plan = plan_as_it_stands(task, programs[name], replicate=check.replicate)
@@ -125,7 +125,7 @@ def carry_out_check(
                 break
     except TimedOut as error:  # making the world took too long here
         done.append((_WORLD, abandoned(str(error))))
-    return _verified(check, task, done, wanted, int(1000 * (time.monotonic() - began)))
+    return _verified(check, task, done, total, int(1000 * (time.monotonic() - began)))
 
 
 def _compared_programs(task: Task, source: str, parent: str) -> dict[str, str]:
@@ -135,8 +135,8 @@ def _compared_programs(task: Task, source: str, parent: str) -> dict[str, str]:
     too, unless it is one of the two.
     """
     baseline = task.baseline.decode()
-    beside = {} if any(_is_named(one, source_digest(baseline)) for one in (parent, source)) else {_BASELINE: baseline}
-    return {**beside, _PARENT: parent, _RUN: source}
+    is_compared = any(_is_named(program, source_digest(baseline)) for program in (parent, source))
+    return {**({} if is_compared else {_BASELINE: baseline}), _PARENT: parent, _RUN: source}
 
 
 def _device(check: Check, task: Task, bench: Bench) -> str:
@@ -249,7 +249,7 @@ def _verified(
     check: Check,
     task: Task,
     done: list[tuple[str, RunOutcome]],
-    wanted: int,
+    total: int,
     duration_ms: int,
 ) -> Verified:
     name, last = done[-1]
@@ -258,7 +258,7 @@ def _verified(
         if outcome.value is not None:
             values[which].append(outcome.value)
     verified = Verified(verdict="pass", device=last.device, sandbox=last.sandbox, duration_ms=duration_ms)
-    if sum(map(len, values.values())) < wanted:
+    if sum(map(len, values.values())) < total:
         # What a person or this machine's sandbox stopped says nothing of the run, nor does the others' failure.
         at_fault = name == _RUN and last.status in PROGRAM_AT_FAULT
         reason = f"{'' if name == _RUN else f'{name}: '}{last.status}: {last.reason}"

@@ -61,16 +61,16 @@ def prepare_data(
 
 def without(data: Path, withheld: Collection[str]) -> Path:
     """A folder beside ``data`` with all of its files but the ``withheld``: what a run may see of a task's data."""
-    kept = sorted(path.name for path in data.iterdir() if path.name not in withheld)
-    target = data.with_name(f"{data.name}.{hashlib.sha256(repr(kept).encode()).hexdigest()[:8]}")
-    if _links(target, data, kept):
+    names = sorted(path.name for path in data.iterdir() if path.name not in withheld)
+    target = data.with_name(f"{data.name}.{hashlib.sha256(repr(names).encode()).hexdigest()[:8]}")
+    if _links(target, data, names):
         return target
     with FileLock(f"{target}.lock", timeout=_LOCK_SPARE_SECONDS):
-        if not _links(target, data, kept):
+        if not _links(target, data, names):
             with scratch_folder(target.parent) as scratch:
                 work = scratch.folder / "kept"
                 work.mkdir()
-                for name in kept:
+                for name in names:
                     (work / name).hardlink_to(data / name)
                 work.chmod(0o755)
                 remove_tree(target)  # of data that was damaged, and made anew since

@@ -62,21 +62,13 @@ def evaluate(
     assert task.evaluator is not None, "asked only of tasks that have an evaluator"
     words, purse = command_words(task.evaluator.command), purse or Purse()
     job = _job(task, artifact, bench, seed, task.harness, words)
-    job = replace(
-        job,
-        data=task_data(task, bench),
-        metric_source="stdout",
-        metric_name=task.metric.name,
-    )
+    job = replace(job, data=task_data(task, bench), metric_source="stdout", metric_name=task.metric.name)
     if task.evaluator.answers:
         outcome = _run_evaluator(task, source, artifact, job, bench, purse, cancelled)
     else:
-        outcome = _ended(
-            execute(
-                replace(job, limits=purse.question_limits(job.limits, asked=1)), level=bench.level, cancelled=cancelled
-            )
-        )
-        purse.pay_question(outcome, asked=1)
+        job = replace(job, limits=purse.question_limits(job.limits, workload=1))
+        outcome = _ended(execute(job, level=bench.level, cancelled=cancelled))
+        purse.pay_question(outcome, workload=1)
     if outcome.status is RunStatus.OK:
         return msgspec.structs.replace(outcome, reason="measured by the task's evaluator")
     return outcome
@@ -138,7 +130,7 @@ def _run_evaluator(
         log=outcome.log + (mark + answered.log if answered.log else b""),
         **msgspec.structs.asdict(outcome.used.with_others(answered.used)),
     )
-    purse.pay_question(outcome, asked=max(playing_ms, 1))
+    purse.pay_question(outcome, workload=max(playing_ms, 1))
     return outcome
 
 
@@ -374,8 +366,8 @@ def _compared(examined: Examined, task: Task, bits: Floats, new: NewText, parent
     def seen(costs: Floats) -> float:
         return gap(costs[:own].tolist(), costs[own:].tolist())
 
-    known = new.best is not None and new.own_best is not None
-    best = np.concatenate([new.own_best, new.best]) if known else np.zeros(len(bits))
+    has_best = new.best is not None and new.own_best is not None
+    best = np.concatenate([new.own_best, new.best]) if has_best else np.zeros(len(bits))
     bound = seen(bits - best)
     examined = replace(examined, fresh=new.cost(bits[own:]) / length)
     if parent is not None and parent.status is RunStatus.OK:

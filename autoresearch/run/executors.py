@@ -78,18 +78,18 @@ class Absences:
         if listed is None:
             self.since.pop(folder, None)
             return Seen(state="unknown", sentence="the engine does not answer", progress=last_progress(folder))
-        found = listed.get(folder.name)
-        if found is not None and found.state != "over":
+        job = listed.get(folder.name)
+        if job is not None and job.state != "over":
             self.since.pop(folder, None)
             progress = last_progress(folder)
-            return Seen(state=found.state, native=found.native, sentence=found.sentence, progress=progress)
+            return Seen(state=job.state, native=job.native, sentence=job.sentence, progress=progress)
         absent = now - self.since.setdefault(folder, now)
         if absent < self.seconds:
-            return Seen(state="unknown", native=found.native if found else "", sentence="it left the engine's list")
+            return Seen(state="unknown", native=job.native if job else "", sentence="it left the engine's list")
         del self.since[folder]
-        word = f"the engine says {found.sentence} of job {found.native}" if found else "the engine does not list it"
+        word = f"the engine says {job.sentence} of job {job.native}" if job else "the engine does not list it"
         begun = "it left no outcome" if is_begun(folder) else "it never began"
-        return Seen(state="lost", native=found.native if found else "", sentence=f"{begun}, and {word}")
+        return Seen(state="lost", native=job.native if job else "", sentence=f"{begun}, and {word}")
 
 
 class Executor(ABC):
@@ -121,7 +121,7 @@ class Executor(ABC):
 
     def capacity(self) -> int:
         """How many more runs it takes now. Raises Refused where there is no such place."""
-        live = [one for one in self.listed().values() if one.state != "over"]
+        live = [job for job in self.listed().values() if job.state != "over"]
         return max(0, self.at_most - len(live))
 
     def look(self, folders: Sequence[Path]) -> Mapping[Path, Seen]:
@@ -177,9 +177,9 @@ def executor_of(settings: ExecutorSection, name: str) -> Executor:
         raise UsageError(f"executor.options can't be read: {error}", hint="close its quotes") from error
 
 
-def executor_name(settings: ExecutorSection, wanted: str = "", host: str = "") -> str:
+def executor_name(settings: ExecutorSection, name: str = "", host: str = "") -> str:
     """The name of the executor by the settings, or as a person asks; empty: the workers here. Raises UsageError."""
-    name = wanted or (SSH if host else settings.name)
+    name = name or (SSH if host else settings.name)
     if host and name != SSH:
         raise UsageError(f"{name} has no host", hint="--executor ssh --host NAME")
     if name != SSH:

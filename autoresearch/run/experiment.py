@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch import __version__
 from autoresearch.record.kinds import TITLE_CHARACTERS, BlobRef, Proposer, Run, RunOutcome, RunPlan
 from autoresearch.run.bench import (
     MIB,
@@ -47,6 +46,7 @@ from autoresearch.task.model import PLACE, Task, evaluation_seed, seed_for
 from autoresearch.task.program import source_digest
 from autoresearch.task.seeds import reseeded, stated_seedless
 from autoresearch.text import NOTE_CHARACTERS
+from autoresearch.version import __version__
 from autoresearch.words import COMPUTED, RUN_STATUS_SENTENCES, STOPPED, RunStatus
 
 # More of a reason than this does not fit the record's field and tells nobody more.
@@ -233,15 +233,15 @@ def _baseline_cost(task: Task, bench: Bench, budget: float, cancelled: Callable[
     Where its answers come to no number, runs are bounded by its training alone.
     """
     plan = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), budget=budget)
-    here, purse = bench.beside("baseline"), purse_of(task, bench)  # its checkpoint must not take another's place
-    outcome = trained(task, plan, here, job_limits(task, bench.ceiling), None, None, cancelled)
+    own_bench, purse = bench.beside("baseline"), purse_of(task, bench)  # its checkpoint must not take another's place
+    outcome = trained(task, plan, own_bench, job_limits(task, bench.ceiling), None, None, cancelled)
     if outcome.status is not RunStatus.OK:
         return None
     purse.pay_training(outcome)
-    asked = _asked(task, plan, here, outcome, None, purse, cancelled)
-    if asked.status is RunStatus.CANCELLED:
+    evaluation = _asked(task, plan, own_bench, outcome, None, purse, cancelled)
+    if evaluation.status is RunStatus.CANCELLED:
         return None
-    cost = purse.cost if asked.status is RunStatus.OK else Cost(purse.cost.training_ms)
+    cost = purse.cost if evaluation.status is RunStatus.OK else Cost(purse.cost.training_ms)
     remember_cost(task, bench, budget, cost)
     return cost
 
@@ -285,8 +285,8 @@ def trained(
         python=program_python(plan.source, bench, cancelled),
         artifact=task.evaluator.artifact if task.evaluator else "",
     )
-    with _shown(task, bench, data) as shown:
-        outcome = execute(replace(job, data=shown), level=bench.level, on_progress=on_progress, cancelled=cancelled)
+    with _shown(task, bench, data) as visible:
+        outcome = execute(replace(job, data=visible), level=bench.level, on_progress=on_progress, cancelled=cancelled)
     if outcome.status in COMPUTED and (reason := left_card(bench.device, files.values(), outcome)):
         return msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason, value=None)
     return outcome

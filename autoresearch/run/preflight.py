@@ -75,13 +75,13 @@ def missing_imports(task: Task, bench: Bench) -> list[str]:
 
 
 def _imported(source: bytes) -> set[str]:
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in parse_python(source).body:
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            modules |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found.add(node.module.partition(".")[0])
-    return found
+            modules.add(node.module.partition(".")[0])
+    return modules
 
 
 # A baseline that runs for so long has its imports and its first step behind it.

@@ -165,26 +165,26 @@ def referee(
         return _failed(RunStatus.INVALID, fault)
     count, length = documents.shape
     question = {"documents": count, "length": length, "vocabulary": vocabulary}
-    said, first = _ask(examinee, question, documents, length, cancelled)
-    if isinstance(said, Evaluation):
-        return said
-    losses = said.reshape(count, length).astype(np.float64)
+    answer, first = _ask(examinee, question, documents, length, cancelled)
+    if isinstance(answer, Evaluation):
+        return answer
+    losses = answer.reshape(count, length).astype(np.float64)
     if (bad := _fault_of_losses(losses)) is not None:
         return replace(bad, cpu_ms=first)
     if not challenges:
         return Evaluation(RunStatus.OK, "not challenged", losses.sum(axis=1) / _LN2, cpu_ms=first)
-    committed = hashlib.sha256(draw + said.tobytes()).digest()
+    committed = hashlib.sha256(draw + answer.tobytes()).digest()
     rows, cuts = _positions(committed, count, length, min(challenges, count, _ANSWER_BYTES // (4 * vocabulary)))
     beginnings = _beginnings(documents, rows, cuts)
     question = {"documents": len(rows), "length": length, "vocabulary": vocabulary, "lengths": (cuts + 1).tolist()}
-    said, second = _ask(examinee, question, beginnings, vocabulary, cancelled)
-    if isinstance(said, Evaluation):
-        return replace(said, cpu_ms=first + second)
+    answer, second = _ask(examinee, question, beginnings, vocabulary, cancelled)
+    if isinstance(answer, Evaluation):
+        return replace(answer, cpu_ms=first + second)
     counted = rows < (count if own is None else own)
-    found = _compare(losses[rows, cuts], said.reshape(len(rows), vocabulary), documents[rows, cuts], counted)
+    evaluation = _compare(losses[rows, cuts], answer.reshape(len(rows), vocabulary), documents[rows, cuts], counted)
     # What may differ is no allowance: by how much less it said than it answers, the model is charged.
-    shaved = max(0.0, -found.mean_difference)
-    return replace(found, bits=(losses + shaved).sum(axis=1) / _LN2, cpu_ms=first + second)
+    shaved = max(0.0, -evaluation.mean_difference)
+    return replace(evaluation, bits=(losses + shaved).sum(axis=1) / _LN2, cpu_ms=first + second)
 
 
 def _ask(
@@ -202,7 +202,7 @@ def _ask(
         "weights.safetensors": weights if examinee.shuffled is None else shuffled_weights(weights, examinee.shuffled),
     }
     folder, answers = examinee.scratch / "answers", len(rows) * width
-    limits = examinee.purse.question_limits(examinee.limits, asked=len(rows), weight=ANSWERING)
+    limits = examinee.purse.question_limits(examinee.limits, workload=len(rows), weight=ANSWERING)
     job = Job(
         files,
         text=rows.tobytes(),
@@ -217,7 +217,7 @@ def _ask(
         python=examinee.python,
     )
     outcome = execute(job, level=examinee.level, cancelled=cancelled)
-    examinee.purse.pay_question(outcome, asked=len(rows), weight=ANSWERING)
+    examinee.purse.pay_question(outcome, workload=len(rows), weight=ANSWERING)
     if outcome.status is not RunStatus.OK:
         return _failed(outcome.status, outcome.reason, outcome.cpu_ms), outcome.cpu_ms
     content = outcome.checkpoint.read_bytes() if outcome.checkpoint else b""
@@ -250,10 +250,10 @@ def _positions(seed: bytes, count: int, length: int, challenges: int) -> tuple[N
 def _beginnings(documents: Tokens, rows: NDArray[np.int64], cuts: NDArray[np.int64]) -> Tokens:
     """What the model may see of each: a zero, then the tokens before the position; zeros from there on."""
     length = documents.shape[1]
-    shown: Tokens = np.zeros((len(rows), length), documents.dtype)
-    shown[:, 1:] = documents[rows, :-1]
-    shown[np.arange(length)[None, :] > cuts[:, None]] = 0
-    return shown
+    visible: Tokens = np.zeros((len(rows), length), documents.dtype)
+    visible[:, 1:] = documents[rows, :-1]
+    visible[np.arange(length)[None, :] > cuts[:, None]] = 0
+    return visible
 
 
 def _compare(committed: Floats, answers: NDArray[np.float32], truth: Tokens, counted: NDArray[np.bool_]) -> Evaluation:
@@ -271,15 +271,15 @@ def _compare(committed: Floats, answers: NDArray[np.float32], truth: Tokens, cou
         return _failed(RunStatus.INVALID, "its probabilities do not add up to one")
     challenges = len(truth)
     differences = committed + logs[np.arange(challenges), truth] - totals
-    found = Evaluation(RunStatus.OK, "measured by the referee", np.zeros(0), *_differing(differences))
+    evaluation = Evaluation(RunStatus.OK, "measured by the referee", np.zeros(0), *_differing(differences))
     for number, mismatches, mean in (_differing(differences), _differing(differences[counted])):
         if not is_honest(number, mismatches, mean):
             reason = (
                 f"{mismatches} of {number} losses are not what it says when it sees only what stands before the token "
                 f"(by {mean:+.4f} nats on the average)"
             )
-            return replace(found, status=RunStatus.INVALID, reason=reason)
-    return found
+            return replace(evaluation, status=RunStatus.INVALID, reason=reason)
+    return evaluation
 
 
 def _differing(differences: Floats) -> tuple[int, int, float]:

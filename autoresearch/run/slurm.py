@@ -44,7 +44,7 @@ _OVER = frozenset(
 _AWAY = ("contact", "connect", "socket", "timed out", "transmit", "transport")
 
 
-def run_command(words: Sequence[str], given: str = "") -> str:
+def run_command(words: Sequence[str], stdin: str = "") -> str:
     """What a command of Slurm's prints.
 
     Raises:
@@ -56,7 +56,7 @@ def run_command(words: Sequence[str], given: str = "") -> str:
     seconds = WAIT_SECONDS + ANSWER_SECONDS if words[0] == "srun" else COMMAND_SECONDS
     try:
         done = subprocess.run(
-            words, input=given, capture_output=True, text=True, timeout=seconds, check=False, errors="replace"
+            words, input=stdin, capture_output=True, text=True, timeout=seconds, check=False, errors="replace"
         )
     except subprocess.TimeoutExpired as error:
         raise TimedOut(f"{words[0]} did not answer within {seconds:.0f} s") from error
@@ -105,7 +105,7 @@ class Slurm(Executor):
 
 def parse_list(printed: str) -> dict[str, Listed]:
     """What ``squeue`` lists, by run. Of several jobs of a name one that is not over counts."""
-    found: dict[str, Listed] = {}
+    jobs: dict[str, Listed] = {}
     for line in printed.splitlines():
         native, word, rest = (*line.split("|", 2), "", "")[:3]
         reason, _, name = rest.rpartition("|")
@@ -113,9 +113,9 @@ def parse_list(printed: str) -> dict[str, Listed]:
             continue
         run, state = name.removeprefix(PREFIX), state_of(word)
         sentence = word.lower() if reason in ("", "None") else f"{word.lower()}: {reason}"
-        if run not in found or found[run].state == "over":
-            found[run] = Listed(native=native, state=state, sentence=sentence)
-    return found
+        if run not in jobs or jobs[run].state == "over":
+            jobs[run] = Listed(native=native, state=state, sentence=sentence)
+    return jobs
 
 
 def state_of(word: str) -> Literal["queued", "running", "over"]:

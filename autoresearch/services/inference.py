@@ -109,8 +109,8 @@ class InferenceServer:
         except Exception as error:  # noqa: BLE001 - the other interfaces' callers shall get their answers
             return [error] * len(payloads)
         if len(results) != len(payloads):
-            told = f"the interface {name} gave {len(results)} results for {len(payloads)} payloads"
-            return [ServiceFailed(told, hint="a batched interface returns a list with a result for each")] * len(
+            reason = f"the interface {name} gave {len(results)} results for {len(payloads)} payloads"
+            return [ServiceFailed(reason, hint="a batched interface returns a list with a result for each")] * len(
                 payloads
             )
         return results

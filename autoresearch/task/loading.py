@@ -132,9 +132,9 @@ def _baseline(path: Path, header: Header, program: bytes) -> bytes:
     pin, names = header.baseline, ", ".join(header.program.edit)
     if not pin or source_digest(program.decode()).hex() == pin:
         return program
-    for kept in kept_baselines(path.parent):
-        if source_digest(kept.decode()).hex() == pin:
-            return kept
+    for copy in kept_baselines(path.parent):
+        if source_digest(copy.decode()).hex() == pin:
+            return copy
     raise UsageError(
         f"{path} pins another {names} as its baseline, and that is not in {path.parent / STATE_FOLDER}",
         hint=f"get the task anew, then copy your {names} there: autoresearch task get NAME DIR",

@@ -87,10 +87,10 @@ def _names_loosely(text: str, metric: str) -> bool:
 
     A row of a table has those of the part of the data alone: ``| test | 0.33 |`` for ``test_rmse``.
     """
-    wanted, words = words_of(metric), words_of(text)
+    metric_words, words = words_of(metric), words_of(text)
     following = iter(words)
-    in_order = len(wanted) > 1 and all(word in following for word in wanted)
-    return in_order or not _HELD_OUT.isdisjoint({*wanted} & {*words})
+    in_order = len(metric_words) > 1 and all(word in following for word in metric_words)
+    return in_order or not _HELD_OUT.isdisjoint({*metric_words} & {*words})
 
 
 class _Place(NamedTuple):

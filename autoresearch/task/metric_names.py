@@ -142,7 +142,7 @@ def words_of(name: str) -> list[str]:
     parts: list[str] = []
     for token in tokens:
         small = token.lower()
-        pieces = [small] if small in _ALL or not token.isascii() else [one.lower() for one in _CAMEL.split(token)]
+        pieces = [small] if small in _ALL or not token.isascii() else [piece.lower() for piece in _CAMEL.split(token)]
         parts += [piece for whole in pieces for piece in _pieces(whole)]
     words, place = [], 0
     while place < len(parts):

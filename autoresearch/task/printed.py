@@ -118,7 +118,7 @@ def read_metric(text: str, name: str) -> Reading:
     if key is None:
         return Reading(numbers=_numbers(entries.values(), ""))
     if entries[key].number > rule:
-        entries = {one: entry for one, entry in entries.items() if entry.number > rule}
+        entries = {each: entry for each, entry in entries.items() if entry.number > rule}
     last = entries[key]
     numbers = _numbers(entries.values(), key)
     if last.value is not None:
@@ -135,19 +135,19 @@ def guess_metric(text: str) -> Guess | None:
     """
     entries, rule = _entries(text, keep="")
     ranked = [(_rank(entry), entry) for entry in _current(entries.values())]
-    below = [one for one in ranked if one[1].number > rule >= 0 and one[0][0] is Kind.RESULT]
-    ranked = below or [one for one in ranked if _can_be_meant(one[1])]
+    below = [(place, entry) for place, entry in ranked if entry.number > rule >= 0 and place[0] is Kind.RESULT]
+    ranked = below or [(place, entry) for place, entry in ranked if _can_be_meant(entry)]
     if not ranked:
         return None
-    ranked.sort(key=lambda one: (*one[0], -one[1].number))
+    ranked.sort(key=lambda pair: (*pair[0], -pair[1].number))
     (rank, best), *others = ranked
-    is_alone = all(_family(one.name) == _family(best.name) for place, one in others if place == rank)
-    is_alone = is_alone and not (_is_tally(best) and any(_is_measure(one.name) for _, one in others))
+    is_alone = all(_family(entry.name) == _family(best.name) for place, entry in others if place == rank)
+    is_alone = is_alone and not (_is_tally(best) and any(_is_measure(entry.name) for _, entry in others))
     is_sure = rank[:2] <= (Kind.RESULT, Part.UNSTATED) and direction_of(best.name) is not None and is_alone
     name = best.name
     if (
         meaning_of(best.item.bare).part is meaning_of(name).part
-        and [one.item.bare for one in entries.values()].count(best.item.bare) == 1
+        and [entry.item.bare for entry in entries.values()].count(best.item.bare) == 1
     ):
         name = best.item.bare  # of a table with one row, the name of the column
     return Guess(name, best.value, is_sure, _why(rank), tuple(entry.name for _, entry in others))
@@ -179,7 +179,8 @@ def _can_be_meant(entry: _Printed) -> bool:
 def _current(entries: Iterable[_Printed]) -> list[_Printed]:
     """The entries without those in a pass over the data whose bare name a later line has: ``* acc 0.8``."""
     plain = {name_key(entry.name): entry.number for entry in entries}
-    return [one for one in entries if not one.item.in_progress or plain.get(name_key(one.item.bare), -1) <= one.number]
+    last = ((each, plain.get(name_key(each.item.bare), -1)) for each in entries)
+    return [entry for entry, number in last if not entry.item.in_progress or number <= entry.number]
 
 
 def _why(rank: tuple[Kind, Part, int, int]) -> str:
@@ -225,10 +226,10 @@ def _matching(name: str, entries: dict[str, _Printed]) -> str | None:
     """
     if (key := name_key(name)) in entries:
         return key
-    if behind := [one for one, entry in entries.items() if name_key(entry.item.bare) == key]:
+    if behind := [each for each, entry in entries.items() if name_key(entry.item.bare) == key]:
         return behind[-1]
     inside = [
-        one for one, entry in entries.items() if "/" in entry.name and name_key(entry.name.rpartition("/")[2]) == key
+        each for each, entry in entries.items() if "/" in entry.name and name_key(entry.name.rpartition("/")[2]) == key
     ]
     return inside[0] if len(inside) == 1 else None
 
@@ -251,7 +252,7 @@ def _entries(text: str, *, keep: str) -> tuple[dict[str, _Printed], int]:
             latest.pop(key, None)
             latest[key] = _Printed(item, line.strip()[:_QUOTED_CHARACTERS], number)
             if len(latest) > _NAMES:
-                del latest[next(one for one in latest if one != keep)]
+                del latest[next(other for other in latest if other != keep)]
     return latest, rule
 
 

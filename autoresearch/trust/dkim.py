@@ -203,9 +203,9 @@ def signed_part(message: bytes) -> bytes:
     signatures, refusals = _aligned(mail)
     if not signatures:
         raise refusals[0]
-    kept = {signature.field for signature in signatures}
+    signature_fields = {signature.field for signature in signatures}
     names = {name.strip().lower() for signature in signatures for name in signature.tags["h"].split(":")}
-    fields = [field for field in mail.fields if field in kept or field.key in names]
+    fields = [field for field in mail.fields if field in signature_fields or field.key in names]
     return b"".join(field.name + b":" + field.value for field in fields) + b"\r\n"
 
 

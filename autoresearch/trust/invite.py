@@ -183,7 +183,7 @@ class Invitations:
         self._save(made)
         return made, seed
 
-    def given(self) -> list[Invitation]:
+    def all(self) -> list[Invitation]:
         """The invites to this network that admit or did, the newest first. Raises UsageError: a file is damaged."""
         invitations = [self._read(file) for file in self._folder.glob("*.json")]
         mine = [invitation for invitation in invitations if invitation.network == self._network]
@@ -197,10 +197,12 @@ class Invitations:
 
     def find(self, text: str) -> Invitation:
         """The invite whose token begins with this. Raises NotFound, AmbiguousId."""
-        invitations = [one for one in self.given() if text and one.token.hex().startswith(text.strip().lower())]
+        start = text.strip().lower()
+        invitations = [each for each in self.all() if text and each.token.hex().startswith(start)]
         if len(invitations) > 1:
             raise AmbiguousId(
-                f"{text[:80]} can mean several invites.", [one.token.hex()[:16] for one in invitations][:10]
+                f"{text[:80]} can mean several invites.",
+                [invitation.token.hex()[:16] for invitation in invitations][:10],
             )
         if not invitations:
             raise NotFound(f"no invite that was made here has a token that begins with {text[:80]!r}",

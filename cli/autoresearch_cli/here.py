@@ -218,4 +218,4 @@ def unlocked(mine: OwnKeys) -> OwnKeys:
     """With the root key at hand; asks for the passphrase where it needs one. Raises Refused, UsageError."""
     if isinstance(mine.root, KeyPair):
         return mine
-    return unlock(paths().keys, mine, passphrase("of the root key") if mine.root.here else "")
+    return unlock(paths().keys, mine, passphrase("of the root key") if mine.root.is_local else "")

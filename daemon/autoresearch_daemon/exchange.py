@@ -14,7 +14,6 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.health import warning
 from autoresearch.ask.node import Check, NetworkStatus, PeersAnswer, PeerView
@@ -31,6 +30,7 @@ from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import NetworkSection, Settings
 from autoresearch.trust.manifest import Manifest, check_listen_address, check_peer_address
 from autoresearch.trust.manifest_file import encode_manifest
+from autoresearch.version import __version__
 from autoresearch.words import NetworkState, Part
 from autoresearch_daemon.blobs import Prefetch
 from autoresearch_daemon.events import now_ms

@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 import structlog
 
-from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook, outcome
 from autoresearch.ask.health import conditions, examine, of_peers, open_files, warning
 from autoresearch.ask.node import Check, NetworkStatus, QueuedRun, RunInHand, Setting
@@ -44,6 +43,7 @@ from autoresearch.settings import Settings
 from autoresearch.task.loading import default_task, load_task
 from autoresearch.task.model import Task
 from autoresearch.trust.identity import standing
+from autoresearch.version import __version__
 from autoresearch.words import (
     BLOCKING_PARTS,
     WHY_SENTENCES,

@@ -9,7 +9,7 @@ import pytest
 from autoresearch_daemon.minds.agent_command import change_by_command
 
 from autoresearch.log.local import ModelFailure
-from autoresearch.propose.mind.known import Best, Known
+from autoresearch.propose.mind.history import BestProgram, History
 from autoresearch.propose.mind.reply import Change, Rules
 from autoresearch.settings import AgentCommand
 from autoresearch.task.loading import load_task
@@ -25,8 +25,13 @@ def change(folder: Path, script: str, seconds: int = 60, command: str = "", prog
     """What a command with this script makes of the toy task's program, or of that with these files."""
     (folder / "agent.py").write_text(script)
     settings = AgentCommand(command=command or f"{sys.executable} {folder / 'agent.py'}", seconds=seconds)
-    known = Known(
-        Best("", None, Origin.REPORTED, 0, "", TRAIN), baseline=None, assumed=0.0, noise=0.1, runs=0, since_best=0
+    known = History(
+        BestProgram("", None, Origin.REPORTED, 0, "", TRAIN),
+        baseline=None,
+        assumed=0.0,
+        noise=0.1,
+        runs=0,
+        since_best=0,
     )
     place = write_toy_task(folder / "toy")
     (place / "task.toml").write_text((place / "task.toml").read_text() + program)

@@ -145,7 +145,7 @@ def test_fields_are_made_fit_for_a_record(
 
 
 def test_a_program_that_is_known_is_refused_with_its_result() -> None:
-    known = Rules(parent=PARENT, known=lambda digest: "g3xk gave 1.2" if digest == source_digest(FASTER) else "")
+    known = Rules(parent=PARENT, past_result=lambda digest: "g3xk gave 1.2" if digest == source_digest(FASTER) else "")
     with pytest.raises(BadReply, match=r"g3xk gave 1\.2"):
         read_reply(HEAD + RATE.replace("0.02", "2e-2"), known)
     assert read_reply(HEAD + RATE.replace("0.02", "0.03"), known)

@@ -137,7 +137,7 @@ Row = TypeVar("Row")
 class Column(Generic[Row]):
     """A column: its name, its value in a row, and how that reads.
 
-    ``told`` is what people read where that takes more than the value, at a time in ms. ``heading`` stands above it
+    ``display`` is what people read where that takes more than the value, at a time in ms. ``heading`` stands above it
     where it is not its name: the metric of a task. Columns stand in the order of programs; for people those with a
     higher ``late`` stand further behind. A column that is empty in all rows is not shown to people; one that
     ``varies`` neither where all rows have the same. ``look`` is how a row's cell looks on a terminal, where that is not
@@ -149,7 +149,7 @@ class Column(Generic[Row]):
     value: Callable[[Row], Any]
     format: Format = TEXT
     _: KW_ONLY
-    told: Callable[[Row, int], str] | None = None
+    display: Callable[[Row, int], str] | None = None
     look: Callable[[Row], str] | None = None
     heading: str | None = None
     faces: Face = Face.ALL
@@ -169,7 +169,7 @@ class Column(Generic[Row]):
 
     def text(self, row: Row, now_ms: int) -> str:
         """The value for people, in a line."""
-        return one_line(self.told(row, now_ms) if self.told else self.format.text(self.value(row), now_ms))
+        return one_line(self.display(row, now_ms) if self.display else self.format.text(self.value(row), now_ms))
 
     def looks(self, row: Row) -> str:
         """How it looks on a terminal: ``good``, ``bad`` or as all text."""

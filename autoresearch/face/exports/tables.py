@@ -90,19 +90,19 @@ def run_files(
         "tags": [],
         "user_id": view.participant.short,
     }
-    found = {f"{folder}/meta.yaml": _yaml(about)}
+    files = {f"{folder}/meta.yaml": _yaml(about)}
     reported = {metric: run.value} if run.value is not None and metric else {}
     numbers = {**run.metrics, **reported, **_named_numbers(view.standing)}
-    found |= {f"{folder}/metrics/{name}": _points([value], ended) for name, value in _plain(numbers).items()}
+    files |= {f"{folder}/metrics/{name}": _points([value], ended) for name, value in _plain(numbers).items()}
     if run.curve:
-        found[f"{folder}/metrics/curve"] = _points(run.curve, ended)
+        files[f"{folder}/metrics/curve"] = _points(run.curve, ended)
     settings = {**run.genome, "budget": run.budget, "mode": run.mode, "replicate": run.replicate, "seed": run.seed}
     for each in components:
         about_it = {"version": each.version, "release": each.release, "source": each.source}
         settings |= {f"{each.type}.{each.name}.{key}": value for key, value in about_it.items() if value}
-    found |= {f"{folder}/params/{name}": _text(value) for name, value in _plain(settings).items()}
-    found |= {f"{folder}/tags/{name}": _text(value) for name, value in _tags(view) if value}
-    return found | {f"{folder}/artifacts/{name}": content for name, content in artifacts.items()}
+    files |= {f"{folder}/params/{name}": _text(value) for name, value in _plain(settings).items()}
+    files |= {f"{folder}/tags/{name}": _text(value) for name, value in _tags(view) if value}
+    return files | {f"{folder}/artifacts/{name}": content for name, content in artifacts.items()}
 
 
 def _named_numbers(numbers: RunNumbers) -> dict[str, float]:
@@ -125,11 +125,11 @@ def _tags(view: RunView) -> Iterator[tuple[str, str]]:
 
 def _plain(values: Mapping[str, object]) -> dict[str, object]:
     """The same under names that MLflow takes and that are plain names of files. Others wrote them."""
-    found: dict[str, object] = {}
+    plain: dict[str, object] = {}
     for name, value in values.items():
         key = re.sub(r"[^\w.\- ]", "_", name).strip(" .")[:_KEY_CHARACTERS] or "_"
-        found.setdefault(key, value)
-    return found
+        plain.setdefault(key, value)
+    return plain
 
 
 def _points(values: Sequence[object], time_ms: int) -> bytes:
@@ -162,11 +162,11 @@ class ExportedRun(NamedTuple):
 
 # The columns of karpathy/autoresearch; a crash has zeros there.
 COLUMNS: Columns[ExportedRun] = (
-    Column("commit", lambda one: short_id(one.record.id)),
-    Column("val_bpb", lambda one: f"{one.run.value or 0.0:.6f}"),
-    Column("memory_gb", lambda one: f"{0.0 if one.run.value is None else one.run.peak_memory_bytes / _GIB:.1f}"),
-    Column("status", lambda one: one.verdict),
-    Column("description", lambda one: one.run.title),
+    Column("commit", lambda row: short_id(row.record.id)),
+    Column("val_bpb", lambda row: f"{row.run.value or 0.0:.6f}"),
+    Column("memory_gb", lambda row: f"{0.0 if row.run.value is None else row.run.peak_memory_bytes / _GIB:.1f}"),
+    Column("status", lambda row: row.verdict),
+    Column("description", lambda row: row.run.title),
 )
 # Types of which a value fits into a cell.
 _CELLS = (
@@ -182,18 +182,18 @@ def _run_columns() -> Columns[ExportedRun]:
     kinds = {field.name: getattr(field.type, "types", (field.type,)) for field in about.fields}
 
     def column(name: str) -> Column[ExportedRun]:
-        return Column("run_status" if name == "status" else name, lambda one: one.plain[name])
+        return Column("run_status" if name == "status" else name, lambda row: row.plain[name])
 
     return tuple(column(name) for name, types in kinds.items() if all(isinstance(kind, _CELLS) for kind in types))
 
 
 EXPORT_COLUMNS: Columns[ExportedRun] = (
     *COLUMNS,
-    Column("id", lambda one: format_id(one.record.id)),
+    Column("id", lambda row: format_id(row.record.id)),
     *_run_columns(),
-    Column("author", lambda one: one.record.author.hex()),
-    Column("time", lambda one: one.record.time, TIME),
-    Column("state", lambda one: one.state),
+    Column("author", lambda row: row.record.author.hex()),
+    Column("time", lambda row: row.record.time, TIME),
+    Column("state", lambda row: row.state),
 )
 # What forks call the columns that every file has; all others before the last of these are numbers.
 _NAMES = {

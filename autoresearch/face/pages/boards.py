@@ -114,8 +114,8 @@ def standing(answer: BestAnswer, row: RunRow | None = None) -> Standing | None:
     if best is None:
         return None
     sign = sign_of(answer.task.direction)
-    open_ones = [one for one in (answer.reported, answer.provisional) if one and one.id != best.id]
-    rival = min(open_ones, key=lambda one: sign * _value(one), default=None)
+    open_ones = [row for row in (answer.reported, answer.provisional) if row and row.id != best.id]
+    rival = min(open_ones, key=lambda row: sign * _value(row), default=None)
     ahead = _value(rival) - _value(best) if rival else 0.0
     if rival is None or sign * ahead >= 0:
         return Standing(best, row)
@@ -192,7 +192,7 @@ def as_program(row: RunRow, section: BoardSection) -> ProgramView:
 
 def by_credit(participants: Sequence[CreditView], task: str) -> list[CreditView]:
     """Participants in the order of a board: by confirmed improvement on a task, verifications, then compute."""
-    return sorted(participants, key=lambda one: (-improvement(one, task), -verifications(one), -one.cpu_ms))
+    return sorted(participants, key=lambda row: (-improvement(row, task), -verifications(row), -row.cpu_ms))
 
 
 def _value(program: ProgramView) -> float:
@@ -225,18 +225,19 @@ class ProgressContent:
 
     def values(self) -> dict[str, object]:
         """What the template takes."""
-        shown = standing(self.best, self.best_row)
+        leaders = standing(self.best, self.best_row)
+        leading = (leaders.best, leaders.rival) if leaders else ()
         return {
             "query": self.query,
             "answer": self.runs,
             "chart": chart_data(self.progress, self.query) if self.progress else None,
-            "standing": shown,
+            "standing": leaders,
             "note": self.best.note,
             "sizes": [size_line(size) for size in self.best.sizes],
             "compute_ms": max((run.cost_ms for run in self.newest), default=0),
-            "last_step_ms": max((one.time_ms for one in (shown.best, shown.rival) if one), default=0) if shown else 0,
+            "last_step_ms": max((row.time_ms for row in leading if row), default=0),
             "runners": self.runners,
-            "devices": _plain({device for one in self.runners for device in one.devices}),
+            "devices": _plain({device for runner in self.runners for device in runner.devices}),
             "settings": _plain(self.settings),
             "since": self.since,
         }

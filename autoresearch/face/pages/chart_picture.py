@@ -122,8 +122,8 @@ def _up_ticks(axis: Scale, *, is_distance: bool) -> Iterable[Tick]:
     powers = range(max(math.floor(axis.low), -307), min(math.ceil(axis.high), 307) + 1)
     digits = (1, 2, 5) if len(powers) <= MOST_TICKS else (1,)
     values = [digit * 10.0**power for power in powers[:: len(powers) // MOST_TICKS + 1] for digit in digits]
-    shown = [value for value in values if axis.low <= math.log10(value) <= axis.high]
-    return [Tick(axis.at(math.log10(value)), f"{value:.1g}") for value in shown]
+    visible = [value for value in values if axis.low <= math.log10(value) <= axis.high]
+    return [Tick(axis.at(math.log10(value)), f"{value:.1g}") for value in visible]
 
 
 def _ticks(across: Scale, axis: str) -> list[Tick]:

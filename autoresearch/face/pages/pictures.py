@@ -63,35 +63,35 @@ class Forest(NamedTuple):
 def forest(view: RunView, verification: VerificationStateView, *, noise: float = 0.0) -> Forest | None:
     """The picture of a run, or None where only its author measured it."""
     run, wrong = view.run, refuting(view.run, verification)
-    chosen = sorted(verification.measured, key=lambda one: not one.counts)[:MOST_ROWS]
-    values = [(one, list(_values(one, "other" if one.id in wrong else "run"))) for one in chosen]
-    told = [(one, measured) for one, measured in values if measured]
-    if not told:
+    chosen = sorted(verification.measured, key=lambda measurement: not measurement.counts)[:MOST_ROWS]
+    values = ((each, list(_values(each, "other" if each.id in wrong else "run"))) for each in chosen)
+    drawn = [(measurement, points) for measurement, points in values if points]
+    if not drawn:
         return None
     reported = [] if run.value is None else [("claim", run.value)]
     ends = _ends(view.standing)
-    axis = axis_over((value for _, value in [*ends, *reported, *chain(*(of for _, of in told))]), beside=noise / 2)
+    axis = axis_over((value for _, value in [*ends, *reported, *chain(*(of for _, of in drawn))]), beside=noise / 2)
     groups = [Group("", [ForestRow(None, _points(axis, reported))])]
     for stage in (EVALUATE, REPLICATE):
         rows = [
-            ForestRow(one.participant, _points(axis, measured), one.counts)
-            for one, measured in told
-            if one.stage == stage
+            ForestRow(measurement.participant, _points(axis, points), measurement.counts)
+            for measurement, points in drawn
+            if measurement.stage == stage
         ]
         groups += [Group(stage, rows)] if rows else []
     low, middle, high = _points(axis, ends) or (None, None, None)
-    return Forest(axis, axis.ticks(), groups, low, middle, high, len(verification.measured) - len(told))
+    return Forest(axis, axis.ticks(), groups, low, middle, high, len(verification.measured) - len(drawn))
 
 
 def refuting(run: RunFields, verification: VerificationStateView) -> frozenset[str]:
     """The ids of the evaluations that lie further from the reported value than is allowed: by number, not verdict."""
-    return frozenset(one.id for one in verification.measured if _refutes(one, run.value))
+    return frozenset(measurement.id for measurement in verification.measured if _refutes(measurement, run.value))
 
 
-def _refutes(one: Measured, reported: float | None) -> bool:
-    if one.stage != EVALUATE or one.value is None or reported is None or one.allowed is None:
-        return one.verdict == "fail"
-    return abs(one.value / 2 - reported / 2) > one.allowed / 2
+def _refutes(measurement: Measured, reported: float | None) -> bool:
+    if measurement.stage != EVALUATE or measurement.value is None or reported is None or measurement.allowed is None:
+        return measurement.verdict == "fail"
+    return abs(measurement.value / 2 - reported / 2) > measurement.allowed / 2
 
 
 def _ends(numbers: RunNumbers) -> list[tuple[str, float]]:
@@ -102,12 +102,12 @@ def _ends(numbers: RunNumbers) -> list[tuple[str, float]]:
     return [("run", numbers.verified + part) for part in (-margin, 0.0, margin)]
 
 
-def _values(one: Measured, look: str) -> Iterator[tuple[str, float]]:
+def _values(measurement: Measured, look: str) -> Iterator[tuple[str, float]]:
     """The values of a measurement, each with its look."""
-    own = [value for value in (one.value, *one.values) if value is not None]
+    own = [value for value in (measurement.value, *measurement.values) if value is not None]
     for value in own[:MOST_POINTS]:
         yield look, value
-    for value in one.parent_values[:MOST_POINTS]:
+    for value in measurement.parent_values[:MOST_POINTS]:
         yield "parent", value
 
 
@@ -197,8 +197,8 @@ def waterfall(
 ) -> Waterfall:
     """The steps of a path. Those within the noise are folded where several follow each other, but never the ends."""
     values, gains = ([of(step.row).value for step in path] for of in (leading, leading_gain))
-    known = [value for value in values if value is not None]
-    first, last = (known[0], known[-1]) if known else (None, None)
+    present = [value for value in values if value is not None]
+    first, last = (present[0], present[-1]) if present else (None, None)
     sign = -1 if maximize else 1
     scale = _Scale(noise, sum(gain for gain in gains if gain is not None))
     starts = [
@@ -211,7 +211,7 @@ def waterfall(
         for step, start, value, gain, following in zip(path, starts, values, gains, onward, strict=False)
     ]
     largest = sorted((fall for fall in falls if fall.better), key=lambda fall: -fall.share)[:LARGEST]
-    axis = axis_over([*known, *([] if floor is None else [floor])])
+    axis = axis_over([*present, *([] if floor is None else [floor])])
     share = sum(fall.share for fall in largest)
     return Waterfall(_folded(falls, scale), largest, share, axis, first, last, max(len(path) - 1, 0))
 

@@ -113,8 +113,8 @@ class Transitions(DataStoreBase):
     def take(self) -> list[Any]:
         """Those that wait, which wait no longer."""
         with self._lock:
-            found, self._waiting = self._waiting, []
-        return found
+            transitions, self._waiting = self._waiting, []
+        return transitions
 
 
 class Learning:

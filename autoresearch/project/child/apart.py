@@ -51,9 +51,9 @@ class Calls:
         """An attribute of a component of the other side; a method is called over there."""
         return self._asked(owner, "get", [owner, name])
 
-    def call(self, owner: tuple[str, str], name: str, *given: Any, **named: Any) -> Any:  # noqa: ANN401
+    def call(self, owner: tuple[str, str], name: str, *args: Any, **named: Any) -> Any:  # noqa: ANN401
         """Call a method of a component of the other side."""
-        arguments = [[_sent(each) for each in given], {key: _sent(each) for key, each in named.items()}]
+        arguments = [[_sent(each) for each in args], {key: _sent(each) for key, each in named.items()}]
         return self._asked(owner, "call", [owner, name, *arguments])
 
     def put(self, owner: tuple[str, str], name: str, value: object) -> None:
@@ -88,12 +88,12 @@ class Calls:
 
     def _answer(self, message: Any) -> None:  # noqa: ANN401
         """Do what the other side asks for. What goes wrong is its answer."""
-        word, (kind, name), attribute, *given = message
+        word, (kind, name), attribute, *args = message
         try:
             component = self._find(kind, name)
             if isinstance(component, Recorder) and word != "call":
                 component = component.inner
-            answer = self._done(component, word, attribute, given)
+            answer = self._done(component, word, attribute, args)
         except LinkEnded:
             raise
         except Exception as error:  # noqa: BLE001 - a component's own error, told where it was asked for
@@ -107,19 +107,19 @@ class Calls:
                 ["error", one_line(sentence, 300), "return numbers, text, arrays, lists or mappings of them"]
             )
 
-    def _done(self, component: Any, word: str, attribute: str, given: list[Any]) -> list[Any]:  # noqa: ANN401
+    def _done(self, component: Any, word: str, attribute: str, args: list[Any]) -> list[Any]:  # noqa: ANN401
         if word == "put":
-            setattr(component, attribute, self._received(given[0]))
+            setattr(component, attribute, self._received(args[0]))
             return ["value", ["v", None]]
-        found: Any = getattr(component, attribute, _NOTHING)
-        if found is _NOTHING:
+        member: Any = getattr(component, attribute, _NOTHING)
+        if member is _NOTHING:
             return ["none"]
         if word == "get":
-            return ["method"] if callable(found) else ["value", _sent(found)]
-        words = {key: self._received(each) for key, each in given[1].items()}
-        if attribute == "reset" and "seed" in words and not takes_seed(found):
+            return ["method"] if callable(member) else ["value", _sent(member)]
+        words = {key: self._received(each) for key, each in args[1].items()}
+        if attribute == "reset" and "seed" in words and not takes_seed(member):
             del words["seed"]
-        return ["value", _sent(found(*map(self._received, given[0]), **words))]
+        return ["value", _sent(member(*map(self._received, args[0]), **words))]
 
     def _received(self, content: Any) -> Any:  # noqa: ANN401
         match content:
@@ -273,14 +273,14 @@ class Host:
         self._server.start(threaded=True)
         try:
             tell(Serving(self._server.port))
-            shown = 0
+            reported = 0
             while not stop.wait(self._learning.pause_s if self._learning else TELL_SECONDS):
                 if self._learning:
                     self._learning.learn()
                 counts = self._server.counts
                 requests = counts.answered + counts.failed
-                if requests != shown and time.monotonic() - told_at >= TELL_SECONDS:
-                    shown, told_at = requests, time.monotonic()
+                if requests != reported and time.monotonic() - told_at >= TELL_SECONDS:
+                    reported, told_at = requests, time.monotonic()
                     tell(Served(requests))
         finally:
             self._server.stop()

@@ -137,10 +137,10 @@ class Session:
 
     @staticmethod
     def _method(agent: Any, name: str) -> Callable[[], Any]:  # noqa: ANN401
-        found: Callable[[], Any] | None = getattr(agent, name, None)
-        if found is None:
+        method: Callable[[], Any] | None = getattr(agent, name, None)
+        if method is None:
             raise AutoresearchError(f"the agent has no {name}()", hint="derive it from autoresearch.Agent")
-        return found
+        return method
 
     def _made(self, kind: str, name: str, component: Any) -> Any:  # noqa: ANN401
         """Have a component that was just built go on from what it learned; count what happens in an environment."""
@@ -205,16 +205,16 @@ def checked(order: Order) -> list[Checked]:
     """Build each component and compare it with its interface; an error that one raises is told of that one."""
     members = Members(order.project, seed=order.seed, isolated=order.isolated)
     use(members)
-    told: list[Checked] = []
+    results: list[Checked] = []
     for component in order.project.all():
         try:
             built = members.get(component.type, component.name)
         except AutoresearchError as error:
-            told.append(Checked(component.key, [], str(error), error.hint))
+            results.append(Checked(component.key, [], str(error), error.hint))
         else:
             inner = built.inner if isinstance(built, Recorder) else built
-            told.append(Checked(component.key, missing_methods(component.type, inner)))
-    return told
+            results.append(Checked(component.key, missing_methods(component.type, inner)))
+    return results
 
 
 def main(descriptor: int) -> None:

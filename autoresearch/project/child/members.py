@@ -55,11 +55,11 @@ def build(component: Component) -> object:
     """
     cls = component_class(component)
     try:
-        given = arguments(component.key, cls, component.settings)
+        parameters = arguments(component.key, cls, component.settings)
     except ValueError:  # a class of C has no signature
-        given = {}
+        parameters = {}
     try:
-        return cls(**given)
+        return cls(**parameters)
     except AutoresearchError:
         raise
     except Exception as error:
@@ -254,8 +254,8 @@ def current() -> Members:
         NotFound: there is no project.
     """
     if not _current:
-        here = Path.cwd()
-        folder = next((each for each in (here, *here.parents) if (each / INI).is_file()), here)
+        cwd = Path.cwd()
+        folder = next((each for each in (cwd, *cwd.parents) if (each / INI).is_file()), cwd)
         project = with_parameters(load_project(folder))
         use(Members(project, refused=foreign_components(project)))
     return _current[-1]

@@ -160,15 +160,15 @@ def marked(message: Message) -> bytes:
 
 def unmarked(log: bytes) -> tuple[list[Message], bytes]:
     """The messages in a log, and the log without them."""
-    found: list[Message] = []
+    messages: list[Message] = []
     rest: list[bytes] = []
     for line in log.split(b"\n"):
         if line.startswith(_MARK):
             with suppress(msgspec.DecodeError):
-                found.append(msgspec.json.decode(line.removeprefix(_MARK), type=Message))
+                messages.append(msgspec.json.decode(line.removeprefix(_MARK), type=Message))
         else:
             rest.append(line)
-    return found, b"\n".join(rest)
+    return messages, b"\n".join(rest)
 
 
 MOST_FRAMES = 64
@@ -183,7 +183,7 @@ class Conversation:
         self._link: Link[list[bytes]] = Link(read, write, Frames)
 
     @classmethod
-    def given(cls) -> Conversation:
+    def from_environment(cls) -> Conversation:
         """The conversation that this process was started for. Raises UsageError where there is none."""
         descriptors = [os.environ.get(f"AUTORESEARCH_TALK_{way}", "") for way in ("READ", "WRITE")]
         if not all(each.isdecimal() for each in descriptors):

@@ -49,11 +49,11 @@ _ATARI = "ALE/"
 
 def shipped_offers(words: str = "", kind: str = "") -> list[Offer]:
     """Every component that ships; those of a type, whose type, name and description have all of some words."""
-    wanted = words.lower().split()
+    terms = words.lower().split()
     return [
         _offer(*each)
         for each in _SHIPPED
-        if kind in ("", each[0]) and all(word in " ".join((each[0], each[1], each[3])).lower() for word in wanted)
+        if kind in ("", each[0]) and all(word in " ".join((each[0], each[1], each[3])).lower() for word in terms)
     ]
 
 
@@ -83,7 +83,7 @@ def gym_offer(gym_id: str) -> Offer:
 
 
 def _offer(kind: str, name: str, class_name: str, description: str) -> Offer:
-    from autoresearch import __version__
+    from autoresearch.version import __version__
 
     file = f"{class_name.partition(':')[0]}.py"
     return Offer(
@@ -213,11 +213,11 @@ Source = Callable[[str, str, str], Offer | None]
 
 
 def find_offer(
-    kind: str, wanted: str, folder: Path, *, class_name: str = "", name: str = "", sources: Sequence[Source] = ()
+    kind: str, spec: str, folder: Path, *, class_name: str = "", name: str = "", sources: Sequence[Source] = ()
 ) -> Offer:
     """The component that ``install TYPE NAME`` means, for the project in ``folder``.
 
-    ``wanted`` is NAME, NAME==VERSION, a path (with ``.``, ``/`` or ``~`` in front, or ``.py`` behind), or gym:ID. A
+    ``spec`` is NAME, NAME==VERSION, a path (with ``.``, ``/`` or ``~`` in front, or ``.py`` behind), or gym:ID. A
     name is looked for among the components that ship, then in ``sources`` in their order. With a version, or with a
     publisher as in PUBLISHER/NAME, only there.
 
@@ -233,22 +233,20 @@ def find_offer(
         raise UsageError(
             f"“{one_line(kind, 40)}” is no type of component", hint="environment, policy, trainer, dataset"
         )
-    if wanted.startswith("gym:"):
+    if spec.startswith("gym:"):
         if kind != "environment":
-            raise UsageError(
-                f"Gymnasium has environments, no {kind}", hint=f"autoresearch install environment {wanted}"
-            )
-        return _renamed(_gymnasium(wanted.removeprefix("gym:")), name)
-    if wanted.startswith((".", "/", "~")) or wanted.endswith(".py"):
-        return _own(kind, Path(wanted), folder, class_name, name)
-    found, _, version = wanted.partition("==")
-    check_name(found.rpartition("/")[2])
-    offer = None if version else shipped_offer(kind, found)
+            raise UsageError(f"Gymnasium has environments, no {kind}", hint=f"autoresearch install environment {spec}")
+        return _renamed(_gymnasium(spec.removeprefix("gym:")), name)
+    if spec.startswith((".", "/", "~")) or spec.endswith(".py"):
+        return _own(kind, Path(spec), folder, class_name, name)
+    full_name, _, version = spec.partition("==")
+    check_name(full_name.rpartition("/")[2])
+    offer = None if version else shipped_offer(kind, full_name)
     for source in () if offer else sources:
-        if offer := source(kind, found, version):
+        if offer := source(kind, full_name, version):
             break
     if offer is None:
-        raise _unknown(kind, wanted)
+        raise _unknown(kind, spec)
     return _renamed(offer, name)
 
 
@@ -256,13 +254,13 @@ def _renamed(offer: Offer, name: str) -> Offer:
     return msgspec.structs.replace(offer, name=check_name(name)) if name else offer
 
 
-def _unknown(kind: str, wanted: str) -> NotFound:
+def _unknown(kind: str, spec: str) -> NotFound:
     names = [each.name for each in shipped_offers() if each.type == kind]
-    other = next((each.type for each in shipped_offers() if each.name == wanted), "")
-    hint = did_you_mean(wanted, names) or (f"here are: {', '.join(names)}" if names else "install ./file.py")
+    other = next((each.type for each in shipped_offers() if each.name == spec), "")
+    hint = did_you_mean(spec, names) or (f"here are: {', '.join(names)}" if names else "install ./file.py")
     if other:
-        hint = f"autoresearch install {other} {wanted}"
-    return NotFound(f"there is no {kind} “{one_line(wanted, 60)}” to install", hint=hint)
+        hint = f"autoresearch install {other} {spec}"
+    return NotFound(f"there is no {kind} “{one_line(spec, 60)}” to install", hint=hint)
 
 
 def _gymnasium(gym_id: str) -> Offer:

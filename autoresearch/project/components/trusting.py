@@ -70,7 +70,7 @@ class Pythons:
         return {key: str(python.executable) for key, python in self.isolated.items()}
 
     @property
-    def shown(self) -> Interpreter | None:
+    def for_sandbox(self) -> Interpreter | None:
         """The main one, for a sandbox where it sees the others, too."""
         return seeing(self.main, list(self.isolated.values()))
 
@@ -150,10 +150,10 @@ def _entry(component: Component) -> tuple[str, str]:
 
 
 def _read(project: Project) -> dict[tuple[str, str], Origin]:
-    found: dict[tuple[str, str], Origin] = {}
+    origins: dict[tuple[str, str], Origin] = {}
     with suppress(OSError, UnicodeDecodeError):
         for line in project.read(f"{HIDDEN}/{TRUSTED}").decode().splitlines():
             match line.split():
                 case [key, release, ("own" | "trusted") as reason]:
-                    found[key, release] = reason
-    return found
+                    origins[key, release] = reason
+    return origins

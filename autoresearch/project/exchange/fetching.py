@@ -267,10 +267,11 @@ def components_of_run(desk: Desk, run: bytes) -> list[UsedComponent]:
     """What the agent of a published run uses, its environment first; nothing where its files are not here."""
     body = desk.log.records.get(run).body
     task = desk.log.tasks.find(body.task) if isinstance(body, RunBody) else None
-    asked = desk.log.records.get(task.id).body if task else None
-    if not isinstance(asked, TaskBody) or ENVIRONMENT_INI not in asked.harness:
+    task_body = desk.log.records.get(task.id).body if task else None
+    if not isinstance(task_body, TaskBody) or ENVIRONMENT_INI not in task_body.harness:
         return []
-    harness = {name: desk.blobs.get(blob.sha256) for name, blob in asked.harness.items() if desk.blobs.has(blob.sha256)}
+    digests = {name: blob.sha256 for name, blob in task_body.harness.items()}
+    harness = {name: desk.blobs.get(digest) for name, digest in digests.items() if desk.blobs.has(digest)}
     used = used_components(text_of(desk.log, desk.blobs, run) or "")
     if ENVIRONMENT_INI in harness:
         ini = _decoded(harness[ENVIRONMENT_INI], ENVIRONMENT_INI)

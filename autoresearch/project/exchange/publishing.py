@@ -151,8 +151,8 @@ def flat_program(project: Project, packages: Mapping[str, bytes] = MappingProxyT
         ini.set(title, "path", ".")
         ini.set(title, "class_name", f"{name.removesuffix('.py')}:{component.class_name}")
         for key, text in _texts(ini, component).items():
-            there = ini.section(title)
-            if there is None or key not in there.items or there.items[key].text != text:
+            present = ini.section(title)
+            if present is None or key not in present.items or present.items[key].text != text:
                 ini.set(title, key, text)
     files = {INI: ini.text.encode(), **dict(sorted({**names.files, **packages}.items()))}
     if len(files) > MAX_PROGRAM_FILES:
@@ -174,13 +174,13 @@ def environment_files(project: Project) -> dict[str, bytes]:
     files = files_of(component, project.folder)
     names = FlatNames(set(), project.folder)
     first = names.add(component, files)
-    found = dict(names.files)
+    contents = dict(names.files)
     for path in data_of(files, project.folder):
         check_file_name(path.name)
-        if path.name in (MANIFEST, LOOSE, LOCK, ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK, *found):
+        if path.name in (MANIFEST, LOOSE, LOCK, ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK, *contents):
             raise UsageError(f"{component.key} reads {path.name}, which can't be published", hint="rename that file")
         try:
-            found[path.name] = read_code(path, project.folder)
+            contents[path.name] = read_code(path, project.folder)
         except OSError as error:
             hint = "copy the file there, or don't name it"
             raise UsageError(f"{component.key} names {path}: {error.strerror}", hint=hint) from None
@@ -189,12 +189,13 @@ def environment_files(project: Project) -> dict[str, bytes]:
     texts = _texts(load_ini(project.ini), component)
     lines += [f"{key} = {text}" for key, text in sorted(texts.items())]
     lines += ["", f"[{BENCHMARK}]", f"episodes = {BENCHMARK_EPISODES}"]
-    found[ENVIRONMENT_INI] = "".join(f"{line}\n" for line in lines).encode()
-    if len(found) > MAX_PROGRAM_FILES:
+    contents[ENVIRONMENT_INI] = "".join(f"{line}\n" for line in lines).encode()
+    if len(contents) > MAX_PROGRAM_FILES:
         raise UsageError(
-            f"the environment {component.name} has {len(found)} files", hint=f"at most {MAX_PROGRAM_FILES} are allowed"
+            f"the environment {component.name} has {len(contents)} files",
+            hint=f"at most {MAX_PROGRAM_FILES} are allowed",
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(contents.items()))
 
 
 def environment_task_files(project: Project, packages: Mapping[str, bytes] = MappingProxyType({})) -> dict[str, bytes]:
@@ -285,7 +286,7 @@ def _ini_text(component: Component, key: str, setting: Setting) -> str:
         except (TypeError, ValueError):
             text = ""
         # A comment's beginning or a quote inside of a quoted text would end it.
-        text = re.sub(r'\\\\|\\"|[#;]', lambda found: _ESCAPES.get(found[0], found[0]), text)
+        text = re.sub(r'\\\\|\\"|[#;]', lambda match: _ESCAPES.get(match[0], match[0]), text)
     if not _same(_read_back(key, text), _value(setting)):
         raise UsageError(
             f"{setting.origin}: the value of {component.key}: {key} can't stand in {INI}",
@@ -316,10 +317,10 @@ def _value(setting: Setting) -> object:
     return value_of(setting.value) if setting.plain else setting.value
 
 
-def _same(one: object, other: object) -> bool:
+def _same(value: object, other: object) -> bool:
     """Whether two values are equal and of one kind: 1 and true are not."""
     try:
-        return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+        return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)
     except (TypeError, ValueError):
         return False
 

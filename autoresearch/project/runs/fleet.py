@@ -20,7 +20,7 @@ from autoresearch.project.child.recording import FIGURE_SECONDS, figures_of, met
 from autoresearch.project.components.trusting import refuse_foreign
 from autoresearch.project.model import HIDDEN, Project
 from autoresearch.project.runs.kept import Run
-from autoresearch.project.runs.process import Child, RunStopped, ended, stop_asked, told
+from autoresearch.project.runs.process import Child, RunStopped, ended, run_order, stop_asked
 from autoresearch.project.runs.running import LOOPBACK, Choices, begun
 from autoresearch.run.sandbox.capture import curve_of
 from autoresearch.run.sandbox.layout import Interpreter
@@ -254,13 +254,13 @@ def act_for_learner(
     )
     rewards: list[float] = []
     steps, began = 0, time.monotonic()
-    shown = began
-    for message in told(order, project.to_write(f"{HIDDEN}/actor.txt"), choices.pythons.main):
+    reported_at = began
+    for message in run_order(order, project.to_write(f"{HIDDEN}/actor.txt"), choices.pythons.main):
         if isinstance(message, Played):
             rewards.append(message.reward)
             steps += message.steps
         now = time.monotonic()
-        if now - shown >= FIGURE_SECONDS or isinstance(message, Done):
-            shown = now
+        if now - reported_at >= FIGURE_SECONDS or isinstance(message, Done):
+            reported_at = now
             on_figures(figures_of(rewards, steps, now - began))
     return Acted(f"{address}:{port}", metrics_of(rewards, steps), len(rewards) < episodes)

@@ -93,12 +93,12 @@ class Run(msgspec.Struct, frozen=True):
 
 def kept_runs(project: Project) -> list[Run]:
     """All runs of a project, the oldest first; a folder that is damaged is left out."""
-    found: list[Run] = []
+    runs: list[Run] = []
     for folder in project.runs.glob("*/"):
         if not folder.name.startswith("."):
             with suppress(UsageError):
-                found.append(read_run(project, folder.name))
-    return sorted(found, key=lambda run: (run.data.started, run.id))
+                runs.append(read_run(project, folder.name))
+    return sorted(runs, key=lambda run: (run.data.started, run.id))
 
 
 def read_run(project: Project, name: str) -> Run:
@@ -231,10 +231,10 @@ def keep_run(project: Project, folder: Path, data: RunData, parameters: str) -> 
     (folder / RUN_DATA).write_bytes(text)
     for path in folder.rglob("*"):
         _flush(path)
-    kept = folder.with_name(run_id(text))
-    folder.replace(kept)
-    _flush(kept.parent)
-    run = read_run(project, kept.name)
+    final = folder.with_name(run_id(text))
+    folder.replace(final)
+    _flush(final.parent)
+    run = read_run(project, final.name)
     set_head(project, run)
     return run
 

@@ -66,7 +66,7 @@ _START = (
 _ROOT = Path(__file__).parents[3]
 
 
-def told(order: AnyOrder, log: Path, python: Interpreter | None = None) -> Iterator[Message]:
+def run_order(order: AnyOrder, log: Path, python: Interpreter | None = None) -> Iterator[Message]:
     """What a project's own process, of another Python if one is given, tells of an order until that is done.
 
     Of a run, a service or an actor the last is ``Done``; of a check there is one ``Checked`` for each component. Ctrl-C
@@ -184,9 +184,9 @@ def packed_code(project: Project, secrets: Sequence[Path] = (), *, within: bool 
         Refused: it is too large, or the project lies in the home folder itself.
     """
     hidden = frozenset(path.resolve() for path in secrets)
-    kept = io.BytesIO()
+    buffer = io.BytesIO()
     places: dict[Path, str] = {}
-    with zipfile.ZipFile(kept, "w", zipfile.ZIP_STORED) as file:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
         used = files = 0
         for component in project.all():
             root = _root(project, component)
@@ -211,7 +211,7 @@ def packed_code(project: Project, secrets: Sequence[Path] = (), *, within: bool 
         for kind, members in project.components.items()
     }
     inside = msgspec.structs.replace(project, folder=Path(OWN), ini=Path(OWN, project.ini.name), components=components)
-    return kept.getvalue(), inside
+    return buffer.getvalue(), inside
 
 
 def _code(root: Path, path: Path) -> bytes:

@@ -143,8 +143,8 @@ def _replicate(notebook: Notebook, task: Task, program: bytes, checkpoint: Path)
     runs = notebook.log.runs.of_programs(task.digest, [program])
     for _, replicate, _, run, author in runs:
         body = notebook.log.records.get(run).body
-        kept = body.checkpoint if isinstance(body, RunBody) else None
-        if author == notebook.author and kept is not None and kept.sha256 == state:
+        blob = body.checkpoint if isinstance(body, RunBody) else None
+        if author == notebook.author and blob is not None and blob.sha256 == state:
             return replicate
     used = {replicate for _, replicate, *_ in runs}
     return next(number for number in itertools.count() if number not in used)
@@ -156,14 +156,14 @@ _VALUE_DIGITS = 6
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A run that can be published: its project as it was, the files of its environment.
 
-    ``asked`` are the packages that it needs and not every node has, as lines of ``requirements.in`` with the keys of
-    the components that ask for them.
+    ``requirements`` are the packages that it needs and not every node has, as lines of ``requirements.in`` with the
+    keys of the components that ask for them.
     """
 
     project: Project
     run: Run
     harness: dict[str, bytes]
-    asked: dict[str, str] = {}
+    requirements: dict[str, str] = {}
 
     @property
     def budget(self) -> int:
@@ -174,12 +174,12 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     def asked_by_environment(self) -> dict[str, str]:
         """The lines that the environment asks for; the agent brings all others."""
         environment = self.project.component("environment").key
-        return {line: key for line, key in self.asked.items() if key == environment}
+        return {line: key for line, key in self.requirements.items() if key == environment}
 
     @property
     def brings_packages(self) -> bool:
         """Whether its agent needs packages that the environment does not ask for."""
-        return len(self.asked) > len(self.asked_by_environment)
+        return len(self.requirements) > len(self.asked_by_environment)
 
 
 def prepare_run(project: Project, run: Run) -> Prepared:
@@ -216,7 +216,7 @@ def prepare_run(project: Project, run: Run) -> Prepared:
                 hint="do another run with the code as it is: autoresearch run, then publish that",
             )
     return Prepared(
-        project=was, run=run, harness=environment_files(was), asked=packages_asked(was, required_by(project))
+        project=was, run=run, harness=environment_files(was), requirements=packages_asked(was, required_by(project))
     )
 
 
@@ -226,16 +226,16 @@ def tasks_of_run(log: Log, blobs: BlobStore, prepared: Prepared, *, author: byte
     The files and parameters of the environment have to be the same, and the task has the packages that it needs. Those
     of an earlier version, which could not have agents with packages of their own, come last.
     """
-    wanted = {name: hashlib.sha256(content).digest() for name, content in prepared.harness.items()}
-    found: dict[bytes, tuple[bool, bool, bool, int]] = {}
+    digests = {name: hashlib.sha256(content).digest() for name, content in prepared.harness.items()}
+    places: dict[bytes, tuple[bool, bool, bool, int]] = {}
     above = (run_body_of(log, record) for record in published_ancestors(prepared.project, prepared.run))
     nearest = next((body.task for body in above if body is not None), None)
     for row in log.tasks.all():
         body = log.records.get(row.id).body
-        if isinstance(body, TaskBody) and _fits(body, wanted, list(prepared.asked_by_environment), blobs):
+        if isinstance(body, TaskBody) and _fits(body, digests, list(prepared.asked_by_environment), blobs):
             place = (not is_current(body.definition), row.digest != nearest, row.author != author, row.time)
-            found.setdefault(row.digest, place)
-    return sorted(found, key=lambda digest: (found[digest], digest))
+            places.setdefault(row.digest, place)
+    return sorted(places, key=lambda digest: (places[digest], digest))
 
 
 def is_current(definition: Mapping[str, object]) -> bool:
@@ -244,14 +244,14 @@ def is_current(definition: Mapping[str, object]) -> bool:
     return isinstance(budget, Mapping) and budget.get("unit") == "episodes"
 
 
-def _fits(task: TaskBody, wanted: Mapping[str, bytes], requirements: list[str], blobs: BlobStore) -> bool:
+def _fits(task: TaskBody, digests: Mapping[str, bytes], requirements: list[str], blobs: BlobStore) -> bool:
     """Whether a task asks agents in an environment of these files, and has packages that meet the lines."""
     evaluation = task.definition.get("evaluation")
     if not isinstance(evaluation, Mapping) or not evaluation.get("answers"):
         return False
     files = {name: blob.sha256 for name, blob in task.harness.items()}
     loose, lock = files.pop(ENVIRONMENT_LOOSE, None), files.pop(ENVIRONMENT_LOCK, None)
-    if files != wanted or (lock is None) != (not requirements) or (loose is None) != (lock is None):
+    if files != digests or (lock is None) != (not requirements) or (loose is None) != (lock is None):
         return False
     if lock is None:
         return True
@@ -267,9 +267,9 @@ def title_of(prepared: Prepared) -> str:
     used = prepared.run.data.components
     names = [key.partition(".")[2] for key in used if key.startswith(("policy.", "trainer."))]
     defaults = [prepared.project.defaults.get(kind, "") for kind in ("policy", "trainer")]
-    shown = [name for name in defaults if name] if prepared.budget else defaults[:1]
+    chosen = [name for name in defaults if name] if prepared.budget else defaults[:1]
     trained = f"{counted(prepared.budget, 'training episode')}" if prepared.budget else "not trained"
-    return f"{' + '.join(shown or names) or 'agent'}, {trained}"[:120]
+    return f"{' + '.join(chosen or names) or 'agent'}, {trained}"[:120]
 
 
 def new_task(prepared: Prepared, packages: Mapping[str, bytes], folder: Path) -> Task:

@@ -51,7 +51,7 @@ from autoresearch.project.runs.kept import (
     new_run_folder,
     totals_before,
 )
-from autoresearch.project.runs.process import Box, RunStopped, box_here, check_boxed, do_boxed_run, told
+from autoresearch.project.runs.process import Box, RunStopped, box_here, check_boxed, do_boxed_run, run_order
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.services import Announcement, Service, reserved
@@ -190,9 +190,9 @@ def do_project_run(
         if foreign and not choices.trust:
             walls = box()
             level = walls.level
-            done = do_boxed_run(run.order, walls, log, on_figures, others=foreign, python=pythons.shown)
+            done = do_boxed_run(run.order, walls, log, on_figures, others=foreign, python=pythons.for_sandbox)
         else:
-            *_, done = _heard(told(run.order, log, pythons.main), on_figures)
+            *_, done = _heard(run_order(run.order, log, pythons.main), on_figures)
         if done.stopped and mode == "bench":
             raise RunStopped("the benchmark run was stopped; nothing is kept of it", hint="autoresearch run")
         return run.keep(done, level=level)
@@ -231,8 +231,8 @@ def check_project(path: Path, *, box: Callable[[], Box] = box_here, pythons: Pyt
     log = project.to_write(f"{HIDDEN}/{CHECK_LOG}")
     order = Order(project=project, mode="bench", episodes=0, seed=0, learned="", out="", isolated=pythons.executables)
     if foreign := foreign_components(project):
-        return check_boxed(order, box(), log, others=foreign, python=pythons.shown)
-    return [each for each in told(order, log, pythons.main) if isinstance(each, Checked)]
+        return check_boxed(order, box(), log, others=foreign, python=pythons.for_sandbox)
+    return [each for each in run_order(order, log, pythons.main) if isinstance(each, Checked)]
 
 
 # What each kind serves where no component is named.
@@ -318,7 +318,7 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
         )
         announcement: Announcement | None = None
         run: Run | None = None
-        for message in told(order, log, choices.pythons.main):
+        for message in run_order(order, log, choices.pythons.main):
             if isinstance(message, Served):
                 assert announcement is not None
                 announcement.answered(message.requests)

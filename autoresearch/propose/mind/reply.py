@@ -95,13 +95,13 @@ class _Reader:
 
     def _until(self, end: re.Pattern[str]) -> list[str] | None:
         """The lines up to the one that ends a part of a block; None where another block begins before."""
-        found: list[str] = []
+        lines: list[str] = []
         for line in self._lines:
             if end.fullmatch(line.strip()):
-                return found
+                return lines
             if _SEARCH.fullmatch(line.strip()):
                 return None
-            found.append(line)
+            lines.append(line)
         return None
 
     def _fence(self, mark: str, info: str) -> None:
@@ -173,7 +173,7 @@ class Rules:
     files: frozenset[str] = frozenset({ENTRY})
     """The names of the files that a program consists of."""
     largest_bytes: int = 64 << 10
-    known: Callable[[bytes], str] = lambda _: ""
+    past_result: Callable[[bytes], str] = lambda _: ""
     """What to say of a program that was run or is being tried, by its digest: “g3xk gave 1.15”; empty for a new one."""
     guard: Callable[[str, str], list[str]] | None = None
     """Says in sentences what is wrong with a program, given its parent; None where the task has no such rules."""
@@ -257,7 +257,7 @@ def check_program(source: str, rules: Rules) -> bytes:
         raise BadReply("Nothing changed but comments, spacing or the spelling of numbers.")
     if seedless_digest(source) == seedless_digest(rules.parent):
         raise BadReply("Only a seed changed: that repeats the program and is no improvement. Change something else.")
-    if earlier := rules.known(digest):
+    if earlier := rules.past_result(digest):
         raise BadReply(f"This very program is known: {one_line(earlier, 200)}. Propose another change.")
     wrong = rules.guard(source, rules.parent) if rules.guard else []
     if wrong:

@@ -91,8 +91,8 @@ def _called(call: ast.Call) -> str:
 
 
 def _defaults(function: Function, owner: str | None, nodes: Sequence[ast.AST]) -> Iterator[Place]:
-    name, given = owner or function.name, function.args
-    usual = [*given.posonlyargs, *given.args]
+    name, arguments = owner or function.name, function.args
+    usual = [*arguments.posonlyargs, *arguments.args]
     names = [argument.arg for argument in usual[0 if owner is None else 1 :]]
     calls = [
         {*names[: len(node.args)], *(word.arg for word in node.keywords)}
@@ -100,9 +100,9 @@ def _defaults(function: Function, owner: str | None, nodes: Sequence[ast.AST]) -
         if isinstance(node, ast.Call) and _called(node) == name
     ]
     always = set.intersection(*calls) if calls else set()
-    late = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    tail = usual[len(usual) - len(given.defaults) :]
-    for argument, default in [*zip(tail, given.defaults, strict=True), *late]:
+    late = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    tail = usual[len(usual) - len(arguments.defaults) :]
+    for argument, default in [*zip(tail, arguments.defaults, strict=True), *late]:
         if default is not None and argument.arg not in always:
             yield Place(f"{name}.{argument.arg}", default)
 
@@ -165,21 +165,21 @@ def python_literals(source: str) -> list[Literal]:
     places = [*_top_level(tree, nodes), *_arguments(nodes)]
     places += _deeper(nodes, {literal.name: literal for literal in places})
     bound, named = Counter(_bound(tree, nodes)), Counter(literal.name for literal in places)
-    once = [one for one in places if bound[one.root] <= 1 and named[one.name] == 1]
-    in_line = [one for one in once if one.node.end_lineno == one.node.lineno]
+    once = [literal for literal in places if bound[literal.root] <= 1 and named[literal.name] == 1]
+    in_line = [literal for literal in once if literal.node.end_lineno == literal.node.lineno]
     return sorted(in_line, key=lambda literal: (literal.node.lineno, literal.node.col_offset))
 
 
 def comments(literals: Iterable[Literal], lines: list[bytes]) -> dict[str, str]:
     """The comment behind each literal, by name. Of several literals in a line the last one has it."""
     last = {literal.node.lineno: literal for literal in literals}
-    found = {}
+    texts = {}
     for literal in literals:
         node, owner = literal.node, last[literal.node.lineno]
         match = _COMMENT.fullmatch(lines[node.lineno - 1], node.end_col_offset or 0)
         if match and literal.group == owner.group:
-            found[literal.name] = match[1].decode(errors="replace").lstrip("#")
-    return found
+            texts[literal.name] = match[1].decode(errors="replace").lstrip("#")
+    return texts
 
 
 def _top_level(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[Literal]:
@@ -248,11 +248,11 @@ def _fields(statement: ast.ClassDef, nodes: list[ast.AST]) -> Iterator[Literal]:
     if not _is_config(statement):
         return
     assigned = [target for inner in statement.body if (target := _assignment(inner)) is not None]
-    given, allowed = _given(statement, nodes), dict(_literal_types(statement))
+    passed, allowed = _given(statement, nodes), dict(_literal_types(statement))
     for field, node in assigned:
         for name, value, place in _spread(f"{statement.name}.{field}", node):
-            declared = None if field in given else _one_of(allowed.get(field), name, value)
-            yield Literal(name, value, place, free=field not in given, declared=declared)
+            declared = None if field in passed else _one_of(allowed.get(field), name, value)
+            yield Literal(name, value, place, free=field not in passed, declared=declared)
 
 
 def _is_config(statement: ast.ClassDef) -> bool:
@@ -315,8 +315,8 @@ def _one_of(choices: ast.expr | None, name: str, value: Value) -> Range | None:
     if isinstance(value, str) and not names_a_choice(name):
         return None
     allowed = [literal_value(part) for part in choices.elts]
-    found = tuple(dict.fromkeys(one for one in allowed if type(one) is type(value)))
-    return Range("one of", choices=found) if len(found) == len(allowed) > 1 and value in found else None
+    values = tuple(dict.fromkeys(choice for choice in allowed if type(choice) is type(value)))
+    return Range("one of", choices=values) if len(values) == len(allowed) > 1 and value in values else None
 
 
 # --- names that are bound in more than one place ---

@@ -131,7 +131,7 @@ def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, floa
         for parameter in parameters:
             width = best.widths.get(parameter.name, 1.0)
             widths = [{**best.widths, parameter.name: width * factor} for factor in (0.5, 2.0)]
-            consider([replace(best, widths=one) for one in widths])
+            consider([replace(best, widths=choice) for choice in widths])
         consider([replace(best, noise=noise) for noise in NOISES])
     return best
 

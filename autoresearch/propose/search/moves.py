@@ -274,7 +274,7 @@ def _densest(
             drawn.append(genome)
         if len(drawn) == settings.drawn:
             break
-    return max(drawn, key=lambda one: float(f"{good.logarithm(one) - rest.logarithm(one):.9g}"), default=None)
+    return max(drawn, key=lambda genome: float(f"{good.logarithm(genome) - rest.logarithm(genome):.9g}"), default=None)
 
 
 def _climb(

@@ -60,8 +60,8 @@ def choose_ground(problem: Problem, evidence: Evidence, baseline: bytes) -> Base
         base = base_of(leader, baseline)
         if base is None:
             break
-        if base in first_runs and (found := _opened(problem, first_runs[base], base)) is not None:
-            return found
+        if base in first_runs and (opened := _opened(problem, first_runs[base], base)) is not None:
+            return opened
     return Base(space_of(problem.baseline, problem.patches), None)
 
 
@@ -185,7 +185,7 @@ def propose(
         return again
     draws = Draws(problem.task, worker.encode(), str(counter).encode(), *_memory(runs, state.claims))
     if (untuned := _untuned(state)) and draws.chance(TUNING_SHARE):
-        opened = (_opened(problem, one.first.id, one.source_digest) for one in untuned[:LEADERS])
+        opened = (_opened(problem, candidate.first.id, candidate.source_digest) for candidate in untuned[:LEADERS])
         state = replace(state, ground=next(filter(None, opened), state.ground))
     made = _new_source(state, draws, settings or Settings()) or _any_replicate(state, policy)
     if made is None:
@@ -218,7 +218,8 @@ def _state(problem: Problem, runs: Collection[PastRun], claims: Collection[LiveC
     evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
     live = tuple(sorted(claims, key=lambda claim: (claim.source_digest, claim.replicate)))
     ground = choose_ground(problem, evidence, baseline)
-    best = next((one for one in evidence.working if base_of(one, baseline) == ground.base and one.first.genome), None)
+    of_base = (candidate for candidate in evidence.working if base_of(candidate, baseline) == ground.base)
+    best = next((candidate for candidate in of_base if candidate.first.genome), None)
     if best is not None:
         ground = replace(ground, space=ground.space.widened(ground.space.read(best.first.genome)))
     return _State(problem, runs, evidence, ground, live, frozenset(taken), baseline)
@@ -327,10 +328,10 @@ def _proposal(
     move: Move,
     source: str,
     digest: bytes,
-    known: tuple[list[Sample], list[Sample]],
+    samples: tuple[list[Sample], list[Sample]],
     learnt: Sequence[Cause],
 ) -> Proposal:
-    space, (working, failed) = state.ground.space, known
+    space, (working, failed) = state.ground.space, samples
     before = space.default() if move.parent is None else move.parent.genome
     change = {name: [before[name], value] for name, value in move.genome.items() if value != before[name]}
     expected = None if move.expected is None else state.sign * move.expected
@@ -339,7 +340,8 @@ def _proposal(
     elif expected is None:
         closing = "A few changes to the best program so far: the search knows little yet."
     else:
-        best = min(state.evidence.working, key=lambda one: one.mean + (state.problem.noise or 0) / math.sqrt(one.runs))
+        noise = state.problem.noise or 0
+        best = min(state.evidence.working, key=lambda candidate: candidate.mean + noise / math.sqrt(candidate.runs))
         closing = f"Expected {expected:.4f}; the best so far is {state.sign * best.mean:.4f}{_moves(state.evidence)}."
     for cause in learnt:
         if set(change) & {name for rule in cause.rules for name in rule.names}:

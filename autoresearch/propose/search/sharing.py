@@ -110,17 +110,17 @@ def configured(settings: Settings) -> list[str]:
     return proposers
 
 
-def check_proposer(wanted: str, settings: Settings) -> None:
+def check_proposer(proposer: str, settings: Settings) -> None:
     """Refuse to work with a proposer that this node does not have. Raises UsageError."""
     able = configured(settings)
-    if wanted == MIX and len(able) == 1:
+    if proposer == MIX and len(able) == 1:
         raise UsageError(
             "there is nothing to mix: this node has the search alone",
             hint="autoresearch node config set llm.model NAME, or agent.command",
         )
-    if wanted not in (MIX, *able):
-        key = "llm.model NAME" if wanted == LLM else "agent.command 'PROGRAM {prompt_file}'"
-        raise UsageError(f"this node has no {WORDS[wanted]} yet", hint=f"autoresearch node config set {key}")
+    if proposer not in (MIX, *able):
+        key = "llm.model NAME" if proposer == LLM else "agent.command 'PROGRAM {prompt_file}'"
+        raise UsageError(f"this node has no {WORDS[proposer]} yet", hint=f"autoresearch node config set {key}")
 
 
 def objection(name: str, settings: Settings, standing: Standing, now_ms: int) -> str:
@@ -145,19 +145,19 @@ def objection(name: str, settings: Settings, standing: Standing, now_ms: int) ->
 
 
 def next_proposer(
-    wanted: str, settings: Settings, standings: Mapping[str, Standing], brought: Mapping[str, Brought],
+    proposer: str, settings: Settings, standings: Mapping[str, Standing], brought: Mapping[str, Brought],
     draws: Draws, now_ms: int,
 ) -> tuple[str, str]:  # fmt: skip
     """Who makes the next change, and why the one that is wanted does not; the search takes every other's place."""
-    if wanted == MIX:
+    if proposer == MIX:
         able = {
             name: brought.get(name, Brought())
             for name in configured(settings)
             if not objection(name, settings, standings.get(name, Standing()), now_ms)
         }
         return choose(able, draws), ""
-    reason = objection(wanted, settings, standings.get(wanted, Standing()), now_ms)
-    return (SEARCH, reason) if reason else (wanted, "")
+    reason = objection(proposer, settings, standings.get(proposer, Standing()), now_ms)
+    return (SEARCH, reason) if reason else (proposer, "")
 
 
 # Older runs say little about what a proposer brings now.
@@ -188,7 +188,7 @@ def operators_brought(log: Log, task: Task, me: bytes, proposer: str, usable: It
 def _own_runs(log: Log, task: Task, me: bytes) -> list[Record]:
     """The newest runs of this device, the oldest of them first."""
     runs = [stored.record for stored in log.runs.newest(task.digest, limit=RUNS_READ, author=me)]
-    return sorted(runs, key=lambda one: one.time)
+    return sorted(runs, key=lambda record: record.time)
 
 
 def _sums(log: Log, runs: Iterable[Record], task: Task, key: Callable[[str], str]) -> dict[str, Brought]:

@@ -154,14 +154,14 @@ def printed_curve(text: str, metric: str = "") -> list[float]:
 
 def _numbers(lines: Iterable[str], pattern: re.Pattern[str], without: Collection[str]) -> list[float]:
     """The first number of each line that follows a name, unless a word ``without`` stands before that."""
-    found: list[float] = []
+    numbers: list[float] = []
     for line in lines:
         for match in pattern.finditer(line):
             if re.split(r"[_/ -]", match["name"])[0] not in without:
                 number = float(match["value"])
-                found += [number] if abs(number) < _LARGEST else []
+                numbers += [number] if abs(number) < _LARGEST else []
                 break
-    return found
+    return numbers
 
 
 def last_lines(text: str) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ def landlock_rules(job: Job, inputs: Iterable[Path], scratch: Path) -> list[tupl
     """What a run may touch below bubblewrap: system, interpreter, inputs to read, its scratch folder to write."""
     system = (*layout.SYSTEM_FOLDERS, *layout.SYSTEM_LINKS, *layout.SYSTEM_FILES)
     read = [*system, *shown_folders(job.python), *map(Path, _PROCESSOR_FILES), *inputs]
-    read += [*(mount.expanduser() for mount in job.shown), *job.inputs.values()]
+    read += [*(mount.expanduser() for mount in job.read_only_folders), *job.inputs.values()]
     write = [scratch]
     if job.data is not None:
         (write if job.writable_data else read).append(job.data)
@@ -285,7 +285,7 @@ def _folders(job: Job) -> list[str]:
     parts = ["--perms", "0755", "--dir", INPUT]
     if job.data is not None:
         parts += _bind("--bind" if job.writable_data else "--ro-bind", job.data, Path(DATA))
-    for mount in job.shown:
+    for mount in job.read_only_folders:
         parts += _bind("--ro-bind", mount.expanduser().absolute(), inside(mount))
     for place, path in job.inputs.items():
         parts += _bind("--ro-bind", path, Path(INPUTS, place))

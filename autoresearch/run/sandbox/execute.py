@@ -113,8 +113,8 @@ def _failed_start(watch: Watch) -> Stop | None:
     """The launcher says "ok" right before it becomes the program, and the error where it can't."""
     if watch.ready == b"ok":
         return None
-    said = watch.ready.removeprefix(b"ok") or watch.log.tail(500)
-    text = " ".join(said.decode(errors="replace").split()) or "the launcher ended early"
+    message = watch.ready.removeprefix(b"ok") or watch.log.tail(500)
+    text = " ".join(message.decode(errors="replace").split()) or "the launcher ended early"
     return Stop(RunStatus.REFUSED, f"the sandbox did not start: {text}")
 
 

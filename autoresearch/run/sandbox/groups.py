@@ -146,13 +146,13 @@ def candidates(membership: str, mounts: tuple[Path, ...]) -> list[Path]:
     own = next((line[3:] for line in membership.splitlines() if line.startswith("0::")), None)
     if root is None or own is None:
         return []
-    folder, found = root / own.lstrip("/"), []
+    folder, folders = root / own.lstrip("/"), []
     while True:
-        found.append(folder)
+        folders.append(folder)
         if folder == root or any(_bound(folder / name) for name in _BOUNDS):
             break
         folder = folder.parent
-    return sorted(found, key=lambda folder: not _hands_down(folder))
+    return sorted(folders, key=lambda folder: not _hands_down(folder))
 
 
 def _hands_down(folder: Path) -> bool:

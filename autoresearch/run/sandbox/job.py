@@ -150,7 +150,7 @@ class Job:
     talk: Talk | None = None
 
     @property
-    def shown(self) -> tuple[Path, ...]:
+    def read_only_folders(self) -> tuple[Path, ...]:
         """The folders that are shown read-only where they are."""
         return (*self.mounts, *((LIBRARY,) if self.library else ()))
 

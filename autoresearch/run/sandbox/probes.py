@@ -75,13 +75,14 @@ def _attack(level: Level, secrets: Sequence[Path], device: str) -> tuple[ProbeRe
     if outcome.status not in STARTED:
         return (ProbeResult("start the sandbox", blocked=False, detail=outcome.reason),)
     try:
-        told = [ProbeResult(*json.loads(line)) for line in outcome.log.splitlines()]
+        results = [ProbeResult(*json.loads(line)) for line in outcome.log.splitlines()]
     except (ValueError, TypeError):
         return (ProbeResult("start the sandbox", blocked=False, detail="the attack said nothing sensible"),)
     if outcome.status is RunStatus.TIMED_OUT:
-        detail = f"it was through with {len(told)} of them after {_LIMITS.seconds:g} s: the machine is too busy"
-        told.append(ProbeResult("finish all attacks", blocked=False, detail=detail))
-    return tuple(ProbeResult(_UDP_PROBE, False, "it arrived") if arrived and r.name == _UDP_PROBE else r for r in told)  # noqa: FBT003
+        detail = f"it was through with {len(results)} of them after {_LIMITS.seconds:g} s: the machine is too busy"
+        results.append(ProbeResult("finish all attacks", blocked=False, detail=detail))
+    udp_leak = ProbeResult(_UDP_PROBE, blocked=False, detail="it arrived")
+    return tuple(udp_leak if arrived and result.name == _UDP_PROBE else result for result in results)
 
 
 def detect_level(secrets: Sequence[Path] = ()) -> tuple[Level, tuple[ProbeResult, ...]]:

@@ -128,8 +128,8 @@ def failure(exit_status: int, log_tail: bytes, used: Used, limits: Limits) -> St
     if exit_status == 128 + _SIGXFSZ:
         return Stop(RunStatus.DISK_LIMIT, "it wrote a file larger than its disk limit")
     for status, pattern in _SIGNS:
-        if found := re.search(pattern, log_tail):
-            text = f"the program stopped: {found.group().decode()}"
+        if match := re.search(pattern, log_tail):
+            text = f"the program stopped: {match.group().decode()}"
             return Stop(
                 status, text + (memory_used(log_tail, used, limits) if status is RunStatus.OUT_OF_MEMORY else "")
             )
@@ -191,7 +191,7 @@ class Watch:
     looks: int = 0
     card: Card | None = None
     has_used_card: bool = False
-    told: Progress = field(default_factory=lambda: Progress(0.0))
+    last_progress: Progress = field(default_factory=lambda: Progress(0.0))
     printed: tuple[int, float] = (0, 0.0)  # bytes when lines were told last, and when that was
     beside: Beside = field(default_factory=Beside)
     most_free: int = 0  # bytes that the machine could give, at best, since the run began
@@ -345,14 +345,14 @@ def _beside(running: Sandboxed, watch: Watch) -> Beside:
 def _news(watch: Watch) -> Progress | None:
     """How far it is, where it says so; and once a second what it printed, with the loss in that."""
     progress, (received, told_at), now = watch.channel.take_progress(), watch.printed, time.monotonic()
-    watch.told = progress or watch.told
+    watch.last_progress = progress or watch.last_progress
     if watch.log.received == received or now - told_at < _LINES_SECONDS:
         return progress
     watch.printed, text = (watch.log.received, now), watch.log.tail().decode(errors="replace")
-    loss = watch.told.loss
+    loss = watch.last_progress.loss
     if loss is None and (losses := printed_curve(text)):
         loss = losses[-1]
-    return msgspec.structs.replace(watch.told, loss=loss, lines=last_lines(text))
+    return msgspec.structs.replace(watch.last_progress, loss=loss, lines=last_lines(text))
 
 
 def _disk_is_over(running: Sandboxed, job: Job) -> bool:

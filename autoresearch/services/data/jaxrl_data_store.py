@@ -9,7 +9,7 @@ import numpy as np
 
 from autoresearch.errors import UsageError
 from autoresearch.services.data.replay_buffer import ReplayBuffer
-from autoresearch.services.data.rows import Column, DataShape, Layout, Ring, nested, shown
+from autoresearch.services.data.rows import Column, DataShape, Layout, Ring, key_name, nested
 from autoresearch.services.data.sampler import LatestSampler
 from autoresearch.services.data.tfds import EpisodeWriter
 from autoresearch.services.data.trajectory_buffer import END, Sampled, TrajectoryBuffer
@@ -27,12 +27,12 @@ class Space(Protocol):
 
 def layout_of_space(name: str, space: Space) -> Layout:
     """The columns that hold values of a space. Raises UsageError for a space of another kind."""
-    found: Layout = {}
+    layout: Layout = {}
     inner = getattr(space, "spaces", None)
     if isinstance(inner, Mapping):
         for each, part in inner.items():
-            found.update({(name, *key): column for key, column in layout_of_space(each, part).items()})
-        return found
+            layout.update({(name, *key): column for key, column in layout_of_space(each, part).items()})
+        return layout
     if space.shape is None or space.dtype is None:
         raise UsageError(f"{name}: a buffer can't keep values of the space {type(space).__name__}")
     return {(name,): Column(tuple(space.shape), np.dtype(space.dtype).name)}
@@ -134,9 +134,10 @@ def make_default_trajectory_buffer(
     buffer = TrajectoryBufferDataStore(capacity, shapes, device=device, rlds_logger=rlds_logger)
 
     def parted(batch: dict[str, Any], valid: dict[str, Any]) -> Sampled:
-        return nested({key: batch[shown(key)] for key in layout}), nested({key: valid[shown(key)] for key in layout})
+        values, valids = ({key: part[key_name(key)] for key in layout} for part in (batch, valid))
+        return nested(values), nested(valids)
 
-    buffer.register_sample_config("training", {shown(key): LatestSampler() for key in layout}, transform=parted)
+    buffer.register_sample_config("training", {key_name(key): LatestSampler() for key in layout}, transform=parted)
     return buffer
 
 

@@ -25,9 +25,9 @@ from autoresearch.services.data.rows import (
     Key,
     Layout,
     Ring,
+    key_name,
     layout_of_shapes,
     nested,
-    shown,
 )
 from autoresearch.text import one_line
 
@@ -99,7 +99,7 @@ def pack_columns(header: msgspec.Struct, ring: Ring, first: int, end: int) -> di
     """A header and the rows from ``first`` to before ``end``."""
     for key, column in ring.layout.items():
         if column.dtype == "object":
-            raise UsageError(f"{shown(key)} of the rows holds no numbers, and a file keeps nothing else")
+            raise UsageError(f"{key_name(key)} of the rows holds no numbers, and a file keeps nothing else")
     entries = [_Entry(key, column) for key, column in ring.layout.items()]
     arrays = {
         HEADER: pack_header(header),
@@ -123,10 +123,10 @@ def unpack_columns(arrays: Mapping[str, Array], capacity: int, first: int, end: 
             raise ValueError("it holds more rows than its capacity")
         ring = Ring(capacity, layout)
         for key, column in layout.items():
-            found = arrays[_name(key)]
-            if found.shape != (end - first, *column.shape) or found.dtype.name != column.dtype:
-                raise ValueError(f"{shown(key)} is not what the header says")
-            ring.columns[key][np.arange(first, end) % capacity] = found
+            array = arrays[_name(key)]
+            if array.shape != (end - first, *column.shape) or array.dtype.name != column.dtype:
+                raise ValueError(f"{key_name(key)} is not what the header says")
+            ring.columns[key][np.arange(first, end) % capacity] = array
     except (KeyError, ValueError, TypeError, MemoryError, UnicodeDecodeError, msgspec.MsgspecError) as error:
         raise UsageError(f"{path} is damaged: {one_line(str(error), 120)}") from None
     return ring
@@ -185,8 +185,8 @@ class ReplayBuffer(DataStoreBase):
     def batch_insert(self, batch_data: Sequence[object]) -> None:
         """Add rows, all or none of them. Raises UsageError as ``insert``."""
         with self._lock:
-            kept = [self._ring.fit(row, in_parts=True) for row in batch_data][-self.capacity :]
-            self._ring.put_many(self._count + len(batch_data) - len(kept), kept)
+            rows = [self._ring.fit(row, in_parts=True) for row in batch_data][-self.capacity :]
+            self._ring.put_many(self._count + len(batch_data) - len(rows), rows)
             self._count += len(batch_data)
 
     def sample(self, batch_size: int, keys: Iterable[str] | None = None, indx: Sequence[int] | None = None) -> Any:  # noqa: ANN401

@@ -162,9 +162,9 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("episode-" + "[0-9]" * 6 + "*.npz"))
 
 
-def _same(one: Mapping[Key, Array], other: Mapping[Key, Array]) -> bool:
-    return one.keys() == other.keys() and all(
-        np.array_equal(one[key], other[key], equal_nan=(one[key].dtype.kind in "fc")) for key in one
+def _same(row: Mapping[Key, Array], other: Mapping[Key, Array]) -> bool:
+    return row.keys() == other.keys() and all(
+        np.array_equal(row[key], other[key], equal_nan=(row[key].dtype.kind in "fc")) for key in row
     )
 
 

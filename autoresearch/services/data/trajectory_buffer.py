@@ -23,7 +23,7 @@ from autoresearch.services.data.replay_buffer import (
     unpack_header,
     write_arrays,
 )
-from autoresearch.services.data.rows import Array, DataShape, Fitted, Key, Ring, layout_of_shapes, nested, shown
+from autoresearch.services.data.rows import Array, DataShape, Fitted, Key, Ring, key_name, layout_of_shapes, nested
 from autoresearch.services.data.sampler import Sampler
 
 _OPEN = -1
@@ -92,8 +92,8 @@ class Spans:
 
     def is_last(self, indices: Array) -> Array:
         """Which of the indices end their trajectory."""
-        found: Array = self._ends[indices % self.capacity] == indices + 1
-        return found
+        ends: Array = self._ends[indices % self.capacity] == indices + 1
+        return ends
 
     def draw(self, random: np.random.Generator, count: int, begin: int, end: int) -> Array:
         """Indices whose window from ``begin`` to before ``end`` lies in their trajectory, drawn uniformly.
@@ -115,8 +115,8 @@ class Spans:
         if len(indices) and not (self.oldest <= indices.min() and indices.max() < self.newest):
             raise UsageError(f"the buffer draws from the rows {self.oldest} to {self.newest - 1} only")
         begins, ends = self.bounds(indices)
-        found: Array = np.clip(indices, begins - begin, ends - end)
-        return found
+        clipped: Array = np.clip(indices, begins - begin, ends - end)
+        return clipped
 
     def state(self) -> SpansState:
         """All of it."""
@@ -204,7 +204,7 @@ class TrajectoryBuffer(DataStoreBase):
     @property
     def dataset(self) -> dict[str, Array]:
         """The columns by name; names of nested rows are joined by ``/``. Row ``i`` is at ``i % capacity``."""
-        return {shown(key): column for key, column in self._ring.columns.items()}
+        return {key_name(key): column for key, column in self._ring.columns.items()}
 
     @property
     def ids(self) -> range:

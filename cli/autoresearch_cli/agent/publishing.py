@@ -114,10 +114,10 @@ def _packages_of_agent(project: Project, prepared: Prepared) -> Mapping[str, byt
     from autoresearch.run.package_locks import lock_meets
 
     packages = [] if is_unlocked(project) else locked_packages(project)
-    if not lock_meets(list(prepared.asked), packages):
-        packages = _resolved(prepared.asked)
+    if not lock_meets(list(prepared.requirements), packages):
+        packages = _resolved(prepared.requirements)
     python_with(project.folder.name, packages)
-    return package_files(prepared.asked, packages)
+    return package_files(prepared.requirements, packages)
 
 
 def _resolved(asked: Mapping[str, str]) -> list[Package]:

@@ -122,7 +122,7 @@ def end_invite_of(voter: VoterView | None) -> bool:
     if voter is None or not voter.token:
         return False
     given = invitations(here.manifest().network)
-    found = [one for one in given.given() if one.token.hex() == voter.token and row(one, []).state == "open"]
+    found = [one for one in given.all() if one.token.hex() == voter.token and row(one, []).state == "open"]
     for one in found:
         given.revoke(one)
     return any(one.uses > 1 for one in found)
@@ -208,7 +208,7 @@ def dismiss(who: Who, *, reason: Why = "", json: Json = False) -> None:
 def invites(*, json: Json = False) -> None:
     """List the invites of this machine that admit or did: until when, and how many they admitted."""
     manifest = here.manifest()
-    rows = invitation_rows(invitations(manifest.network).given())
+    rows = invitation_rows(invitations(manifest.network).all())
     if json:
         print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=rows))
         return

@@ -10,13 +10,13 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
-from autoresearch import __version__
 from autoresearch.ask import questions
 from autoresearch.ask.node import StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import OfTask, PauseRequest, SinceOf, WorkRequest
 from autoresearch.errors import AutoresearchError, TimedOut, UsageError
 from autoresearch.text import parse_duration
+from autoresearch.version import __version__
 from autoresearch.words import Part, Result
 from autoresearch_cli import here, starting
 from autoresearch_cli.catalogue import (

@@ -41,7 +41,7 @@ from autoresearch.ask.runs.answers import DiffAnswer, EffectView
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import ProgramView, RunNumbers, RunView, numbers_of
-from autoresearch.propose.mind.known import gather
+from autoresearch.propose.mind.history import gather
 from autoresearch.propose.mind.writing import HISTORY_BYTES, history_text
 from autoresearch.propose.program.edits import Block, apply_blocks
 from autoresearch.record.encoding import short_id

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from autoresearch.log.local import ModelFailure
-from autoresearch.propose.mind.known import Known
+from autoresearch.propose.mind.history import History
 from autoresearch.propose.mind.reply import BadReply, Change, Rules, read_reply
 from autoresearch.propose.mind.writing import prompt_text
 from autoresearch.settings import LanguageModel
@@ -65,7 +65,7 @@ def _from_keyring(variable: str) -> str:
 
 
 def change_by_model(
-    known: Known,
+    known: History,
     task: Task,
     rules: Rules,
     settings: LanguageModel,

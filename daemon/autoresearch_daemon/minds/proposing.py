@@ -24,7 +24,7 @@ from autoresearch.log.standing.bases import next_base
 from autoresearch.log.standing.context import trust_context
 from autoresearch.paths import Paths
 from autoresearch.propose.mind.brief import plain_line, usable_operators
-from autoresearch.propose.mind.known import Known, gather, reply_rules
+from autoresearch.propose.mind.history import History, gather, reply_rules
 from autoresearch.propose.mind.recall import known_genome
 from autoresearch.propose.mind.reply import Change
 from autoresearch.propose.program.ranges import Draws
@@ -150,7 +150,7 @@ class Turn:
         )
 
 
-def _change(log: Log, occasion: Occasion, known: Known, turn: Turn, operator: Operator) -> Change:
+def _change(log: Log, occasion: Occasion, known: History, turn: Turn, operator: Operator) -> Change:
     task, cancelled = occasion.task, occasion.cancelled
     rules = reply_rules(log, task, known.best.source or "", now_ms=now_ms(), me=occasion.me)
     if turn.proposer == COMMAND:

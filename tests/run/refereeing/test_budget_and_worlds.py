@@ -56,7 +56,7 @@ def test_who_carries_the_tasks_own_world_loses_in_another(bench: Bench) -> None:
     cheat = carrying(data)
 
     # What the cheat costs is another test's: here it may cost more than the baseline, which is measured after it.
-    remember_cost(task, bench, float(task.budget.amount), Cost(training_ms=120_000, asked=1024))
+    remember_cost(task, bench, float(task.budget.amount), Cost(training_ms=120_000, workload=1024))
     cheats = [run(task, cheat, bench, world, own=True) for world in (None, 5)]
     at_home, elsewhere = (
         (run(task, TRAIN, bench, world), found) for world, found in zip((None, 5), cheats, strict=True)
