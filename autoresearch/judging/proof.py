@@ -46,7 +46,7 @@ class Step(NamedTuple):
     agrees: bool | None = None
 
 
-class Outcome(NamedTuple):
+class ProofResult(NamedTuple):
     """The result of the steps. ``holds`` is None where only a measurement can tell.
 
     ``nothing_found``: no record speaks against the author, and everything that was compared agrees.
@@ -69,14 +69,14 @@ def opened(stored: StoredRecord, network: Network, what: str) -> tuple[list[Step
     return steps, record if digest == stored.id else None
 
 
-def failed(steps: list[Step], sentence: str) -> Outcome:
+def failed(steps: list[Step], sentence: str) -> ProofResult:
     """The outcome of steps that do not prove what was stated."""
-    return Outcome(tuple(steps), holds=False, sentence=sentence)
+    return ProofResult(tuple(steps), holds=False, sentence=sentence)
 
 
-def nothing_found(steps: list[Step], sentence: str) -> Outcome:
+def nothing_found(steps: list[Step], sentence: str) -> ProofResult:
     """The outcome of steps that found no misbehaviour, where none was stated."""
-    return Outcome(tuple(steps), holds=False, sentence=sentence, nothing_found=True)
+    return ProofResult(tuple(steps), holds=False, sentence=sentence, nothing_found=True)
 
 
 NOT_ITS_RECORD = "the bytes here are not the record that the id names, or nobody signed them"
@@ -84,7 +84,7 @@ NOT_ITS_RECORD = "the bytes here are not the record that the id names, or nobody
 
 def check_fork(
     left: StoredRecord, right: StoredRecord, network: Network, *, merge: StoredRecord | None = None
-) -> Outcome:
+) -> ProofResult:
     """Whether a device signed two records with one number. ``merge`` is the record that may have ended the fork."""
     steps, first = opened(left, network, "one record")
     more, second = opened(right, network, "the other")
@@ -105,18 +105,20 @@ def check_fork(
         return failed(steps, "it is one record")
     sentence = "the device signed two records with one number"
     if merge is None:
-        return Outcome((*steps, Step("merge", "", "there is none")), holds=True, sentence=sentence)
+        return ProofResult((*steps, Step("merge", "", "there is none")), holds=True, sentence=sentence)
     more, ended = opened(merge, network, "the merge")
     steps += more
     if ended is None or not isinstance(ended.body, Merge) or ended.body.device != first.author:
-        return Outcome(tuple(steps), holds=True, sentence=f"{sentence}; what is said to merge them is no merge of it")
+        return ProofResult(
+            tuple(steps), holds=True, sentence=f"{sentence}; what is said to merge them is no merge of it"
+        )
     steps.append(Step("merge", f"by root key {ended.author.hex()}", f"of {len(ended.body.heads)} branches"))
-    return Outcome(
+    return ProofResult(
         tuple(steps), holds=True, sentence=f"{sentence}; its root key merged the branches, so nothing follows"
     )
 
 
-def check_lineage(run: StoredRecord, parent: StoredRecord, network: Network) -> Outcome:
+def check_lineage(run: StoredRecord, parent: StoredRecord, network: Network) -> ProofResult:
     """Whether the record that a run names as its parent is about another task, or about none."""
     steps, child = opened(run, network, "the run")
     more, above = opened(parent, network, "its parent")
@@ -138,14 +140,14 @@ def check_lineage(run: StoredRecord, parent: StoredRecord, network: Network) -> 
     )  # fmt: skip
     if task == child.body.task:
         return nothing_found(steps, "both are about one task")
-    return Outcome(tuple(steps), holds=True, sentence=f"the parent, a {above.kind}, is not about the run's task")
+    return ProofResult(tuple(steps), holds=True, sentence=f"the parent, a {above.kind}, is not about the run's task")
 
 
 CHOSEN = "the seed does not follow from the task, the program and the replicate"
 FOLLOWS = "the seed is the one that follows from the task, the program and the replicate"
 
 
-def check_run_seed(run: StoredRecord, network: Network, *, source: bytes | None = None) -> Outcome:
+def check_run_seed(run: StoredRecord, network: Network, *, source: bytes | None = None) -> ProofResult:
     """Whether a run's seed differs from the one that follows. ``source``: its program, where this node has it."""
     steps, record = opened(run, network, "the run")
     if record is None:
@@ -166,13 +168,13 @@ def check_run_seed(run: StoredRecord, network: Network, *, source: bytes | None 
         Step("seed", str(body.seed), str(seed), not chosen),
     ]
     if chosen:
-        return Outcome(tuple(steps), holds=True, sentence=CHOSEN)
+        return ProofResult(tuple(steps), holds=True, sentence=CHOSEN)
     if same_program is False:
         return failed(steps, f"{FOLLOWS} that the record names; but its source is another program")
     return nothing_found(steps, FOLLOWS)
 
 
-def check_verifier_seeds(verification: StoredRecord, network: Network) -> Outcome:
+def check_verifier_seeds(verification: StoredRecord, network: Network) -> ProofResult:
     """Whether a verifier's seeds differ from those that follow from its own proof."""
     steps, record = opened(verification, network, "the verification")
     if record is None:
@@ -186,7 +188,7 @@ def check_verifier_seeds(verification: StoredRecord, network: Network) -> Outcom
         return failed(steps, "its proof proves nothing: no seeds follow from it, and it counts for nobody")
     if steps[-1].agrees:
         return nothing_found(steps, "the seeds are those that follow from its proof")
-    return Outcome(tuple(steps), holds=True, sentence="the seeds do not follow from the verifier's own proof")
+    return ProofResult(tuple(steps), holds=True, sentence="the seeds do not follow from the verifier's own proof")
 
 
 def proof_steps(author: bytes, body: Verification) -> tuple[list[Step], bytes | None]:
@@ -220,7 +222,7 @@ TO_MEASURE = "the records are in order; what they state has to be measured once 
 
 def check_statement(
     verification: StoredRecord, run: StoredRecord, network: Network, *, commitment: StoredRecord | None = None
-) -> Outcome:
+) -> ProofResult:
     """Whether the measurement of a verification can be repeated; ``holds`` is then None.
 
     ``commitment`` is the record that fixed it before the reveal. A verification without one does not count, but can be
@@ -253,7 +255,7 @@ def check_statement(
         return nothing_found(steps, f"it states nothing of the run: {body.verdict}")
     if fault := _unmeasurable(body, claim):
         return failed(steps, fault)
-    return Outcome(tuple(steps), holds=None, sentence=TO_MEASURE)
+    return ProofResult(tuple(steps), holds=None, sentence=TO_MEASURE)
 
 
 def _unmeasurable(body: Verification, claim: Run) -> str:
@@ -273,13 +275,6 @@ def _unmeasurable(body: Verification, claim: Run) -> str:
 GAP_ROUNDING = 0.1
 
 
-def close_enough(stated: float | None, measured: float | None, within: float) -> bool:
-    """Whether two measurements agree within ``within``. Two missing ones agree."""
-    if stated is None or measured is None:
-        return stated is measured
-    return abs(stated - measured) <= within
-
-
 def compared(
     stated: Verification,
     measured: Verification,
@@ -288,7 +283,7 @@ def compared(
     within: float,
     stated_passes: bool,
     measured_passes: bool,
-) -> Outcome:
+) -> ProofResult:
     """Whether the same measurement on this machine agrees with a verification.
 
     ``within`` is how far two measurements of one run may lie apart. ``stated_passes`` and ``measured_passes`` tell
@@ -308,7 +303,7 @@ def compared(
             steps.append(_number_step(f"pair {number + 1}, {who}", _at(theirs, number), _at(ours, number), within))
     holds = all(step.agrees is not False for step in steps)
     sentence = "the pairs come to the verifier's numbers here" if holds else "the pairs come to other numbers here"
-    return Outcome(tuple(steps), holds=holds, sentence=sentence)
+    return ProofResult(tuple(steps), holds=holds, sentence=sentence)
 
 
 def _evaluation(
@@ -319,7 +314,7 @@ def _evaluation(
     *,
     stated_passes: bool,
     measured_passes: bool,
-) -> Outcome:
+) -> ProofResult:
     steps = [
         Step("claim", _number(claim), f"± {within:.2g} allowed"),
         _number_step("value", stated.value, measured.value, within),
@@ -332,8 +327,8 @@ def _evaluation(
     theirs, ours = _word(passes=stated_passes), _word(passes=measured_passes)
     steps.append(Step("the claim, by these numbers", theirs, ours, stated_passes == measured_passes))
     if stated_passes != measured_passes:
-        return Outcome(tuple(steps), holds=False, sentence=f"by its numbers the claim {theirs}, and here it {ours}")
-    return Outcome(tuple(steps), holds=True, sentence=f"the claim {ours} here as well")
+        return ProofResult(tuple(steps), holds=False, sentence=f"by its numbers the claim {theirs}, and here it {ours}")
+    return ProofResult(tuple(steps), holds=True, sentence=f"the claim {ours} here as well")
 
 
 def _answers(stated: Verification, measured: Verification) -> list[Step]:
@@ -353,7 +348,9 @@ def _answers(stated: Verification, measured: Verification) -> list[Step]:
 
 
 def _number_step(what: str, stated: float | None, measured: float | None, within: float) -> Step:
-    return Step(what, _number(stated), _number(measured), close_enough(stated, measured, within))
+    # Two missing ones agree.
+    agrees = stated is measured if stated is None or measured is None else abs(stated - measured) <= within
+    return Step(what, _number(stated), _number(measured), agrees)
 
 
 def _at(numbers: list[float], place: int) -> float | None:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median, median_high, median_low
 from typing import Final, NamedTuple
 
-from autoresearch.judging.committee import Rules
+from autoresearch.judging.committee import VerificationRules
 from autoresearch.judging.statistics import LOOKS, Finding, judge_pairs, margin, standard_error
 from autoresearch.record.encoding import encode
 from autoresearch.words import UNDECIDED, RunState
@@ -119,7 +119,7 @@ _BEHIND_NOISES = 1.0
 _COLLAPSE_NOISES = 8.0
 
 
-class Evidence(NamedTuple):
+class VerifierCounts(NamedTuple):
     """How many verifiers whose reports count did what to a run; each is counted once.
 
     ``evaluated`` measured what it left, ``repeated`` trained it again, ``paired`` ran it beside its parent.
@@ -153,7 +153,7 @@ class Judgement(NamedTuple):
     voters: int
     improvement: float | None = None
     improvement_margin: float | None = None
-    evidence: Evidence = Evidence()
+    evidence: VerifierCounts = VerifierCounts()
 
 
 class Lineage(NamedTuple):
@@ -174,7 +174,7 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     *,
     author: bytes,
     voters: int,
-    rules: Rules,
+    rules: VerificationRules,
     noise: float,
     minimum_effect: float,
     pairs_only: bool = False,
@@ -253,7 +253,7 @@ def _is_behind(report: Report, noise: float) -> bool:
     return bool(behind) and min(behind) > 0
 
 
-def _evidence(reports: Sequence[Report], noise: float) -> Evidence:
+def _evidence(reports: Sequence[Report], noise: float) -> VerifierCounts:
     """Who did what, of reports that count."""
     behind = [report for report in reports if _is_behind(report, noise)]
     reports = [report for report in reports if report not in behind]
@@ -268,7 +268,7 @@ def _evidence(reports: Sequence[Report], noise: float) -> Evidence:
         }
         return len(keys)
 
-    return Evidence(
+    return VerifierCounts(
         evaluated=voters(EVALUATE, repeated=False),
         repeated=voters(EVALUATE, repeated=True),
         paired=voters(REPLICATE),
@@ -279,7 +279,9 @@ def _evidence(reports: Sequence[Report], noise: float) -> Evidence:
     )
 
 
-def _of_state(state: RunState, evaluations: Sequence[Report], voters: int, rules: Rules, noise: float) -> Judgement:
+def _of_state(
+    state: RunState, evaluations: Sequence[Report], voters: int, rules: VerificationRules, noise: float
+) -> Judgement:
     """The judgement of a run that is evaluated alone: confirmed by a quorum of at least two where that is enough."""
     values = [value for report in evaluations for value in report.values]
     speakers = len({report.voter for report in evaluations})
@@ -336,7 +338,7 @@ def _is_withheld(obstacles: Sequence[str]) -> bool:
     return 2 * sum(obstacle == UNAVAILABLE for obstacle in obstacles) > len(obstacles)
 
 
-def _evaluated(evaluations: Sequence[Report], voters: int, rules: Rules) -> RunState:
+def _evaluated(evaluations: Sequence[Report], voters: int, rules: VerificationRules) -> RunState:
     """The state by the evaluations alone. One that fails opens a dispute; it never rejects.
 
     Where a quorum met an obstacle, and more verifiers than came to a value, no value makes the run provisional.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autoresearch.judging.committee import Rules
-from autoresearch.judging.states import CONFIRMING_VOTERS, Evidence, Judgement
+from autoresearch.judging.committee import VerificationRules
+from autoresearch.judging.states import CONFIRMING_VOTERS, Judgement, VerifierCounts
 from autoresearch.judging.statistics import next_look
 from autoresearch.text import counted
 from autoresearch.words import RUN_STATE_SENTENCES, UNDECIDED, UNSAID, VERIFIED, RunState
@@ -42,7 +42,7 @@ def verdict_sentence(judgement: Judgement, *, missing: str = "") -> str:
     return f"{sentence}; {missing}" if missing else sentence
 
 
-def _doubt(evidence: Evidence) -> str:
+def _doubt(evidence: VerifierCounts) -> str:
     """Why a run is disputed."""
     if evidence.differing:
         evaluators = evidence.evaluated + evidence.repeated
@@ -52,7 +52,7 @@ def _doubt(evidence: Evidence) -> str:
     return "verifiers of its child runs measured it far worse than its value"
 
 
-def _facts(evidence: Evidence, *, pairs_first: bool) -> str:
+def _facts(evidence: VerifierCounts, *, pairs_first: bool) -> str:
     """By how many verifiers a run was evaluated, trained again and compared with its parent."""
     counts = [("evaluated", evidence.evaluated), ("trained again", evidence.repeated)]
     counts.insert(0 if pairs_first else 2, ("compared with its parent", evidence.paired))
@@ -71,7 +71,7 @@ def missing_sentence(
     judgement: Judgement,
     *,
     voters: int,
-    rules: Rules,
+    rules: VerificationRules,
     noise: float,
     exact: bool,
     has_parent: bool,

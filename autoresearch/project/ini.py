@@ -22,7 +22,7 @@ _WORDS["none"] = None
 _NAMES: dict[object, str] = {int: "a whole number", float: "a number", bool: "yes or no", str: "text"}
 
 
-class Setting(msgspec.Struct, frozen=True):
+class ParameterValue(msgspec.Struct, frozen=True):
     """A parameter's value and where it was written (``agent.ini, line 7``). A ``plain`` value is text as typed."""
 
     value: typing.Any
@@ -40,7 +40,7 @@ def value_of(text: str) -> object:
         return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
 
 
-def arguments(component: str, build: Callable[..., object], settings: dict[str, Setting]) -> dict[str, object]:
+def arguments(component: str, build: Callable[..., object], settings: dict[str, ParameterValue]) -> dict[str, object]:
     """The keyword arguments of a constructor.
 
     Raises:
@@ -78,7 +78,7 @@ def _type_of_default(default: object) -> object:
     return type(default) if type(default) in _NAMES else None
 
 
-def _converted(setting: Setting, expected: object, what: str) -> object:
+def _converted(setting: ParameterValue, expected: object, what: str) -> object:
     value = value_of(setting.value) if setting.plain else setting.value
     if expected is None:
         return value
@@ -99,19 +99,19 @@ _OPTION = re.compile(r"([^\s=:#;\[][^=:]*?)\s*[=:]\s*(.*)")
 _COMMENT = re.compile(r"(?:^|\s)[#;].*$")
 
 
-class Item(msgspec.Struct, frozen=True):
+class IniItem(msgspec.Struct, frozen=True):
     """A value as it is written, and the number of its line, from 1."""
 
     text: str
     line: int
 
 
-class Section(msgspec.Struct, frozen=True):
+class IniSection(msgspec.Struct, frozen=True):
     """A section: its title as it is written, the number of its line, its keys in their order."""
 
     title: str
     line: int
-    items: dict[str, Item]
+    items: dict[str, IniItem]
 
 
 class Ini:
@@ -127,7 +127,7 @@ class Ini:
         """The whole file."""
         return "".join(f"{line}\n" for line in self._lines)
 
-    def section(self, title: str) -> Section | None:
+    def section(self, title: str) -> IniSection | None:
         """The section of this title."""
         return next((each for each in self.sections if each.title.lower() == title.lower()), None)
 
@@ -186,8 +186,8 @@ class Ini:
             line += 1
         return line
 
-    def _read(self) -> list[Section]:
-        sections: list[Section] = []
+    def _read(self) -> list[IniSection]:
+        sections: list[IniSection] = []
         key = ""
         for number, line in enumerate(self._lines, 1):
             text = line.strip()
@@ -195,13 +195,13 @@ class Ini:
                 continue
             if line[0].isspace() and key:
                 items = sections[-1].items
-                items[key] = Item(f"{items[key].text} {_COMMENT.sub('', line).strip()}".strip(), items[key].line)
+                items[key] = IniItem(f"{items[key].text} {_COMMENT.sub('', line).strip()}".strip(), items[key].line)
             elif match := _SECTION.fullmatch(text):
                 key = ""
                 title = match[1].strip()
                 if first := next((each for each in sections if each.title.lower() == title.lower()), None):
                     raise self.error(number, f"the section [{title}] is there twice; the first is in line {first.line}")
-                sections.append(Section(title, number, {}))
+                sections.append(IniSection(title, number, {}))
             elif match := _OPTION.fullmatch(text):
                 if not sections:
                     raise self.error(
@@ -210,7 +210,7 @@ class Ini:
                 key = match[1].lower()
                 if known_item := sections[-1].items.get(key):
                     raise self.error(number, f"{match[1]} is there twice; the first is in line {known_item.line}")
-                sections[-1].items[key] = Item(_value(match[2]), number)
+                sections[-1].items[key] = IniItem(_value(match[2]), number)
             else:
                 excerpt = one_line(text, 40)
                 raise self.error(

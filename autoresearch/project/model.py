@@ -19,7 +19,7 @@ import yaml
 
 from autoresearch.beneath import path_to_write, read_beneath, text_beneath
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.project.ini import Ini, Item, Section, Setting, value_of
+from autoresearch.project.ini import Ini, IniItem, IniSection, ParameterValue, value_of
 from autoresearch.task.folder_state import replace_file, unwritable
 from autoresearch.text import did_you_mean, one_line
 
@@ -45,7 +45,7 @@ class Component(msgspec.Struct, frozen=True):
     name: str
     file: str
     class_name: str
-    settings: dict[str, Setting]
+    settings: dict[str, ParameterValue]
     pins: dict[str, str]
     origin: str
 
@@ -200,7 +200,7 @@ def lone_name(class_name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name.rpartition(":")[2]).lower()
 
 
-def _component(ini: Ini, section: Section, folder: Path) -> Component | None:
+def _component(ini: Ini, section: IniSection, folder: Path) -> Component | None:
     kind, _, name = section.title.partition(".")
     kind = kind.strip().lower()
     if not re.fullmatch(r"[a-z][a-z0-9_]*", kind):
@@ -228,7 +228,7 @@ def _component(ini: Ini, section: Section, folder: Path) -> Component | None:
         file=str(_file(ini, items, folder, module)),
         class_name=short,
         settings={
-            key: Setting(item.text, f"{ini.name}, line {item.line}", plain=True)
+            key: ParameterValue(item.text, f"{ini.name}, line {item.line}", plain=True)
             for key, item in items.items()
             if key not in own
         },
@@ -237,7 +237,7 @@ def _component(ini: Ini, section: Section, folder: Path) -> Component | None:
     )
 
 
-def _file(ini: Ini, items: dict[str, Item], folder: Path, module: str) -> Path:
+def _file(ini: Ini, items: dict[str, IniItem], folder: Path, module: str) -> Path:
     """The file that a section names: ``file_path``, else the module of ``class_name``, in the folder ``path``."""
     place = folder / items["path"].text if "path" in items else folder
     if "file_path" in items:
@@ -319,13 +319,17 @@ def _named(project: Project, name: str, origin: str) -> str:
     return members[member].key
 
 
-def _assignment(text: str) -> tuple[str, str, Setting]:
+def _assignment(text: str) -> tuple[str, str, ParameterValue]:
     """What ``policy.learning_rate=0.1`` or ``policy.dqn.learning_rate=0.1`` sets."""
     left, equals, value = text.partition("=")
     name, dot, key = left.strip().rpartition(".")
     if not (equals and dot and name and key):
         raise UsageError(f"“{one_line(text, 60)}” sets nothing", hint="--set policy.learning_rate=0.1")
-    return name, _parameter(key, f"--set {one_line(left, 60)}"), Setting(value.strip(), f"--set {left}", plain=True)
+    return (
+        name,
+        _parameter(key, f"--set {one_line(left, 60)}"),
+        ParameterValue(value.strip(), f"--set {left}", plain=True),
+    )
 
 
 def _parameter(key: str, origin: str) -> str:
@@ -334,7 +338,7 @@ def _parameter(key: str, origin: str) -> str:
     return key.lower()
 
 
-def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
+def _of_file(path: Path) -> list[tuple[str, str, ParameterValue]]:
     try:
         root = yaml.compose(read_beneath(path.parent, path.name, MOST_BYTES).decode(), yaml.SafeLoader)
     except FileNotFoundError:
@@ -347,7 +351,7 @@ def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
         raise UsageError(f"{path} can't be read: {error.strerror}", hint="check the file") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} can't be read: {one_line(str(error), 80)}") from None
-    settings: list[tuple[str, str, Setting]] = []
+    settings: list[tuple[str, str, ParameterValue]] = []
     for name, node in _pairs(root, path.name):
         for key, value in _pairs(node, path.name):
             origin = f"{path.name}, line {value.start_mark.line + 1}"
@@ -355,7 +359,7 @@ def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
                 read = yaml.SafeLoader("").construct_document(value)
             except (yaml.YAMLError, ValueError, RecursionError) as error:
                 raise UsageError(f"{origin}: {one_line(str(error), 80)}") from None
-            settings.append((name, _parameter(key, origin), Setting(read, origin)))
+            settings.append((name, _parameter(key, origin), ParameterValue(read, origin)))
     return settings
 
 

@@ -26,7 +26,7 @@ from autoresearch.errors import CannotRunHere, Refused, UsageError
 from autoresearch.run.data import prepare_data
 from autoresearch.run.sandbox.cards import card_of, driver_version
 from autoresearch.run.sandbox.command import PYTHON
-from autoresearch.run.sandbox.job import Level, Limits, Outcome
+from autoresearch.run.sandbox.job import JobLimits, JobOutcome, Level
 from autoresearch.run.sandbox.layout import SEARCHED, Interpreter
 from autoresearch.settings import Work
 from autoresearch.task.model import USUAL, Task
@@ -149,11 +149,11 @@ def task_data(task: Task, bench: Bench) -> Path | None:
     )
 
 
-def job_limits(task: Task, ceiling: Ceiling) -> Limits:
+def job_limits(task: Task, ceiling: Ceiling) -> JobLimits:
     """The task's limits in the sandbox's units: whatever runs anything of a task asks here. Raises Refused."""
     ceiling.check(task)
     limits = task.limits
-    return Limits(
+    return JobLimits(
         seconds=limits_of(task)["seconds"],
         memory_bytes=limits.memory_mib * MIB,
         disk_bytes=limits.disk_mib * MIB,
@@ -302,11 +302,11 @@ class Purse:
     asked_alone: bool = False
     cost: Cost = field(default_factory=Cost)
 
-    def training_limits(self, limits: Limits) -> Limits:
+    def training_limits(self, limits: JobLimits) -> JobLimits:
         """The limits of the training, with the cost at which it is stopped."""
         return limits if self.baseline is None else self._bounded(limits, STOPPED_AT * self.baseline.most_ms)
 
-    def question_limits(self, limits: Limits, *, workload: float, weight: float = 1.0) -> Limits:
+    def question_limits(self, limits: JobLimits, *, workload: float, weight: float = 1.0) -> JobLimits:
         """The limits of a question, with what is left.
 
         ``workload`` is how much it asks, infinite where that is known afterwards; ``weight`` by what answering counts.
@@ -318,17 +318,17 @@ class Purse:
         spent = cost.training_ms + cost.building_ms + cost.answering_ms
         return self._bounded(limits, (STOPPED_AT * scale * baseline.most_ms - spent) / weight)
 
-    def _bounded(self, limits: Limits, most_ms: float) -> Limits:
+    def _bounded(self, limits: JobLimits, most_ms: float) -> JobLimits:
         seconds = max(most_ms, 1.0) / 1000
         if self.by_clock:
             return replace(limits, seconds=min(limits.seconds, seconds))
         return replace(limits, processor_seconds=seconds)
 
-    def pay_training(self, outcome: Outcome) -> None:
+    def pay_training(self, outcome: JobOutcome) -> None:
         """Take what the training cost."""
         self.cost = msgspec.structs.replace(self.cost, training_ms=self._ms(outcome))
 
-    def pay_question(self, outcome: Outcome, *, workload: float, weight: float = 1.0) -> None:
+    def pay_question(self, outcome: JobOutcome, *, workload: float, weight: float = 1.0) -> None:
         """Take what a question cost; see :meth:`question_limits`."""
         building_ms = outcome.answered_ms if self.by_clock else outcome.answered_cpu_ms
         self.cost = Cost(
@@ -362,7 +362,7 @@ class Purse:
             return self.cost
         return msgspec.structs.replace(self.cost, training_ms=baseline.training_ms)
 
-    def _ms(self, outcome: Outcome) -> int:
+    def _ms(self, outcome: JobOutcome) -> int:
         return outcome.duration_ms if self.by_clock else outcome.cpu_ms
 
 

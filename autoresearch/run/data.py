@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Level, Limits
+from autoresearch.run.sandbox.job import Job, JobLimits, Level
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.run.sandbox.scratch import remove_tree, scratch_folder
 from autoresearch.words import RunStatus
@@ -32,7 +32,7 @@ def prepare_data(
     cache: Path,
     *,
     level: Level,
-    limits: Limits,
+    limits: JobLimits,
     foreign: bool = True,
     python: Interpreter | None = None,
 ) -> Path:
@@ -107,7 +107,7 @@ def write_fresh(
     scratch: Path,
     *,
     level: Level,
-    limits: Limits,
+    limits: JobLimits,
     foreign: bool = True,
     python: Interpreter | None = None,
 ) -> dict[str, bytes]:
@@ -147,7 +147,7 @@ def write_world(  # noqa: PLR0913 - what is written, and the conditions of a run
     target: Path,
     *,
     level: Level,
-    limits: Limits,
+    limits: JobLimits,
     foreign: bool = True,
     python: Interpreter | None = None,
 ) -> None:
@@ -197,7 +197,7 @@ def _make(
     target: Path,
     *,
     level: Level,
-    limits: Limits,
+    limits: JobLimits,
     foreign: bool,
     python: Interpreter | None,
 ) -> None:
@@ -223,7 +223,7 @@ def _prepare(
     made: Path,
     *,
     level: Level,
-    limits: Limits,
+    limits: JobLimits,
     foreign: bool,
     python: Interpreter | None,
     seed: int = 0,

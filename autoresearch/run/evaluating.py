@@ -30,14 +30,14 @@ from autoresearch.run.bench import (
 from autoresearch.run.data import without
 from autoresearch.run.packages import program_python
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Outcome, Talk
+from autoresearch.run.sandbox.job import Job, JobChannel, JobOutcome
 from autoresearch.run.texts import NewText, new_text, own_text
 from autoresearch.task.inputs import sources
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus
 
 if TYPE_CHECKING:
-    from autoresearch.run.referee import Evaluation, Examinee, Floats, Tokens
+    from autoresearch.run.referee import Examinee, Floats, RefereeEvaluation, Tokens
 
 
 def evaluate(
@@ -49,7 +49,7 @@ def evaluate(
     cancelled: Callable[[], bool] | None = None,
     *,
     purse: Purse | None = None,
-) -> Outcome:
+) -> JobOutcome:
     """Run the task's evaluator on an artifact, in a sandbox with the pinned files and all data of the task.
 
     The program's process, its folder and what it printed are not there. The value is what the evaluator prints. Where
@@ -74,7 +74,7 @@ def evaluate(
     return outcome
 
 
-def _ended(outcome: Outcome) -> Outcome:
+def _ended(outcome: JobOutcome) -> JobOutcome:
     reason = f"the task's evaluator did not end well: {outcome.reason}"
     return outcome if outcome.status is RunStatus.OK else msgspec.structs.replace(outcome, reason=reason)
 
@@ -87,7 +87,7 @@ def _run_evaluator(
     bench: Bench,
     purse: Purse,
     cancelled: Callable[[], bool] | None,
-) -> Outcome:
+) -> JobOutcome:
     """What came of the evaluator, with what the program that it asked used and printed; that is ended with it.
 
     Where neither ended well, the one that ended first is the cause: the other heard that nobody was there any more.
@@ -102,7 +102,7 @@ def _run_evaluator(
     data, ended = job.data, threading.Event()
     if data is not None and task.hidden:
         data = without(data, task.hidden)
-    ours, theirs = Talk.pair()
+    ours, theirs = JobChannel.pair()
 
     def stopped() -> bool:
         return ended.is_set() or (cancelled is not None and cancelled())
@@ -296,7 +296,7 @@ def _ask_examinee(
     cancelled: Callable[[], bool] | None,
     *,
     own: int | None = None,
-) -> Evaluation:
+) -> RefereeEvaluation:
     from autoresearch.run.referee import referee
 
     assert task.evaluation is not None
@@ -332,7 +332,9 @@ def _examinee(task: Task, model: Model, bench: Bench, purse: Purse) -> Examinee:
     )
 
 
-def _examined(task: Task, evaluation: Evaluation, cost: Callable[[Floats], float], floor: float | None) -> Examined:
+def _examined(
+    task: Task, evaluation: RefereeEvaluation, cost: Callable[[Floats], float], floor: float | None
+) -> Examined:
     """What the referee found as a value of the task: ``cost`` is how many bits a document costs by it."""
     assert task.evaluation is not None
     tolerance = task.evaluation.tolerance
@@ -352,7 +354,7 @@ def _examined(task: Task, evaluation: Evaluation, cost: Callable[[Floats], float
     return replace(examined, value=value)
 
 
-def _compared(examined: Examined, task: Task, bits: Floats, new: NewText, parent: Evaluation | None) -> Examined:
+def _compared(examined: Examined, task: Task, bits: Floats, new: NewText, parent: RefereeEvaluation | None) -> Examined:
     """With how the model does on the new text, and whether it does better on the task's own than it should.
 
     It is held against what a perfect model needs, where that is known, and against the parent; the worse of the two

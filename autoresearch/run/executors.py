@@ -18,7 +18,7 @@ import msgspec
 
 from autoresearch.errors import Refused, TimedOut, UsageError, install_command
 from autoresearch.run.folder import has_outcome, is_begun, last_progress
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.settings import ExecutorSection
 
 # An engine restarts, a network file system shows a file late: nothing is concluded from a shorter absence.
@@ -28,7 +28,7 @@ HERE, SSH = "here", "ssh"
 MACHINE = "--machine"
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class EngineJob(msgspec.Struct, frozen=True, kw_only=True):
     """What an engine lists of a run: its own id (``native``), whether it waits, runs or is over, and its word."""
 
     native: str
@@ -42,7 +42,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["queued", "running", "ended", "lost", "unknown"]
     native: str = ""
     sentence: str = ""
-    progress: Progress | None = None
+    progress: RunProgress | None = None
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class Absences:
     seconds: float = ABSENT_SECONDS
     since: dict[Path, float] = field(default_factory=dict)
 
-    def judge(self, folder: Path, listed: Mapping[str, Listed] | None, now: float) -> Seen:
+    def judge(self, folder: Path, listed: Mapping[str, EngineJob] | None, now: float) -> Seen:
         """How a run is. ``listed``: by run, None where the engine does not answer; ``now`` in seconds of any clock."""
         if has_outcome(folder):
             self.since.pop(folder, None)
@@ -104,7 +104,7 @@ class Executor(ABC):
         self.absences = Absences()
 
     @abstractmethod
-    def listed(self) -> Mapping[str, Listed]:
+    def listed(self) -> Mapping[str, EngineJob]:
         """What is there now, by run."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class Executor(ABC):
         now = time.monotonic()
         return {folder: self._seen(folder, listed, now) for folder in folders}
 
-    def _seen(self, folder: Path, listed: Mapping[str, Listed] | None, now: float) -> Seen:
+    def _seen(self, folder: Path, listed: Mapping[str, EngineJob] | None, now: float) -> Seen:
         try:
             if listed is not None:
                 self.collect(folder)

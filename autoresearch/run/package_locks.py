@@ -77,11 +77,6 @@ def package_source() -> str:
     return ", ".join(re.sub(r"//[^/@]*@", "//", each) for each in (*index, *further)) or PYPI
 
 
-def is_usual_source() -> bool:
-    """Whether pip takes packages from PyPI alone, so that uv takes the same."""
-    return not _pip_settings()
-
-
 def _pip_settings() -> dict[str, str]:
     if not has_pip():
         return {}
@@ -215,7 +210,7 @@ _HEADER = "# The packages of this task. Edit {loose}, then: autoresearch task lo
 
 
 @dataclass(frozen=True, slots=True)
-class Locked:
+class LockedFolder:
     """What was locked: the task as it is now, its packages, the loose list (None: there is none), and the tool."""
 
     task: Task
@@ -223,7 +218,7 @@ class Locked:
     tool: str
 
 
-def lock_folder(folder: Path) -> Locked:
+def lock_folder(folder: Path) -> LockedFolder:
     """Lock the packages of a task folder and pin the list in its ``task.toml``: another list makes another task.
 
     The loose list is ``requirements.in``; where there is none, ``requirements.txt`` is moved there.
@@ -256,12 +251,12 @@ def lock_folder(folder: Path) -> Locked:
         text = _text(folder, name, hint=f"write one package a line into {loose}")
         if packages := _locked(text, name):
             _pin(folder, document, name, text)
-            return Locked(load_task(folder), None, "")
+            return LockedFolder(load_task(folder), None, "")
     packages, tool = _resolved(text, loose if has_loose else place)
     if not has_loose:
         replace_file(folder, loose.name, text.encode())
     _pin(folder, document, name, _HEADER.format(loose=loose.name) + write_lock(packages))
-    return Locked(load_task(folder), loose, tool)
+    return LockedFolder(load_task(folder), loose, tool)
 
 
 def _locked(text: str, name: str) -> list[Package]:
@@ -291,7 +286,7 @@ def resolve_packages(lines: Sequence[str], *, what: str) -> tuple[list[Package],
     with scratch_folder() as scratch:  # nothing of the folder that they come from is read by the tool
         (scratch.folder / _LIST).write_text("".join(f"{line}\n" for line in lines))
         tool = uv()
-        if tool and (is_usual_source() or not has_pip()):  # uv doesn't know pip's settings
+        if tool and not (_pip_settings() and has_pip()):  # uv doesn't know where else pip looks for packages
             words = ["--quiet", "--generate-hashes", "--no-build", "--no-header", "--no-annotate", "--universal"]
             command = [tool, "pip", "compile", *words, "--python", sys.executable, _LIST]
             output = call(command, what, seconds=LOCK_SECONDS, cwd=scratch.folder)

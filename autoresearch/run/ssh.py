@@ -19,7 +19,7 @@ from asyncssh import SFTPClient, SSHClientConnection, SSHClientProcess
 
 from autoresearch.errors import Refused, TimedOut
 from autoresearch.run.bench import MIB
-from autoresearch.run.executors import MACHINE, SSH, Executor, Listed
+from autoresearch.run.executors import MACHINE, SSH, EngineJob, Executor
 from autoresearch.run.folder import (
     CHECKPOINT,
     EVENTS,
@@ -31,8 +31,8 @@ from autoresearch.run.folder import (
     PARENT_MODEL,
     REQUEST,
     TAIL_BYTES,
-    Ended,
     Fault,
+    RunReply,
     is_begun,
     put,
     read_request,
@@ -60,7 +60,7 @@ class Ssh(Executor):
         self._leashes: dict[str, tuple[SSHClientConnection, SSHClientProcess[str]]] = {}
         threading.Thread(target=self._loop.run_forever, name=self.name, daemon=True).start()
 
-    def listed(self) -> dict[str, Listed]:
+    def listed(self) -> dict[str, EngineJob]:
         """The runners of this user that are at work there in that folder, by one ``ps``."""
         return parse_processes(self._printed("ps xww -o pid=,args=", COMMAND_SECONDS), Path(self.folder))
 
@@ -116,7 +116,7 @@ class Ssh(Executor):
             return
         complaint = " ".join(str(await runner.stderr.read()).split())[-300:]
         fault = Fault(sentence=f"{self.host}: {complaint or f'the runner ended with {runner.exit_status}'}")
-        write_outcome(folder, Ended(run=folder.name, fault=fault))
+        write_outcome(folder, RunReply(run=folder.name, fault=fault))
 
     def forget(self, folder: Path) -> None:
         """Have the runner stop, where it is still there, and remove its folder."""
@@ -218,10 +218,10 @@ async def copied(sftp: SFTPClient, source: str, target: Path, most: int, *, last
                 copy.write(chunk)
 
 
-def parse_processes(printed: str, folder: Path) -> dict[str, Listed]:
+def parse_processes(printed: str, folder: Path) -> dict[str, EngineJob]:
     """The runners in a folder that ``ps`` lists, by run; of one and its children the first process is the one."""
-    runners: dict[str, Listed] = {}
+    runners: dict[str, EngineJob] = {}
     for line in printed.splitlines():
         if (match := _RUNNER.match(line)) and Path(match[2]).parent == folder:
-            runners.setdefault(Path(match[2]).name, Listed(native=match[1], state="running"))
+            runners.setdefault(Path(match[2]).name, EngineJob(native=match[1], state="running"))
     return runners

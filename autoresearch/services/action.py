@@ -10,7 +10,7 @@ from typing import Any
 from autoresearch.errors import ServiceError, ServiceRefused, UsageError
 from autoresearch.services.links.client import Caller, Errors, check_same
 from autoresearch.services.links.newest import Publisher, Subscriber
-from autoresearch.services.links.server import Counts, RequestServer
+from autoresearch.services.links.server import RequestServer, ServerCounts
 from autoresearch.services.links.sockets import ClientKeys, ServerKeys
 
 _logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class ActionServer:
         return self._server.port
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> ServerCounts:
         """What it did so far."""
         return self._server.counts
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from autoresearch.errors import ServiceError, ServiceFailed, ServiceRefused
 from autoresearch.services.links.client import Caller, Errors
-from autoresearch.services.links.server import Counts, RequestServer
+from autoresearch.services.links.server import RequestServer, ServerCounts
 from autoresearch.services.links.sockets import ClientKeys, ServerKeys
 
 Interface = Callable[[Any], object]
@@ -48,7 +48,7 @@ class InferenceServer:
         return self._server.port
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> ServerCounts:
         """What it did so far."""
         return self._server.counts
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from autoresearch.beneath import open_beneath
 from autoresearch.errors import UsageError
 from autoresearch.task.folder_state import create_file
-from autoresearch.task.listing import LINK_OUT, Listing, list_folder
+from autoresearch.task.listing import LINK_OUT, FolderListing, list_folder
 from autoresearch.task.loading import MAX_FILE_BYTES, read_file
 from autoresearch.task.mentions import DATA, FileNames, command_names, imported, imports_of, is_word, named_by_command
 from autoresearch.task.model import Recipe
@@ -106,7 +106,7 @@ def programs_in(folder: Path) -> list[str]:
     return sorted(code, key=lambda name: (Path(name).name != ENTRY, name.count("/"), name))
 
 
-def _program_files(folder: Path, listing: Listing) -> tuple[str, ...]:
+def _program_files(folder: Path, listing: FolderListing) -> tuple[str, ...]:
     names = listing.names
     if ENTRY in names:
         return (ENTRY,)

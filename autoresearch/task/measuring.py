@@ -62,7 +62,7 @@ def measuring_digest(program: str, metric: str) -> bytes:
         line for line in others if _names_loosely(line, metric)
     ]
     lines = [re.sub(r"\s+", "", line).encode("utf-8", "replace") for line in naming]
-    parts = [*_Reader(trees, metric).parts(), *lines]
+    parts = [*_Statements(trees, metric).parts(), *lines]
     return hashlib.blake2b(b"\n".join(parts), digest_size=16).digest() if parts else NOTHING
 
 
@@ -111,7 +111,7 @@ class _Part(NamedTuple):
     held_out: bool = False
 
 
-class _Reader:
+class _Statements:
     """Statements of a program by what they assign; from those that print the metric back to what measures it."""
 
     def __init__(self, trees: Iterable[ast.Module], metric: str) -> None:

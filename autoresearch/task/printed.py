@@ -27,8 +27,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from autoresearch.task.metric_names import Kind, Part, direction_of, meaning_of, words_of
-from autoresearch.task.printed_lines import HAS_VALUE, MAX_KEY_CHARACTERS, RULED, Item, LineReader, name_key
+from autoresearch.task.metric_names import DataPart, Kind, direction_of, meaning_of, words_of
+from autoresearch.task.printed_lines import HAS_VALUE, MAX_KEY_CHARACTERS, RULED, LineReader, PrintedItem, name_key
 
 MAX_KEYS = 64  # as many as a run record holds
 # Names that are remembered at a time; of more the ones that were not printed for the longest time are forgotten.
@@ -54,7 +54,7 @@ _SELECTED = frozenset({"best", "max", "min", "maximum", "minimum", "highest", "l
 class _Printed(NamedTuple):
     """An item, the line that it stands in, and the number of that line."""
 
-    item: Item
+    item: PrintedItem
     line: str
     number: int
 
@@ -70,7 +70,7 @@ class _Printed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MetricReading:
     """The last word on a metric; ``line`` quotes it, empty where the metric was not printed.
 
     ``numbers`` are all finite numbers by name, the metric's with the others, at most ``MAX_KEYS``.
@@ -107,7 +107,7 @@ def plain_text(text: str) -> str:
     return _ESCAPE.sub("", text)
 
 
-def read_metric(text: str, name: str) -> Reading:
+def read_metric(text: str, name: str) -> MetricReading:
     """What a text says last of the metric with this name: ``epoch 3, val loss 2.1`` of ``val_loss`` 2.1.
 
     Letters' case does not count, nor which of ``_ - / .`` and blanks joins words. A line ``---`` begins a summary where
@@ -116,7 +116,7 @@ def read_metric(text: str, name: str) -> Reading:
     entries, rule = _entries(text, keep=name_key(name))
     key = _matching(name, entries)
     if key is None:
-        return Reading(numbers=_numbers(entries.values(), ""))
+        return MetricReading(numbers=_numbers(entries.values(), ""))
     if entries[key].number > rule:
         entries = {each: entry for each, entry in entries.items() if entry.number > rule}
     last = entries[key]
@@ -124,7 +124,7 @@ def read_metric(text: str, name: str) -> Reading:
     if last.value is not None:
         numbers.pop(last.name, None)
         numbers = {name: last.value, **numbers}
-    return Reading(last.value, last.line, dict(list(numbers.items())[:MAX_KEYS]))
+    return MetricReading(last.value, last.line, dict(list(numbers.items())[:MAX_KEYS]))
 
 
 def guess_metric(text: str) -> Guess | None:
@@ -143,7 +143,7 @@ def guess_metric(text: str) -> Guess | None:
     (rank, best), *others = ranked
     is_alone = all(_family(entry.name) == _family(best.name) for place, entry in others if place == rank)
     is_alone = is_alone and not (_is_tally(best) and any(_is_measure(entry.name) for _, entry in others))
-    is_sure = rank[:2] <= (Kind.RESULT, Part.UNSTATED) and direction_of(best.name) is not None and is_alone
+    is_sure = rank[:2] <= (Kind.RESULT, DataPart.UNSTATED) and direction_of(best.name) is not None and is_alone
     name = best.name
     if (
         meaning_of(best.item.bare).part is meaning_of(name).part
@@ -183,12 +183,12 @@ def _current(entries: Iterable[_Printed]) -> list[_Printed]:
     return [entry for entry, number in last if not entry.item.in_progress or number <= entry.number]
 
 
-def _why(rank: tuple[Kind, Part, int, int]) -> str:
+def _why(rank: tuple[Kind, DataPart, int, int]) -> str:
     kind, part, *_ = rank
     if kind is Kind.RESULT:
         held_out = "a result on held-out data"
         training = "a result on training data: none on held-out data was printed"
-        return {Part.HELD_OUT: held_out, Part.TRAINING: training}.get(part, "a result")
+        return {DataPart.HELD_OUT: held_out, DataPart.TRAINING: training}.get(part, "a result")
     return (
         "no result by its name, and the likeliest of what was printed"
         if kind is Kind.UNKNOWN
@@ -196,18 +196,18 @@ def _why(rank: tuple[Kind, Part, int, int]) -> str:
     )
 
 
-def _rank(entry: _Printed) -> tuple[Kind, Part, int, int]:
+def _rank(entry: _Printed) -> tuple[Kind, DataPart, int, int]:
     """Where a number stands among those that may be meant: the smallest is the likeliest."""
     meaning, words = meaning_of(entry.name), {*words_of(entry.name)}
     place = 1 if _SELECTED & words else -1 if _AVERAGED & words else 0
-    part = Part.UNSTATED if meaning.kind is Kind.OTHER or entry.item.in_progress else meaning.part
+    part = DataPart.UNSTATED if meaning.kind is Kind.OTHER or entry.item.in_progress else meaning.part
     return meaning.kind, part, meaning.worth, place
 
 
 def _family(name: str) -> tuple[str, ...]:
     """What a name has besides words for a part of the data and numbers: ``test_wer`` and ``valid_wer`` are of one."""
     other = (word for word in words_of(name) if word not in _SELECTED | _AVERAGED)
-    return tuple("#" if word.isdigit() else word for word in other if meaning_of(word).part is Part.UNSTATED)
+    return tuple("#" if word.isdigit() else word for word in other if meaning_of(word).part is DataPart.UNSTATED)
 
 
 def _numbers(entries: Iterable[_Printed], metric: str) -> dict[str, float]:

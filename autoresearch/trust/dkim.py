@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from autoresearch.errors import Refused, TimedOut, install_command
 from autoresearch.text import PROOF_BYTES_MAX
 from autoresearch.trust.dkim_mail import (
-    Mail,
+    MailHeader,
     Signature,
     header_of,
     is_signed,
@@ -209,7 +209,7 @@ def signed_part(message: bytes) -> bytes:
     return b"".join(field.name + b":" + field.value for field in fields) + b"\r\n"
 
 
-def _aligned(mail: Mail) -> tuple[list[Signature], list[Refused]]:
+def _aligned(mail: MailHeader) -> tuple[list[Signature], list[Refused]]:
     """The signatures that speak for the sender's domain, and why the others don't count."""
     if not mail.signatures:
         hint = "take the mail as it arrived at another provider, with all its headers"
@@ -230,7 +230,7 @@ def _aligned(mail: Mail) -> tuple[list[Signature], list[Refused]]:
     return signatures, refusals
 
 
-def _checked(mail: Mail, signature: Signature, lookup: KeyLookup, now_ms: int) -> DkimProof:
+def _checked(mail: MailHeader, signature: Signature, lookup: KeyLookup, now_ms: int) -> DkimProof:
     signed_ms = mail.date_ms if signature.signed_s is None else signature.signed_s * 1000
     if abs(now_ms - signed_ms) > FRESH_MS:
         raise Refused("The mail was not signed in these two days.")

@@ -106,7 +106,7 @@ _SENDER = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Mail:
+class MailHeader:
     """The header of a mail that has one sender, one subject and one date. ``date_ms`` is Unix time."""
 
     header: bytes
@@ -132,7 +132,7 @@ def header_of(message: bytes) -> bytes:
     return message[: end.end()] if end else message
 
 
-def read_mail(message: bytes) -> Mail:
+def read_mail(message: bytes) -> MailHeader:
     """The mail's header, read so that no two programs could read it differently.
 
     Raises:
@@ -149,7 +149,7 @@ def read_mail(message: bytes) -> Mail:
     if missing := [name for name in _ONE if not counts[name]]:
         raise Refused(f"The mail has no {missing[0].title()} field.")
     values = {field.key: unfold(field.value) for field in fields}
-    return Mail(header, tuple(fields), _sender(values["from"]), values["subject"], _date_ms(values["date"]))
+    return MailHeader(header, tuple(fields), _sender(values["from"]), values["subject"], _date_ms(values["date"]))
 
 
 def unfold(value: bytes) -> str:

@@ -28,7 +28,7 @@ from nacl.signing import SigningKey, VerifyKey
 from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
 from autoresearch.record.kinds import Join
 from autoresearch.record.record import DAY_MS, Network
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import (
     MANIFEST_BYTES_MAX,
     TOKEN_SEED_BYTES,
@@ -77,11 +77,11 @@ _DIGITS = re.compile(r"[a-z2-7]+")
 class Invite(NamedTuple):
     """What an invite says: the network, and the seed of the token that admits whoever joins with it, if it has one."""
 
-    manifest: Manifest
+    manifest: NetworkManifest
     token: bytes | None = None
 
 
-def write_invite(manifest: Manifest, token: bytes | None = None) -> str:
+def write_invite(manifest: NetworkManifest, token: bytes | None = None) -> str:
     """The invite to a network, with the seed of a token or without. Raises UsageError when it is too long for one."""
     packer = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE)
     packed = packer.compress(encode_manifest(manifest, token)) + packer.flush()

@@ -32,7 +32,7 @@ from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.executors import executor_of
 from autoresearch.run.experiment import Plan
-from autoresearch.run.folder import Ended, Fault, fault_of, new_run, read_outcome, read_request
+from autoresearch.run.folder import Fault, RunReply, fault_of, new_run, read_outcome, read_request
 from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.cards import PROCESSOR
 from autoresearch.run.sandbox.job import Level
@@ -556,7 +556,7 @@ class Node:
         try:
             ended = read_outcome(folder)
         except AutoresearchError as error:
-            ended = Ended(run=folder.name, fault=fault_of(error))
+            ended = RunReply(run=folder.name, fault=fault_of(error))
         assert ended is not None, "it is said to have an outcome"
         if plan := self.runs.plan(assignment):
             outcome = self._faults.ended(plan, outcome_of(ended))

@@ -16,7 +16,7 @@ from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Space, space_of
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.moves import anywhere
-from autoresearch.propose.search.proposal import Problem
+from autoresearch.propose.search.proposal import SearchProblem
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.program import source_digest
 
@@ -28,9 +28,9 @@ def no_source(_: bytes) -> str | None:
     return None
 
 
-def problem(**changes: Any) -> Problem:
+def problem(**changes: Any) -> SearchProblem:
     """The shipped task, or what these changes make of it."""
-    return replace(Problem(b"task", TRAIN, "minimize", 0.02, None, no_source, PATCHES), **changes)
+    return replace(SearchProblem(b"task", TRAIN, "minimize", 0.02, None, no_source, PATCHES), **changes)
 
 
 def past(

@@ -7,7 +7,7 @@ from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAns
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.judging.proof import (
     NOT_ITS_RECORD,
-    Outcome,
+    ProofResult,
     Step,
     StoredRecord,
     check_fork,
@@ -149,7 +149,7 @@ def measured_evidence(log: Log, verification: bytes, found: Verification) -> Evi
         measured_passes=bears_out(log, run, found),
     )
     before = _statement(log, record)
-    whole = Outcome((*before.steps, *outcome.steps), outcome.holds, outcome.sentence)
+    whole = ProofResult((*before.steps, *outcome.steps), outcome.holds, outcome.sentence)
     return _answer(log, record.id, EvidenceKind.VALUE, whole, device=record.author)
 
 
@@ -168,7 +168,7 @@ def _natural(log: Log, record: Record) -> EvidenceKind:
     return EvidenceKind.FORK
 
 
-def _fork(log: Log, record: Record, given: StoredRecord, steps: list[Step]) -> Outcome:
+def _fork(log: Log, record: Record, given: StoredRecord, steps: list[Step]) -> ProofResult:
     fork = fork_at(log, record.author, record.seq)
     if fork is None:
         return nothing_found(steps, "the device signed one record with this number")
@@ -177,7 +177,7 @@ def _fork(log: Log, record: Record, given: StoredRecord, steps: list[Step]) -> O
     return check_fork(given, _given(log, other), log.network, merge=_given(log, merge) if merge else None)
 
 
-def _seed(log: Log, blobs: BlobStore, record: Record, given: StoredRecord) -> Outcome:
+def _seed(log: Log, blobs: BlobStore, record: Record, given: StoredRecord) -> ProofResult:
     if isinstance(record.body, Verification):
         return check_verifier_seeds(given, log.network)
     if not isinstance(record.body, Run):
@@ -188,7 +188,7 @@ def _seed(log: Log, blobs: BlobStore, record: Record, given: StoredRecord) -> Ou
     return check_run_seed(given, log.network, source=source)
 
 
-def _lineage(log: Log, record: Record, given: StoredRecord, steps: list[Step]) -> Outcome:
+def _lineage(log: Log, record: Record, given: StoredRecord, steps: list[Step]) -> ProofResult:
     body = record.body
     if not isinstance(body, Run):
         raise UsageError(f"{with_article(record.kind)} has no parent.", hint="the id of a run")
@@ -197,7 +197,7 @@ def _lineage(log: Log, record: Record, given: StoredRecord, steps: list[Step]) -
     return check_lineage(given, _given(log, body.parent), log.network)
 
 
-def _statement(log: Log, record: Record) -> Outcome:
+def _statement(log: Log, record: Record) -> ProofResult:
     body = record.body
     assert isinstance(body, Verification), "only a verification states what it measured"
     linked = [
@@ -220,7 +220,7 @@ def _given(log: Log, record_id: bytes) -> StoredRecord:
     return StoredRecord(record_id, *found[0])
 
 
-def _answer(log: Log, record_id: bytes, kind: EvidenceKind, outcome: Outcome, *, device: bytes) -> EvidenceAnswer:
+def _answer(log: Log, record_id: bytes, kind: EvidenceKind, outcome: ProofResult, *, device: bytes) -> EvidenceAnswer:
     listed = evidence_with(log, kind, record_id) if device else None
     return EvidenceAnswer(
         id=format_id(record_id),

@@ -28,7 +28,7 @@ from autoresearch.services import Service
 from autoresearch.text import age, one_line, percent, size
 
 if TYPE_CHECKING:
-    from autoresearch.project.components.trusting import Offer
+    from autoresearch.project.components.trusting import ComponentOffer
 
 JOULES_OF_KWH = 3.6e6
 SERVICE_COLUMNS: Columns[Service] = (
@@ -105,7 +105,7 @@ COMPONENT_COLUMNS: Columns[ComponentView] = (
     Column("what", lambda row: row.summary, WORDS),
 )
 
-SHIPPED_COLUMNS: Columns[Offer] = (
+SHIPPED_COLUMNS: Columns[ComponentOffer] = (
     Column("kind", lambda _: "shipped", faces=Face.PIPE),
     Column("type", lambda row: row.type),
     Column("name", lambda row: row.name),
@@ -164,7 +164,7 @@ PARTICIPANT_COLUMNS: Columns[ParticipantView] = (
 )
 
 
-class Found(NamedTuple):
+class SearchHits(NamedTuple):
     """What a search found of one kind. For a program each row begins with the kind."""
 
     kind: str
@@ -173,7 +173,7 @@ class Found(NamedTuple):
     rows: Sequence[Any]
 
 
-def search_lists(answer: SearchAnswer) -> list[Found]:
+def search_lists(answer: SearchAnswer) -> list[SearchHits]:
     """What a search found, kind by kind; what leads elsewhere comes first, as it is short."""
     runs = f"Runs of {answer.task}, the newest {len(answer.runs)} of {answer.total}"
     lists: tuple[tuple[str, str, Columns[Any], Sequence[Any]], ...] = (
@@ -184,7 +184,7 @@ def search_lists(answer: SearchAnswer) -> list[Found]:
         ("note", f"Notes on {answer.task}", NOTE_COLUMNS, answer.notes),
         ("run", runs if answer.total > len(answer.runs) else f"Runs of {answer.task}", RUN_COLUMNS, answer.runs),
     )
-    return [Found(kind, title, (_kind(kind), *columns), rows) for kind, title, columns, rows in lists]
+    return [SearchHits(kind, title, (_kind(kind), *columns), rows) for kind, title, columns, rows in lists]
 
 
 def _kind(kind: str) -> Column[Any]:

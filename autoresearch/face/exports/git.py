@@ -157,7 +157,7 @@ def _changed(git: Repository, *against: str) -> set[str]:
 MAX_SOURCE_BYTES = 8 << 20
 
 
-class Published(NamedTuple):
+class PublishedTask(NamedTuple):
     """A task as the log and the blobs of this machine have it."""
 
     log: Log
@@ -188,25 +188,19 @@ class Objects:
         return Objects(name(self.task), runs, name(self.notes), name(self.mailmap), self.missing)
 
 
-def objects_in(references: Mapping[str, str]) -> Objects:
-    """What a repository with these references has already."""
-    runs = {parse_id(name.removeprefix(RUNS)): at for name, at in references.items() if name.startswith(RUNS)}
-    return Objects(references.get(ROOT), runs, references.get(NOTES))
-
-
-def write(published: Published, repository: Repository, seen: Survey, before: Objects, *, now_ms: int) -> Objects:
+def write(published: PublishedTask, repository: Repository, seen: Survey, before: Objects, *, now_ms: int) -> Objects:
     """Write what is new; no reference names it yet. Raises as :func:`export_task`."""
     name, files = task_files(published) if seen.parents or not before.task else ("", {})
     noted = repository.noted()
     with repository.importing() as importing:
-        objects = _Writer(published, name, files, importing).write(seen, before, noted, now_ms)
+        objects = _GitWriter(published, name, files, importing).write(seen, before, noted, now_ms)
     return objects.named(importing.ids)
 
 
-class _Writer:
+class _GitWriter:
     """Writes objects to one import."""
 
-    def __init__(self, published: Published, name: str, files: Files, importing: Import) -> None:
+    def __init__(self, published: PublishedTask, name: str, files: Files, importing: Import) -> None:
         self._published, self._name, self._files, self._importing = published, name, files, importing
         self._stream = Stream()
         self._missing = 0
@@ -252,7 +246,7 @@ def _source(run: Record, blobs: BlobStore) -> bytes | None:
         return None
 
 
-def task_files(published: Published) -> tuple[str, Files]:
+def task_files(published: PublishedTask) -> tuple[str, Files]:
     """The name of a task; its fixed files, checked against its digest, and its ``task.toml``.
 
     Raises as :func:`export_task`.
@@ -295,9 +289,10 @@ def export_task(
         Refused: what was published is no task, or git fails.
     """
     references = repository.references()
-    before = objects_in(references)
+    runs = {parse_id(name.removeprefix(RUNS)): at for name, at in references.items() if name.startswith(RUNS)}
+    before = Objects(references.get(ROOT), runs, references.get(NOTES))
     seen = survey(log, task, before.runs, me)
-    now = write(Published(log, blobs, task), repository, seen, before, now_ms=now_ms)
+    now = write(PublishedTask(log, blobs, task), repository, seen, before, now_ms=now_ms)
     best = [run for run in seen.best if run in now.runs]
     targets = _references(now, [ancestors(log, run) for run in best])
     made = {*now.runs.values(), targets[ROOT]}

@@ -77,11 +77,6 @@ class Stream:
         return f":{self._last}"
 
 
-def read_marks(text: str) -> dict[str, str]:
-    """The id of each mark, from the file that git writes."""
-    return dict(entry.split(" ", 1) for entry in text.splitlines())
-
-
 def _head(branch: str, mark: str, author: str, seconds: int, message: str) -> bytes:
     who = f"{author} {seconds} +0000"
     head = f"commit {branch}\nmark {mark}\nauthor {who}\ncommitter {who}\n"
@@ -327,7 +322,7 @@ class Repository:
                 raise
             if process.returncode:
                 raise self._failed("fast-import", err)
-        started.ids = read_marks(marks.read_text())
+        started.ids = dict(line.split(" ", 1) for line in marks.read_text().splitlines())
         marks.unlink()
 
     def move(self, targets: Mapping[str, str | None]) -> None:

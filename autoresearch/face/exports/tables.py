@@ -233,7 +233,7 @@ def _typed(cell: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExperimentRow:
     """One experiment of the file, with its numbers by the names of their columns."""
 
     commit: str
@@ -256,7 +256,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class _Header:
+class _TableHeader:
     """Where the columns of a file are; ``status`` is None in a file without one."""
 
     commit: int
@@ -270,7 +270,7 @@ class _Header:
         return 1 + max(self.commit, self.status or 0, self.description, *self.numbers.values())
 
 
-def read_rows(text: str) -> list[Row]:
+def read_rows(text: str) -> list[ExperimentRow]:
     """The rows of a results.tsv as karpathy/autoresearch or a fork of it writes it.
 
     It has a column for the commit, one for the description, one for the status if it likes, and between them numbers.
@@ -284,7 +284,7 @@ def read_rows(text: str) -> list[Row]:
     return [_row(line, header, number) for number, line in enumerate(lines[1:], start=2)]
 
 
-def _header(cells: list[str]) -> _Header:
+def _header(cells: list[str]) -> _TableHeader:
     names = [cell.strip().lower() for cell in cells]
     commit, status, description = (_place(names, kind) for kind in ("commit", "status", "description"))
     if commit is None or description is None:
@@ -297,7 +297,7 @@ def _header(cells: list[str]) -> _Header:
     if not 0 < len(numbers) <= MAXIMUM_NUMBERS or not all(0 < len(name) <= MAXIMUM_NAME for name in numbers):
         sentence = f"the first line names no column of numbers, more than {MAXIMUM_NUMBERS}, or one too long"
         raise UsageError(sentence, hint=f"such as: {' '.join(column.name for column in COLUMNS)}")
-    return _Header(commit, status, description, numbers)
+    return _TableHeader(commit, status, description, numbers)
 
 
 def _place(names: list[str], kind: str) -> int | None:
@@ -305,7 +305,7 @@ def _place(names: list[str], kind: str) -> int | None:
     return next((names.index(name) for name in _NAMES[kind] if name in names), None)
 
 
-def _row(line: str, header: _Header, number: int) -> Row:
+def _row(line: str, header: _TableHeader, number: int) -> ExperimentRow:
     cells = [_typed(cell.strip()) for cell in line.split("\t")]
     if len(cells) < header.width:
         raise UsageError(f"line {number} has {len(cells)} columns, not {header.width}", hint="separate them by tabs")
@@ -317,7 +317,7 @@ def _row(line: str, header: _Header, number: int) -> Row:
         raise UsageError(f"line {number}: commit and description need 1 to {MAXIMUM_TEXT - 2} characters")
     crashed = status.lower() in _CRASHED
     numbers = {name: None if crashed else _number(cells[place], number, name) for name, place in header.numbers.items()}
-    return Row(commit=commit, numbers=numbers, status=status, description=description)
+    return ExperimentRow(commit=commit, numbers=numbers, status=status, description=description)
 
 
 def _number(text: str, line: int, column: str) -> float | None:

@@ -28,7 +28,7 @@ class Interval(NamedTuple):
     high: float
 
 
-class Place(NamedTuple):
+class BoardPlace(NamedTuple):
     """The places that one may have, from 1: the ``first`` if all whose intervals touch its own are worse."""
 
     first: int
@@ -40,13 +40,13 @@ class Place(NamedTuple):
         return self.last > self.first
 
 
-def places(intervals: Sequence[Interval], *, maximize: bool = False) -> list[Place]:
+def places(intervals: Sequence[Interval], *, maximize: bool = False) -> list[BoardPlace]:
     """The places of each, in the given order. One is surely better than another where their intervals do not touch."""
     ends = [Interval(-high, -low) for low, high in intervals] if maximize else list(intervals)
     lows, highs = sorted(low for low, _ in ends), sorted(high for _, high in ends)
     # Surely better are those whose upper end is below this lower end. Not surely worse are those whose lower end is not
     # above this upper end, itself among them.
-    return [Place(first=bisect_left(highs, low) + 1, last=bisect_right(lows, high)) for low, high in ends]
+    return [BoardPlace(first=bisect_left(highs, low) + 1, last=bisect_right(lows, high)) for low, high in ends]
 
 
 def bare_row(view: RunView, *, own: bool = False) -> RunRow:
@@ -78,7 +78,7 @@ DEVIATIONS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TaskStanding:
     """How far a task has come.
 
     ``best`` is the program to build upon, ``@``. ``row`` is its run as a row of the table. ``rival`` is provisional or
@@ -108,7 +108,7 @@ class Standing:
         return leading(self.rival) if self.rival else None
 
 
-def standing(answer: BestAnswer, row: RunRow | None = None) -> Standing | None:
+def standing(answer: BestAnswer, row: RunRow | None = None) -> TaskStanding | None:
     """How far the task of an answer has come; None while no run has a value."""
     best = answer.task.best
     if best is None:
@@ -118,8 +118,8 @@ def standing(answer: BestAnswer, row: RunRow | None = None) -> Standing | None:
     rival = min(open_ones, key=lambda row: sign * _value(row), default=None)
     ahead = _value(rival) - _value(best) if rival else 0.0
     if rival is None or sign * ahead >= 0:
-        return Standing(best, row)
-    return Standing(best, row, rival, ahead, is_noise=abs(ahead) < DEVIATIONS * answer.task.noise)
+        return TaskStanding(best, row)
+    return TaskStanding(best, row, rival, ahead, is_noise=abs(ahead) < DEVIATIONS * answer.task.noise)
 
 
 # The intervals of so many programs decide on the axis; worse ones lie beyond its end.
@@ -134,7 +134,7 @@ class BoardRow(NamedTuple):
 
     program: ProgramView
     row: RunRow | None
-    place: Place
+    place: BoardPlace
     low: float
     middle: float
     high: float

@@ -46,7 +46,7 @@ def least_distance(noise: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class AxisTick:
     """A round number on an axis: where it is, in percent, and how it is written."""
 
     at: float
@@ -71,7 +71,7 @@ class Scale:
         share = (clipped(value) - self.low) / span if span > 0 else 0.5
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
-    def ticks(self, most: int = MOST_TICKS) -> list[Tick]:
+    def ticks(self, most: int = MOST_TICKS) -> list[AxisTick]:
         """The round numbers on it, at most so many."""
         step = self._step(most)
         if not step:
@@ -79,7 +79,7 @@ class Scale:
         digits = max(0, -math.floor(math.log10(step)))
         first = math.ceil(self.low / step)
         values = [(first + place) * step for place in range(most + 1)]
-        return [Tick(self.at(value), _written(value, digits)) for value in values if value <= self.high][:most]
+        return [AxisTick(self.at(value), _written(value, digits)) for value in values if value <= self.high][:most]
 
     def _step(self, most: int) -> float:
         span = self.high - self.low

@@ -16,8 +16,8 @@ import msgspec
 from autoresearch.ask.runs.answers import ColumnsAnswer, EffectsAnswer, EffectView
 from autoresearch.face.columns.column import FIGURES, Column
 from autoresearch.face.columns.runs import effect_columns
-from autoresearch.face.pages.boards import Interval, Place, places
-from autoresearch.face.pages.chart import Scale, Tick
+from autoresearch.face.pages.boards import BoardPlace, Interval, places
+from autoresearch.face.pages.chart import AxisTick, Scale
 from autoresearch.record.encoding import COMMON, SHORT
 from autoresearch.text import MAXIMIZE, one_line
 from autoresearch.words import RunMark
@@ -36,7 +36,7 @@ class Importance(NamedTuple):
     """
 
     effect: EffectView
-    place: Place | None
+    place: BoardPlace | None
     low: float | None
     middle: float | None
     high: float | None
@@ -49,7 +49,7 @@ class Ranking(NamedTuple):
     rows: list[Importance]
     axis: Scale
     zero: float
-    ticks: list[Tick]
+    ticks: list[AxisTick]
 
 
 def ranking(effects: Sequence[EffectView], *, maximize: bool = False) -> Ranking:
@@ -102,7 +102,7 @@ def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> di
     }
 
 
-def _rank(place: Place | None) -> str:
+def _rank(place: BoardPlace | None) -> str:
     if place is None:
         return "–"
     return f"{place.first}–{place.last}" if place.is_shared else str(place.first)

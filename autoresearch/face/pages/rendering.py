@@ -194,7 +194,7 @@ def render(name: str, view: View, **values: object) -> str:
         "view": view,
         "links": view.links,
         "me": view.status.participant.key if view.status else "",
-        "ago": moment if is_kept else partial(_ago, now_ms=now),
+        "ago": moment if is_kept else lambda time_ms: lately(time_ms, now).removesuffix(" ago"),
         "age": moment if is_kept else lambda time_ms: age(time_ms, now),
         "text": text,
         "visible": lambda columns, rows: visible(columns, rows, Face.PAGE, now),
@@ -287,7 +287,3 @@ def script_json(answer: object) -> Markup:
     for harmful, escaped in _IN_SCRIPT:
         text = text.replace(harmful, escaped)
     return Markup(text.decode())  # noqa: S704 - what could end the element is escaped
-
-
-def _ago(time_ms: int, now_ms: int) -> str:
-    return lately(time_ms, now_ms).removesuffix(" ago")

@@ -46,14 +46,8 @@ def log_tail(text: str) -> LogTail:
     ended = text.removesuffix("\n")
     if not ended:
         return LogTail([], 0)
-    last = ended.rsplit("\n", TAIL_LINES)[-TAIL_LINES:]
-    return LogTail([_tail_line(line) for line in last], ended.count("\n") + 1, bytes_left_out(text))
-
-
-def _tail_line(line: str) -> str:
-    last = line.rstrip("\r").rpartition("\r")[2]
-    clean = sanitised(last[: TAIL_CHARACTERS + 1].expandtabs(4))
-    return clean if len(clean) <= TAIL_CHARACTERS else f"{clean[:TAIL_CHARACTERS]}…"
+    last = (line.rstrip("\r").rpartition("\r")[2] for line in ended.rsplit("\n", TAIL_LINES)[-TAIL_LINES:])
+    return LogTail([_printable(line, TAIL_CHARACTERS) for line in last], ended.count("\n") + 1, bytes_left_out(text))
 
 
 # A page shows so many lines, and so much of each; `autoresearch diff` prints all.
@@ -64,7 +58,7 @@ NAME_CHARACTERS = 120
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
-class Line(NamedTuple):
+class DiffLine(NamedTuple):
     """One line: ``kind`` is add, del, same or gap, ``old`` and ``new`` its numbers, 0 where it has none.
 
     ``before``, ``changed`` and ``after`` are its text. ``changed`` is empty where the whole line is new.
@@ -83,7 +77,7 @@ class ChangedFile:
     """A file of the program, and how many lines were added and removed."""
 
     name: str
-    lines: list[Line] = field(default_factory=list)
+    lines: list[DiffLine] = field(default_factory=list)
     added: int = 0
     removed: int = 0
 
@@ -106,7 +100,7 @@ class ChangedProgram(NamedTuple):
 
 
 def changed_program(diff: str) -> ChangedProgram:
-    """The files and lines of a unified diff, as `autoresearch.answers` writes it."""
+    """The files and lines of a unified diff, as `autoresearch.ask.runs.diffs` writes it."""
     files: list[ChangedFile] = []
     count = left_out = 0
     lines = iter(diff.split("\n"))
@@ -133,34 +127,34 @@ def _name(line: str) -> str:
     return one_line(line.removeprefix("+++ ").partition("/")[2], NAME_CHARACTERS)
 
 
-def _hunk(match: re.Match[str], lines: Iterator[str]) -> Iterator[Line]:
+def _hunk(match: re.Match[str], lines: Iterator[str]) -> Iterator[DiffLine]:
     """The lines of a hunk, counted by its head: a line of the program may look like a head itself."""
     old, new = int(match[1]), int(match[3])
     old_left, new_left = int(match[2] or 1), int(match[4] or 1)
     if old > 1 or new > 1:
-        yield Line("gap")
+        yield DiffLine("gap")
     while old_left > 0 or new_left > 0:
         line = next(lines, None)
         if line is None:
             return
-        text = _printable(line[1:])
+        text = _printable(line[1:], MOST_CHARACTERS)
         if line.startswith("+"):
-            yield Line("add", 0, new, text)
+            yield DiffLine("add", 0, new, text)
             new, new_left = new + 1, new_left - 1
         elif line.startswith("-"):
-            yield Line("del", old, 0, text)
+            yield DiffLine("del", old, 0, text)
             old, old_left = old + 1, old_left - 1
         else:
-            yield Line("same", old, new, text)
+            yield DiffLine("same", old, new, text)
             old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
 
 
-def _printable(text: str) -> str:
-    clean = sanitised(text[: MOST_CHARACTERS + 1].expandtabs(4))
-    return clean if len(clean) <= MOST_CHARACTERS else f"{clean[:MOST_CHARACTERS]}…"
+def _printable(text: str, most: int) -> str:
+    clean = sanitised(text[: most + 1].expandtabs(4))
+    return clean if len(clean) <= most else f"{clean[:most]}…"
 
 
-def _marked(lines: list[Line]) -> Iterable[Line]:
+def _marked(lines: list[DiffLine]) -> Iterable[DiffLine]:
     """The lines, where as many stand in the place of others with what differs marked."""
     marked = list(lines)
     starts = [0, *(at for at, (a, b) in enumerate(pairwise(lines), 1) if a.kind != b.kind), len(lines)]
@@ -173,7 +167,7 @@ def _marked(lines: list[Line]) -> Iterable[Line]:
     return marked
 
 
-def _pair(old: Line, new: Line) -> tuple[Line, Line]:
+def _pair(old: DiffLine, new: DiffLine) -> tuple[DiffLine, DiffLine]:
     """Two lines, one in the place of the other, split where they begin and stop to differ."""
     a, b = old.before, new.before
     shortest = min(len(a), len(b))
@@ -184,7 +178,7 @@ def _pair(old: Line, new: Line) -> tuple[Line, Line]:
     return _split(old, head, len(a) - tail), _split(new, head, len(b) - tail)
 
 
-def _split(line: Line, start: int, end: int) -> Line:
+def _split(line: DiffLine, start: int, end: int) -> DiffLine:
     text = line.before
     return line._replace(before=text[:start], changed=text[start:end], after=text[end:])
 

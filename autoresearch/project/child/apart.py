@@ -23,12 +23,12 @@ from autoresearch.project.child.child import go_on, keep_learned
 from autoresearch.project.child.members import OWNER, ComponentFailed, Members, failed, use
 from autoresearch.project.child.messages import (
     Conversation,
-    Done,
     Message,
-    Order,
+    OrderDone,
+    RunOrder,
     Served,
     ServeOrder,
-    Serving,
+    ServiceStarted,
     decode_order,
     encode_line,
 )
@@ -132,7 +132,7 @@ class Calls:
         raise BadMessage("a value came that is none")
 
 
-class Elsewhere:
+class RemoteComponent:
     """A component that is in another process, as its users see it."""
 
     def __init__(self, calls: Calls, kind: str, name: str) -> None:
@@ -157,7 +157,7 @@ def _sent(value: object) -> list[Any]:
     """A value as it is sent: a component by its name, a space as its description, all else as it is."""
     if isinstance(value, Recorder):
         value = value.inner
-    if isinstance(value, Elsewhere):
+    if isinstance(value, RemoteComponent):
         return ["component", *value.__dict__["_owner"]]
     if (owner := getattr(value, "__dict__", {}).get(OWNER)) is not None:
         return ["component", *owner]
@@ -178,16 +178,16 @@ _ROOT = Path(__file__).parents[3]
 
 def started_apart(
     executable: str, project: Project, seed: int, owner: tuple[str, str], find: Callable[[str, str], Any]
-) -> Elsewhere:
+) -> RemoteComponent:
     """Start the process of a component. It is built there when it is first used, and ends with this process.
 
     ``find`` gives the components that it asks for.
     """
     _, descriptor = start_linked([executable, "-P", "-c", _START, str(_ROOT)])
     calls = Calls(Conversation(descriptor, descriptor), find)
-    order = Order(project=project, mode="train", episodes=0, seed=seed, learned="", out="")
+    order = RunOrder(project=project, mode="train", episodes=0, seed=seed, learned="", out="")
     calls.talk.send([encode_line(order), *owner])
-    return Elsewhere(calls, *owner)
+    return RemoteComponent(calls, *owner)
 
 
 def main(descriptor: int) -> None:
@@ -223,7 +223,7 @@ class _Apart(Members):
             return super().get(kind, name)
         if (kind, name) not in self.built:
             self.project.component(kind, name)
-            self.built[kind, name] = Elsewhere(self.calls, kind, name)
+            self.built[kind, name] = RemoteComponent(self.calls, kind, name)
         return self.built[kind, name]
 
 
@@ -240,7 +240,7 @@ NEEDED = {
 Server = GymEnvServer | InferenceServer | ActionServer | TrainerServer
 
 
-class Host:
+class ComponentHost:
     """Builds the component of an order, and serves it.
 
     Raises:
@@ -272,7 +272,7 @@ class Host:
         began = told_at = time.monotonic()
         self._server.start(threaded=True)
         try:
-            tell(Serving(self._server.port))
+            tell(ServiceStarted(self._server.port))
             reported = 0
             while not stop.wait(self._learning.pause_s if self._learning else TELL_SECONDS):
                 if self._learning:
@@ -291,7 +291,7 @@ class Host:
         used = sorted(".".join(key) if key[0] != AGENT else AGENT for key in self._members.built)
         counts = self._server.counts
         tell(Served(counts.answered + counts.failed))
-        tell(Done(metrics, [], time.monotonic() - began, used))
+        tell(OrderDone(metrics, [], time.monotonic() - began, used))
 
     def _made(self, kind: str, name: str, component: Any) -> Any:  # noqa: ANN401
         go_on(Path(self._order.learned) if self._order.learned else None, kind, name, component)

@@ -182,8 +182,9 @@ class Members:
         component_class(component)
         self._seed_torch()
         instance = build(component)
-        if self._isolated:
-            mark_owner(instance, owner)
+        # It is passed to other processes by its type and name. One without attributes can't be passed.
+        if self._isolated and isinstance(getattr(instance, "__dict__", None), dict):
+            instance.__dict__[OWNER] = owner
         return instance
 
     def register(self, kind: str, name: str, make: Callable[[], object]) -> None:
@@ -205,7 +206,7 @@ class Members:
         return np.random.default_rng([self._seed, zlib.crc32(type(component).__name__.encode())])
 
 
-class Group:
+class ComponentGroup:
     """The components of one type, as ``acr.policy``: by name, as attributes, or the default."""
 
     def __init__(self, kind: str) -> None:
@@ -237,12 +238,6 @@ class Group:
 
     def __repr__(self) -> str:
         return f"<{self._kind}: {', '.join(self) or 'none'}>"
-
-
-def mark_owner(component: object, owner: tuple[str, str]) -> None:
-    """Have a component be passed to other processes by its type and name. One without attributes can't be passed."""
-    if isinstance(getattr(component, "__dict__", None), dict):
-        component.__dict__[OWNER] = owner
 
 
 def current() -> Members:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from autoresearch.project.child.messages import Figures
+from autoresearch.project.child.messages import RunFigures
 from autoresearch.run.sandbox.capture import curve_of
 from autoresearch.task.model import episode_seed
 
@@ -67,10 +67,10 @@ class Tally:
         return curve_of(self.rewards)
 
 
-def figures_of(rewards: Sequence[float], steps: int, seconds: float) -> Figures:
+def figures_of(rewards: Sequence[float], steps: int, seconds: float) -> RunFigures:
     """How far a run is, by the rewards of its finished episodes."""
     recent = rewards[-RECENT:]
-    return Figures(len(rewards), steps, seconds, statistics.fmean(recent) if recent else None)
+    return RunFigures(len(rewards), steps, seconds, statistics.fmean(recent) if recent else None)
 
 
 def metrics_of(rewards: Sequence[float], steps: int) -> dict[str, int | float]:

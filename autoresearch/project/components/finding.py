@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 from autoresearch.beneath import read_beneath
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.project import interfaces
-from autoresearch.project.components.trusting import Offer
+from autoresearch.project.components.trusting import ComponentOffer
 from autoresearch.project.model import AGENT, MOST_BYTES, Component, check_name, lone_name
 from autoresearch.task.source import parse_python
 from autoresearch.text import did_you_mean, one_line
@@ -47,7 +47,7 @@ ATARI_MODULE = "ale_py"
 _ATARI = "ALE/"
 
 
-def shipped_offers(words: str = "", kind: str = "") -> list[Offer]:
+def shipped_offers(words: str = "", kind: str = "") -> list[ComponentOffer]:
     """Every component that ships; those of a type, whose type, name and description have all of some words."""
     terms = words.lower().split()
     return [
@@ -57,7 +57,7 @@ def shipped_offers(words: str = "", kind: str = "") -> list[Offer]:
     ]
 
 
-def shipped_offer(kind: str, name: str) -> Offer | None:
+def shipped_offer(kind: str, name: str) -> ComponentOffer | None:
     """The component of this type and name that ships."""
     return next((_offer(*each) for each in _SHIPPED if each[:2] == (kind, name)), None)
 
@@ -67,11 +67,11 @@ def full_id(gym_id: str) -> str:
     return f"{ATARI_MODULE}:{gym_id}" if gym_id.startswith(_ATARI) else gym_id
 
 
-def gym_offer(gym_id: str) -> Offer:
+def gym_offer(gym_id: str) -> ComponentOffer:
     """A Gymnasium environment by its id; it is called by the id's name: ``cartpole`` of ``CartPole-v1``."""
     name = gym_id.rpartition("/")[2].rpartition(":")[2].partition("-v")[0].lower()
     offer = _offer("environment", name, GYM_CLASS, f"Gymnasium's {gym_id}.")
-    return Offer(
+    return ComponentOffer(
         type="environment",
         name=name,
         class_name=offer.class_name,
@@ -82,11 +82,11 @@ def gym_offer(gym_id: str) -> Offer:
     )
 
 
-def _offer(kind: str, name: str, class_name: str, description: str) -> Offer:
+def _offer(kind: str, name: str, class_name: str, description: str) -> ComponentOffer:
     from autoresearch.version import __version__
 
     file = f"{class_name.partition(':')[0]}.py"
-    return Offer(
+    return ComponentOffer(
         type=kind,
         name=name,
         class_name=class_name,
@@ -209,12 +209,12 @@ def _has(kind: str, component: object, name: str) -> bool:
     return own is None or own is not getattr(_BASES[kind], name, None)
 
 
-Source = Callable[[str, str, str], Offer | None]
+Source = Callable[[str, str, str], ComponentOffer | None]
 
 
 def find_offer(
     kind: str, spec: str, folder: Path, *, class_name: str = "", name: str = "", sources: Sequence[Source] = ()
-) -> Offer:
+) -> ComponentOffer:
     """The component that ``install TYPE NAME`` means, for the project in ``folder``.
 
     ``spec`` is NAME, NAME==VERSION, a path (with ``.``, ``/`` or ``~`` in front, or ``.py`` behind), or gym:ID. A
@@ -250,7 +250,7 @@ def find_offer(
     return _renamed(offer, name)
 
 
-def _renamed(offer: Offer, name: str) -> Offer:
+def _renamed(offer: ComponentOffer, name: str) -> ComponentOffer:
     return msgspec.structs.replace(offer, name=check_name(name)) if name else offer
 
 
@@ -263,7 +263,7 @@ def _unknown(kind: str, spec: str) -> NotFound:
     return NotFound(f"there is no {kind} “{one_line(spec, 60)}” to install", hint=hint)
 
 
-def _gymnasium(gym_id: str) -> Offer:
+def _gymnasium(gym_id: str) -> ComponentOffer:
     if not re.fullmatch(r"(?:[\w.]+:)?(?:[\w-]+/)?[\w.-]+", gym_id):
         raise UsageError(f"“{one_line(gym_id, 60)}” is no id of Gymnasium", hint="gym:CartPole-v1")
     from autoresearch.run.package_locks import has_packages  # the command line starts without them
@@ -272,7 +272,7 @@ def _gymnasium(gym_id: str) -> Offer:
     return msgspec.structs.replace(gym_offer(gym_id), requirements=lacking)
 
 
-def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> Offer:
+def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> ComponentOffer:
     """A file of the person's own, or a folder with one; it stays where it is."""
     path = typed if typed.is_absolute() else Path(os.path.abspath(typed.expanduser()))  # noqa: PTH100 - keeps links
     module, _, short = class_name.rpartition(":")
@@ -283,7 +283,7 @@ def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> Of
     if not short:
         short = _lone_class(file, kind)
     place = os.path.relpath(file.parent, folder)
-    return Offer(
+    return ComponentOffer(
         type=kind,
         name=check_name(name or lone_name(short)),
         class_name=f"{file.stem}:{short}",

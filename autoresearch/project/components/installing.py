@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from autoresearch.beneath import remove_beneath, resolve_beneath, text_beneath
 from autoresearch.errors import Refused, UsageError
 from autoresearch.project.components.finding import shipped_offer
-from autoresearch.project.components.trusting import Offer, note_origin
+from autoresearch.project.components.trusting import ComponentOffer, note_origin
 from autoresearch.project.ini import Ini
 from autoresearch.project.model import (
     AGENT,
@@ -179,7 +179,7 @@ def _text(project: Project, name: str) -> str:
 COMPONENTS = "components"
 
 
-def install(project: Project, offer: Offer, *, default: bool) -> Project:
+def install(project: Project, offer: ComponentOffer, *, default: bool) -> Project:
     """Put a component into a project; one of the same type and name is replaced, its parameters stay.
 
     With ``default`` it is named the default of its type; the only one of a type is its default unnamed.
@@ -294,7 +294,7 @@ def _set_default(ini: Ini, kind: str, name: str) -> None:
     ini.set(section.title if section else section_title(kind), "default", name)
 
 
-def _copied(project: Project, offer: Offer) -> str:
+def _copied(project: Project, offer: ComponentOffer) -> str:
     """Copy a component's files into the project in one step; returns their folder, relative to the project."""
     path = f"{HIDDEN}/{COMPONENTS}/{offer.type}/{offer.name}"
     target = project.to_write(path)

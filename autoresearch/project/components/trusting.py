@@ -25,7 +25,7 @@ from autoresearch.task.needs import Package
 Origin = Literal["own", "trusted", "foreign"]
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
+class ComponentOffer(msgspec.Struct, frozen=True, kw_only=True):
     """A component that can be installed.
 
     ``files`` are copied into the project, by their relative path; a component of the person's own has none and stays
@@ -123,7 +123,7 @@ def refuse_foreign(project: Project, what: str) -> None:
         )
 
 
-def note_origin(project: Project, offer: Offer) -> None:
+def note_origin(project: Project, offer: ComponentOffer) -> None:
     """Remember whether a component of the log that was just installed is one's own, trusted, or neither."""
     component = project.component(offer.type, AGENT if offer.type == AGENT else offer.name)
     if component.pins.get("source") != "log":

@@ -16,7 +16,7 @@ import yaml
 from autoresearch.beneath import LeadsOut
 from autoresearch.errors import UsageError
 from autoresearch.project.model import HIDDEN, Component, Project, read_code
-from autoresearch.project.runs.kept import Run, ancestors
+from autoresearch.project.runs.kept import LocalRun, ancestors
 from autoresearch.task.source import parse_python
 from autoresearch.text import one_line
 
@@ -131,19 +131,19 @@ def _package(component: Component, folder: Path) -> UsageError:
 PUBLISHED = "published.yaml"
 
 
-def record_of(project: Project, run: Run) -> str:
+def record_of(project: Project, run: LocalRun) -> str:
     """The id of the record that a run was published as, or came from; empty for none."""
     return run.data.record or _published(project).get(run.id, "")
 
 
-def published_ancestors(project: Project, run: Run) -> list[str]:
+def published_ancestors(project: Project, run: LocalRun) -> list[str]:
     """The records of the runs that a run went on from, the nearest first. The run itself is left out."""
     published = _published(project)
     records = (above.data.record or published.get(above.id, "") for above in ancestors(project, run))
     return [record for record in records if record]
 
 
-def remember_published(project: Project, run: Run, record: str) -> None:
+def remember_published(project: Project, run: LocalRun, record: str) -> None:
     """Note as which record a run was published."""
     project.write(f"{HIDDEN}/{PUBLISHED}", yaml.safe_dump({**_published(project), run.id: record}))
 

@@ -19,7 +19,7 @@ import msgspec
 from autoresearch.errors import UsageError
 from autoresearch.project.components.installing import known_title
 from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI, FlatNames, data_of, files_of
-from autoresearch.project.ini import Ini, Setting, value_of
+from autoresearch.project.ini import Ini, ParameterValue, value_of
 from autoresearch.project.learned import LEARNED
 from autoresearch.project.model import (
     INI,
@@ -31,7 +31,7 @@ from autoresearch.project.model import (
     read_code,
     with_parameters,
 )
-from autoresearch.project.runs.kept import Run
+from autoresearch.project.runs.kept import LocalRun
 from autoresearch.task.loading import MANIFEST
 from autoresearch.task.needs import LOCK, LOOSE
 from autoresearch.task.program import MAX_PROGRAM_FILES, check_file_name, join_files, source_digest, split_program
@@ -118,7 +118,7 @@ class Random(Policy):
 }
 
 
-def project_of_run(project: Project, run: Run) -> Project:
+def project_of_run(project: Project, run: LocalRun) -> Project:
     """A project as it was at one of its runs: ``agent.ini`` and parameters of then, the code of now.
 
     Raises:
@@ -132,7 +132,7 @@ def project_of_run(project: Project, run: Run) -> Project:
 def flat_program(project: Project, packages: Mapping[str, bytes] = MappingProxyType({})) -> str:
     """The program of a project, as one text: parameters stand in its ``agent.ini``, as they are in force.
 
-    ``packages`` are the files of :func:`package_files`, where its agent needs more than every node has.
+    ``packages`` are the files of :func:`.package_files`, where its agent needs more than every node has.
 
     Raises:
         UsageError: a file is missing, two have one name, there are too many, or a value can't stand in the file.
@@ -201,7 +201,7 @@ def environment_files(project: Project) -> dict[str, bytes]:
 def environment_task_files(project: Project, packages: Mapping[str, bytes] = MappingProxyType({})) -> dict[str, bytes]:
     """The task folder of a project's environment, by file names. Its name is the environment's.
 
-    ``packages`` are the files of :func:`package_files`, where the environment needs more than every node has.
+    ``packages`` are the files of :func:`.package_files`, where the environment needs more than every node has.
 
     Raises:
         NotFound, UsageError: those of :func:`environment_files`.
@@ -229,7 +229,7 @@ def environment_task_files(project: Project, packages: Mapping[str, bytes] = Map
 def packages_asked(project: Project, required: Sequence[tuple[str, str]]) -> dict[str, str]:
     """The lines of packages that not every node has, with the key of the component that asks for each, if it is known.
 
-    ``required`` is what the project asks for, see :func:`required_by`. An environment of Gymnasium may ask for more.
+    ``required`` is what the project asks for, see :func:`.required_by`. An environment of Gymnasium may ask for more.
     """
     from autoresearch.project.components.finding import gym_packages
     from autoresearch.run.package_locks import every_node_has  # the command line starts without them
@@ -276,7 +276,7 @@ def _texts(ini: Ini, component: Component) -> dict[str, str]:
     }
 
 
-def _ini_text(component: Component, key: str, setting: Setting) -> str:
+def _ini_text(component: Component, key: str, setting: ParameterValue) -> str:
     """A parameter as text that is read as the same value. Raises UsageError where there is none."""
     if setting.plain or (isinstance(setting.value, str) and _is_plain(key, setting.value)):
         text = str(setting.value)
@@ -313,7 +313,7 @@ def _read_back(key: str, text: str) -> object:
 _ESCAPES = {'\\"': "\\u0022", "#": "\\u0023", ";": "\\u003b"}
 
 
-def _value(setting: Setting) -> object:
+def _value(setting: ParameterValue) -> object:
     return value_of(setting.value) if setting.plain else setting.value
 
 

@@ -36,7 +36,7 @@ from autoresearch.project.exchange.publishing import (
     project_of_run,
 )
 from autoresearch.project.model import Project, code_digest
-from autoresearch.project.runs.kept import Run, Totals, added_totals, ancestors, policy_of
+from autoresearch.project.runs.kept import LocalRun, Totals, added_totals, ancestors, policy_of
 from autoresearch.propose.mind.recall import known_genome
 from autoresearch.record.encoding import parse_id
 from autoresearch.record.kinds import Run as RunBody
@@ -153,7 +153,7 @@ def _replicate(notebook: Notebook, task: Task, program: bytes, checkpoint: Path)
 _VALUE_DIGITS = 6
 
 
-class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+class PublishableRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run that can be published: its project as it was, the files of its environment.
 
     ``requirements`` are the packages that it needs and not every node has, as lines of ``requirements.in`` with the
@@ -161,7 +161,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     project: Project
-    run: Run
+    run: LocalRun
     harness: dict[str, bytes]
     requirements: dict[str, str] = {}
 
@@ -182,7 +182,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.requirements) > len(self.asked_by_environment)
 
 
-def prepare_run(project: Project, run: Run) -> Prepared:
+def prepare_run(project: Project, run: LocalRun) -> PublishableRun:
     """What would be published of a kept run. Nothing is measured or sent.
 
     Raises:
@@ -215,12 +215,12 @@ def prepare_run(project: Project, run: Run) -> Prepared:
                 f"the code of {component.key} was changed after run {run.id}",
                 hint="do another run with the code as it is: autoresearch run, then publish that",
             )
-    return Prepared(
+    return PublishableRun(
         project=was, run=run, harness=environment_files(was), requirements=packages_asked(was, required_by(project))
     )
 
 
-def tasks_of_run(log: Log, blobs: BlobStore, prepared: Prepared, *, author: bytes | None) -> list[bytes]:
+def tasks_of_run(log: Log, blobs: BlobStore, prepared: PublishableRun, *, author: bytes | None) -> list[bytes]:
     """The published tasks of this environment: that of the run that this one went on from, this device's, the oldest.
 
     The files and parameters of the environment have to be the same, and the task has the packages that it needs. Those
@@ -262,7 +262,7 @@ def _fits(task: TaskBody, digests: Mapping[str, bytes], requirements: list[str],
     return lock_meets(parse_wanted("\n".join(requirements), LOOSE), packages)
 
 
-def title_of(prepared: Prepared) -> str:
+def title_of(prepared: PublishableRun) -> str:
     """A run's title: its policy and trainer, and how long it was trained."""
     used = prepared.run.data.components
     names = [key.partition(".")[2] for key in used if key.startswith(("policy.", "trainer."))]
@@ -272,7 +272,7 @@ def title_of(prepared: Prepared) -> str:
     return f"{' + '.join(chosen or names) or 'agent'}, {trained}"[:120]
 
 
-def new_task(prepared: Prepared, packages: Mapping[str, bytes], folder: Path) -> Task:
+def new_task(prepared: PublishableRun, packages: Mapping[str, bytes], folder: Path) -> Task:
     """The task of a run's environment as a new folder; ``packages`` are the files with what the environment needs."""
     folder.mkdir(parents=True)
     write_files(folder, environment_task_files(prepared.project, packages))
@@ -280,7 +280,7 @@ def new_task(prepared: Prepared, packages: Mapping[str, bytes], folder: Path) ->
 
 
 def request_of(
-    prepared: Prepared, task: Task, program: str, checkpoint: Path, outcome: RunOutcome
+    prepared: PublishableRun, task: Task, program: str, checkpoint: Path, outcome: RunOutcome
 ) -> PublishRunRequest:
     """What there is to publish of a run whose learned state, in ``checkpoint``, was measured as ``outcome``.
 
@@ -314,7 +314,7 @@ def request_of(
     )
 
 
-def _training_curve(prepared: Prepared) -> list[float]:
+def _training_curve(prepared: PublishableRun) -> list[float]:
     """The mean rewards of the training that made what was measured; none where that has a record of its own."""
     runs = [prepared.run, *ancestors(prepared.project, prepared.run)]
     training = next((run for run in runs if run.data.mode == "train"), None)

@@ -21,12 +21,12 @@ from autoresearch.log.standing.credit import Citations, citations, is_heard
 from autoresearch.log.standing.trials import Trial
 from autoresearch.log.standing.verdicts import Spread, spread_of
 from autoresearch.propose.mind.recall import ended_trials, known_as, past_run
-from autoresearch.propose.mind.reply import Rules
+from autoresearch.propose.mind.reply import AnswerRules
 from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.guard import Names, names_of, static_guard
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.effects import Comparisons, Effect
-from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun
+from autoresearch.propose.search.evidence import Candidate, PastRun, SearchEvidence
 from autoresearch.propose.search.evidence import gather as weigh
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Note, Run
@@ -263,7 +263,7 @@ class _Desk:
     log: Log
     blobs: BlobStore
     task: Task
-    evidence: Evidence
+    evidence: SearchEvidence
     spread: Spread | None
     trials: dict[bytes, Trial]
 
@@ -388,10 +388,10 @@ def _insights(notes: Sequence[tuple[bytes, Note]], cited: Mapping[bytes, Citatio
     return sorted(rated, key=lambda insight: insight.worse - insight.better)
 
 
-def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | None = None) -> Rules:
+def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | None = None) -> AnswerRules:
     """What a model's answer must hold to that changes the program ``parent``; the log must stay open meanwhile."""
     names = names_of(task)
-    return Rules(
+    return AnswerRules(
         parent=parent,
         files=frozenset(split_program(parent)),
         digest=lambda source: _digest_of(task, source),

@@ -18,7 +18,7 @@ from autoresearch.propose.program.ranges import Value
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.effects import Comparisons
 from autoresearch.propose.search.evidence import PastRun
-from autoresearch.propose.search.proposal import LiveClaim, Problem
+from autoresearch.propose.search.proposal import LiveClaim, SearchProblem
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Claim, Run
 from autoresearch.task.model import Task
@@ -35,7 +35,7 @@ def recall(
     me: bytes,
     own: frozenset[bytes] | None = None,
     may_run: Callable[[str], bool] = lambda _: True,
-) -> tuple[Problem, list[PastRun], list[LiveClaim]]:
+) -> tuple[SearchProblem, list[PastRun], list[LiveClaim]]:
     """The problem, the runs with the task's full budget that say the most, and what is being tried at this moment.
 
     ``me`` is the device that asks: what it measured itself comes before what others only say. With ``own``,
@@ -59,7 +59,7 @@ def recall(
         effect = compared.of(setting)
         return None if effect is None else effect.median
 
-    problem = Problem(
+    problem = SearchProblem(
         task=task.digest,
         baseline=task.baseline.decode(),
         direction=task.metric.direction,

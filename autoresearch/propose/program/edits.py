@@ -30,7 +30,7 @@ from msgspec import Meta
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.known_names import guess
 from autoresearch.propose.program.literals import comments, line_literals, python_literals
-from autoresearch.propose.program.ranges import Constant, Range, Value, is_fixed, read_range
+from autoresearch.propose.program.ranges import Constant, Value, ValueRange, is_fixed, read_range
 from autoresearch.propose.program.settings_files import YAML, setting_literals
 from autoresearch.task.folders import side_file
 from autoresearch.task.guessing import FLAGS, SETTINGS_ENDINGS
@@ -85,7 +85,7 @@ def flag_literals(name: str, lines: Sequence[bytes]) -> Iterator[Constant]:
     for word, flag, value in sorted(flags, key=lambda item: item[0][1:]):
         choices = (False, True) if isinstance(value, bool) else tuple(sorted({*_LEVELS, int(value)}))
         before, end = (len(texts[word.line][:at].encode(errors="surrogateescape")) for at in (word.start, word.end))
-        yield Constant(flag, value, word.line + 1, before, end, Range("one of", choices=choices), is_flag=True)
+        yield Constant(flag, value, word.line + 1, before, end, ValueRange("one of", choices=choices), is_flag=True)
 
 
 def _words(text: str, line: int, start: int = 0) -> Iterator[_Word]:
@@ -101,7 +101,7 @@ class EditError(UsageError):
     """An edit does not apply to this source."""
 
 
-class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EditBlock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One SEARCH/REPLACE edit."""
 
     search: str
@@ -200,7 +200,7 @@ def set_constants(source: str, values: Mapping[str, Value]) -> str:
     return changed
 
 
-def apply_blocks(source: str, blocks: Sequence[Block]) -> str:
+def apply_blocks(source: str, blocks: Sequence[EditBlock]) -> str:
     """The source after each block in turn.
 
     Raises:
@@ -235,7 +235,7 @@ _QUOTED_CHARACTERS = 100
 _NEAR_LINES = 5_000
 
 
-def replace_lines(source: str, blocks: Sequence[Block]) -> str:
+def replace_lines(source: str, blocks: Sequence[EditBlock]) -> str:
     """The source after each block in turn; line ends and indentation of the SEARCH lines need not be exact.
 
     Raises:
@@ -326,7 +326,7 @@ class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Two or three words for the title of a run."""
     title: _Words
     rationale: _Words
-    blocks: Annotated[tuple[Block, ...], Meta(min_length=1)] = msgspec.field(name="edit")
+    blocks: Annotated[tuple[EditBlock, ...], Meta(min_length=1)] = msgspec.field(name="edit")
 
 
 class Patches(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -415,7 +415,7 @@ def read_patches(content: bytes, path: str = CHANGES) -> Patches:
     return patches
 
 
-def _applies(source: str, blocks: tuple[Block, ...]) -> bool:
+def _applies(source: str, blocks: tuple[EditBlock, ...]) -> bool:
     if all(block.replace in source for block in blocks):
         return False
     try:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from autoresearch.propose.program.ranges import Range, Value, interval
+from autoresearch.propose.program.ranges import Value, ValueRange, interval
 
 # A number with another name may be this many times larger or smaller; a known range reaches as far past such a value.
 FACTOR = 4.0
@@ -80,12 +80,12 @@ class NameRule:
             return False
         return value > 0 or (value == 0 and (bool(self.zero) or self.shape in {"float", "choices"}))
 
-    def range(self, value: float) -> Range | None:
+    def range(self, value: float) -> ValueRange | None:
         """The range around a value; one outside the bounds widens it."""
         if value == 0 and self.zero:
-            return Range("one of", choices=self.zero)
+            return ValueRange("one of", choices=self.zero)
         if self.shape == "choices":
-            return Range("one of", choices=tuple(sorted({*self.choices, float(value)})))
+            return ValueRange("one of", choices=tuple(sorted({*self.choices, float(value)})))
         low, high = self.low, self.high
         if self.reach is not None:
             low, high = max(low, value / self.reach), min(high, value * self.reach)
@@ -194,7 +194,7 @@ def divisions(names: Iterable[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-def guess(name: str, value: Value, *, known_only: bool = False) -> Range | None:
+def guess(name: str, value: Value, *, known_only: bool = False) -> ValueRange | None:
     """The range of a constant from its name and value; None for what is not turned.
 
     ``known_only``: a name that isn't well known gets none.
@@ -212,7 +212,7 @@ def guess(name: str, value: Value, *, known_only: bool = False) -> Range | None:
     return _around(value)
 
 
-def widened(name: str, allowed: Range, value: Value, best: Value) -> Range:
+def widened(name: str, allowed: ValueRange, value: Value, best: Value) -> ValueRange:
     """A range that was guessed around ``value``, so that it reaches as far around ``best`` too; others stay."""
     for rule in (guess, guess_compiled):
         beyond = rule(name, best) if rule(name, value) is not None else None
@@ -234,7 +234,7 @@ _TILE = _words("block tile unroll chunk prefetch vec vector lanes stripe")
 _LEARNING = _words("lr learning_rate momentum weight_decay dropout")
 
 
-def guess_compiled(name: str, value: Value) -> Range | None:
+def guess_compiled(name: str, value: Value) -> ValueRange | None:
     """The range of a constant in a program that is not Python; None for what is not turned.
 
     There a width or a depth is mostly the problem itself. So only how loops are cut is known, and how fast is learned.
@@ -292,7 +292,7 @@ def _plain(name: str) -> str:
     return "_" + "_".join(re.findall(r"[a-z0-9]+", parted.lower())) + "_"
 
 
-def _around(value: float) -> Range | None:
+def _around(value: float) -> ValueRange | None:
     """A factor of four around a value; nothing around 0, a negative whole number (a mark) or a huge one."""
     if isinstance(value, int):
         high = max(value * FACTOR, value + 2)
@@ -303,7 +303,7 @@ def _around(value: float) -> Range | None:
     return interval("log", value / FACTOR, value * FACTOR) if value > 0 else None
 
 
-def _sizes(value: int, low: float, high: float) -> Range | None:
+def _sizes(value: int, low: float, high: float) -> ValueRange | None:
     """The value times powers of two, so that what divides it mostly still does; an odd one moves in single steps."""
     if value % 2 and value > 1:
         return interval("log", max(1, round(low)), round(high), whole=True)
@@ -312,4 +312,4 @@ def _sizes(value: int, low: float, high: float) -> Range | None:
         sizes.insert(0, sizes[0] // 2)
     while sizes[-1] * 2 <= high:
         sizes.append(sizes[-1] * 2)
-    return Range("one of", choices=tuple(sizes)) if len(sizes) > 1 else None
+    return ValueRange("one of", choices=tuple(sizes)) if len(sizes) > 1 else None

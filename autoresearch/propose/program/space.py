@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from autoresearch.propose.program.edits import NO_PATCHES, EditError, Patches, constants, python_files, set_constants
 from autoresearch.propose.program.known_names import divisions, widened
-from autoresearch.propose.program.ranges import LARGEST, Constant, Draws, Range, Value
+from autoresearch.propose.program.ranges import LARGEST, Constant, Draws, Value, ValueRange
 from autoresearch.task.program import source_digest
 from autoresearch.task.source import parse_python
 
@@ -133,7 +133,7 @@ class Parameter:
     """A dimension of the search, with the value that its base source has."""
 
     name: str
-    range: Range
+    range: ValueRange
     default: Value
     guessed: bool = False
     """Whether the range is a guess by the name."""
@@ -234,11 +234,6 @@ def constant_parameter(constant: Constant) -> Parameter | None:
     if type(value) is int and any(isinstance(choice, float) for choice in choices):
         value = float(value)
     return Parameter(constant.name, allowed, value, constant.guessed)
-
-
-def patch_parameter(name: str) -> Parameter:
-    """The gene that says whether a patch is applied."""
-    return Parameter(f"+{name}", Range("one of", choices=(False, True)), default=False)
 
 
 def _rank(choices: list[float], number: float) -> float:
@@ -360,7 +355,8 @@ def space_of(source: str, patches: Patches = NO_PATCHES) -> Space:
     ``patches`` are those of its task, with the settings that its command gives.
     """
     literals = constants(source)
-    offered = [patch_parameter(name) for name in patches.offered(source)]
+    either = ValueRange("one of", choices=(False, True))
+    offered = [Parameter(f"+{name}", either, default=False) for name in patches.offered(source)]
     free = [constant for constant in literals.values() if not patches.gives(constant.name)]
     turned = [(constant, parameter) for constant in free if (parameter := constant_parameter(constant))]
     room = GENES_MAX - len(offered)

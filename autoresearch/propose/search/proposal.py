@@ -155,7 +155,7 @@ def _next(files: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SearchProblem:
     """The task as a proposer sees it."""
 
     task: bytes

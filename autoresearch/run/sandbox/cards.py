@@ -65,7 +65,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CardReading:
     """What the driver says of a card: MiB of its memory, in use and in all, and the watts that it may take.
 
     ``slowed`` has the seconds for which its clock was held back since the driver was loaded, by cause; without what
@@ -78,7 +78,7 @@ class Reading:
     slowed: Mapping[str, float]
 
 
-def read_card(card: Card) -> Reading | None:
+def read_card(card: Card) -> CardReading | None:
     """Ask the driver; None where nvidia-smi is missing or does not answer."""
     for counters in (tuple(_SLOWED_BY), ()):  # one field that it does not know, and it answers none
         query = f"--query-gpu={','.join((*_FIGURES, *counters))}"
@@ -96,11 +96,11 @@ def read_card(card: Card) -> Reading | None:
         slowed: dict[str, float] = {}
         for counter, count in zip(counters, microseconds, strict=True):
             slowed[_SLOWED_BY[counter]] = max(slowed.get(_SLOWED_BY[counter], 0.0), (count or 0.0) / 1e6)
-        return Reading(used, total, watts, slowed)
+        return CardReading(used, total, watts, slowed)
     return None
 
 
-def conditions(before: Reading | None, after: Reading | None) -> dict[str, str]:
+def conditions(before: CardReading | None, after: CardReading | None) -> dict[str, str]:
     """How fast a card could be between two readings: its power limit, and for how long which cause held it back."""
     if before is None or after is None:
         return {}
@@ -111,7 +111,7 @@ def conditions(before: Reading | None, after: Reading | None) -> dict[str, str]:
     return limits
 
 
-def wait_for_memory(card: Card, before: Reading | None, most_seconds: float) -> Reading | None:
+def wait_for_memory(card: Card, before: CardReading | None, most_seconds: float) -> CardReading | None:
     """Wait until a run's memory on its card is free again, but not longer than this; the last reading.
 
     A driver frees it a moment after the process has ended. What is not free then belongs to another program.

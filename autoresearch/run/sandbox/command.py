@@ -22,7 +22,7 @@ from pathlib import Path
 
 from autoresearch.run.sandbox import filters, layout
 from autoresearch.run.sandbox.cards import PROCESSOR, card_of, libraries
-from autoresearch.run.sandbox.job import Job, Level, Limits
+from autoresearch.run.sandbox.job import Job, JobLimits, Level
 from autoresearch.run.sandbox.layout import shown_folders
 
 GIB = 1 << 30
@@ -45,12 +45,12 @@ def run_user() -> int | None:
     return _FIRST_UID + threading.get_native_id() if os.geteuid() == 0 else None
 
 
-def tasks_allowed(limits: Limits, threads: int) -> int:
+def tasks_allowed(limits: JobLimits, threads: int) -> int:
     """The kernel's own bound on processes and threads together; the watchdog counts processes before it."""
     return limits.processes + 4 * threads + 32
 
 
-def memory_allowed(limits: Limits) -> int:
+def memory_allowed(limits: JobLimits) -> int:
     """The kernel's own bound on memory, with files in memory and libraries; the watchdog looks at programs alone."""
     return min(limits.memory_bytes + 2 * limits.disk_bytes + GIB, _LARGEST_LIMIT)
 

@@ -456,16 +456,12 @@ def _read_whole(paths: set[str]) -> None:
     """Brings files into memory, so that it says nothing which of their pages the program touches from now on."""
     for path in paths:
         try:
-            with open(path, "rb", buffering=0, opener=_without_waiting) as file:
+            with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
                 if os.fstat(file.fileno()).st_mode & _FILE_TYPE == _PLAIN_FILE:
                     while file.read(1 << 20):
                         pass
         except OSError:
             pass  # a file that was removed
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def keep(child: int, leash: int, gate: Gate | None) -> int:

@@ -19,12 +19,12 @@ from autoresearch.run.sandbox import apptainer, layout
 from autoresearch.run.sandbox.cards import PROCESSOR, card_of
 from autoresearch.run.sandbox.command import SHARED, tasks_allowed
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import MIB, Job, Level, Limits
+from autoresearch.run.sandbox.job import MIB, Job, JobLimits, Level
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.words import STARTED, RunStatus
 
 _ATTACK = Path(__file__).with_name("attack.py")
-_LIMITS = Limits(seconds=120, memory_bytes=256 * MIB, disk_bytes=4 * MIB, processes=32, output_bytes=65536)
+_LIMITS = JobLimits(seconds=120, memory_bytes=256 * MIB, disk_bytes=4 * MIB, processes=32, output_bytes=65536)
 _UDP_PROBE = "UDP out"
 _SPARE_TASKS = 64
 """Below bubblewrap the kernel's process limit counts the user's other processes, which come and go meanwhile."""

@@ -36,7 +36,7 @@ from autoresearch.run.sandbox.command import (
     tasks_allowed,
     tasks_of,
 )
-from autoresearch.run.sandbox.groups import Group, control_group
+from autoresearch.run.sandbox.groups import ControlGroup, control_group
 from autoresearch.run.sandbox.job import LIBRARY, Job, Level, Used
 from autoresearch.run.sandbox.layout import home, launcher_python
 from autoresearch.run.sandbox.queues import Queues
@@ -85,7 +85,7 @@ class Sandboxed:
     pipes: Pipes
     leash: int
     walled: bool
-    group: Group | None = None
+    group: ControlGroup | None = None
     queues: Queues | None = None  # where the run has a network of its own
     written: tuple[Path, ...] = ()  # the folders of a disk that it writes; none under bubblewrap
 

@@ -20,7 +20,7 @@ from autoresearch.errors import NotFound, UsageError
 from autoresearch.services.data.data_store import DataStoreBase, Ledger, ledger_of
 from autoresearch.services.data.rows import (
     Array,
-    Column,
+    ArrayColumn,
     DataShape,
     Key,
     Layout,
@@ -36,9 +36,9 @@ _COLUMNS = "columns"
 _H = TypeVar("_H", bound=msgspec.Struct)
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _ColumnEntry(msgspec.Struct, frozen=True):
     key: Key
-    column: Column
+    column: ArrayColumn
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
@@ -72,11 +72,6 @@ def read_arrays(path: Path) -> dict[str, Array]:
         raise UsageError(f"{path} can't be read as npz: {one_line(str(error), 120)}") from None
 
 
-def pack_header(header: msgspec.Struct) -> Array:
-    """A header as an array of bytes."""
-    return np.frombuffer(msgspec.json.encode(header), np.uint8)
-
-
 def unpack_header(arrays: Mapping[str, Array], kind: type[_H], path: str) -> _H:
     """The header of a file. Raises UsageError where it is missing or of another kind."""
     try:
@@ -100,9 +95,9 @@ def pack_columns(header: msgspec.Struct, ring: Ring, first: int, end: int) -> di
     for key, column in ring.layout.items():
         if column.dtype == "object":
             raise UsageError(f"{key_name(key)} of the rows holds no numbers, and a file keeps nothing else")
-    entries = [_Entry(key, column) for key, column in ring.layout.items()]
+    entries = [_ColumnEntry(key, column) for key, column in ring.layout.items()]
     arrays = {
-        HEADER: pack_header(header),
+        HEADER: np.frombuffer(msgspec.json.encode(header), np.uint8),
         _COLUMNS: np.frombuffer(msgspec.json.encode(entries), np.uint8),
     }
     taken = ring.take(np.arange(first, end))
@@ -117,7 +112,7 @@ def _name(key: Key) -> str:
 def unpack_columns(arrays: Mapping[str, Array], capacity: int, first: int, end: int, path: str) -> Ring:
     """A ring with the rows that ``pack_columns`` took. Raises UsageError where they contradict the header."""
     try:
-        entries = msgspec.json.decode(arrays[_COLUMNS].tobytes(), type=list[_Entry])
+        entries = msgspec.json.decode(arrays[_COLUMNS].tobytes(), type=list[_ColumnEntry])
         layout: Layout = {each.key: each.column for each in entries}
         if not 0 <= end - first <= capacity:
             raise ValueError("it holds more rows than its capacity")
@@ -132,7 +127,7 @@ def unpack_columns(arrays: Mapping[str, Array], capacity: int, first: int, end: 
     return ring
 
 
-class _Header(msgspec.Struct, frozen=True, tag="replay"):
+class _ReplayHeader(msgspec.Struct, frozen=True, tag="replay"):
     capacity: int
     count: int
     random: dict[str, Any]
@@ -223,7 +218,7 @@ class ReplayBuffer(DataStoreBase):
         """Write it to a file in numpy's npz format, whole or not at all. Nothing in the file is pickled."""
         with self._lock:
             offsets = ledger_of(self).as_dict()  # first: rows of an update in hand come again rather than never
-            header = _Header(self.capacity, self._count, dict(self._random.bit_generator.state), offsets)
+            header = _ReplayHeader(self.capacity, self._count, dict(self._random.bit_generator.state), offsets)
             arrays = pack_columns(header, self._ring, self._count - len(self), self._count)
         write_arrays(Path(path), arrays)
 
@@ -240,7 +235,7 @@ class ReplayBuffer(DataStoreBase):
         return buffer
 
     def _restore(self, arrays: Mapping[str, Array], path: str) -> None:
-        header = unpack_header(arrays, _Header, path)
+        header = unpack_header(arrays, _ReplayHeader, path)
         held = min(header.count, header.capacity)
         self._start(unpack_columns(arrays, header.capacity, header.count - held, header.count, path))
         self._random = generator_of(header.random, path)

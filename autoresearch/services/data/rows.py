@@ -33,14 +33,14 @@ class DataShape(msgspec.Struct, frozen=True):
     dtype: Any = "float32"
 
 
-class Column(msgspec.Struct, frozen=True):
+class ArrayColumn(msgspec.Struct, frozen=True):
     """What every value of a column is like. ``dtype`` is numpy's name of it, as ``float32``."""
 
     shape: tuple[int, ...]
     dtype: str
 
 
-Layout = dict[Key, Column]
+Layout = dict[Key, ArrayColumn]
 
 
 def key_name(key: Key) -> str:
@@ -113,11 +113,6 @@ def nested(columns: Mapping[Key, Any]) -> Any:  # noqa: ANN401
     return tree
 
 
-def layout_of(row: Mapping[Key, Array]) -> Layout:
-    """What the columns must be to take a row."""
-    return {key: Column(value.shape, value.dtype.name) for key, value in row.items()}
-
-
 def layout_of_shapes(shapes: Iterable[DataShape]) -> Layout:
     """The columns that a caller describes. Raises UsageError for a data type that is none of numbers."""
     layout: Layout = {}
@@ -131,7 +126,7 @@ def layout_of_shapes(shapes: Iterable[DataShape]) -> Layout:
             raise UsageError(
                 f"the column {key_name(key)} can't be of the type {each.dtype}", hint="as float32 or uint8"
             )
-        layout[key] = Column(tuple(each.shape), dtype.name)
+        layout[key] = ArrayColumn(tuple(each.shape), dtype.name)
     return layout
 
 
@@ -151,7 +146,7 @@ def fitted(row: Mapping[Key, Array], layout: Layout) -> dict[Key, Array]:
     return {key: _fitted(row[key], column, key) for key, column in layout.items()}
 
 
-def _fitted(value: Array, column: Column, key: Key) -> Array:
+def _fitted(value: Array, column: ArrayColumn, key: Key) -> Array:
     if value.shape != column.shape:
         raise UsageError(f"{key_name(key)} has the shape {value.shape}, the buffer {column.shape}")
     dtype = np.dtype(column.dtype)
@@ -198,7 +193,7 @@ class Ring:
         """
         arrays = parts_of(row) if in_parts and isinstance(row, tuple) else flat(row)
         if not self.layout:
-            self._allocate(layout_of(arrays))
+            self._allocate({key: ArrayColumn(value.shape, value.dtype.name) for key, value in arrays.items()})
         return fitted(arrays, self.layout)
 
     def put(self, index: int, row: Fitted) -> None:

@@ -151,7 +151,7 @@ Sampled = tuple[dict[str, Any], dict[str, Any]]
 END = "end_of_trajectory"
 
 
-class _Header(msgspec.Struct, frozen=True, tag="trajectories"):
+class _TrajectoryHeader(msgspec.Struct, frozen=True, tag="trajectories"):
     spans: SpansState
     random: dict[str, Any]
     offsets: dict[str, int] = {}
@@ -310,13 +310,13 @@ class TrajectoryBuffer(DataStoreBase):
         """Its rows, trajectories and random state as named arrays; sample configs are not in it."""
         with self._lock:
             offsets = ledger_of(self).as_dict()  # first: rows of an update in hand come again rather than never
-            header = _Header(self._spans.state(), dict(self._random.bit_generator.state), offsets)
+            header = _TrajectoryHeader(self._spans.state(), dict(self._random.bit_generator.state), offsets)
             return pack_columns(header, self._ring, self._spans.oldest, self._spans.following)
 
     @classmethod
     def deserialize(cls, loaded_data: Mapping[str, Array], *, path: str = "the data") -> Self:
         """The buffer that ``serialized`` gave. Raises UsageError where the arrays are none."""
-        header = unpack_header(loaded_data, _Header, path)
+        header = unpack_header(loaded_data, _TrajectoryHeader, path)
         spans = Spans.restored(header.spans, path)
         ring = unpack_columns(loaded_data, spans.capacity, spans.oldest, spans.following, path)
         buffer = cls.__new__(cls)

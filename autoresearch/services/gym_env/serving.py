@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autoresearch.errors import BadMessage, ServiceRefused
-from autoresearch.services.links.server import Counts, RequestServer
+from autoresearch.services.links.server import RequestServer, ServerCounts
 from autoresearch.services.links.sockets import ServerKeys
 from autoresearch.services.messages import encode
 from autoresearch.services.spaces import space_description
@@ -44,7 +44,7 @@ class GymEnvServer:
         return self._server.port
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> ServerCounts:
         """What it did so far."""
         return self._server.counts
 

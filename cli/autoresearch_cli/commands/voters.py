@@ -21,7 +21,7 @@ from autoresearch.log.standing.participants import spent_uses
 from autoresearch.record.record import Network
 from autoresearch.trust.identity import load_identity
 from autoresearch.trust.invite import Invitation, Invitations
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.words import Counts
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, command_app, examples
@@ -69,17 +69,17 @@ def own_root() -> bytes | None:
     return None
 
 
-def is_founder(manifest: Manifest) -> bool:
+def is_founder(manifest: NetworkManifest) -> bool:
     """Whether this participant is a founder of the network."""
     return own_root() in manifest.trust.founders
 
 
-def admits_by_default(manifest: Manifest) -> bool:
+def admits_by_default(manifest: NetworkManifest) -> bool:
     """Whether a plain invite admits: a founder's, where no attestors decide about voters."""
     return is_founder(manifest) and not manifest.trust.attestors
 
 
-def make_token(manifest: Manifest, *, uses: int, days: int) -> tuple[InvitationRow, bytes]:
+def make_token(manifest: NetworkManifest, *, uses: int, days: int) -> tuple[InvitationRow, bytes]:
     """Note an invite that admits; returns it with the seed of its token. Raises UsageError, Refused."""
     if not is_founder(manifest):
         raise Refused(

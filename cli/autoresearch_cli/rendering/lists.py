@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from autoresearch.face.columns.column import CODE, COUNT, RECORD, Column, Columns, Face, Format
+from autoresearch.face.columns.column import CODE, COUNT, RECORD, CellFormat, Column, Columns, Face
 from autoresearch.text import age, moment
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ ID_DIGITS = 8
 TOKEN_CHARACTERS = 8
 
 
-_NUMBER = Format(str, lambda number, _: str(number), right=True)
+_NUMBER = CellFormat(str, lambda number, _: str(number), right=True)
 
 
 def _reward(number: float | None) -> str:
     return "–" if number is None else f"{number:.4g}"
 
 
-_REWARD = Format(_reward, lambda number, _: _reward(number), right=True)
+_REWARD = CellFormat(_reward, lambda number, _: _reward(number), right=True)
 
 
 def _assigned(parameters: Mapping[str, object]) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.proof import (
-    Outcome,
+    ProofResult,
     StoredRecord,
     check_fork,
     check_lineage,
@@ -36,7 +36,7 @@ def lying(record: Record, *, raw: bytes | None = None, signature: bytes | None =
     )
 
 
-def changed(outcome: Outcome) -> list[str]:
+def changed(outcome: ProofResult) -> list[str]:
     """What differs from what the records state."""
     return [step.what for step in outcome.steps if step.agrees is False]
 

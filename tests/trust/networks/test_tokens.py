@@ -15,7 +15,7 @@ from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.record.encoding import decode
 from autoresearch.record.record import DAY_MS
 from autoresearch.trust.invite import Invitations, join_with, joined, read_invite, token_of, write_invite
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import decode_manifest, encode_manifest, format_manifest, parse_manifest
 from autoresearch.trust.roster import Trust
 from tests.record.making import NOW_MS
@@ -26,7 +26,7 @@ FOUNDED = TEA.with_founder(ROOT)
 
 
 @given(manifests, st.binary(min_size=32, max_size=32) | st.none())
-def test_an_invite_gives_back_network_and_token(manifest: Manifest, token: bytes | None) -> None:
+def test_an_invite_gives_back_network_and_token(manifest: NetworkManifest, token: bytes | None) -> None:
     assert read_invite(write_invite(manifest, token)) == (manifest, token)
 
 
