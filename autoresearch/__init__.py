@@ -3,12 +3,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from autoresearch.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from autoresearch.ask.agent import AsyncResearchAgent, ResearchAgent
     from autoresearch.project import acr
     from autoresearch.project.interfaces import Agent, Dataset, Environment, Policy, Trainer
 
-__version__ = "0.1.0"
 __all__ = [
     "Agent",
     "AsyncResearchAgent",
@@ -29,5 +30,5 @@ def __getattr__(name: str) -> object:
     if name == "acr":
         return import_module("autoresearch.project.acr")
     module = "autoresearch.project.interfaces" if name in _INTERFACES else "autoresearch.ask.agent"
-    found: object = getattr(import_module(module), name)
-    return found
+    value: object = getattr(import_module(module), name)
+    return value

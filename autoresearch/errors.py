@@ -164,10 +164,10 @@ def command_for(extra: str, origin: str | None) -> str:
     """The same for an installation that came from ``origin``: PEP 610's JSON, None for one from an index."""
     if origin is None:
         return f'pip install "{PACKAGE}[{extra}]"'
-    found = json.loads(origin)
-    url = urlsplit(found["url"])
+    source = json.loads(origin)
+    url = urlsplit(source["url"])
     if url.scheme == "file":
-        editable = "-e " if found.get("dir_info", {}).get("editable") else ""
+        editable = "-e " if source.get("dir_info", {}).get("editable") else ""
         return f'pip install {editable}"{unquote(url.path)}[{extra}]"'
-    vcs = f"{found['vcs_info']['vcs']}+" if "vcs_info" in found else ""
-    return f'pip install "{PACKAGE}[{extra}] @ {vcs}{found["url"]}"'
+    vcs = f"{source['vcs_info']['vcs']}+" if "vcs_info" in source else ""
+    return f'pip install "{PACKAGE}[{extra}] @ {vcs}{source["url"]}"'

@@ -64,10 +64,10 @@ def parse_hours(text: str, zone: tzinfo | None = None) -> Hours:
 
 
 def _spans(part: str) -> list[tuple[int, int]]:
-    found = _SPAN.fullmatch(re.sub(r"\s*-\s*", "-", " ".join(part.split())))
-    if found is None:
+    match = _SPAN.fullmatch(re.sub(r"\s*-\s*", "-", " ".join(part.split())))
+    if match is None:
         raise UsageError(f"{part!r} is no span of hours", hint=EXAMPLE)
-    first, last, *times = found.groups()
+    first, last, *times = match.groups()
     for day in (first, last):
         if day and day not in DAYS:
             raise UsageError(f"{day!r} is no day: {', '.join(DAYS)}", hint=EXAMPLE)

@@ -94,9 +94,9 @@ class Link(Generic[Heard]):
     ``heard`` is the type of what the other side may send. Any thread may send; one receives.
     """
 
-    def __init__(self, read: int, write: int, heard: Any) -> None:  # noqa: ANN401
+    def __init__(self, read: int, write: int, message_type: Any) -> None:  # noqa: ANN401
         self._read, self._write = read, write
-        self._messages: Messages[Heard] = Messages(heard)
+        self._messages: Messages[Heard] = Messages(message_type)
         self._ready: deque[Heard] = deque()
         self._sending, self._receiving = threading.Lock(), threading.Lock()
 

@@ -121,9 +121,9 @@ class Paths:
         Raises:
             UsageError: what says which network is in use is damaged.
         """
-        found = cls._of_home(environment)
-        given = environment.get(NETWORK_VARIABLE)
-        return found.of_network(found.folder_in_use() if given is None else given)
+        base = cls._of_home(environment)
+        network = environment.get(NETWORK_VARIABLE)
+        return base.of_network(base.folder_in_use() if network is None else network)
 
     @classmethod
     def _of_home(cls, environment: Mapping[str, str]) -> Paths:

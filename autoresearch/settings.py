@@ -41,7 +41,12 @@ class Work(Section, frozen=True, kw_only=True):
         int, Meta(ge=0, le=19, description="how far runs give way to other programs: 0 not at all, 19 most")
     ] = 10
     verify_share: Annotated[
-        float, Meta(ge=0, le=1, description="the most time over 24 hours, as a share, that goes to verifying others' runs; 1: nothing else")
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="the most time over 24 hours, as a share, that goes to verifying others' runs; 1: nothing else",
+        ),
     ] = 0.2
     minimum_sandbox: Annotated[
         int,
@@ -308,13 +313,13 @@ LIVE_SETTINGS = frozenset(
 @functools.cache
 def setting_types() -> Mapping[str, tuple[Any, str]]:
     """Every key as ``section.name`` with its type and its description."""
-    found: dict[str, tuple[Any, str]] = {}
+    types: dict[str, tuple[Any, str]] = {}
     for section in msgspec.structs.fields(Settings):
         for field in msgspec.structs.fields(section.type):
             info = msgspec.inspect.type_info(field.type)
             extra = info.extra_json_schema if isinstance(info, msgspec.inspect.Metadata) else None
-            found[f"{section.name}.{field.name}"] = (field.type, (extra or {}).get("description", ""))
-    return found
+            types[f"{section.name}.{field.name}"] = (field.type, (extra or {}).get("description", ""))
+    return types
 
 
 def load_settings(path: Path, environment: Mapping[str, str]) -> tuple[Settings, dict[str, str]]:

@@ -98,13 +98,13 @@ def plain_name(text: str) -> str:
 
     Marks that pile up on a letter are dropped after the second: they reach into the lines above and below.
     """
-    kept: list[str] = []
+    characters: list[str] = []
     marks = 0
     for character in unicodedata.normalize("NFC", text.translate(_QUOTES)):
         marks = marks + 1 if unicodedata.category(character) in {"Mn", "Me"} else 0
         if marks <= 2:
-            kept.append(" " if is_harmful(character) else character)
-    return one_line("".join(kept), NAME_CHARACTERS)
+            characters.append(" " if is_harmful(character) else character)
+    return one_line("".join(characters), NAME_CHARACTERS)
 
 
 def _escape(character: str) -> str:

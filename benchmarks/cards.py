@@ -29,7 +29,7 @@ from autoresearch.run.experiment import measure as measure_run
 from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.run.proving import prove
 from autoresearch.run.sandbox import cards, filters, layout
-from autoresearch.run.sandbox.job import Level, Outcome
+from autoresearch.run.sandbox.job import JobOutcome, Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.settings import Work
 from autoresearch.task.loading import shipped_tasks
@@ -131,7 +131,9 @@ class Lab:
         ceiling = Ceiling.of(Work(max_seconds=14_400))
         return Bench(self.level, 1, device or self.device, self.folder / "data", scratch, ceiling, foreign=False)
 
-    def run(self, task: Task, program: str, number: int, name: str, *, device: str = "", share: float = 1.0) -> Outcome:
+    def run(
+        self, task: Task, program: str, number: int, name: str, *, device: str = "", share: float = 1.0
+    ) -> JobOutcome:
         """A program with the seed of a number, at a share of the task's budget. Raises RuntimeError where it fails."""
         plan = plan_as_it_stands(task, program, replicate=number)
         plan = msgspec.structs.replace(plan, seed=number, budget=plan.budget * share)

@@ -11,7 +11,7 @@ import math
 import random
 
 from autoresearch.judging import ecvrf
-from autoresearch.judging.committee import Rules, is_chosen
+from autoresearch.judging.committee import VerificationRules, is_chosen
 from autoresearch.judging.states import EVALUATE, Report, judge
 from autoresearch.words import RunState
 
@@ -24,7 +24,7 @@ TRIALS = {True: 2_000, False: 100_000}
 
 def measure(*, quick: bool) -> dict[str, float]:
     """For each share of colluders in percent: bad runs accepted, and good ones that reach a quorum, of all."""
-    dice, rules, trials = random.Random(1), Rules(), TRIALS[quick]
+    dice, rules, trials = random.Random(1), VerificationRules(), TRIALS[quick]
     figures: dict[str, float] = {}
     for percent in SHARES:
         colluders = VOICES * percent // 100
@@ -41,13 +41,13 @@ def measure(*, quick: bool) -> dict[str, float]:
     return {"bad_accepted": figures["bad_accepted_30"], "honest_confirmed": figures["honest_confirmed_10"]} | figures
 
 
-def chosen(dice: random.Random, rules: Rules) -> bool:
+def chosen(dice: random.Random, rules: VerificationRules) -> bool:
     """Whether one participant's lot is drawn."""
     lot = dice.randbytes(ecvrf.OUTPUT_BYTES)
     return is_chosen(lot, chosen=rules.committee, voters=VOICES, devices=1, rules=rules)
 
 
-def word(passing: list[int], failing: list[int], rules: Rules) -> RunState:
+def word(passing: list[int], failing: list[int], rules: VerificationRules) -> RunState:
     """The word for a run that some pass and some fail."""
     reports = [report(who, passed=True) for who in passing] + [report(who, passed=False) for who in failing]
     return judge(reports, author=b"", voters=VOICES, rules=rules, noise=0.0, minimum_effect=0.0).state
@@ -58,7 +58,7 @@ def report(who: int, *, passed: bool) -> Report:
     return Report(who.to_bytes(2, "big"), attested=True, order=(who, b""), stage=EVALUATE, passed=passed)
 
 
-def expected_bad(colluders: int, rules: Rules) -> float:
+def expected_bad(colluders: int, rules: VerificationRules) -> float:
     """The chance that a quorum of colluders is drawn and no honest participant is drawn and answers."""
     chance = rules.committee / VOICES
     few = sum(

@@ -17,7 +17,7 @@ from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.moves import anywhere, few_changes
-from autoresearch.propose.search.proposal import Problem
+from autoresearch.propose.search.proposal import SearchProblem
 from autoresearch.propose.search.search import propose
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.program import source_digest
@@ -89,7 +89,9 @@ def _part(runs: Sequence[PastRun]) -> list[PastRun]:
 def measure(*, quick: bool) -> dict[str, float]:
     """Mean and best true value of new programs that are proposed, over searches, without those drawn at random."""
     size, task = QUICK if quick else FULL, shipped_task()
-    problem = Problem(task.digest, task.baseline.decode(), "minimize", NOISE, None, lambda _: None, patches_of(task))
+    problem = SearchProblem(
+        task.digest, task.baseline.decode(), "minimize", NOISE, None, lambda _: None, patches_of(task)
+    )
     values: dict[str, list[list[float]]] = {"all": [], "part": []}
     for search in range(size.searches):
         dice = random.Random(search)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 
-from autoresearch.judging.committee import Rules
+from autoresearch.judging.committee import VerificationRules
 from autoresearch.judging.states import EVALUATE, REPLICATE, Report, judge
 from autoresearch.judging.statistics import MOST_VOTERS, PAIRS
 from autoresearch.words import RunState
@@ -63,7 +63,7 @@ def measure(*, quick: bool) -> dict[str, float]:
 
 def verified(dice: random.Random, effect: float, *, lie: tuple[float, ...] = ()) -> tuple[RunState, int]:
     """The word for a candidate that is really better by ``effect``, and after how many pairs it was said."""
-    rules, most = Rules(), VERIFIERS + 1
+    rules, most = VerificationRules(), VERIFIERS + 1
     reports = [Report(bytes([1, who]), attested=True, order=(who, b""), stage=EVALUATE) for who in range(VERIFIERS)]
     for who in range(VERIFIERS):
         pairs = [(dice.gauss(-effect, NOISE), dice.gauss(0.0, NOISE)) for _ in range(PAIRS)]

@@ -20,7 +20,7 @@ from autoresearch.run.bench import Bench, task_data
 from autoresearch.run.experiment import Plan, plan_as_it_stands
 from autoresearch.run.experiment import measure as measure_run
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Level, Limits
+from autoresearch.run.sandbox.job import Job, JobLimits, Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.model import Task
@@ -31,7 +31,7 @@ _FULL = (5, 1.0)
 _QUICK = (1, 1 / 60)
 _QUICK_SECONDS = 15.0
 _STARTS = 9
-_SPARE = Limits()
+_SPARE = JobLimits()
 
 
 @dataclass(frozen=True, slots=True)

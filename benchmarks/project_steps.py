@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from autoresearch.project.child.child import Session
+from autoresearch.project.child.child import ProjectSession
 from autoresearch.project.child.members import Members, use
-from autoresearch.project.child.messages import Order
+from autoresearch.project.child.messages import RunOrder
 from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install, make_project
 from autoresearch.project.model import load_project
@@ -96,10 +96,10 @@ def _by_hand(folder: Path, episodes: int) -> float:
 
 
 def _trained(folder: Path, episodes: int) -> float:
-    order = Order(
+    order = RunOrder(
         project=load_project(folder), mode="train", episodes=episodes, seed=0, learned="", out=str(folder / "out")
     )
-    session = Session(order, lambda _figures: None, lambda: False)
+    session = ProjectSession(order, lambda _figures: None, lambda: False)
     for kind in ("environment", "policy", "trainer"):
         session.members.default(kind)
     done = session.run()

@@ -17,7 +17,7 @@ from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, Space, space_of
 from autoresearch.propose.search.evidence import PastRun, gather
 from autoresearch.propose.search.moves import anywhere
-from autoresearch.propose.search.proposal import Problem
+from autoresearch.propose.search.proposal import SearchProblem
 from autoresearch.propose.search.search import propose
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.program import source_digest
@@ -52,7 +52,7 @@ def ours_next(space: Space, seed: int, done: Sequence[Measured]) -> Measured:
     return Measured(made.source, made.genome, made.replicate, None, parent)
 
 
-def best_run(problem: Problem, runs: Collection[PastRun]) -> PastRun | None:
+def best_run(problem: SearchProblem, runs: Collection[PastRun]) -> PastRun | None:
     """The first run of the source that leads: its mean over seeds, shrunk, plus a standard error."""
     evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
     leader = evidence.leader()
@@ -113,10 +113,10 @@ METHODS: dict[str, tuple[Next, Best]] = {
 }
 
 
-def problem_of(space: Space, seed: int) -> Problem:
+def problem_of(space: Space, seed: int) -> SearchProblem:
     """The shipped task, as a search with this seed sees it."""
     task = hashlib.sha256(b"benchmark" + str(seed).encode()).digest()
-    return Problem(task, space.source, "minimize", 0.02, 0.762866, lambda _: None, space.patches)
+    return SearchProblem(task, space.source, "minimize", 0.02, 0.762866, lambda _: None, space.patches)
 
 
 def shipped_space() -> Space:

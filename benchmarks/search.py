@@ -20,7 +20,7 @@ import numpy as np
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, Space
 from autoresearch.propose.search.moves import anywhere
-from autoresearch.propose.search.proposal import LiveClaim, Problem
+from autoresearch.propose.search.proposal import LiveClaim, SearchProblem
 from autoresearch.propose.search.search import propose
 from autoresearch.task.program import source_digest
 from benchmarks.proposer_methods import Measured, distributions, past_runs
@@ -64,7 +64,7 @@ class Ours:
 
     def __init__(self, space: Space, seed: int) -> None:
         digest = hashlib.sha256(b"search" + str(seed).encode()).digest()
-        self._problem = Problem(digest, space.source, "minimize", 0.0, None, lambda _: None)
+        self._problem = SearchProblem(digest, space.source, "minimize", 0.0, None, lambda _: None)
         self._trials, self._waiting, self._asked = list[Measured](), list[Measured](), 0
 
     def ask(self) -> Genome:

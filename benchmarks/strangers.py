@@ -24,7 +24,7 @@ from pathlib import Path
 
 from autoresearch.propose.program.edits import constants
 from autoresearch.propose.search.evidence import PastRun
-from autoresearch.propose.search.proposal import NothingToTry, Problem
+from autoresearch.propose.search.proposal import NothingToTry, SearchProblem
 from autoresearch.propose.search.search import propose
 from autoresearch.run.bench import Bench
 from autoresearch.run.experiment import measure as measured
@@ -104,7 +104,7 @@ def search(program: Path, runs: int) -> Searched:
         subprocess.run(new, env=environment, check=True, capture_output=True)
         task = load_task(folder)
         baseline = task.baseline.decode()
-        problem = Problem(
+        problem = SearchProblem(
             task.digest, baseline, task.metric.direction, task.metric.noise, task.metric.floor, lambda _: None
         )
         bench = Bench(Level(detect_level()[0]), 1, "cpu", place / "data", place / "scratch", foreign=False)

@@ -26,7 +26,7 @@ LEAST_REPLICATED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class VerificationRules:
     """The constants of a network for verification, without ``verify_``.
 
     ``committee`` is the expected number of voters that are chosen; ``quorum`` of them must reveal. The committee
@@ -48,9 +48,11 @@ class Rules:
 
 
 @lru_cache(maxsize=64)
-def network_rules(network: Network) -> Rules:
+def network_rules(network: Network) -> VerificationRules:
     """The constants of a network, as rules."""
-    return Rules(**{field.name: getattr(network, f"verify_{field.name}") for field in fields(Rules)})
+    return VerificationRules(
+        **{field.name: getattr(network, f"verify_{field.name}") for field in fields(VerificationRules)}
+    )
 
 
 def question(run: bytes, stage: str, round_number: int) -> bytes:
@@ -58,13 +60,13 @@ def question(run: bytes, stage: str, round_number: int) -> bytes:
     return hashlib.sha256(_DOMAIN + run + stage.encode() + round_number.to_bytes(4, "big")).digest()
 
 
-def expected(rules: Rules, round_number: int, waited_ms: int) -> int:
+def expected(rules: VerificationRules, round_number: int, waited_ms: int) -> int:
     """How many voters are to be chosen: three times as many in round 1, twice as many for each ``patience_ms``."""
     doublings: int = min(max(waited_ms, 0) // rules.patience_ms, 16)
     return int(rules.committee * 3**round_number) << doublings
 
 
-def is_chosen(output: bytes, *, chosen: int, voters: int, devices: int, rules: Rules) -> bool:
+def is_chosen(output: bytes, *, chosen: int, voters: int, devices: int, rules: VerificationRules) -> bool:
     """Whether a device with the VRF output ``output`` is chosen, where ``chosen`` of ``voters`` are expected to be.
 
     The devices of a participant share its chance: more machines are no more draws.
@@ -99,7 +101,7 @@ def _numbers(domain: bytes, output: bytes, count: int) -> list[int]:
     return [int.from_bytes(digest[:8], "big") >> 1 for digest in digests]
 
 
-def is_audited(seed: bytes, run: bytes, *, voters: int, rules: Rules) -> bool:
+def is_audited(seed: bytes, run: bytes, *, voters: int, rules: VerificationRules) -> bool:
     """Whether the device with this secret audits a run that leads nothing.
 
     Of 1,000 such runs, ``audit_permille`` are to be verified. That share is divided among the possible verifiers. A
@@ -109,7 +111,7 @@ def is_audited(seed: bytes, run: bytes, *, voters: int, rules: Rules) -> bool:
     return lot * 1000 * max(min(voters - 1, rules.committee), 1) < rules.audit_permille << 64
 
 
-def is_replicated(run: bytes, outputs: Sequence[bytes], *, consecutive_valid: int, rules: Rules) -> bool:
+def is_replicated(run: bytes, outputs: Sequence[bytes], *, consecutive_valid: int, rules: VerificationRules) -> bool:
     """Whether a run that would lead nothing is replicated.
 
     ``consecutive_valid`` is how often its author was right in a row. Below ``seasoned`` times every run is replicated,

@@ -26,7 +26,7 @@ from autoresearch.words import with_article
 _ANY_TIME = 2**62
 
 
-class Given(NamedTuple):
+class StoredRecord(NamedTuple):
     """A record as a log stores it: its id, its bytes and their signature."""
 
     id: bytes
@@ -35,18 +35,18 @@ class Given(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One comparison: what the record states, what this node found, whether they agree.
+    """One comparison: what the record states, what this node computed, whether they agree.
 
     ``agrees`` is None where there is nothing to compare.
     """
 
     what: str
     stated: str
-    found: str
+    computed: str
     agrees: bool | None = None
 
 
-class Outcome(NamedTuple):
+class ProofResult(NamedTuple):
     """The result of the steps. ``holds`` is None where only a measurement can tell.
 
     ``nothing_found``: no record speaks against the author, and everything that was compared agrees.
@@ -58,34 +58,36 @@ class Outcome(NamedTuple):
     nothing_found: bool = False
 
 
-def opened(given: Given, network: Network, what: str) -> tuple[list[Step], Record | None]:
+def opened(stored: StoredRecord, network: Network, what: str) -> tuple[list[Step], Record | None]:
     """The record in the bytes, or None where their hash is not the id or the signature does not hold."""
-    digest = hashlib.sha256(given.raw).digest()
-    steps = [Step(f"{what}: id", format_id(given.id), format_id(digest), digest == given.id)]
-    record = admit(given.raw, given.signature, network, now_ms=_ANY_TIME)
+    digest = hashlib.sha256(stored.raw).digest()
+    steps = [Step(f"{what}: id", format_id(stored.id), format_id(digest), digest == stored.id)]
+    record = admit(stored.raw, stored.signature, network, now_ms=_ANY_TIME)
     if isinstance(record, Refusal):
         return [*steps, Step(f"{what}: signature", "its author's", record.sentence, agrees=False)], None
     steps.append(Step(f"{what}: signature", f"device {record.author.hex()}", "holds", agrees=True))
-    return steps, record if digest == given.id else None
+    return steps, record if digest == stored.id else None
 
 
-def failed(steps: list[Step], sentence: str) -> Outcome:
+def failed(steps: list[Step], sentence: str) -> ProofResult:
     """The outcome of steps that do not prove what was stated."""
-    return Outcome(tuple(steps), holds=False, sentence=sentence)
+    return ProofResult(tuple(steps), holds=False, sentence=sentence)
 
 
-def nothing_found(steps: list[Step], sentence: str) -> Outcome:
+def nothing_found(steps: list[Step], sentence: str) -> ProofResult:
     """The outcome of steps that found no misbehaviour, where none was stated."""
-    return Outcome(tuple(steps), holds=False, sentence=sentence, nothing_found=True)
+    return ProofResult(tuple(steps), holds=False, sentence=sentence, nothing_found=True)
 
 
 NOT_ITS_RECORD = "the bytes here are not the record that the id names, or nobody signed them"
 
 
-def check_fork(one: Given, other: Given, network: Network, *, merge: Given | None = None) -> Outcome:
+def check_fork(
+    left: StoredRecord, right: StoredRecord, network: Network, *, merge: StoredRecord | None = None
+) -> ProofResult:
     """Whether a device signed two records with one number. ``merge`` is the record that may have ended the fork."""
-    steps, first = opened(one, network, "one record")
-    more, second = opened(other, network, "the other")
+    steps, first = opened(left, network, "one record")
+    more, second = opened(right, network, "the other")
     steps += more
     if first is None or second is None:
         return failed(steps, NOT_ITS_RECORD)
@@ -103,18 +105,20 @@ def check_fork(one: Given, other: Given, network: Network, *, merge: Given | Non
         return failed(steps, "it is one record")
     sentence = "the device signed two records with one number"
     if merge is None:
-        return Outcome((*steps, Step("merge", "", "there is none")), holds=True, sentence=sentence)
+        return ProofResult((*steps, Step("merge", "", "there is none")), holds=True, sentence=sentence)
     more, ended = opened(merge, network, "the merge")
     steps += more
     if ended is None or not isinstance(ended.body, Merge) or ended.body.device != first.author:
-        return Outcome(tuple(steps), holds=True, sentence=f"{sentence}; what is said to merge them is no merge of it")
+        return ProofResult(
+            tuple(steps), holds=True, sentence=f"{sentence}; what is said to merge them is no merge of it"
+        )
     steps.append(Step("merge", f"by root key {ended.author.hex()}", f"of {len(ended.body.heads)} branches"))
-    return Outcome(
+    return ProofResult(
         tuple(steps), holds=True, sentence=f"{sentence}; its root key merged the branches, so nothing follows"
     )
 
 
-def check_lineage(run: Given, parent: Given, network: Network) -> Outcome:
+def check_lineage(run: StoredRecord, parent: StoredRecord, network: Network) -> ProofResult:
     """Whether the record that a run names as its parent is about another task, or about none."""
     steps, child = opened(run, network, "the run")
     more, above = opened(parent, network, "its parent")
@@ -136,14 +140,14 @@ def check_lineage(run: Given, parent: Given, network: Network) -> Outcome:
     )  # fmt: skip
     if task == child.body.task:
         return nothing_found(steps, "both are about one task")
-    return Outcome(tuple(steps), holds=True, sentence=f"the parent, a {above.kind}, is not about the run's task")
+    return ProofResult(tuple(steps), holds=True, sentence=f"the parent, a {above.kind}, is not about the run's task")
 
 
 CHOSEN = "the seed does not follow from the task, the program and the replicate"
 FOLLOWS = "the seed is the one that follows from the task, the program and the replicate"
 
 
-def check_run_seed(run: Given, network: Network, *, source: bytes | None = None) -> Outcome:
+def check_run_seed(run: StoredRecord, network: Network, *, source: bytes | None = None) -> ProofResult:
     """Whether a run's seed differs from the one that follows. ``source``: its program, where this node has it."""
     steps, record = opened(run, network, "the run")
     if record is None:
@@ -164,13 +168,13 @@ def check_run_seed(run: Given, network: Network, *, source: bytes | None = None)
         Step("seed", str(body.seed), str(seed), not chosen),
     ]
     if chosen:
-        return Outcome(tuple(steps), holds=True, sentence=CHOSEN)
+        return ProofResult(tuple(steps), holds=True, sentence=CHOSEN)
     if same_program is False:
         return failed(steps, f"{FOLLOWS} that the record names; but its source is another program")
     return nothing_found(steps, FOLLOWS)
 
 
-def check_verifier_seeds(verification: Given, network: Network) -> Outcome:
+def check_verifier_seeds(verification: StoredRecord, network: Network) -> ProofResult:
     """Whether a verifier's seeds differ from those that follow from its own proof."""
     steps, record = opened(verification, network, "the verification")
     if record is None:
@@ -184,7 +188,7 @@ def check_verifier_seeds(verification: Given, network: Network) -> Outcome:
         return failed(steps, "its proof proves nothing: no seeds follow from it, and it counts for nobody")
     if steps[-1].agrees:
         return nothing_found(steps, "the seeds are those that follow from its proof")
-    return Outcome(tuple(steps), holds=True, sentence="the seeds do not follow from the verifier's own proof")
+    return ProofResult(tuple(steps), holds=True, sentence="the seeds do not follow from the verifier's own proof")
 
 
 def proof_steps(author: bytes, body: Verification) -> tuple[list[Step], bytes | None]:
@@ -194,8 +198,8 @@ def proof_steps(author: bytes, body: Verification) -> tuple[list[Step], bytes | 
     proof, and each question has one output (RFC 9381).
     """
     output = ecvrf.verify(author, question(body.run, body.stage, body.round), body.proof)
-    wanted = f"of this device for this run, {body.stage}, round {body.round}"
-    steps = [Step("proof", wanted, "does not hold" if output is None else "holds", output is not None)]
+    expected = f"of this device for this run, {body.stage}, round {body.round}"
+    steps = [Step("proof", expected, "does not hold" if output is None else "holds", output is not None)]
     if output is None:
         return steps, None
     drawn = seeds(output, len(body.seeds))
@@ -216,7 +220,9 @@ def _digest(source: bytes) -> str:
 TO_MEASURE = "the records are in order; what they state has to be measured once more"
 
 
-def check_statement(verification: Given, run: Given, network: Network, *, commitment: Given | None = None) -> Outcome:
+def check_statement(
+    verification: StoredRecord, run: StoredRecord, network: Network, *, commitment: StoredRecord | None = None
+) -> ProofResult:
     """Whether the measurement of a verification can be repeated; ``holds`` is then None.
 
     ``commitment`` is the record that fixed it before the reveal. A verification without one does not count, but can be
@@ -249,7 +255,7 @@ def check_statement(verification: Given, run: Given, network: Network, *, commit
         return nothing_found(steps, f"it states nothing of the run: {body.verdict}")
     if fault := _unmeasurable(body, claim):
         return failed(steps, fault)
-    return Outcome(tuple(steps), holds=None, sentence=TO_MEASURE)
+    return ProofResult(tuple(steps), holds=None, sentence=TO_MEASURE)
 
 
 def _unmeasurable(body: Verification, claim: Run) -> str:
@@ -269,63 +275,60 @@ def _unmeasurable(body: Verification, claim: Run) -> str:
 GAP_ROUNDING = 0.1
 
 
-def close_enough(stated: float | None, measured: float | None, within: float) -> bool:
-    """Whether two measurements agree within ``within``. Two missing ones agree."""
-    if stated is None or measured is None:
-        return stated is measured
-    return abs(stated - measured) <= within
-
-
 def compared(
     stated: Verification,
-    found: Verification,
+    measured: Verification,
     *,
     claim: float,
     within: float,
     stated_passes: bool,
-    found_passes: bool,
-) -> Outcome:
+    measured_passes: bool,
+) -> ProofResult:
     """Whether the same measurement on this machine agrees with a verification.
 
-    ``within`` is how far two measurements of one run may lie apart. ``stated_passes`` and ``found_passes`` tell whether
-    the claim passes by the numbers of each. An evaluation holds when these two agree, whatever its verifier's verdict.
-    Pairs hold when every run comes to its number.
+    ``within`` is how far two measurements of one run may lie apart. ``stated_passes`` and ``measured_passes`` tell
+    whether the claim passes by the numbers of each. An evaluation holds when these two agree, whatever its verifier's
+    verdict. Pairs hold when every run comes to its number.
     """
     if stated.stage == EVALUATE:
-        return _evaluation(stated, found, claim, within, stated_passes=stated_passes, found_passes=found_passes)
+        return _evaluation(
+            stated, measured, claim, within, stated_passes=stated_passes, measured_passes=measured_passes
+        )
     steps = [Step("claim", _number(claim), f"± {within:.2g} allowed")]
-    pairs = [("its parent", stated.parent_values, found.parent_values), ("the run", stated.values, found.values)]
+    pairs = [("its parent", stated.parent_values, measured.parent_values), ("the run", stated.values, measured.values)]
     if stated.baseline_values:  # an earlier version measured none
-        pairs.append(("the task's baseline", stated.baseline_values, found.baseline_values))
+        pairs.append(("the task's baseline", stated.baseline_values, measured.baseline_values))
     for number in range(len(stated.seeds)):
         for who, theirs, ours in pairs:
-            one, other = _at(theirs, number), _at(ours, number)
-            steps.append(
-                Step(f"pair {number + 1}, {who}", _number(one), _number(other), close_enough(one, other, within))
-            )
+            steps.append(_number_step(f"pair {number + 1}, {who}", _at(theirs, number), _at(ours, number), within))
     holds = all(step.agrees is not False for step in steps)
     sentence = "the pairs come to the verifier's numbers here" if holds else "the pairs come to other numbers here"
-    return Outcome(tuple(steps), holds=holds, sentence=sentence)
+    return ProofResult(tuple(steps), holds=holds, sentence=sentence)
 
 
 def _evaluation(
-    stated: Verification, found: Verification, claim: float, within: float, *, stated_passes: bool, found_passes: bool
-) -> Outcome:
+    stated: Verification,
+    measured: Verification,
+    claim: float,
+    within: float,
+    *,
+    stated_passes: bool,
+    measured_passes: bool,
+) -> ProofResult:
     steps = [
         Step("claim", _number(claim), f"± {within:.2g} allowed"),
-        Step("value", _number(stated.value), _number(found.value), close_enough(stated.value, found.value, within)),
+        _number_step("value", stated.value, measured.value, within),
     ]
-    if stated.values or found.values:
-        one, other = _at(stated.values, 0), _at(found.values, 0)
-        steps.append(Step("on new text", _number(one), _number(other), close_enough(one, other, within)))
-    steps += _answers(stated, found)
-    if found.reason or stated.reason:
-        steps.append(Step("why not", stated.reason, found.reason))
-    theirs, ours = _word(passes=stated_passes), _word(passes=found_passes)
-    steps.append(Step("the claim, by these numbers", theirs, ours, stated_passes == found_passes))
-    if stated_passes != found_passes:
-        return Outcome(tuple(steps), holds=False, sentence=f"by its numbers the claim {theirs}, and here it {ours}")
-    return Outcome(tuple(steps), holds=True, sentence=f"the claim {ours} here as well")
+    if stated.values or measured.values:
+        steps.append(_number_step("on new text", _at(stated.values, 0), _at(measured.values, 0), within))
+    steps += _answers(stated, measured)
+    if measured.reason or stated.reason:
+        steps.append(Step("why not", stated.reason, measured.reason))
+    theirs, ours = _word(passes=stated_passes), _word(passes=measured_passes)
+    steps.append(Step("the claim, by these numbers", theirs, ours, stated_passes == measured_passes))
+    if stated_passes != measured_passes:
+        return ProofResult(tuple(steps), holds=False, sentence=f"by its numbers the claim {theirs}, and here it {ours}")
+    return ProofResult(tuple(steps), holds=True, sentence=f"the claim {ours} here as well")
 
 
 def _answers(stated: Verification, measured: Verification) -> list[Step]:
@@ -338,11 +341,16 @@ def _answers(stated: Verification, measured: Verification) -> list[Step]:
         "gap": GAP_ROUNDING,
     }
     return [
-        Step(name.replace("_", " "), _number(one), _number(other), close_enough(one, other, within))
+        _number_step(name.replace("_", " "), stated.metrics.get(name), measured.metrics.get(name), within)
         for name, within in allowed.items()
-        if (one := stated.metrics.get(name)) is not None or name in measured.metrics
-        for other in (measured.metrics.get(name),)
+        if name in stated.metrics or name in measured.metrics
     ]
+
+
+def _number_step(what: str, stated: float | None, measured: float | None, within: float) -> Step:
+    # Two missing ones agree.
+    agrees = stated is measured if stated is None or measured is None else abs(stated - measured) <= within
+    return Step(what, _number(stated), _number(measured), agrees)
 
 
 def _at(numbers: list[float], place: int) -> float | None:

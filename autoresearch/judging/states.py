@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median, median_high, median_low
 from typing import Final, NamedTuple
 
-from autoresearch.judging.committee import Rules
+from autoresearch.judging.committee import VerificationRules
 from autoresearch.judging.statistics import Finding, judge_pairs, margin, standard_error
 from autoresearch.record.encoding import encode
 from autoresearch.words import UNDECIDED, RunState
@@ -86,20 +86,20 @@ def in_time(reports: Iterable[Report], quorum: int) -> set[Report]:
     repeated.
     """
     questions: defaultdict[int, list[Report]] = defaultdict(list)
-    found: set[Report] = set()
+    timely: set[Report] = set()
     for report in sorted(reports, key=lambda report: report.order):
         if report.stage == EVALUATE:
             questions[report.round].append(report)
         else:
-            found.add(report)
+            timely.add(report)
     for spoken in questions.values():
         vouched = [report for report in spoken if _is_vouched_for(report, spoken)]
         for finding in (True, False):
             same = [report for report in spoken if report.passed is finding]
             before = [report for report in same if report in vouched]
             others = [report for report in same if report not in vouched]
-            found.update(before, others[: max(quorum - len(before), 0)])
-    return found
+            timely.update(before, others[: max(quorum - len(before), 0)])
+    return timely
 
 
 def _is_vouched_for(report: Report, spoken: Iterable[Report]) -> bool:
@@ -119,7 +119,7 @@ _BEHIND_NOISES = 1.0
 _COLLAPSE_NOISES = 8.0
 
 
-class Evidence(NamedTuple):
+class VerifierCounts(NamedTuple):
     """How many verifiers whose reports count did what to a run; each is counted once.
 
     ``evaluated`` measured what it left, ``repeated`` trained it again, ``paired`` ran it beside its parent.
@@ -153,7 +153,7 @@ class Judgement(NamedTuple):
     voters: int
     improvement: float | None = None
     improvement_margin: float | None = None
-    evidence: Evidence = Evidence()
+    evidence: VerifierCounts = VerifierCounts()
 
 
 class Lineage(NamedTuple):
@@ -174,7 +174,7 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     *,
     author: bytes,
     voters: int,
-    rules: Rules,
+    rules: VerificationRules,
     noise: float,
     minimum_effect: float,
     pairs_only: bool = False,
@@ -217,8 +217,8 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     evaluations = [report for report in spoken if report.stage == EVALUATE]
     state = _evaluated(evaluations, voters, rules)
     if state_only:
-        found = _of_state(state, [report for report in evaluations if report.measured], voters, rules, noise)
-        return found._replace(evidence=_evidence(evaluations, noise))
+        judgement = _of_state(state, [report for report in evaluations if report.measured], voters, rules, noise)
+        return judgement._replace(evidence=_evidence(evaluations, noise))
     ready = state is RunState.PROVISIONAL or (pairs_only and state is RunState.REPORTED)
     if state in UNDECIDED and _collapses(lineage.as_parent, lineage.claim, noise):
         return Judgement(RunState.DISPUTED, *measured)
@@ -253,22 +253,22 @@ def _is_behind(report: Report, noise: float) -> bool:
     return bool(behind) and min(behind) > 0
 
 
-def _evidence(reports: Sequence[Report], noise: float) -> Evidence:
+def _evidence(reports: Sequence[Report], noise: float) -> VerifierCounts:
     """Who did what, of reports that count."""
     behind = [report for report in reports if _is_behind(report, noise)]
     reports = [report for report in reports if report not in behind]
 
     def voters(stage: str, *, measured: bool = True, repeated: bool | None = None, passed: bool | None = None) -> int:
-        found = {
+        keys = {
             report.voter
             for report in reports
             if (report.stage, report.measured) == (stage, measured)
             and repeated in (None, report.repeated)
             and passed in (None, report.passed)
         }
-        return len(found)
+        return len(keys)
 
-    return Evidence(
+    return VerifierCounts(
         evaluated=voters(EVALUATE, repeated=False),
         repeated=voters(EVALUATE, repeated=True),
         paired=voters(REPLICATE),
@@ -279,7 +279,9 @@ def _evidence(reports: Sequence[Report], noise: float) -> Evidence:
     )
 
 
-def _of_state(state: RunState, evaluations: Sequence[Report], voters: int, rules: Rules, noise: float) -> Judgement:
+def _of_state(
+    state: RunState, evaluations: Sequence[Report], voters: int, rules: VerificationRules, noise: float
+) -> Judgement:
     """The judgement of a run that is evaluated alone: confirmed by a quorum of at least two where that is enough."""
     values = [value for report in evaluations for value in report.values]
     speakers = len({report.voter for report in evaluations})
@@ -336,7 +338,7 @@ def _is_withheld(obstacles: Sequence[str]) -> bool:
     return 2 * sum(obstacle == UNAVAILABLE for obstacle in obstacles) > len(obstacles)
 
 
-def _evaluated(evaluations: Sequence[Report], voters: int, rules: Rules) -> RunState:
+def _evaluated(evaluations: Sequence[Report], voters: int, rules: VerificationRules) -> RunState:
     """The state by the evaluations alone. One that fails opens a dispute; it never rejects.
 
     Where a quorum met an obstacle, and more verifiers than came to a value, no value makes the run provisional.

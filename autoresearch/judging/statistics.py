@@ -50,11 +50,11 @@ class Finding(StrEnum):
     OPEN = "open"
 
 
-class Found(NamedTuple):
-    """What the pairs show so far, and how many of the first verifiers were heard for it."""
+class PairsResult(NamedTuple):
+    """What the pairs show so far, and from how many of the first verifiers."""
 
     finding: Finding
-    heard: int
+    verifiers: int
 
 
 Improvements = Sequence[Sequence[float]]
@@ -67,7 +67,7 @@ def judge_pairs(
     minimum_effect: float,
     most: int = MOST_VOTERS,
     exact: bool = False,
-) -> Found:
+) -> PairsResult:
     """What paired improvements show: those of each verifier, in the order of the verifications.
 
     ``noise`` is the task's standard deviation of one run over seeds, 0 when it is not known. The difference of two
@@ -81,21 +81,21 @@ def judge_pairs(
     for look in looks:
         if len(improvements) < look:
             is_all = looks[0] <= most <= len(improvements)  # with four voters, three can run pairs
-            return Found(Finding.NOT_BETTER if is_all else Finding.OPEN, spoken)
+            return PairsResult(Finding.NOT_BETTER if is_all else Finding.OPEN, spoken)
         *others, _ = _by_mean(improvements[:look])
         if _is_better([improvements[voter] for voter in others], minimum_effect, noise=noise):
-            return Found(Finding.BETTER, spoken)
+            return PairsResult(Finding.BETTER, spoken)
     but_one = combinations(improvements[: LOOKS[-1]], LOOKS[-1] - 1)
     if not any(_is_better(three, minimum_effect, noise=noise) for three in but_one):
-        return Found(Finding.NOT_BETTER, spoken)
+        return PairsResult(Finding.NOT_BETTER, spoken)
     last = max(min(most, MOST_VOTERS), LOOKS[-1])
     if len(improvements) < last:
-        return Found(Finding.OPEN, len(improvements))
+        return PairsResult(Finding.OPEN, len(improvements))
     _, *middle, _ = _by_mean(improvements[:last])
     narrowed = _narrowed(improvements[:last])
     bound = _TRIMMED[last][0 if noise > 0 else 1]
     better = _is_better([narrowed[voter] for voter in middle], minimum_effect, noise=noise, bound=bound)
-    return Found(Finding.BETTER if better else Finding.NOT_BETTER, last)
+    return PairsResult(Finding.BETTER if better else Finding.NOT_BETTER, last)
 
 
 def _looks(noise: float, *, exact: bool) -> tuple[int, ...]:
@@ -258,31 +258,31 @@ def gap(own: Sequence[float], new: Sequence[float]) -> float:
     return (fmean(own) - fmean(new)) / error if error > 0 else 0.0
 
 
-def passes(claim: float | None, found: Findings, *, tolerance: float | None, noise: float) -> bool:
+def passes(claim: float | None, findings: Findings, *, tolerance: float | None, noise: float) -> bool:
     """Whether the measured value agrees with the reported one (``claim``).
 
     ``tolerance`` is how far two evaluations of one checkpoint may lie apart, None where neither referee nor evaluator
     measures the task. Where neither was asked the run was repeated; ``noise`` over seeds then bounds the difference.
     """
-    if claim is None or not math.isfinite(found.value):
+    if claim is None or not math.isfinite(findings.value):
         return False
-    if not (found.challenges or found.evaluated):
+    if not (findings.challenges or findings.evaluated):
         tolerance = None
-    if not abs(found.value - claim) <= allowance(claim, tolerance=tolerance, noise=noise, error=found.error):
+    if not abs(findings.value - claim) <= allowance(claim, tolerance=tolerance, noise=noise, error=findings.error):
         return False
     if tolerance is None:
         return True
-    has_seen_it = found.gap is not None and not found.gap > -GAP_ERRORS
-    if has_learned_nothing(found):
+    has_seen_it = findings.gap is not None and not findings.gap > -GAP_ERRORS
+    if has_learned_nothing(findings):
         return False
-    return not has_seen_it and is_honest(found.challenges, found.mismatches, found.mean_difference)
+    return not has_seen_it and is_honest(findings.challenges, findings.mismatches, findings.mean_difference)
 
 
-def has_learned_nothing(found: Findings) -> bool:
+def has_learned_nothing(findings: Findings) -> bool:
     """Whether a model is nearly as good with shuffled weights: its program carries the answer."""
-    if found.shuffled is None or found.unigram is None or found.value >= found.unigram:
+    if findings.shuffled is None or findings.unigram is None or findings.value >= findings.unigram:
         return False
-    return not found.shuffled - found.value >= LEARNED_SHARE * (found.unigram - found.value)
+    return not findings.shuffled - findings.value >= LEARNED_SHARE * (findings.unigram - findings.value)
 
 
 def difference_error(measured: Mapping[str, float]) -> float:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from autoresearch.judging.committee import Rules
-from autoresearch.judging.states import CONFIRMING_VOTERS, Evidence, Judgement
+from autoresearch.judging.committee import VerificationRules
+from autoresearch.judging.states import CONFIRMING_VOTERS, Judgement, VerifierCounts
 from autoresearch.judging.statistics import next_look
 from autoresearch.text import counted
 from autoresearch.words import RUN_STATE_SENTENCES, UNDECIDED, UNSAID, VERIFIED, RunState
 
 
-def verdict_sentence(found: Judgement, *, missing: str = "") -> str:
+def verdict_sentence(judgement: Judgement, *, missing: str = "") -> str:
     """Who measured a run and what follows, as in “evaluated by 1 verifier; to be confirmed: …”.
 
     ``missing`` is said behind it, see :func:`missing_sentence`.
     """
-    state, evidence = found.state, found.evidence
+    state, evidence = judgement.state, judgement.evidence
     facts = _facts(evidence, pairs_first=state not in UNDECIDED)
-    asked = evidence.evaluated + evidence.repeated
+    evaluators = evidence.evaluated + evidence.repeated
     if state in UNSAID:
         sentence = RUN_STATE_SENTENCES[state]
     elif state is RunState.REFUTED:
-        sentence = f"{evidence.differing} of {counted(asked, 'verifier')} measured another value"
+        sentence = f"{evidence.differing} of {counted(evaluators, 'verifier')} measured another value"
     elif state is RunState.DISPUTED:
         sentence = f"{_doubt(evidence)}; a larger committee is drawn"
     elif state is RunState.NOT_REPLICATED and evidence.failed > evidence.paired:
@@ -42,24 +42,24 @@ def verdict_sentence(found: Judgement, *, missing: str = "") -> str:
     return f"{sentence}; {missing}" if missing else sentence
 
 
-def _doubt(evidence: Evidence) -> str:
+def _doubt(evidence: VerifierCounts) -> str:
     """Why a run is disputed."""
     if evidence.differing:
-        asked = evidence.evaluated + evidence.repeated
-        return f"{evidence.differing} of {counted(asked, 'verifier')} measured another value"
+        evaluators = evidence.evaluated + evidence.repeated
+        return f"{evidence.differing} of {counted(evaluators, 'verifier')} measured another value"
     if evidence.unmeasured:
         return f"{counted(evidence.unmeasured, 'verifier')} could not measure it"
     return "verifiers of its child runs measured it far worse than its value"
 
 
-def _facts(evidence: Evidence, *, pairs_first: bool) -> str:
+def _facts(evidence: VerifierCounts, *, pairs_first: bool) -> str:
     """By how many verifiers a run was evaluated, trained again and compared with its parent."""
-    known = [("evaluated", evidence.evaluated), ("trained again", evidence.repeated)]
-    known.insert(0 if pairs_first else 2, ("compared with its parent", evidence.paired))
-    said = [(what, voters) for what, voters in known if voters]
-    facts = [f"{what} by {voters}" for what, voters in said]
-    if said:
-        facts[0] = f"{said[0][0]} by {counted(said[0][1], 'verifier')}"
+    counts = [("evaluated", evidence.evaluated), ("trained again", evidence.repeated)]
+    counts.insert(0 if pairs_first else 2, ("compared with its parent", evidence.paired))
+    present = [(what, voters) for what, voters in counts if voters]
+    facts = [f"{what} by {voters}" for what, voters in present]
+    if present:
+        facts[0] = f"{present[0][0]} by {counted(present[0][1], 'verifier')}"
     if evidence.differing:
         facts.append(f"{evidence.differing} measured another value")
     if evidence.behind:
@@ -68,10 +68,10 @@ def _facts(evidence: Evidence, *, pairs_first: bool) -> str:
 
 
 def missing_sentence(
-    found: Judgement,
+    judgement: Judgement,
     *,
     voters: int,
-    rules: Rules,
+    rules: VerificationRules,
     noise: float,
     exact: bool,
     has_parent: bool,
@@ -82,21 +82,21 @@ def missing_sentence(
 
     The arguments are those of :func:`autoresearch.judging.states.judge`; ``voters`` are those of the run.
     """
-    state, evidence = found.state, found.evidence
+    state, evidence = judgement.state, judgement.evidence
     if voters < rules.least or state not in UNDECIDED:
         return ""
-    asked = evidence.evaluated + evidence.repeated
+    evaluators = evidence.evaluated + evidence.repeated
     aim = "to be confirmed: " if has_parent or state_only else ""
     if state is RunState.REPORTED and not pairs_only:
-        return f"{aim}{asked} of {_verifiers(min(rules.quorum, voters - 1))} measured its value"
+        return f"{aim}{evaluators} of {_verifiers(min(rules.quorum, voters - 1))} measured its value"
     if state_only:
-        return f"{aim}{asked} of {_verifiers(CONFIRMING_VOTERS)} measured its value"
+        return f"{aim}{evaluators} of {_verifiers(CONFIRMING_VOTERS)} measured its value"
     if not has_parent:
         return "it has no parent to be compared with"
-    wanted = next_look(evidence.paired, noise=noise, most=voters - 1, exact=exact)
-    lacking = wanted - (voters - 1)
+    needed = next_look(evidence.paired, noise=noise, most=voters - 1, exact=exact)
+    lacking = needed - (voters - 1)
     few = f"; {counted(lacking, 'more participant')} {'is' if lacking == 1 else 'are'} needed" if lacking > 0 else ""
-    return f"{aim}{evidence.paired} of {_verifiers(wanted)} compared it with its parent{few}"
+    return f"{aim}{evidence.paired} of {_verifiers(needed)} compared it with its parent{few}"
 
 
 def _verifiers(number: int) -> str:

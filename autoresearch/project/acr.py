@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from autoresearch.project.child.members import Group, current
+from autoresearch.project.child.members import ComponentGroup, current
 
 
-def __getattr__(name: str) -> Group:
+def __getattr__(name: str) -> ComponentGroup:
     """The components of a type, as ``acr.environment`` or ``acr.policy``."""
     if name.startswith("_"):
         raise AttributeError(f"module 'acr' has no attribute {name!r}")
-    return Group(name)
+    return ComponentGroup(name)
 
 
 def register(kind: str, name: str, make: Callable[[], object]) -> None:

@@ -22,7 +22,7 @@ _WORDS["none"] = None
 _NAMES: dict[object, str] = {int: "a whole number", float: "a number", bool: "yes or no", str: "text"}
 
 
-class Setting(msgspec.Struct, frozen=True):
+class ParameterValue(msgspec.Struct, frozen=True):
     """A parameter's value and where it was written (``agent.ini, line 7``). A ``plain`` value is text as typed."""
 
     value: typing.Any
@@ -40,7 +40,7 @@ def value_of(text: str) -> object:
         return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
 
 
-def arguments(component: str, build: Callable[..., object], settings: dict[str, Setting]) -> dict[str, object]:
+def arguments(component: str, build: Callable[..., object], settings: dict[str, ParameterValue]) -> dict[str, object]:
     """The keyword arguments of a constructor.
 
     Raises:
@@ -57,7 +57,7 @@ def arguments(component: str, build: Callable[..., object], settings: dict[str, 
         for name, each in parameters.items()
         if each.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     }
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for key, setting in settings.items():
         name = named.get(key.lower())
         if name is None and not takes_all:
@@ -65,31 +65,31 @@ def arguments(component: str, build: Callable[..., object], settings: dict[str, 
             hint = f"it takes {names}" if names else "it takes no parameters"
             raise UsageError(f"{setting.origin}: {component} has no parameter {one_line(key, 40)}", hint=hint)
         hint_type = hints.get(name or "", _type_of_default(parameters[name].default) if name else None)
-        found[name or key] = _converted(setting, hint_type, f"{component}: {name or key}")
+        values[name or key] = _converted(setting, hint_type, f"{component}: {name or key}")
     for name, each in parameters.items():
-        if name in named.values() and name not in found and each.default is inspect.Parameter.empty:
+        if name in named.values() and name not in values and each.default is inspect.Parameter.empty:
             raise UsageError(
                 f"{component} needs a value for {name}", hint=f"write {name} = … below its section in agent.ini"
             )
-    return found
+    return values
 
 
 def _type_of_default(default: object) -> object:
     return type(default) if type(default) in _NAMES else None
 
 
-def _converted(setting: Setting, wanted: object, what: str) -> object:
+def _converted(setting: ParameterValue, expected: object, what: str) -> object:
     value = value_of(setting.value) if setting.plain else setting.value
-    if wanted is None:
+    if expected is None:
         return value
-    if wanted is str and setting.plain:
+    if expected is str and setting.plain:
         return value if isinstance(value, str) else setting.value
     try:
-        return msgspec.convert(value, typing.cast("type[object]", wanted))
+        return msgspec.convert(value, typing.cast("type[object]", expected))
     except msgspec.ValidationError:
-        name = _NAMES.get(wanted) or getattr(wanted, "__name__", str(wanted))
-        shown = one_line(str(setting.value), 40)
-        raise UsageError(f"{setting.origin}: {what} must be {name}, not “{shown}”") from None
+        name = _NAMES.get(expected) or getattr(expected, "__name__", str(expected))
+        excerpt = one_line(str(setting.value), 40)
+        raise UsageError(f"{setting.origin}: {what} must be {name}, not “{excerpt}”") from None
     except TypeError:  # a type that says nothing about text in a file
         return value
 
@@ -99,19 +99,19 @@ _OPTION = re.compile(r"([^\s=:#;\[][^=:]*?)\s*[=:]\s*(.*)")
 _COMMENT = re.compile(r"(?:^|\s)[#;].*$")
 
 
-class Item(msgspec.Struct, frozen=True):
+class IniItem(msgspec.Struct, frozen=True):
     """A value as it is written, and the number of its line, from 1."""
 
     text: str
     line: int
 
 
-class Section(msgspec.Struct, frozen=True):
+class IniSection(msgspec.Struct, frozen=True):
     """A section: its title as it is written, the number of its line, its keys in their order."""
 
     title: str
     line: int
-    items: dict[str, Item]
+    items: dict[str, IniItem]
 
 
 class Ini:
@@ -127,7 +127,7 @@ class Ini:
         """The whole file."""
         return "".join(f"{line}\n" for line in self._lines)
 
-    def section(self, title: str) -> Section | None:
+    def section(self, title: str) -> IniSection | None:
         """The section of this title."""
         return next((each for each in self.sections if each.title.lower() == title.lower()), None)
 
@@ -186,8 +186,8 @@ class Ini:
             line += 1
         return line
 
-    def _read(self) -> list[Section]:
-        sections: list[Section] = []
+    def _read(self) -> list[IniSection]:
+        sections: list[IniSection] = []
         key = ""
         for number, line in enumerate(self._lines, 1):
             text = line.strip()
@@ -195,13 +195,13 @@ class Ini:
                 continue
             if line[0].isspace() and key:
                 items = sections[-1].items
-                items[key] = Item(f"{items[key].text} {_COMMENT.sub('', line).strip()}".strip(), items[key].line)
+                items[key] = IniItem(f"{items[key].text} {_COMMENT.sub('', line).strip()}".strip(), items[key].line)
             elif match := _SECTION.fullmatch(text):
                 key = ""
                 title = match[1].strip()
-                if known := next((each for each in sections if each.title.lower() == title.lower()), None):
-                    raise self.error(number, f"the section [{title}] is there twice; the first is in line {known.line}")
-                sections.append(Section(title, number, {}))
+                if first := next((each for each in sections if each.title.lower() == title.lower()), None):
+                    raise self.error(number, f"the section [{title}] is there twice; the first is in line {first.line}")
+                sections.append(IniSection(title, number, {}))
             elif match := _OPTION.fullmatch(text):
                 if not sections:
                     raise self.error(
@@ -210,11 +210,11 @@ class Ini:
                 key = match[1].lower()
                 if known_item := sections[-1].items.get(key):
                     raise self.error(number, f"{match[1]} is there twice; the first is in line {known_item.line}")
-                sections[-1].items[key] = Item(_value(match[2]), number)
+                sections[-1].items[key] = IniItem(_value(match[2]), number)
             else:
-                shown = one_line(text, 40)
+                excerpt = one_line(text, 40)
                 raise self.error(
-                    number, f"“{shown}” is neither [a section] nor key = value", hint="begin a comment by #"
+                    number, f"“{excerpt}” is neither [a section] nor key = value", hint="begin a comment by #"
                 )
         return sections
 

@@ -33,15 +33,15 @@ import numpy as np
 from autoresearch.errors import AutoresearchError, BadMessage, UsageError
 from autoresearch.link import LinkEnded
 from autoresearch.project import acr
-from autoresearch.project.child.child import Session, checked
+from autoresearch.project.child.child import ProjectSession, checked
 from autoresearch.project.child.members import Members
 from autoresearch.project.child.messages import (
     Conversation,
-    Done,
-    Failed,
-    Figures,
     Message,
-    Order,
+    OrderDone,
+    OrderFailed,
+    RunFigures,
+    RunOrder,
     decode_order,
     marked,
 )
@@ -50,7 +50,7 @@ from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI
 from autoresearch.project.learned import BEGIN, LEARNED, pack_learned, unpack_learned
 from autoresearch.project.model import INI, Project, load_ini, load_project, project_of, require_parts, with_parameters
 from autoresearch.project.runs.kept import carry_files
-from autoresearch.run.sandbox.capture import Progress, Result
+from autoresearch.run.sandbox.capture import HarnessResult, RunProgress
 from autoresearch.services.spaces import description_of, space_of
 from autoresearch.task.model import episode_seed
 from autoresearch.text import one_line
@@ -68,9 +68,9 @@ def flat_project(folder: Path) -> Project:
     """
     project = load_project(folder / INI)
     if (folder / ENVIRONMENT_INI).exists():
-        given = environment_project(folder)
-        components = {**project.components, "environment": given.components["environment"]}
-        defaults = {**project.defaults, "environment": given.component("environment").name}
+        environment = environment_project(folder)
+        components = {**project.components, "environment": environment.components["environment"]}
+        defaults = {**project.defaults, "environment": environment.component("environment").name}
         project = msgspec.structs.replace(project, components=components, defaults=defaults)
     return with_parameters(project)
 
@@ -88,25 +88,25 @@ def environment_project(folder: Path) -> Project:
     return project
 
 
-class Teller:
+class FigureWriter:
     """Writes figures and the end of a run of so many ``episodes``. Without a channel it writes nothing."""
 
     def __init__(self, episodes: float) -> None:
         self._episodes = episodes
         self._descriptor = int(os.environ.get("AUTORESEARCH_RESULT_FD", "-1"))
 
-    def figures(self, figures: Figures) -> None:
+    def figures(self, figures: RunFigures) -> None:
         """Tell how far it is."""
         done = min(1.0, figures.episodes / self._episodes) if self._episodes else 1.0
-        self._write(Progress(fraction=done, step=figures.steps, reward=_finite(figures.recent_reward)))
+        self._write(RunProgress(fraction=done, step=figures.steps, reward=_finite(figures.recent_reward)))
 
-    def result(self, done: Done) -> None:
+    def result(self, done: OrderDone) -> None:
         """Tell how it ended. Numbers that are not finite are left out."""
         metrics = {name: float(value) for name, value in done.metrics.items() if math.isfinite(value)}
         curve = tuple(done.curve) if all(map(math.isfinite, done.curve)) else ()
-        self._write(Result(status="ok", metrics=metrics, curve=curve))
+        self._write(HarnessResult(status="ok", metrics=metrics, curve=curve))
 
-    def _write(self, event: Progress | Result) -> None:
+    def _write(self, event: RunProgress | HarnessResult) -> None:
         if self._descriptor >= 0:
             os.write(self._descriptor, msgspec.json.encode(event) + b"\n")
 
@@ -136,20 +136,22 @@ def carry_out() -> None:
         sys.path.append(str(order.project.folder))
         try:
             if order.episodes:
-                messages: list[Message] = [Session(order, Teller(order.episodes).figures, _stop().is_set).run()]
+                messages: list[Message] = [
+                    ProjectSession(order, FigureWriter(order.episodes).figures, _stop().is_set).run()
+                ]
                 pack_learned(out, folder / LEARNED)
             else:
                 messages = [*checked(order)]
         except AutoresearchError as error:
             traceback.print_exc()
-            messages = [Failed(str(error), error.hint, error.exit_status)]
+            messages = [OrderFailed(str(error), error.hint, error.exit_status)]
         except Exception as error:  # noqa: BLE001 - whatever a stranger's code does becomes a sentence
             traceback.print_exc()
             if isinstance(error, OSError) and error.errno in _DISK_FULL:
                 hint = "autoresearch node config set work.max_disk_mib allows more"
-                messages = [Failed("the run wrote more to disk than it may", hint, 1)]
+                messages = [OrderFailed("the run wrote more to disk than it may", hint, 1)]
             else:
-                messages = [Failed(f"{type(error).__name__}: {error}", "", 1)]
+                messages = [OrderFailed(f"{type(error).__name__}: {error}", "", 1)]
         os.chdir(folder)
     sys.stdout.flush()
     for message in messages:
@@ -169,7 +171,7 @@ def _stop() -> threading.Event:
     return stop
 
 
-def _placed(order: Order, code: Path, *, learned: Path | None, out: Path) -> Order:
+def _placed(order: RunOrder, code: Path, *, learned: Path | None, out: Path) -> RunOrder:
     """The order with the paths of this machine, as it looks in here."""
     project = order.project
     components = {
@@ -191,7 +193,7 @@ def train() -> None:
     """
     folder = Path.cwd()
     episodes, seed = _number("AUTORESEARCH_BUDGET"), int(_number("AUTORESEARCH_SEED"))
-    wanted = max(1, math.ceil(episodes * _number("AUTORESEARCH_STOP_AT", "1")))
+    stop_after = max(1, math.ceil(episodes * _number("AUTORESEARCH_STOP_AT", "1")))
     project = flat_project(folder)
     require_parts(project, training=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
@@ -199,16 +201,16 @@ def train() -> None:
         out.mkdir()
         if (folder / BEGIN).exists():
             unpack_learned(folder / BEGIN, begin)
-        order = Order(
+        order = RunOrder(
             project=project,
             mode="train",
-            episodes=wanted,
+            episodes=stop_after,
             seed=seed,
             learned=str(begin) if begin.exists() else "",
             out=str(out),
         )
-        teller = Teller(episodes)
-        done = Session(order, teller.figures, lambda: False).run()
+        teller = FigureWriter(episodes)
+        done = ProjectSession(order, teller.figures, lambda: False).run()
         carry_files(begin, out)
         pack_learned(out, folder / LEARNED)
         teller.result(done)
@@ -265,7 +267,7 @@ def answer() -> None:
     Raises:
         AutoresearchError: the project, or what it learned, can't be loaded, or a component fails.
     """
-    folder, talk = Path.cwd(), Conversation.given()
+    folder, talk = Path.cwd(), Conversation.from_environment()
     question = talk.receive()
     project = flat_project(folder)
     components = {kind: members for kind, members in project.components.items() if kind != "environment"}
@@ -273,7 +275,7 @@ def answer() -> None:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         if (folder / LEARNED).exists():
             unpack_learned(folder / LEARNED, Path(scratch))
-        order = Order(
+        order = RunOrder(
             project=msgspec.structs.replace(project, components=components, defaults=defaults),
             mode="bench",
             episodes=int(question["episodes"]),
@@ -281,7 +283,7 @@ def answer() -> None:
             learned=scratch,
             out=scratch,
         )
-        session = Session(order, lambda _figures: None, lambda: False)
+        session = ProjectSession(order, lambda _figures: None, lambda: False)
         spaces = (space_of(question["action_space"]), space_of(question["observation_space"]))
         session.members.register("environment", str(question["name"]), lambda: RemoteEnvironment(talk, *spaces))
         try:
@@ -302,7 +304,7 @@ def examine() -> None:
     """
     folder, seed = Path.cwd(), int(os.environ.get("AUTORESEARCH_SEED", "0"))
     project, episodes = environment_project(folder), _episodes(folder)
-    tally, talk = Tally(), Conversation.given()
+    tally, talk = Tally(), Conversation.from_environment()
     name = project.component("environment").name
     inner = Members(project, seed=seed, made=lambda *made: made[2]).default("environment")
     environment = Recorder(inner, tally, map(partial(episode_seed, seed), itertools.count()))
@@ -333,18 +335,18 @@ def _episodes(folder: Path) -> int:
     return int(text)
 
 
-def _action(given: object, space: Any) -> Any:  # noqa: ANN401 - a stranger's class
+def _action(action: object, space: Any) -> Any:  # noqa: ANN401 - a stranger's class
     """An action as the environment takes it. Raises AutoresearchError where it is none."""
     kind = getattr(space, "dtype", None)
     try:
-        if kind is not None and isinstance(given, np.ndarray | np.generic | float | list):
-            given = np.asarray(given, dtype=kind)
-            given = given[()] if given.shape == () else given
-        if space is None or not hasattr(space, "contains") or space.contains(given):
-            return given
+        if kind is not None and isinstance(action, np.ndarray | np.generic | float | list):
+            action = np.asarray(action, dtype=kind)
+            action = action[()] if action.shape == () else action
+        if space is None or not hasattr(space, "contains") or space.contains(action):
+            return action
     except (TypeError, ValueError, OverflowError):
         pass  # as any other that is none
-    raise AutoresearchError(f"the agent's action {one_line(repr(given), 60)} is not in the action space {space}")
+    raise AutoresearchError(f"the agent's action {one_line(repr(action), 60)} is not in the action space {space}")
 
 
 def _plain(info: object) -> dict[str, object]:

@@ -177,8 +177,8 @@ def pack_learned(folder: Path, target: Path) -> None:
             entry = zipfile.ZipInfo(path.name, _TIME)
             entry.create_system, entry.external_attr = 3, 0o644 << 16  # the same on every system
             entry.file_size = path.stat().st_size
-            with open_beneath(folder, path.name, links=False) as source, file.open(entry, "w") as kept:
-                shutil.copyfileobj(source, kept)
+            with open_beneath(folder, path.name, links=False) as source, file.open(entry, "w") as packed:
+                shutil.copyfileobj(source, packed)
 
 
 def unpack_learned(source: Path, folder: Path) -> None:
@@ -195,9 +195,9 @@ def unpack_learned(source: Path, folder: Path) -> None:
             _check_entries(file.infolist())
             for entry in file.infolist():
                 path = folder / entry.filename
-                with file.open(entry) as packed, path.open("xb") as kept:
+                with file.open(entry) as packed, path.open("xb") as unpacked:
                     made.append(path)
-                    shutil.copyfileobj(packed, kept)
+                    shutil.copyfileobj(packed, unpacked)
     except (OSError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile, EOFError) as error:
         for path in made:
             path.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ import yaml
 
 from autoresearch.beneath import path_to_write, read_beneath, text_beneath
 from autoresearch.errors import NotFound, UsageError
-from autoresearch.project.ini import Ini, Item, Section, Setting, value_of
+from autoresearch.project.ini import Ini, IniItem, IniSection, ParameterValue, value_of
 from autoresearch.task.folder_state import replace_file, unwritable
 from autoresearch.text import did_you_mean, one_line
 
@@ -45,7 +45,7 @@ class Component(msgspec.Struct, frozen=True):
     name: str
     file: str
     class_name: str
-    settings: dict[str, Setting]
+    settings: dict[str, ParameterValue]
     pins: dict[str, str]
     origin: str
 
@@ -103,14 +103,14 @@ class Project(msgspec.Struct, frozen=True):
         if not members:
             hint = did_you_mean(kind, self.components) or f"autoresearch install {kind} NAME"
             raise NotFound(f"this project has no {one_line(kind, 20)}", hint=hint)
-        wanted = name or self.defaults.get(kind, "")
-        if wanted not in members:
-            if not wanted:
+        name = name or self.defaults.get(kind, "")
+        if name not in members:
+            if not name:
                 raise NotFound(f"this project has no default {kind}", hint=f"autoresearch use {kind} NAME")
-            names = f"here are: {', '.join(members)}; autoresearch install {kind} {wanted}"
-            hint = did_you_mean(wanted, members) or names
-            raise NotFound(f"this project has no {kind} {one_line(wanted, 40)}", hint=hint)
-        return members[wanted]
+            names = f"here are: {', '.join(members)}; autoresearch install {kind} {name}"
+            hint = did_you_mean(name, members) or names
+            raise NotFound(f"this project has no {kind} {one_line(name, 40)}", hint=hint)
+        return members[name]
 
 
 def is_project(folder: Path) -> bool:
@@ -200,7 +200,7 @@ def lone_name(class_name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name.rpartition(":")[2]).lower()
 
 
-def _component(ini: Ini, section: Section, folder: Path) -> Component | None:
+def _component(ini: Ini, section: IniSection, folder: Path) -> Component | None:
     kind, _, name = section.title.partition(".")
     kind = kind.strip().lower()
     if not re.fullmatch(r"[a-z][a-z0-9_]*", kind):
@@ -216,8 +216,8 @@ def _component(ini: Ini, section: Section, folder: Path) -> Component | None:
     class_name = items["class_name"].text
     module, colon, short = class_name.rpartition(":")
     if not short.isidentifier() or (colon and not re.fullmatch(r"[\w./-]+", module)):
-        shown = one_line(class_name, 40)
-        raise ini.error(items["class_name"].line, f"“{shown}” names no class", hint="class_name = file:Class")
+        excerpt = one_line(class_name, 40)
+        raise ini.error(items["class_name"].line, f"“{excerpt}” names no class", hint="class_name = file:Class")
     name = name.strip() or (AGENT if kind == AGENT else lone_name(class_name))
     if not NAME.fullmatch(name):
         raise ini.error(section.line, f"“{one_line(name, 40)}” can't be a component's name")
@@ -228,7 +228,7 @@ def _component(ini: Ini, section: Section, folder: Path) -> Component | None:
         file=str(_file(ini, items, folder, module)),
         class_name=short,
         settings={
-            key: Setting(item.text, f"{ini.name}, line {item.line}", plain=True)
+            key: ParameterValue(item.text, f"{ini.name}, line {item.line}", plain=True)
             for key, item in items.items()
             if key not in own
         },
@@ -237,7 +237,7 @@ def _component(ini: Ini, section: Section, folder: Path) -> Component | None:
     )
 
 
-def _file(ini: Ini, items: dict[str, Item], folder: Path, module: str) -> Path:
+def _file(ini: Ini, items: dict[str, IniItem], folder: Path, module: str) -> Path:
     """The file that a section names: ``file_path``, else the module of ``class_name``, in the folder ``path``."""
     place = folder / items["path"].text if "path" in items else folder
     if "file_path" in items:
@@ -250,7 +250,7 @@ def _file(ini: Ini, items: dict[str, Item], folder: Path, module: str) -> Path:
 
 
 def _defaults(ini: Ini, components: dict[str, dict[str, Component]]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    defaults: dict[str, str] = {}
     for kind, members in components.items():
         section = ini.section(kind)
         named = section.items.get("default") if section else None
@@ -258,15 +258,15 @@ def _defaults(ini: Ini, components: dict[str, dict[str, Component]]) -> dict[str
             hint = f"here are: {', '.join(members)}"
             raise ini.error(named.line, f"there is no {kind} {one_line(named.text, 40)}", hint=hint)
         if named:
-            found[kind] = named.text
+            defaults[kind] = named.text
         elif len(members) == 1 or (section and "class_name" in section.items):
-            found[kind] = next(iter(members))
+            defaults[kind] = next(iter(members))
     for section in ini.sections:
         kind = section.title.lower()
         if "default" in section.items and kind not in components:
             item = section.items["default"]
             raise ini.error(item.line, f"there is no {one_line(kind, 20)} {one_line(item.text, 40)}")
-    return found
+    return defaults
 
 
 def _learns(ini: Ini) -> bool:
@@ -300,32 +300,36 @@ def with_parameters(project: Project, assignments: Sequence[str] = (), *, file: 
 
 def parameters_text(components: Sequence[Component]) -> str:
     """The effective parameters of components as the text of a ``parameters.yaml``."""
-    found = {
+    parameters = {
         each.key: {key: value_of(s.value) if s.plain else s.value for key, s in each.settings.items()}
         for each in components
         if each.settings
     }
-    return yaml.safe_dump(found, sort_keys=True, allow_unicode=True) if found else "{}\n"
+    return yaml.safe_dump(parameters, sort_keys=True, allow_unicode=True) if parameters else "{}\n"
 
 
 def _named(project: Project, name: str, origin: str) -> str:
     """The key of the component that ``policy``, ``policy.dqn`` or ``agent`` means."""
     kind, _, member = name.partition(".")
     members = project.components.get(kind.lower(), {})
-    wanted = member or project.defaults.get(kind.lower(), "")
-    if wanted not in members:
+    member = member or project.defaults.get(kind.lower(), "")
+    if member not in members:
         names = ", ".join(each.key for each in project.all())
         raise UsageError(f"{origin}: this project has no {one_line(name, 60)}", hint=f"its components: {names}")
-    return members[wanted].key
+    return members[member].key
 
 
-def _assignment(text: str) -> tuple[str, str, Setting]:
+def _assignment(text: str) -> tuple[str, str, ParameterValue]:
     """What ``policy.learning_rate=0.1`` or ``policy.dqn.learning_rate=0.1`` sets."""
     left, equals, value = text.partition("=")
     name, dot, key = left.strip().rpartition(".")
     if not (equals and dot and name and key):
         raise UsageError(f"“{one_line(text, 60)}” sets nothing", hint="--set policy.learning_rate=0.1")
-    return name, _parameter(key, f"--set {one_line(left, 60)}"), Setting(value.strip(), f"--set {left}", plain=True)
+    return (
+        name,
+        _parameter(key, f"--set {one_line(left, 60)}"),
+        ParameterValue(value.strip(), f"--set {left}", plain=True),
+    )
 
 
 def _parameter(key: str, origin: str) -> str:
@@ -334,7 +338,7 @@ def _parameter(key: str, origin: str) -> str:
     return key.lower()
 
 
-def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
+def _of_file(path: Path) -> list[tuple[str, str, ParameterValue]]:
     try:
         root = yaml.compose(read_beneath(path.parent, path.name, MOST_BYTES).decode(), yaml.SafeLoader)
     except FileNotFoundError:
@@ -347,7 +351,7 @@ def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
         raise UsageError(f"{path} can't be read: {error.strerror}", hint="check the file") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} can't be read: {one_line(str(error), 80)}") from None
-    found: list[tuple[str, str, Setting]] = []
+    settings: list[tuple[str, str, ParameterValue]] = []
     for name, node in _pairs(root, path.name):
         for key, value in _pairs(node, path.name):
             origin = f"{path.name}, line {value.start_mark.line + 1}"
@@ -355,8 +359,8 @@ def _of_file(path: Path) -> list[tuple[str, str, Setting]]:
                 read = yaml.SafeLoader("").construct_document(value)
             except (yaml.YAMLError, ValueError, RecursionError) as error:
                 raise UsageError(f"{origin}: {one_line(str(error), 80)}") from None
-            found.append((name, _parameter(key, origin), Setting(read, origin)))
-    return found
+            settings.append((name, _parameter(key, origin), ParameterValue(read, origin)))
+    return settings
 
 
 def _pairs(node: yaml.Node | None, file: str) -> list[tuple[str, yaml.Node]]:

@@ -86,7 +86,7 @@ class Admission(Body, frozen=True, kw_only=True):
 class Join(Body, frozen=True, kw_only=True):
     """A participant joined with an invite: the invite's ``token``, a public key, signed its root key by ``proof``.
 
-    See :func:`autoresearch.networks.joined`.
+    See :func:`autoresearch.trust.invite.joined`.
     """
 
     participant: Key
@@ -162,7 +162,7 @@ class RunOutcome(Body, frozen=True, kw_only=True):
     environment: Annotated[dict[Name, Title], Meta(max_length=16)] = {}
 
 
-class Joined(type(Body)):  # type: ignore[misc]
+class JoinedFields(type(Body)):  # type: ignore[misc]
     """Gives a struct the fields of several: by its layout in memory it can be a subclass of the first only.
 
     To a type checker it is a subclass of all of them; ``msgspec.convert(run, RunOutcome, from_attributes=True)`` makes
@@ -184,7 +184,7 @@ class Joined(type(Body)):  # type: ignore[misc]
         return made
 
 
-class Run(RunPlan, RunOutcome, frozen=True, kw_only=True, metaclass=Joined):
+class Run(RunPlan, RunOutcome, frozen=True, kw_only=True, metaclass=JoinedFields):
     """One execution of a program on a task. ``origin`` is the record that its author published in another network."""
 
     source: BlobRef
@@ -196,7 +196,7 @@ class Run(RunPlan, RunOutcome, frozen=True, kw_only=True, metaclass=Joined):
 class Commitment(Body, frozen=True, kw_only=True):
     """A verifier measured a run and fixes what it measured, before it tells: ``digest`` commits it to its verification.
 
-    See :func:`autoresearch.verification.commitment_digest`.
+    See :func:`autoresearch.judging.states.commitment_digest`.
     """
 
     run: Hash
@@ -314,14 +314,14 @@ def blobs_of(body: object) -> list[tuple[str, BlobRef]]:
     """The blobs that a body names, each with its field's name; where a field has several, with its own name there."""
     if not isinstance(body, Body):
         return []
-    found: list[tuple[str, BlobRef]] = []
+    blobs: list[tuple[str, BlobRef]] = []
     for field in body.__struct_fields__:
         value = getattr(body, field)
         if isinstance(value, BlobRef):
-            found.append((field, value))
+            blobs.append((field, value))
         elif isinstance(value, dict):
-            found += [(name, blob) for name, blob in value.items() if isinstance(blob, BlobRef)]
-    return found
+            blobs += [(name, blob) for name, blob in value.items() if isinstance(blob, BlobRef)]
+    return blobs
 
 
 # The kinds of records that can be about a task.

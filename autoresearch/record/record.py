@@ -39,7 +39,7 @@ class Network:
     9106). ``domain_voices``: how many mailboxes of one domain, unless it serves everybody, count at a time.
     ``unattested``: how many records are kept of all authors together whom the network does not name, where it names
     any.
-    ``verify_…``: how many verify what and who counts, see :class:`autoresearch.verification.Rules`.
+    ``verify_…``: how many verify what and who counts, see :class:`autoresearch.judging.committee.VerificationRules`.
     """
 
     name: str

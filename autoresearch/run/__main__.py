@@ -15,17 +15,17 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch import __version__
 from autoresearch.errors import AutoresearchError
 from autoresearch.paths import Paths
 from autoresearch.run.bench import Bench, environment
 from autoresearch.run.executors import MACHINE, Machine
 from autoresearch.run.folder import EventFile, read_request
-from autoresearch.run.runner import Place, carry_out, make_ready
+from autoresearch.run.runner import RunSite, carry_out, make_ready
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.obstacle import find_obstacle
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.run.sandbox.scratch import sweep
+from autoresearch.version import __version__
 
 
 def main(words: list[str]) -> int:
@@ -46,7 +46,7 @@ def main(words: list[str]) -> int:
         paths = Paths.from_environment(os.environ)
         sweep()
         level, _ = detect_level(paths.secrets())
-        place = Place(level, paths.task_data, paths.environments, paths.allowed)
+        place = RunSite(level, paths.task_data, paths.environments, paths.allowed)
 
         def ready(scratch: Path, events: EventFile) -> Bench:
             return make_ready(

@@ -26,7 +26,7 @@ from autoresearch.errors import CannotRunHere, Refused, UsageError
 from autoresearch.run.data import prepare_data
 from autoresearch.run.sandbox.cards import card_of, driver_version
 from autoresearch.run.sandbox.command import PYTHON
-from autoresearch.run.sandbox.job import Level, Limits, Outcome
+from autoresearch.run.sandbox.job import JobLimits, JobOutcome, Level
 from autoresearch.run.sandbox.layout import SEARCHED, Interpreter
 from autoresearch.settings import Work
 from autoresearch.task.model import USUAL, Task
@@ -70,12 +70,12 @@ class Ceiling:
             Refused: it does. The sentence says what is asked and what is allowed, the hint which command allows it.
         """
         most = asdict(self)
-        above = {name: math.ceil(asked) for name, asked in limits_of(task).items() if asked > most[name]}
+        above = {name: math.ceil(limit) for name, limit in limits_of(task).items() if limit > most[name]}
         if above:
-            asked = ", ".join(f"{name} {amount}, allowed are {most[name]:.10g}" for name, amount in above.items())
+            excess = ", ".join(f"{name} {amount}, allowed are {most[name]:.10g}" for name, amount in above.items())
             sets = (f"autoresearch node config set work.max_{name} {amount}" for name, amount in above.items())
             raise Refused(
-                f"The task {task.name} asks for more than this machine allows a run: {asked}.",
+                f"The task {task.name} asks for more than this machine allows a run: {excess}.",
                 hint=f"to allow it: {' && '.join(sets)}",
             )
 
@@ -149,11 +149,11 @@ def task_data(task: Task, bench: Bench) -> Path | None:
     )
 
 
-def job_limits(task: Task, ceiling: Ceiling) -> Limits:
+def job_limits(task: Task, ceiling: Ceiling) -> JobLimits:
     """The task's limits in the sandbox's units: whatever runs anything of a task asks here. Raises Refused."""
     ceiling.check(task)
     limits = task.limits
-    return Limits(
+    return JobLimits(
         seconds=limits_of(task)["seconds"],
         memory_bytes=limits.memory_mib * MIB,
         disk_bytes=limits.disk_mib * MIB,
@@ -262,7 +262,7 @@ class Cost(msgspec.Struct, frozen=True):
     """What a run cost, in milliseconds of processor time or of wall-clock time: its training, and all questions to it.
 
     Of the questions, ``building_ms`` passed until the first answer of each and ``answering_ms`` from there on, of which
-    the referee's count half. The second grows with how much is ``asked``, the first does not. ``asked`` counts
+    the referee's count half. The second grows with the ``workload``, the first does not. The workload counts
     documents, as often as one is read. An evaluator counts as 1; one that plays with the program counts by its own
     processor time in ms, since a better player may play longer. Without a question it is 0.
     """
@@ -270,19 +270,23 @@ class Cost(msgspec.Struct, frozen=True):
     training_ms: int = 0
     building_ms: int = 0
     answering_ms: int = 0
-    asked: float = 0.0
+    workload: float = msgspec.field(default=0.0, name="asked")  # as it stands in files of earlier versions
 
-    def total_ms(self, asked: float) -> float:
+    def total_ms(self, workload: float) -> float:
         """What it costs where so much is asked; with 0 the training alone."""
-        if not asked:
+        if not workload:
             return self.training_ms
-        return self.training_ms + self.building_ms + self.answering_ms * (asked / self.asked if self.asked else 1.0)
+        return (
+            self.training_ms
+            + self.building_ms
+            + self.answering_ms * (workload / self.workload if self.workload else 1.0)
+        )
 
     @property
     def most_ms(self) -> float:
         """What another run may cost where this is the baseline's cost, with as much asked."""
-        total = self.total_ms(self.asked)
-        return total + max(ALLOWANCE * total, LEAST_ALLOWANCE_MS * (2 if self.asked else 1))
+        total = self.total_ms(self.workload)
+        return total + max(ALLOWANCE * total, LEAST_ALLOWANCE_MS * (2 if self.workload else 1))
 
 
 @dataclass(slots=True)
@@ -298,54 +302,55 @@ class Purse:
     asked_alone: bool = False
     cost: Cost = field(default_factory=Cost)
 
-    def training_limits(self, limits: Limits) -> Limits:
+    def training_limits(self, limits: JobLimits) -> JobLimits:
         """The limits of the training, with the cost at which it is stopped."""
         return limits if self.baseline is None else self._bounded(limits, STOPPED_AT * self.baseline.most_ms)
 
-    def question_limits(self, limits: Limits, *, asked: float, weight: float = 1.0) -> Limits:
+    def question_limits(self, limits: JobLimits, *, workload: float, weight: float = 1.0) -> JobLimits:
         """The limits of a question, with what is left.
 
-        ``asked`` is how much it asks, infinite where that is known afterwards; ``weight`` by what answering counts.
+        ``workload`` is how much it asks, infinite where that is known afterwards; ``weight`` by what answering counts.
         """
         baseline = self.baseline
-        if baseline is None or not baseline.asked or math.isinf(asked):
+        if baseline is None or not baseline.workload or math.isinf(workload):
             return limits
-        scale, cost = max((self.cost.asked + asked) / baseline.asked, 1.0), self._cost(baseline)
+        scale, cost = max((self.cost.workload + workload) / baseline.workload, 1.0), self._cost(baseline)
         spent = cost.training_ms + cost.building_ms + cost.answering_ms
         return self._bounded(limits, (STOPPED_AT * scale * baseline.most_ms - spent) / weight)
 
-    def _bounded(self, limits: Limits, most_ms: float) -> Limits:
+    def _bounded(self, limits: JobLimits, most_ms: float) -> JobLimits:
         seconds = max(most_ms, 1.0) / 1000
         if self.by_clock:
             return replace(limits, seconds=min(limits.seconds, seconds))
         return replace(limits, processor_seconds=seconds)
 
-    def pay_training(self, outcome: Outcome) -> None:
+    def pay_training(self, outcome: JobOutcome) -> None:
         """Take what the training cost."""
         self.cost = msgspec.structs.replace(self.cost, training_ms=self._ms(outcome))
 
-    def pay_question(self, outcome: Outcome, *, asked: float, weight: float = 1.0) -> None:
+    def pay_question(self, outcome: JobOutcome, *, workload: float, weight: float = 1.0) -> None:
         """Take what a question cost; see :meth:`question_limits`."""
         building_ms = outcome.answered_ms if self.by_clock else outcome.answered_cpu_ms
         self.cost = Cost(
             self.cost.training_ms,
             self.cost.building_ms + building_ms,
             self.cost.answering_ms + round(weight * (self._ms(outcome) - building_ms)),
-            self.cost.asked + asked,
+            self.cost.workload + workload,
         )
 
     def is_over(self, baseline: Cost) -> bool:
         """Whether the run would have cost more than it may, had as much been asked as of the baseline."""
-        return self._cost(baseline).total_ms(baseline.asked) > baseline.most_ms
+        return self._cost(baseline).total_ms(baseline.workload) > baseline.most_ms
 
     def sentence(self, baseline: Cost) -> str:
         """What it cost, what the baseline costs, and what is allowed."""
         kind, unseen = "wall-clock" if self.by_clock else "processor", baseline.training_ms if self.asked_alone else 0
-        sums = (self._cost(baseline).total_ms(baseline.asked), baseline.total_ms(baseline.asked), baseline.most_ms)
+        work = baseline.workload
+        sums = (self._cost(baseline).total_ms(work), baseline.total_ms(work), baseline.most_ms)
         spent, usual, most = ((ms - unseen) / 1000 for ms in sums)
         took = "its answers took" if self.asked_alone else "it took"
         for_what = "the same answers" if self.asked_alone else "the same budget"
-        included = ", its answers included" if baseline.asked and not self.asked_alone else ""
+        included = ", its answers included" if baseline.workload and not self.asked_alone else ""
         times = f", {most / usual:.1f} times that" if usual > 0 else ""
         return (
             f"{took} {spent:.1f} s of {kind} time{included}; the baseline takes {usual:.1f} s here for {for_what}, "
@@ -357,7 +362,7 @@ class Purse:
             return self.cost
         return msgspec.structs.replace(self.cost, training_ms=baseline.training_ms)
 
-    def _ms(self, outcome: Outcome) -> int:
+    def _ms(self, outcome: JobOutcome) -> int:
         return outcome.duration_ms if self.by_clock else outcome.cpu_ms
 
 

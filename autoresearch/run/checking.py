@@ -19,7 +19,7 @@ from autoresearch.run.bench import Bench, Purse, device_name, fault_of_program
 from autoresearch.run.evaluating import Model, evaluate, examine, fault_of_artifact
 from autoresearch.run.experiment import abandoned, judge_cost, measure, plan_as_it_stands, question_purse
 from autoresearch.run.proving import asks_for_card
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.cards import PROCESSOR
 from autoresearch.run.texts import World, drawn_world
 from autoresearch.task.model import Task, evaluation_seed, seed_for
@@ -32,7 +32,7 @@ CHALLENGES = 2048
 _BASELINE, _PARENT, _RUN, _WORLD = "the task's baseline", "its parent", "the run", "a world for it"
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class VerificationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A run of somebody else to be measured.
 
     To ``evaluate`` it, the referee asks its checkpoint (a blob), on new text from ``seeds`` as well, beside its
@@ -73,13 +73,13 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def carry_out_check(
-    check: Check,
+    check: VerificationPlan,
     task: Task,
     bench: Bench,
     *,
     model: Model | None,
     parent: Model | None,
-    on_progress: Callable[[float, Progress], None],
+    on_progress: Callable[[float, RunProgress], None],
     cancelled: Callable[[], bool],
 ) -> Verified:
     """Measure; ``on_progress`` gets how far the whole is, 0 to 1, and how far the run in hand.
@@ -105,10 +105,10 @@ def carry_out_check(
     if check.stage == REPLICATE and check.parent_source is not None:
         programs = _compared_programs(task, check.source, check.parent_source)
         drawn = list(zip(check.seeds, text_seeds(ecvrf.output(check.proof), len(check.seeds)), strict=True))
-    wanted = len(drawn) * len(programs)
+    total = len(drawn) * len(programs)
 
-    def tell(progress: Progress) -> None:
-        on_progress((len(done) + progress.fraction) / wanted, progress)
+    def tell(progress: RunProgress) -> None:
+        on_progress((len(done) + progress.fraction) / total, progress)
 
     def run(name: str, seed: int | None, world: World | None) -> bool:
         plan = plan_as_it_stands(task, programs[name], replicate=check.replicate)
@@ -125,7 +125,7 @@ def carry_out_check(
                 break
     except TimedOut as error:  # making the world took too long here
         done.append((_WORLD, abandoned(str(error))))
-    return _verified(check, task, done, wanted, int(1000 * (time.monotonic() - began)))
+    return _verified(check, task, done, total, int(1000 * (time.monotonic() - began)))
 
 
 def _compared_programs(task: Task, source: str, parent: str) -> dict[str, str]:
@@ -135,11 +135,11 @@ def _compared_programs(task: Task, source: str, parent: str) -> dict[str, str]:
     too, unless it is one of the two.
     """
     baseline = task.baseline.decode()
-    beside = {} if any(_is_named(one, source_digest(baseline)) for one in (parent, source)) else {_BASELINE: baseline}
-    return {**beside, _PARENT: parent, _RUN: source}
+    is_compared = any(_is_named(program, source_digest(baseline)) for program in (parent, source))
+    return {**({} if is_compared else {_BASELINE: baseline}), _PARENT: parent, _RUN: source}
 
 
-def _device(check: Check, task: Task, bench: Bench) -> str:
+def _device(check: VerificationPlan, task: Task, bench: Bench) -> str:
     """The hardware that answers: a card only where program or harness asks for one, as in the record of a run."""
     return device_name(bench.device if asks_for_card((check.source.encode(), *task.harness.values())) else PROCESSOR)
 
@@ -152,7 +152,9 @@ def _is_named(source: str, digest: bytes) -> bool:
         return False
 
 
-def _evaluated(check: Check, task: Task, bench: Bench, model: Model, cancelled: Callable[[], bool]) -> Verified:
+def _evaluated(
+    check: VerificationPlan, task: Task, bench: Bench, model: Model, cancelled: Callable[[], bool]
+) -> Verified:
     """Have the task's evaluator measure the author's artifact.
 
     Its seed is that of the author's run; with ``fresh`` one that follows from this verifier's proof.
@@ -179,7 +181,7 @@ def _evaluated(check: Check, task: Task, bench: Bench, model: Model, cancelled: 
 
 
 def _examined(
-    check: Check,
+    check: VerificationPlan,
     task: Task,
     bench: Bench,
     model: Model,
@@ -229,7 +231,7 @@ def _examined(
     )
 
 
-def _purse(check: Check, task: Task, bench: Bench, cancelled: Callable[[], bool]) -> Purse:
+def _purse(check: VerificationPlan, task: Task, bench: Bench, cancelled: Callable[[], bool]) -> Purse:
     """What the answers may cost. A learned state claims no budget: the task's limits alone bound those."""
     return Purse() if check.state_only else question_purse(task, bench, cancelled)
 
@@ -246,10 +248,10 @@ def _over_budget(
 
 
 def _verified(
-    check: Check,
+    check: VerificationPlan,
     task: Task,
     done: list[tuple[str, RunOutcome]],
-    wanted: int,
+    total: int,
     duration_ms: int,
 ) -> Verified:
     name, last = done[-1]
@@ -258,7 +260,7 @@ def _verified(
         if outcome.value is not None:
             values[which].append(outcome.value)
     verified = Verified(verdict="pass", device=last.device, sandbox=last.sandbox, duration_ms=duration_ms)
-    if sum(map(len, values.values())) < wanted:
+    if sum(map(len, values.values())) < total:
         # What a person or this machine's sandbox stopped says nothing of the run, nor does the others' failure.
         at_fault = name == _RUN and last.status in PROGRAM_AT_FAULT
         reason = f"{'' if name == _RUN else f'{name}: '}{last.status}: {last.reason}"

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Level, Limits
+from autoresearch.run.sandbox.job import Job, JobLimits, Level
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.run.sandbox.scratch import remove_tree, scratch_folder
 from autoresearch.words import RunStatus
@@ -32,7 +32,7 @@ def prepare_data(
     cache: Path,
     *,
     level: Level,
-    limits: Limits,
+    limits: JobLimits,
     foreign: bool = True,
     python: Interpreter | None = None,
 ) -> Path:
@@ -61,16 +61,16 @@ def prepare_data(
 
 def without(data: Path, withheld: Collection[str]) -> Path:
     """A folder beside ``data`` with all of its files but the ``withheld``: what a run may see of a task's data."""
-    kept = sorted(path.name for path in data.iterdir() if path.name not in withheld)
-    target = data.with_name(f"{data.name}.{hashlib.sha256(repr(kept).encode()).hexdigest()[:8]}")
-    if _links(target, data, kept):
+    names = sorted(path.name for path in data.iterdir() if path.name not in withheld)
+    target = data.with_name(f"{data.name}.{hashlib.sha256(repr(names).encode()).hexdigest()[:8]}")
+    if _links(target, data, names):
         return target
     with FileLock(f"{target}.lock", timeout=_LOCK_SPARE_SECONDS):
-        if not _links(target, data, kept):
+        if not _links(target, data, names):
             with scratch_folder(target.parent) as scratch:
                 work = scratch.folder / "kept"
                 work.mkdir()
-                for name in kept:
+                for name in names:
                     (work / name).hardlink_to(data / name)
                 work.chmod(0o755)
                 remove_tree(target)  # of data that was damaged, and made anew since
@@ -107,7 +107,7 @@ def write_fresh(
     scratch: Path,
     *,
     level: Level,
-    limits: Limits,
+    limits: JobLimits,
     foreign: bool = True,
     python: Interpreter | None = None,
 ) -> dict[str, bytes]:
@@ -147,7 +147,7 @@ def write_world(  # noqa: PLR0913 - what is written, and the conditions of a run
     target: Path,
     *,
     level: Level,
-    limits: Limits,
+    limits: JobLimits,
     foreign: bool = True,
     python: Interpreter | None = None,
 ) -> None:
@@ -197,7 +197,7 @@ def _make(
     target: Path,
     *,
     level: Level,
-    limits: Limits,
+    limits: JobLimits,
     foreign: bool,
     python: Interpreter | None,
 ) -> None:
@@ -223,7 +223,7 @@ def _prepare(
     made: Path,
     *,
     level: Level,
-    limits: Limits,
+    limits: JobLimits,
     foreign: bool,
     python: Interpreter | None,
     seed: int = 0,

@@ -30,14 +30,14 @@ from autoresearch.run.bench import (
 from autoresearch.run.data import without
 from autoresearch.run.packages import program_python
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Outcome, Talk
+from autoresearch.run.sandbox.job import Job, JobChannel, JobOutcome
 from autoresearch.run.texts import NewText, new_text, own_text
 from autoresearch.task.inputs import sources
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus
 
 if TYPE_CHECKING:
-    from autoresearch.run.referee import Evaluation, Examinee, Floats, Tokens
+    from autoresearch.run.referee import Examinee, Floats, RefereeEvaluation, Tokens
 
 
 def evaluate(
@@ -49,7 +49,7 @@ def evaluate(
     cancelled: Callable[[], bool] | None = None,
     *,
     purse: Purse | None = None,
-) -> Outcome:
+) -> JobOutcome:
     """Run the task's evaluator on an artifact, in a sandbox with the pinned files and all data of the task.
 
     The program's process, its folder and what it printed are not there. The value is what the evaluator prints. Where
@@ -62,27 +62,19 @@ def evaluate(
     assert task.evaluator is not None, "asked only of tasks that have an evaluator"
     words, purse = command_words(task.evaluator.command), purse or Purse()
     job = _job(task, artifact, bench, seed, task.harness, words)
-    job = replace(
-        job,
-        data=task_data(task, bench),
-        metric_source="stdout",
-        metric_name=task.metric.name,
-    )
+    job = replace(job, data=task_data(task, bench), metric_source="stdout", metric_name=task.metric.name)
     if task.evaluator.answers:
         outcome = _run_evaluator(task, source, artifact, job, bench, purse, cancelled)
     else:
-        outcome = _ended(
-            execute(
-                replace(job, limits=purse.question_limits(job.limits, asked=1)), level=bench.level, cancelled=cancelled
-            )
-        )
-        purse.pay_question(outcome, asked=1)
+        job = replace(job, limits=purse.question_limits(job.limits, workload=1))
+        outcome = _ended(execute(job, level=bench.level, cancelled=cancelled))
+        purse.pay_question(outcome, workload=1)
     if outcome.status is RunStatus.OK:
         return msgspec.structs.replace(outcome, reason="measured by the task's evaluator")
     return outcome
 
 
-def _ended(outcome: Outcome) -> Outcome:
+def _ended(outcome: JobOutcome) -> JobOutcome:
     reason = f"the task's evaluator did not end well: {outcome.reason}"
     return outcome if outcome.status is RunStatus.OK else msgspec.structs.replace(outcome, reason=reason)
 
@@ -95,7 +87,7 @@ def _run_evaluator(
     bench: Bench,
     purse: Purse,
     cancelled: Callable[[], bool] | None,
-) -> Outcome:
+) -> JobOutcome:
     """What came of the evaluator, with what the program that it asked used and printed; that is ended with it.
 
     Where neither ended well, the one that ended first is the cause: the other heard that nobody was there any more.
@@ -110,7 +102,7 @@ def _run_evaluator(
     data, ended = job.data, threading.Event()
     if data is not None and task.hidden:
         data = without(data, task.hidden)
-    ours, theirs = Talk.pair()
+    ours, theirs = JobChannel.pair()
 
     def stopped() -> bool:
         return ended.is_set() or (cancelled is not None and cancelled())
@@ -138,7 +130,7 @@ def _run_evaluator(
         log=outcome.log + (mark + answered.log if answered.log else b""),
         **msgspec.structs.asdict(outcome.used.with_others(answered.used)),
     )
-    purse.pay_question(outcome, asked=max(playing_ms, 1))
+    purse.pay_question(outcome, workload=max(playing_ms, 1))
     return outcome
 
 
@@ -304,7 +296,7 @@ def _ask_examinee(
     cancelled: Callable[[], bool] | None,
     *,
     own: int | None = None,
-) -> Evaluation:
+) -> RefereeEvaluation:
     from autoresearch.run.referee import referee
 
     assert task.evaluation is not None
@@ -340,7 +332,9 @@ def _examinee(task: Task, model: Model, bench: Bench, purse: Purse) -> Examinee:
     )
 
 
-def _examined(task: Task, evaluation: Evaluation, cost: Callable[[Floats], float], floor: float | None) -> Examined:
+def _examined(
+    task: Task, evaluation: RefereeEvaluation, cost: Callable[[Floats], float], floor: float | None
+) -> Examined:
     """What the referee found as a value of the task: ``cost`` is how many bits a document costs by it."""
     assert task.evaluation is not None
     tolerance = task.evaluation.tolerance
@@ -360,7 +354,7 @@ def _examined(task: Task, evaluation: Evaluation, cost: Callable[[Floats], float
     return replace(examined, value=value)
 
 
-def _compared(examined: Examined, task: Task, bits: Floats, new: NewText, parent: Evaluation | None) -> Examined:
+def _compared(examined: Examined, task: Task, bits: Floats, new: NewText, parent: RefereeEvaluation | None) -> Examined:
     """With how the model does on the new text, and whether it does better on the task's own than it should.
 
     It is held against what a perfect model needs, where that is known, and against the parent; the worse of the two
@@ -374,8 +368,8 @@ def _compared(examined: Examined, task: Task, bits: Floats, new: NewText, parent
     def seen(costs: Floats) -> float:
         return gap(costs[:own].tolist(), costs[own:].tolist())
 
-    known = new.best is not None and new.own_best is not None
-    best = np.concatenate([new.own_best, new.best]) if known else np.zeros(len(bits))
+    has_best = new.best is not None and new.own_best is not None
+    best = np.concatenate([new.own_best, new.best]) if has_best else np.zeros(len(bits))
     bound = seen(bits - best)
     examined = replace(examined, fresh=new.cost(bits[own:]) / length)
     if parent is not None and parent.status is RunStatus.OK:

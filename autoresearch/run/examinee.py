@@ -29,9 +29,9 @@ _LARGEST_BATCH = 1 << 24
 def tokens(documents: int, length: int, vocabulary: int) -> Tensor:
     """What is asked about, int64 of shape (documents, length)."""
     kind = torch.uint8 if vocabulary <= 256 else torch.uint16
-    with os.fdopen(0, "rb", closefd=False) as given:
+    with os.fdopen(0, "rb", closefd=False) as stdin:
         os.write(0, b"?")
-        return torch.frombuffer(bytearray(given.read()), dtype=kind).view(documents, length).long()
+        return torch.frombuffer(bytearray(stdin.read()), dtype=kind).view(documents, length).long()
 
 
 def model(device: str) -> nn.Module:
@@ -65,8 +65,7 @@ def answers(built: nn.Module, inputs: Tensor, lengths: Tensor, vocabulary: int) 
 
     The rows stay as long as a document is, since a model may be made for that length alone.
     """
-    found = predictions(built, inputs, vocabulary)
-    return found[torch.arange(len(inputs), device=inputs.device), lengths - 1]
+    return predictions(built, inputs, vocabulary)[torch.arange(len(inputs), device=inputs.device), lengths - 1]
 
 
 def main() -> None:
@@ -84,14 +83,14 @@ def main() -> None:
     with torch.inference_mode():  # what is loaded with the first use is loaded now, while that is possible
         predictions(built, torch.zeros((min(size, count), length), dtype=torch.int64, device=device), vocabulary)
     torch.manual_seed(0)
-    asked = tokens(count, length, vocabulary).to(device)
+    inputs = tokens(count, length, vocabulary).to(device)
     with torch.inference_mode(), os.fdopen(int(os.environ["AUTORESEARCH_CHECKPOINT_FD"]), "wb") as out:
         if "lengths" in question:
             lengths = torch.tensor(question["lengths"], device=device)
-            for rows, cut in zip(torch.split(asked, size), torch.split(lengths, size), strict=True):
+            for rows, cut in zip(torch.split(inputs, size), torch.split(lengths, size), strict=True):
                 out.write(answers(built, rows, cut, vocabulary).float().cpu().numpy().tobytes())
         else:
-            for rows in torch.split(asked, size):
+            for rows in torch.split(inputs, size):
                 out.write(losses(built, rows, vocabulary).float().cpu().numpy().tobytes())
 
 

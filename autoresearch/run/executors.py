@@ -18,7 +18,7 @@ import msgspec
 
 from autoresearch.errors import Refused, TimedOut, UsageError, install_command
 from autoresearch.run.folder import has_outcome, is_begun, last_progress
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.settings import ExecutorSection
 
 # An engine restarts, a network file system shows a file late: nothing is concluded from a shorter absence.
@@ -28,7 +28,7 @@ HERE, SSH = "here", "ssh"
 MACHINE = "--machine"
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class EngineJob(msgspec.Struct, frozen=True, kw_only=True):
     """What an engine lists of a run: its own id (``native``), whether it waits, runs or is over, and its word."""
 
     native: str
@@ -42,7 +42,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["queued", "running", "ended", "lost", "unknown"]
     native: str = ""
     sentence: str = ""
-    progress: Progress | None = None
+    progress: RunProgress | None = None
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class Absences:
     seconds: float = ABSENT_SECONDS
     since: dict[Path, float] = field(default_factory=dict)
 
-    def judge(self, folder: Path, listed: Mapping[str, Listed] | None, now: float) -> Seen:
+    def judge(self, folder: Path, listed: Mapping[str, EngineJob] | None, now: float) -> Seen:
         """How a run is. ``listed``: by run, None where the engine does not answer; ``now`` in seconds of any clock."""
         if has_outcome(folder):
             self.since.pop(folder, None)
@@ -78,18 +78,18 @@ class Absences:
         if listed is None:
             self.since.pop(folder, None)
             return Seen(state="unknown", sentence="the engine does not answer", progress=last_progress(folder))
-        found = listed.get(folder.name)
-        if found is not None and found.state != "over":
+        job = listed.get(folder.name)
+        if job is not None and job.state != "over":
             self.since.pop(folder, None)
             progress = last_progress(folder)
-            return Seen(state=found.state, native=found.native, sentence=found.sentence, progress=progress)
+            return Seen(state=job.state, native=job.native, sentence=job.sentence, progress=progress)
         absent = now - self.since.setdefault(folder, now)
         if absent < self.seconds:
-            return Seen(state="unknown", native=found.native if found else "", sentence="it left the engine's list")
+            return Seen(state="unknown", native=job.native if job else "", sentence="it left the engine's list")
         del self.since[folder]
-        word = f"the engine says {found.sentence} of job {found.native}" if found else "the engine does not list it"
+        word = f"the engine says {job.sentence} of job {job.native}" if job else "the engine does not list it"
         begun = "it left no outcome" if is_begun(folder) else "it never began"
-        return Seen(state="lost", native=found.native if found else "", sentence=f"{begun}, and {word}")
+        return Seen(state="lost", native=job.native if job else "", sentence=f"{begun}, and {word}")
 
 
 class Executor(ABC):
@@ -104,7 +104,7 @@ class Executor(ABC):
         self.absences = Absences()
 
     @abstractmethod
-    def listed(self) -> Mapping[str, Listed]:
+    def listed(self) -> Mapping[str, EngineJob]:
         """What is there now, by run."""
 
     @abstractmethod
@@ -121,7 +121,7 @@ class Executor(ABC):
 
     def capacity(self) -> int:
         """How many more runs it takes now. Raises Refused where there is no such place."""
-        live = [one for one in self.listed().values() if one.state != "over"]
+        live = [job for job in self.listed().values() if job.state != "over"]
         return max(0, self.at_most - len(live))
 
     def look(self, folders: Sequence[Path]) -> Mapping[Path, Seen]:
@@ -133,7 +133,7 @@ class Executor(ABC):
         now = time.monotonic()
         return {folder: self._seen(folder, listed, now) for folder in folders}
 
-    def _seen(self, folder: Path, listed: Mapping[str, Listed] | None, now: float) -> Seen:
+    def _seen(self, folder: Path, listed: Mapping[str, EngineJob] | None, now: float) -> Seen:
         try:
             if listed is not None:
                 self.collect(folder)
@@ -177,9 +177,9 @@ def executor_of(settings: ExecutorSection, name: str) -> Executor:
         raise UsageError(f"executor.options can't be read: {error}", hint="close its quotes") from error
 
 
-def executor_name(settings: ExecutorSection, wanted: str = "", host: str = "") -> str:
+def executor_name(settings: ExecutorSection, name: str = "", host: str = "") -> str:
     """The name of the executor by the settings, or as a person asks; empty: the workers here. Raises UsageError."""
-    name = wanted or (SSH if host else settings.name)
+    name = name or (SSH if host else settings.name)
     if host and name != SSH:
         raise UsageError(f"{name} has no host", hint="--executor ssh --host NAME")
     if name != SSH:

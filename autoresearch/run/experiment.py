@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch import __version__
 from autoresearch.record.kinds import TITLE_CHARACTERS, BlobRef, Proposer, Run, RunOutcome, RunPlan
 from autoresearch.run.bench import (
     MIB,
@@ -36,10 +35,10 @@ from autoresearch.run.data import copied, without
 from autoresearch.run.evaluating import Model, evaluate, examine, examine_on_new_text, fault_of_artifact
 from autoresearch.run.packages import program_python
 from autoresearch.run.proving import fault_of_card, left_card
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.cards import PROCESSOR, card_of, conditions, read_card, wait_for_memory
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Limits, Outcome
+from autoresearch.run.sandbox.job import Job, JobLimits, JobOutcome
 from autoresearch.run.sandbox.supervise import KILLED
 from autoresearch.run.texts import World
 from autoresearch.task.inputs import sources
@@ -47,6 +46,7 @@ from autoresearch.task.model import PLACE, Task, evaluation_seed, seed_for
 from autoresearch.task.program import source_digest
 from autoresearch.task.seeds import reseeded, stated_seedless
 from autoresearch.text import NOTE_CHARACTERS
+from autoresearch.version import __version__
 from autoresearch.words import COMPUTED, RUN_STATUS_SENTENCES, STOPPED, RunStatus
 
 # More of a reason than this does not fit the record's field and tells nobody more.
@@ -117,9 +117,9 @@ def measure(
     world: World | None = None,
     model: Path | None = None,
     own: bool = False,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[RunProgress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
-) -> Outcome:
+) -> JobOutcome:
     """Run the plan in the sandbox and wait for its end. Whatever the program does, this returns how it ended.
 
     With a ``world`` the program is trained on its data and the model measured on its text, for which no program can
@@ -134,13 +134,13 @@ def measure(
     python, card = bench.python, card_of(bench.device)
     before = None if card is None else read_card(card)
     if (fault := fault_of_program(task, plan.source)) is not None:
-        outcome = Outcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
+        outcome = JobOutcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
     else:
         python = program_python(plan.source, bench, cancelled)
         if model is None:
             outcome = _within_budget(task, plan, bench, world, on_progress, cancelled)
         elif (fault := fault_of_artifact(task, model)) is not None:
-            outcome = Outcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
+            outcome = JobOutcome(status=RunStatus.INVALID, reason=fault, sandbox=int(bench.level))
         else:
             outcome = evaluate(task, plan.source, model, bench, _evaluator_seed(task, plan, None), cancelled)
             outcome = msgspec.structs.replace(outcome, checkpoint=model)
@@ -169,9 +169,9 @@ def _within_budget(
     plan: Plan,
     bench: Bench,
     world: World | None,
-    on_progress: Callable[[Progress], None] | None,
+    on_progress: Callable[[RunProgress], None] | None,
     cancelled: Callable[[], bool] | None,
-) -> Outcome:
+) -> JobOutcome:
     """The outcome of training and questions, with status over budget where they cost more than they may."""
     is_baseline = plan.source_digest == source_digest(task.baseline.decode())
     baseline = None
@@ -233,15 +233,15 @@ def _baseline_cost(task: Task, bench: Bench, budget: float, cancelled: Callable[
     Where its answers come to no number, runs are bounded by its training alone.
     """
     plan = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), budget=budget)
-    here, purse = bench.beside("baseline"), purse_of(task, bench)  # its checkpoint must not take another's place
-    outcome = trained(task, plan, here, job_limits(task, bench.ceiling), None, None, cancelled)
+    own_bench, purse = bench.beside("baseline"), purse_of(task, bench)  # its checkpoint must not take another's place
+    outcome = trained(task, plan, own_bench, job_limits(task, bench.ceiling), None, None, cancelled)
     if outcome.status is not RunStatus.OK:
         return None
     purse.pay_training(outcome)
-    asked = _asked(task, plan, here, outcome, None, purse, cancelled)
-    if asked.status is RunStatus.CANCELLED:
+    evaluation = _asked(task, plan, own_bench, outcome, None, purse, cancelled)
+    if evaluation.status is RunStatus.CANCELLED:
         return None
-    cost = purse.cost if asked.status is RunStatus.OK else Cost(purse.cost.training_ms)
+    cost = purse.cost if evaluation.status is RunStatus.OK else Cost(purse.cost.training_ms)
     remember_cost(task, bench, budget, cost)
     return cost
 
@@ -250,11 +250,11 @@ def trained(
     task: Task,
     plan: Plan,
     bench: Bench,
-    limits: Limits,
+    limits: JobLimits,
     world: World | None,
-    on_progress: Callable[[Progress], None] | None,
+    on_progress: Callable[[RunProgress], None] | None,
     cancelled: Callable[[], bool] | None,
-) -> Outcome:
+) -> JobOutcome:
     """Train a plan's program in the sandbox, without judging what it cost or what it left.
 
     Where it asks for a card, was given one and has computed on the processor, that is no run of it.
@@ -285,8 +285,8 @@ def trained(
         python=program_python(plan.source, bench, cancelled),
         artifact=task.evaluator.artifact if task.evaluator else "",
     )
-    with _shown(task, bench, data) as shown:
-        outcome = execute(replace(job, data=shown), level=bench.level, on_progress=on_progress, cancelled=cancelled)
+    with _shown(task, bench, data) as visible:
+        outcome = execute(replace(job, data=visible), level=bench.level, on_progress=on_progress, cancelled=cancelled)
     if outcome.status in COMPUTED and (reason := left_card(bench.device, files.values(), outcome)):
         return msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason, value=None)
     return outcome
@@ -306,11 +306,11 @@ def _asked(
     task: Task,
     plan: Plan,
     bench: Bench,
-    outcome: Outcome,
+    outcome: JobOutcome,
     world: World | None,
     purse: Purse,
     cancelled: Callable[[], bool] | None,
-) -> Outcome:
+) -> JobOutcome:
     """The outcome of a training with the number of the referee or evaluator, where the task has one."""
     if task.evaluation is not None:
         return _refereed(task, plan.source, bench, outcome, world, purse, cancelled)
@@ -323,11 +323,11 @@ def _refereed(
     task: Task,
     source: str,
     bench: Bench,
-    outcome: Outcome,
+    outcome: JobOutcome,
     world: World | None,
     purse: Purse,
     cancelled: Callable[[], bool] | None,
-) -> Outcome:
+) -> JobOutcome:
     """The outcome with the referee's number, or with why there is none."""
     if outcome.checkpoint is None:
         reason = "it left no checkpoint for the referee"
@@ -362,11 +362,11 @@ def _evaluated(
     task: Task,
     plan: Plan,
     bench: Bench,
-    outcome: Outcome,
+    outcome: JobOutcome,
     seed: int,
     purse: Purse,
     cancelled: Callable[[], bool] | None,
-) -> Outcome:
+) -> JobOutcome:
     """The outcome with the number of the task's evaluator, or with why there is none."""
     assert task.evaluator is not None
     if outcome.checkpoint is None:

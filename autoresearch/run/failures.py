@@ -57,14 +57,14 @@ _SYSTEM = ("/sys/", "/proc/", "/etc/", "/dev/", "/run/")
 _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
 
 
-class Refusal(NamedTuple):
+class BlockedFile(NamedTuple):
     """A file that a wall kept from a run: its path, relative where it is the run's own; whether it was to start it."""
 
     path: str
     starts: bool
 
 
-def refusal_in(text: str) -> Refusal | None:
+def refusal_in(text: str) -> BlockedFile | None:
     """The last file that a program said it may not start, read or write; None where it named none."""
     end = text[-END_CHARACTERS:]
     for line in reversed(end.splitlines()):
@@ -74,7 +74,7 @@ def refusal_in(text: str) -> Refusal | None:
             is_pythons = "Errno" in line
             starts = _STARTED_BY_PYTHON.search(end) if is_pythons else _STARTS.match(line) or _SCRIPT.match(line)
             is_file = "cannot create" not in line and "Read-only" not in line
-            return Refusal(SCRATCH_FOLDER.sub(".", match["path"].strip()), bool(starts) and is_file)
+            return BlockedFile(SCRATCH_FOLDER.sub(".", match["path"].strip()), bool(starts) and is_file)
     return None
 
 

@@ -23,9 +23,9 @@ from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, Usage
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.bench import Ceiling
-from autoresearch.run.checking import Check, Verified
+from autoresearch.run.checking import VerificationPlan, Verified
 from autoresearch.run.experiment import Plan
-from autoresearch.run.sandbox.capture import Progress, parse_line
+from autoresearch.run.sandbox.capture import RunProgress, parse_line
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus
 
@@ -64,7 +64,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     is_allowed: bool = False
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """All that is asked of whoever carries out a run: the plan of an experiment, or a check of somebody else's run.
 
     ``run`` names this attempt; it is the folder's name. The task travels with its files; its inputs lie in its folder.
@@ -76,7 +76,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     task: Task
     conditions: Conditions
     plan: Plan | None = None
-    check: Check | None = None
+    check: VerificationPlan | None = None
     executor: str = ""
     has_model: bool = False
 
@@ -93,7 +93,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     cannot_run_here: bool = False
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class RunReply(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended: the ``outcome`` of a plan, what a check came to (``verified``), or a ``fault``.
 
     ``level`` is the sandbox level that was found on the machine; None: no machine says anything. ``cancelled``: it was
@@ -124,19 +124,19 @@ def fault_of(error: AutoresearchError) -> Fault:
     return Fault(sentence=sentence, cannot_run_here=isinstance(error, CannotRunHere))
 
 
-def write_request(folder: Path, request: Request) -> None:
+def write_request(folder: Path, request: RunRequest) -> None:
     """Put a request into its folder, whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     put(folder, REQUEST, msgspec.msgpack.encode(request, enc_hook=str))
 
 
-def read_request(folder: Path) -> Request:
+def read_request(folder: Path) -> RunRequest:
     """The request in a folder. Raises UsageError where there is none, or another folder's."""
     content = read_plain(folder / REQUEST, MOST_REQUEST_BYTES)
     if content is None:
         raise UsageError(f"{folder} has no {REQUEST}", hint="give the folder of a run")
     try:
-        request = msgspec.msgpack.decode(content, type=Request, dec_hook=_path)
+        request = msgspec.msgpack.decode(content, type=RunRequest, dec_hook=_path)
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
         raise UsageError(f"{folder / REQUEST} is no request of this version: {error}") from error
     if request.run != folder.name or (request.plan is None) == (request.check is None):
@@ -167,7 +167,7 @@ class EventFile:
         """Tell what is done before the run starts: a word of ``autoresearch.words.Why``."""
         self._line({"event": "stage", "why": why})
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: RunProgress) -> None:
         """Tell how far it is."""
         self._line(msgspec.to_builtins(progress))
 
@@ -179,7 +179,7 @@ class EventFile:
         os.write(self._descriptor, json.dumps(event).encode() + b"\n")
 
 
-def last_progress(folder: Path) -> Progress | None:
+def last_progress(folder: Path) -> RunProgress | None:
     """How far a run is, by the end of its events; None before its first progress."""
     try:
         with open_beneath(folder, EVENTS, links=False) as file:
@@ -188,7 +188,7 @@ def last_progress(folder: Path) -> Progress | None:
     except OSError:
         return None
     events = map(parse_line, reversed(lines))
-    return next((event for event in events if isinstance(event, Progress)), None)
+    return next((event for event in events if isinstance(event, RunProgress)), None)
 
 
 def is_begun(folder: Path) -> bool:
@@ -196,7 +196,7 @@ def is_begun(folder: Path) -> bool:
     return (folder / EVENTS).exists()
 
 
-def write_outcome(folder: Path, ended: Ended) -> None:
+def write_outcome(folder: Path, ended: RunReply) -> None:
     """Put the outcome into the folder, as the last of its files. The first that is there stays."""
     put(folder, OUTCOME, msgspec.msgpack.encode(ended))
 
@@ -206,7 +206,7 @@ def has_outcome(folder: Path) -> bool:
     return os.path.lexists(folder / OUTCOME)
 
 
-def read_outcome(folder: Path) -> Ended | None:
+def read_outcome(folder: Path) -> RunReply | None:
     """How the run of a folder ended; None where it has not.
 
     Raises:
@@ -218,7 +218,7 @@ def read_outcome(folder: Path) -> Ended | None:
     if content is None:
         raise Refused("its outcome is not a plain file, or is too large")
     try:
-        ended = msgspec.msgpack.decode(content, type=Ended)
+        ended = msgspec.msgpack.decode(content, type=RunReply)
         encode(msgspec.to_builtins(ended))  # a record can hold it: numbers are finite
         if ended.outcome is not None:
             RunStatus(ended.outcome.status)

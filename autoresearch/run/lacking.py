@@ -34,7 +34,7 @@ def lacking_packages(
     ``own`` are further names of the folder's files, ``places`` hold the packages of that Python: see
     :func:`places_of`; none: all is lacking. ``failed`` are modules that a run did not find.
     """
-    names = {canonicalize_name(one.name) for one in distributions(path=[str(place) for place in places])}
+    names = {canonicalize_name(each.name) for each in distributions(path=[str(place) for place in places])}
     declared, installed = declared_packages(folder, sources), packages_distributions()
     lacking = {name: line for name, line in declared.items() if name not in names}
     for module in {*imported_packages(sources, own), *failed}:

@@ -77,11 +77,6 @@ def package_source() -> str:
     return ", ".join(re.sub(r"//[^/@]*@", "//", each) for each in (*index, *further)) or PYPI
 
 
-def is_usual_source() -> bool:
-    """Whether pip takes packages from PyPI alone, so that uv takes the same."""
-    return not _pip_settings()
-
-
 def _pip_settings() -> dict[str, str]:
     if not has_pip():
         return {}
@@ -145,9 +140,9 @@ def call(
 
 
 def _environment() -> dict[str, str]:
-    kept = {name: text for name, text in os.environ.items() if name not in _NOT_PASSED_ON}
+    variables = {name: text for name, text in os.environ.items() if name not in _NOT_PASSED_ON}
     # Without a retry pip doesn't say that there is no network, and with its usual five it takes long to say so.
-    return {"PIP_TIMEOUT": "15", **kept, "PIP_RETRIES": "2", "PYTHONNOUSERSITE": "1"}
+    return {"PIP_TIMEOUT": "15", **variables, "PIP_RETRIES": "2", "PYTHONNOUSERSITE": "1"}
 
 
 def _failure(what: str, errors: str) -> CannotRunHere:
@@ -172,9 +167,9 @@ def _failure(what: str, errors: str) -> CannotRunHere:
 _OWN = "autoresearch-p2p"
 
 
-def has_packages(wanted: Sequence[str]) -> bool:
+def has_packages(lines: Sequence[str]) -> bool:
     """Whether lines such as ``numpy>=2`` are met by the packages of this Python. One with extras counts as not met."""
-    return all(map(_is_met, wanted))
+    return all(map(_is_met, lines))
 
 
 def every_node_has(line: str) -> bool:
@@ -186,10 +181,10 @@ def every_node_has(line: str) -> bool:
         return False
 
 
-def lock_meets(wanted: Sequence[str], packages: Sequence[Package]) -> bool:
+def lock_meets(lines: Sequence[str], packages: Sequence[Package]) -> bool:
     """Whether lines such as ``numpy>=2`` are met by a locked list."""
     versions = {canonicalize_name(each.name): each.version for each in packages}
-    requirements = map(Requirement, wanted)
+    requirements = map(Requirement, lines)
     return all(
         each.specifier.contains(versions[name], prereleases=True)
         if (name := canonicalize_name(each.name)) in versions
@@ -215,7 +210,7 @@ _HEADER = "# The packages of this task. Edit {loose}, then: autoresearch task lo
 
 
 @dataclass(frozen=True, slots=True)
-class Locked:
+class LockedFolder:
     """What was locked: the task as it is now, its packages, the loose list (None: there is none), and the tool."""
 
     task: Task
@@ -223,7 +218,7 @@ class Locked:
     tool: str
 
 
-def lock_folder(folder: Path) -> Locked:
+def lock_folder(folder: Path) -> LockedFolder:
     """Lock the packages of a task folder and pin the list in its ``task.toml``: another list makes another task.
 
     The loose list is ``requirements.in``; where there is none, ``requirements.txt`` is moved there.
@@ -251,17 +246,17 @@ def lock_folder(folder: Path) -> Locked:
     place, loose = folder / name, (folder / name).with_suffix(".in")
     has_loose = os.path.lexists(loose)
     if has_loose:
-        wanted = _text(folder, loose.name, hint="")
+        text = _text(folder, loose.name, hint="")
     else:
-        wanted = _text(folder, name, hint=f"write one package a line into {loose}")
-        if packages := _locked(wanted, name):
-            _pin(folder, document, name, wanted)
-            return Locked(load_task(folder), None, "")
-    packages, tool = _resolved(wanted, loose if has_loose else place)
+        text = _text(folder, name, hint=f"write one package a line into {loose}")
+        if packages := _locked(text, name):
+            _pin(folder, document, name, text)
+            return LockedFolder(load_task(folder), None, "")
+    packages, tool = _resolved(text, loose if has_loose else place)
     if not has_loose:
-        replace_file(folder, loose.name, wanted.encode())
+        replace_file(folder, loose.name, text.encode())
     _pin(folder, document, name, _HEADER.format(loose=loose.name) + write_lock(packages))
-    return Locked(load_task(folder), loose, tool)
+    return LockedFolder(load_task(folder), loose, tool)
 
 
 def _locked(text: str, name: str) -> list[Package]:
@@ -273,13 +268,13 @@ def _locked(text: str, name: str) -> list[Package]:
 
 def _resolved(text: str, where: Path) -> tuple[list[Package], str]:
     """The packages that fit a loose list and each other, and which tool found them."""
-    wanted = parse_wanted(text, str(where))
-    if not wanted:
+    lines = parse_wanted(text, str(where))
+    if not lines:
         raise UsageError(f"{where} names no package", hint="write one a line: numpy>=2")
-    return resolve_packages(wanted, what=f"{where} can't be locked")
+    return resolve_packages(lines, what=f"{where} can't be locked")
 
 
-def resolve_packages(wanted: Sequence[str], *, what: str) -> tuple[list[Package], str]:
+def resolve_packages(lines: Sequence[str], *, what: str) -> tuple[list[Package], str]:
     """The packages that fit lines such as ``numpy>=2`` and each other, with their hashes; and which tool found them.
 
     Only wheels are looked at, so that nothing of a package runs. ``what`` begins the sentence of an error.
@@ -289,9 +284,9 @@ def resolve_packages(wanted: Sequence[str], *, what: str) -> tuple[list[Package]
         TimedOut: it took too long.
     """
     with scratch_folder() as scratch:  # nothing of the folder that they come from is read by the tool
-        (scratch.folder / _LIST).write_text("".join(f"{line}\n" for line in wanted))
+        (scratch.folder / _LIST).write_text("".join(f"{line}\n" for line in lines))
         tool = uv()
-        if tool and (is_usual_source() or not has_pip()):  # uv doesn't know pip's settings
+        if tool and not (_pip_settings() and has_pip()):  # uv doesn't know where else pip looks for packages
             words = ["--quiet", "--generate-hashes", "--no-build", "--no-header", "--no-annotate", "--universal"]
             command = [tool, "pip", "compile", *words, "--python", sys.executable, _LIST]
             output = call(command, what, seconds=LOCK_SECONDS, cwd=scratch.folder)

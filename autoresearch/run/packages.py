@@ -244,11 +244,11 @@ def task_python(
         return None
     if task.python.venv:
         return interpreter_in(Path(task.python.venv).expanduser())
-    wanted = _of_task(task)
-    most = 0 if wanted.is_installed(place) else may_install()
-    if not most and not wanted.is_installed(place):
+    package_set = _of_task(task)
+    most = 0 if package_set.is_installed(place) else may_install()
+    if not most and not package_set.is_installed(place):
         raise task_not_allowed(task)
-    return wanted.python(place, most, cancelled=cancelled)
+    return package_set.python(place, most, cancelled=cancelled)
 
 
 def program_python(source: str, bench: Bench, cancelled: Callable[[], bool] | None = None) -> Interpreter | None:
@@ -260,11 +260,11 @@ def program_python(source: str, bench: Bench, cancelled: Callable[[], bool] | No
     """
     if not (packages := brought_packages(source)):
         return bench.python
-    wanted = PackageSet("the program", packages, base=True)
-    if bench.environments is None or not (bench.may_install or wanted.is_installed(bench.environments)):
+    package_set = PackageSet("the program", packages, base=True)
+    if bench.environments is None or not (bench.may_install or package_set.is_installed(bench.environments)):
         hint = "autoresearch work TASK --allow-packages, or: autoresearch node config set work.allow_packages all"
-        raise PackagesNotAllowed(wanted.name, len(packages), hint=hint)
-    return wanted.python(bench.environments, bench.may_install, cancelled=cancelled)
+        raise PackagesNotAllowed(package_set.name, len(packages), hint=hint)
+    return package_set.python(bench.environments, bench.may_install, cancelled=cancelled)
 
 
 def environment_folder(task: Task, place: Path) -> Path:
@@ -315,7 +315,7 @@ def _of_task(task: Task) -> PackageSet:
     return PackageSet(task.name, task.packages, task.python.base)
 
 
-def _install(wanted: PackageSet, target: Path, most: int, cancelled: Callable[[], bool] | None) -> None:
+def _install(packages: PackageSet, target: Path, most: int, cancelled: Callable[[], bool] | None) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     # Where a bound holds for all lists together, they are installed one after the other.
     in_turn = nullcontext() if most == ALLOWED else _alone(target.parent / "bounded", cancelled)
@@ -326,7 +326,7 @@ def _install(wanted: PackageSet, target: Path, most: int, cancelled: Callable[[]
         _remove_unused(target.parent)
         with scratch_folder(target.parent) as scratch:
             left = LIST_BYTES if most == ALLOWED else min(most - installed_bytes(target.parent), LIST_BYTES)
-            made = _made(wanted, scratch, left, cancelled)
+            made = _made(packages, scratch, left, cancelled)
             made.rename(target)
 
 
@@ -336,8 +336,8 @@ def _made(packages: PackageSet, scratch: Scratch, most: int, cancelled: Callable
     pip brings the files, and this process unpacks them: a package can neither run nor write anything while it is
     installed. pip holds the folder's lock too: should this process be killed, no sweep takes the folder from under it.
     """
-    made, wheels, wanted = (scratch.folder / name for name in ("made", "wheels", "wanted.txt"))
-    wanted.write_text(write_lock(packages.packages))
+    made, wheels, requirements = (scratch.folder / name for name in ("made", "wheels", "requirements.txt"))
+    requirements.write_text(write_lock(packages.packages))
     wheels.mkdir()
 
     def is_over() -> bool:
@@ -357,7 +357,7 @@ def _made(packages: PackageSet, scratch: Scratch, most: int, cancelled: Callable
     step([sys.executable, "-I", "-m", "venv", "--without-pip", str(made)], cancelled=cancelled)
     made_bytes = installed_bytes(scratch.folder)
     # What pip has not whole yet lies there too, so that it is counted.
-    step(pip("download", *words, "--requirement", str(wanted)), cancelled=is_over, temporary=scratch.folder)
+    step(pip("download", *words, "--requirement", str(requirements)), cancelled=is_over, temporary=scratch.folder)
     allowed = {digest for package in packages.packages for digest in package.hashes}
     unpack(sorted(wheels.iterdir()), made, allowed, most)
     # A run can't keep what it compiles. Files that are no Python of this version are no fault.

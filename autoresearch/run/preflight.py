@@ -26,10 +26,10 @@ from autoresearch.run.experiment import plan_as_it_stands, trained
 from autoresearch.run.failures import way_out
 from autoresearch.run.lacking import lacking_in_list, packages_of
 from autoresearch.run.proving import left_card
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.cards import card_of, cards
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Outcome
+from autoresearch.run.sandbox.job import Job, JobOutcome
 from autoresearch.task.declared import package_of
 from autoresearch.task.inputs import sources
 from autoresearch.task.loading import shipped_tasks
@@ -75,13 +75,13 @@ def missing_imports(task: Task, bench: Bench) -> list[str]:
 
 
 def _imported(source: bytes) -> set[str]:
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in parse_python(source).body:
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            modules |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            found.add(node.module.partition(".")[0])
-    return found
+            modules.add(node.module.partition(".")[0])
+    return modules
 
 
 # A baseline that runs for so long has its imports and its first step behind it.
@@ -96,7 +96,7 @@ def preflight(
     cancelled: Callable[[], bool] | None = None,
     *,
     seconds: float = LONG_ENOUGH_SECONDS,
-) -> Outcome | None:
+) -> JobOutcome | None:
     """Run the baseline until its first step, or for so many seconds, unless it ran here within a day.
 
     Returns the outcome where it came so far without a step that was reported, as a program does that only prints.
@@ -116,7 +116,7 @@ def preflight(
         return None
     began = False
 
-    def on_progress(progress: Progress) -> None:
+    def on_progress(progress: RunProgress) -> None:
         nonlocal began
         began = began or progress.step > 0 or progress.fraction > 0  # else it has only printed something
 
@@ -181,7 +181,7 @@ def _file(task: Task, bench: Bench) -> Path:
     return bench.data_cache / "preflight" / f"{task.digest.hex()}-{digest[:16]}"
 
 
-def _way(task: Task, outcome: Outcome, bench: Bench) -> str:
+def _way(task: Task, outcome: JobOutcome, bench: Bench) -> str:
     """What to do about a cause that is recognised."""
     if missing := re.search(r"No module named '([^'.]+)", outcome.reason):
         return way_to_packages(task, {missing[1], *missing_imports(task, bench)})

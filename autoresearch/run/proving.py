@@ -12,7 +12,7 @@ import msgspec
 from autoresearch.errors import CannotRunHere
 from autoresearch.run.sandbox.cards import PROCESSOR, card_of
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import MIB, Job, Level, Limits, Outcome
+from autoresearch.run.sandbox.job import MIB, Job, JobLimits, JobOutcome, Level
 from autoresearch.run.sandbox.probes import ProbeResult, probe_sandbox
 from autoresearch.words import RunStatus
 
@@ -30,7 +30,7 @@ _HINTS = {
 }
 
 
-class _Answer(msgspec.Struct):
+class _PrintedProof(msgspec.Struct):
     """What the program in the sandbox prints."""
 
     uuid: str = ""
@@ -63,14 +63,14 @@ def prove(device: str, level: Level) -> Memory:
         {_KERNEL.name: _KERNEL.read_bytes()},
         foreign=False,
         entry=_KERNEL.name,
-        limits=Limits(seconds=_SECONDS),
+        limits=JobLimits(seconds=_SECONDS),
         device=device,
         metric_source="stdout",
     )
     outcome = execute(job, level=level)
-    answer = _Answer(error=outcome.reason)
+    answer = _PrintedProof(error=outcome.reason)
     if outcome.status is RunStatus.OK:
-        answer = msgspec.json.decode(outcome.log.splitlines()[-1], type=_Answer)
+        answer = msgspec.json.decode(outcome.log.splitlines()[-1], type=_PrintedProof)
     if not answer.error and answer.uuid.lower() == card.uuid.lower():
         return Memory(answer.free, answer.total)
     reason = answer.error or f"it shows another card, {answer.uuid}"
@@ -99,7 +99,7 @@ def fault_of_card(device: str, level: Level, status: RunStatus = RunStatus.CRASH
     return ""
 
 
-def left_card(device: str, files: Iterable[bytes], outcome: Outcome) -> str:
+def left_card(device: str, files: Iterable[bytes], outcome: JobOutcome) -> str:
     """Why a run is none on the card that it was given: it asks for one, and never had it open; empty otherwise."""
     card = card_of(device)
     if card is None or outcome.has_used_card or not asks_for_card(files):

@@ -23,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 from autoresearch.judging.statistics import is_honest
 from autoresearch.run.bench import ANSWERING, Purse
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Level, Limits
+from autoresearch.run.sandbox.job import Job, JobLimits, Level
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.words import RunStatus
 
@@ -41,7 +41,8 @@ def fault_of_weights(path: Path, most_values: int) -> str | None:
     unknown types. Whether the numbers are finite shows in what the model answers.
     """
     try:
-        header = _header_bytes(path)
+        with path.open("rb") as file:
+            header = int.from_bytes(file.read(_LENGTH_BYTES), "little")
         with safe_open(path, framework="numpy") as weights:
             names = list(weights.keys())
             if len(names) > _MOST_TENSORS:
@@ -73,11 +74,6 @@ def shuffled_weights(content: bytes, seed: int) -> bytes:
     return bytes(numbers)
 
 
-def _header_bytes(path: Path) -> int:
-    with path.open("rb") as file:
-        return int.from_bytes(file.read(_LENGTH_BYTES), "little")
-
-
 # Losses of one token that lie further apart, in nats, are not the same: a hundred times what other instruction sets,
 # batch sizes and number formats were seen to make of one checkpoint.
 MISMATCH_NATS = 0.01
@@ -107,7 +103,7 @@ class Examinee:
     checkpoint: Path
     values: int
     level: Level
-    limits: Limits
+    limits: JobLimits
     scratch: Path
     threads: int = 1
     device: str = "cpu"
@@ -118,7 +114,7 @@ class Examinee:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class RefereeEvaluation:
     """What the referee found. With status ok, ``bits`` is the cost of each document, shape (documents,).
 
     Otherwise ``reason`` says what is wrong: invalid (it deceives, or what it says is no probability), diverged,
@@ -152,7 +148,7 @@ def referee(
     challenges: int,
     own: int | None = None,
     cancelled: Callable[[], bool] | None = None,
-) -> Evaluation:
+) -> RefereeEvaluation:
     """Measure a model on documents; one position in each of ``challenges`` of them is asked again.
 
     ``draw`` is what the positions are drawn with, together with what was committed: bytes that the model's author
@@ -165,31 +161,31 @@ def referee(
         return _failed(RunStatus.INVALID, fault)
     count, length = documents.shape
     question = {"documents": count, "length": length, "vocabulary": vocabulary}
-    said, first = _ask(examinee, question, documents, length, cancelled)
-    if isinstance(said, Evaluation):
-        return said
-    losses = said.reshape(count, length).astype(np.float64)
+    answer, first = _ask(examinee, question, documents, length, cancelled)
+    if isinstance(answer, RefereeEvaluation):
+        return answer
+    losses = answer.reshape(count, length).astype(np.float64)
     if (bad := _fault_of_losses(losses)) is not None:
         return replace(bad, cpu_ms=first)
     if not challenges:
-        return Evaluation(RunStatus.OK, "not challenged", losses.sum(axis=1) / _LN2, cpu_ms=first)
-    committed = hashlib.sha256(draw + said.tobytes()).digest()
+        return RefereeEvaluation(RunStatus.OK, "not challenged", losses.sum(axis=1) / _LN2, cpu_ms=first)
+    committed = hashlib.sha256(draw + answer.tobytes()).digest()
     rows, cuts = _positions(committed, count, length, min(challenges, count, _ANSWER_BYTES // (4 * vocabulary)))
     beginnings = _beginnings(documents, rows, cuts)
     question = {"documents": len(rows), "length": length, "vocabulary": vocabulary, "lengths": (cuts + 1).tolist()}
-    said, second = _ask(examinee, question, beginnings, vocabulary, cancelled)
-    if isinstance(said, Evaluation):
-        return replace(said, cpu_ms=first + second)
+    answer, second = _ask(examinee, question, beginnings, vocabulary, cancelled)
+    if isinstance(answer, RefereeEvaluation):
+        return replace(answer, cpu_ms=first + second)
     counted = rows < (count if own is None else own)
-    found = _compare(losses[rows, cuts], said.reshape(len(rows), vocabulary), documents[rows, cuts], counted)
+    evaluation = _compare(losses[rows, cuts], answer.reshape(len(rows), vocabulary), documents[rows, cuts], counted)
     # What may differ is no allowance: by how much less it said than it answers, the model is charged.
-    shaved = max(0.0, -found.mean_difference)
-    return replace(found, bits=(losses + shaved).sum(axis=1) / _LN2, cpu_ms=first + second)
+    shaved = max(0.0, -evaluation.mean_difference)
+    return replace(evaluation, bits=(losses + shaved).sum(axis=1) / _LN2, cpu_ms=first + second)
 
 
 def _ask(
     examinee: Examinee, question: dict[str, object], rows: Tokens, width: int, cancelled: Callable[[], bool] | None
-) -> tuple[NDArray[np.float32] | Evaluation, int]:
+) -> tuple[NDArray[np.float32] | RefereeEvaluation, int]:
     """Put one question to the model in a sandbox of its own: its numbers, or why there are none; milliseconds.
 
     ``width`` is how many numbers it answers for each of the ``rows``.
@@ -202,7 +198,7 @@ def _ask(
         "weights.safetensors": weights if examinee.shuffled is None else shuffled_weights(weights, examinee.shuffled),
     }
     folder, answers = examinee.scratch / "answers", len(rows) * width
-    limits = examinee.purse.question_limits(examinee.limits, asked=len(rows), weight=ANSWERING)
+    limits = examinee.purse.question_limits(examinee.limits, workload=len(rows), weight=ANSWERING)
     job = Job(
         files,
         text=rows.tobytes(),
@@ -217,7 +213,7 @@ def _ask(
         python=examinee.python,
     )
     outcome = execute(job, level=examinee.level, cancelled=cancelled)
-    examinee.purse.pay_question(outcome, asked=len(rows), weight=ANSWERING)
+    examinee.purse.pay_question(outcome, workload=len(rows), weight=ANSWERING)
     if outcome.status is not RunStatus.OK:
         return _failed(outcome.status, outcome.reason, outcome.cpu_ms), outcome.cpu_ms
     content = outcome.checkpoint.read_bytes() if outcome.checkpoint else b""
@@ -228,7 +224,7 @@ def _ask(
     return np.frombuffer(content, np.float32), outcome.cpu_ms
 
 
-def _fault_of_losses(losses: Floats) -> Evaluation | None:
+def _fault_of_losses(losses: Floats) -> RefereeEvaluation | None:
     if not np.isfinite(losses).all():
         return _failed(RunStatus.INVALID, "a loss is infinite or not a number")
     if losses.min() < -NORMAL_NATS:
@@ -250,13 +246,15 @@ def _positions(seed: bytes, count: int, length: int, challenges: int) -> tuple[N
 def _beginnings(documents: Tokens, rows: NDArray[np.int64], cuts: NDArray[np.int64]) -> Tokens:
     """What the model may see of each: a zero, then the tokens before the position; zeros from there on."""
     length = documents.shape[1]
-    shown: Tokens = np.zeros((len(rows), length), documents.dtype)
-    shown[:, 1:] = documents[rows, :-1]
-    shown[np.arange(length)[None, :] > cuts[:, None]] = 0
-    return shown
+    visible: Tokens = np.zeros((len(rows), length), documents.dtype)
+    visible[:, 1:] = documents[rows, :-1]
+    visible[np.arange(length)[None, :] > cuts[:, None]] = 0
+    return visible
 
 
-def _compare(committed: Floats, answers: NDArray[np.float32], truth: Tokens, counted: NDArray[np.bool_]) -> Evaluation:
+def _compare(
+    committed: Floats, answers: NDArray[np.float32], truth: Tokens, counted: NDArray[np.bool_]
+) -> RefereeEvaluation:
     """Hold what was committed against what is answered from the beginning alone.
 
     ``counted`` says which of them the number is taken from.
@@ -271,15 +269,15 @@ def _compare(committed: Floats, answers: NDArray[np.float32], truth: Tokens, cou
         return _failed(RunStatus.INVALID, "its probabilities do not add up to one")
     challenges = len(truth)
     differences = committed + logs[np.arange(challenges), truth] - totals
-    found = Evaluation(RunStatus.OK, "measured by the referee", np.zeros(0), *_differing(differences))
+    evaluation = RefereeEvaluation(RunStatus.OK, "measured by the referee", np.zeros(0), *_differing(differences))
     for number, mismatches, mean in (_differing(differences), _differing(differences[counted])):
         if not is_honest(number, mismatches, mean):
             reason = (
                 f"{mismatches} of {number} losses are not what it says when it sees only what stands before the token "
                 f"(by {mean:+.4f} nats on the average)"
             )
-            return replace(found, status=RunStatus.INVALID, reason=reason)
-    return found
+            return replace(evaluation, status=RunStatus.INVALID, reason=reason)
+    return evaluation
 
 
 def _differing(differences: Floats) -> tuple[int, int, float]:
@@ -288,5 +286,5 @@ def _differing(differences: Floats) -> tuple[int, int, float]:
     return len(differences), large, float(np.clip(differences, -1e6, 1e6).mean()) if len(differences) else 0.0
 
 
-def _failed(status: RunStatus, reason: str, cpu_ms: int = 0) -> Evaluation:
-    return Evaluation(status, reason, np.zeros(0), cpu_ms=cpu_ms)
+def _failed(status: RunStatus, reason: str, cpu_ms: int = 0) -> RefereeEvaluation:
+    return RefereeEvaluation(status, reason, np.zeros(0), cpu_ms=cpu_ms)

@@ -17,7 +17,7 @@ import msgspec
 from autoresearch.errors import AutoresearchError, CannotRunHere, Refused, UsageError
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.bench import Bench, task_data
-from autoresearch.run.checking import Check, Verified, carry_out_check
+from autoresearch.run.checking import VerificationPlan, Verified, carry_out_check
 from autoresearch.run.consent import check_reaches, reaches_of
 from autoresearch.run.evaluating import Model
 from autoresearch.run.experiment import REASON_CHARACTERS, Plan, measure
@@ -27,10 +27,10 @@ from autoresearch.run.folder import (
     MODEL,
     PARENT_MODEL,
     Conditions,
-    Ended,
     EventFile,
     Fault,
-    Request,
+    RunReply,
+    RunRequest,
     fault_of,
     new_run,
     run_folder,
@@ -40,10 +40,10 @@ from autoresearch.run.folder import (
 from autoresearch.run.packages import is_installed, task_python
 from autoresearch.run.preflight import check_card, forget_runs, preflight, remember_run
 from autoresearch.run.proving import asks_for_card, fault_of_card, prove
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.cards import NO_CARD, PROCESSOR, card_of, make_nodes
 from autoresearch.run.sandbox.execute import permit
-from autoresearch.run.sandbox.job import Level, Outcome
+from autoresearch.run.sandbox.job import JobOutcome, Level
 from autoresearch.run.sandbox.obstacle import get_bubblewrap
 from autoresearch.run.sandbox.scratch import scratch_folder, sweep
 from autoresearch.task.model import Task
@@ -54,7 +54,7 @@ _STOPPED = "it was stopped"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunSite:
     """The machine that carries out a run: how well it walls programs in, and its caches of data and environments.
 
     ``allowed`` has the marks of what a person allowed folders to reach; None: nothing.
@@ -69,7 +69,7 @@ class Place:
 def make_bench(
     task: Task,
     conditions: Conditions,
-    place: Place,
+    place: RunSite,
     scratch: Path,
     *,
     on_stage: Callable[[Why], None] = lambda _: None,
@@ -117,7 +117,7 @@ def make_bench(
 def make_ready(
     task: Task,
     conditions: Conditions,
-    place: Place,
+    place: RunSite,
     scratch: Path,
     *,
     is_tried: bool = True,
@@ -150,14 +150,14 @@ def run_here(  # noqa: PLR0913 - what is asked, where, and who watches
     plan: Plan,
     task: Task,
     conditions: Conditions,
-    place: Place,
+    place: RunSite,
     spool: Path,
     *,
     model: Callable[[Path], None] | None = None,
-    ready: Callable[[Task, Conditions, Place, Path], Bench] = make_ready,
-    on_progress: Callable[[Progress], None] = lambda _: None,
+    ready: Callable[[Task, Conditions, RunSite, Path], Bench] = make_ready,
+    on_progress: Callable[[RunProgress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[Path, Ended]]:
+) -> Iterator[tuple[Path, RunReply]]:
     """Carry out a plan in this process: its folder, which is gone afterwards, and how it ended.
 
     ``model`` writes what the program has learned into a file: then that is measured, and nothing is trained.
@@ -170,7 +170,7 @@ def run_here(  # noqa: PLR0913 - what is asked, where, and who watches
     with scratch_folder(spool) as scratch:
         bench = ready(task, conditions, place, scratch.folder)
         folder = run_folder(scratch.folder, new_run("run"))
-        request = Request(run=folder.name, task=task, conditions=conditions, plan=plan, has_model=model is not None)
+        request = RunRequest(run=folder.name, task=task, conditions=conditions, plan=plan, has_model=model is not None)
         write_request(folder, request)
         if model is not None:
             model(folder / MODEL)
@@ -189,13 +189,13 @@ def run_here(  # noqa: PLR0913 - what is asked, where, and who watches
 
 def carry_out(
     folder: Path,
-    request: Request,
+    request: RunRequest,
     level: Level,
     ready: Callable[[Path, EventFile], Bench],
     *,
-    on_progress: Callable[[Progress], None] = lambda _: None,
+    on_progress: Callable[[RunProgress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> Ended:
+) -> RunReply:
     """Carry out the request of a folder and write its outcome there: whatever happens, how it ended.
 
     ``ready`` makes the bench, with its scratch folder; it may raise what :func:`make_ready` raises.
@@ -206,7 +206,7 @@ def carry_out(
     events = EventFile(folder)
     work = folder / _WORK
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: RunProgress) -> None:
         events.progress(progress)
         on_progress(progress)
 
@@ -219,10 +219,10 @@ def carry_out(
             assert request.check is not None, "a request has a plan or a check"
             ended = _check(folder, request, request.check, bench, tell, cancelled)
     except AutoresearchError as error:
-        ended = Ended(run=request.run, level=int(level), fault=fault_of(error), cancelled=cancelled())
+        ended = RunReply(run=request.run, level=int(level), fault=fault_of(error), cancelled=cancelled())
     except Exception:  # noqa: BLE001 - the edge of a run: it has an outcome, with the traceback
         fault = Fault(sentence=traceback.format_exc(limit=-3))
-        ended = Ended(run=request.run, level=int(level), fault=fault, cancelled=cancelled())
+        ended = RunReply(run=request.run, level=int(level), fault=fault, cancelled=cancelled())
     finally:
         events.close()
         shutil.rmtree(work, ignore_errors=True)
@@ -232,12 +232,12 @@ def carry_out(
 
 def _experiment(
     folder: Path,
-    request: Request,
+    request: RunRequest,
     plan: Plan,
     bench: Bench,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[RunProgress], None],
     cancelled: Callable[[], bool],
-) -> Ended:
+) -> RunReply:
     model = folder / MODEL if request.has_model else None
     outcome = measure(request.task, plan, bench, model=model, own=True, on_progress=on_progress, cancelled=cancelled)
     if cancelled() and outcome.status is RunStatus.CRASHED:  # an engine ends all processes of a job, the program's too
@@ -247,22 +247,22 @@ def _experiment(
     (folder / LOG).write_bytes(outcome.log)
     if outcome.checkpoint is not None:
         outcome.checkpoint.rename(folder / CHECKPOINT)
-    return Ended(run=request.run, level=int(bench.level), outcome=as_record(outcome), cancelled=cancelled())
+    return RunReply(run=request.run, level=int(bench.level), outcome=as_record(outcome), cancelled=cancelled())
 
 
-def as_record(outcome: Outcome) -> RunOutcome:
+def as_record(outcome: JobOutcome) -> RunOutcome:
     """The part of an outcome that goes into a run's record."""
     return msgspec.convert(outcome, RunOutcome, from_attributes=True)
 
 
 def _check(
     folder: Path,
-    request: Request,
-    check: Check,
+    request: RunRequest,
+    check: VerificationPlan,
     bench: Bench,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[RunProgress], None],
     cancelled: Callable[[], bool],
-) -> Ended:
+) -> RunReply:
     verified: Verified = carry_out_check(
         check,
         request.task,
@@ -277,14 +277,14 @@ def _check(
     elif verified.verdict == "fail" and (fault := fault_of_card(bench.device, bench.level)):
         verified = msgspec.structs.replace(verified, verdict="error", reason=f"{fault}; {verified.reason}")
     stopped = verified.verdict == "error" and cancelled()
-    return Ended(run=request.run, level=int(bench.level), verified=verified, cancelled=stopped)
+    return RunReply(run=request.run, level=int(bench.level), verified=verified, cancelled=stopped)
 
 
 def _model(source: str | None, checkpoint: bytes | None, file: Path) -> Model | None:
     return None if source is None or checkpoint is None else Model(source, file)
 
 
-def outcome_of(ended: Ended) -> RunOutcome:
+def outcome_of(ended: RunReply) -> RunOutcome:
     """What is recorded of a run of a plan: a fault that came after the claim is the machine's, not the program's."""
     if ended.outcome is not None:
         return ended.outcome

@@ -19,8 +19,8 @@ from typing import Literal
 
 from autoresearch.errors import Refused, TimedOut
 from autoresearch.run.bench import limits_of
-from autoresearch.run.executors import MACHINE, Executor, Listed
-from autoresearch.run.folder import SLURM, Request, read_request
+from autoresearch.run.executors import MACHINE, EngineJob, Executor
+from autoresearch.run.folder import SLURM, RunRequest, read_request
 
 # Without a controller a command gives up after about ten seconds; the daemon's end must not wait longer.
 COMMAND_SECONDS = 12.0
@@ -44,7 +44,7 @@ _OVER = frozenset(
 _AWAY = ("contact", "connect", "socket", "timed out", "transmit", "transport")
 
 
-def run_command(words: Sequence[str], given: str = "") -> str:
+def run_command(words: Sequence[str], stdin: str = "") -> str:
     """What a command of Slurm's prints.
 
     Raises:
@@ -56,7 +56,7 @@ def run_command(words: Sequence[str], given: str = "") -> str:
     seconds = WAIT_SECONDS + ANSWER_SECONDS if words[0] == "srun" else COMMAND_SECONDS
     try:
         done = subprocess.run(
-            words, input=given, capture_output=True, text=True, timeout=seconds, check=False, errors="replace"
+            words, input=stdin, capture_output=True, text=True, timeout=seconds, check=False, errors="replace"
         )
     except subprocess.TimeoutExpired as error:
         raise TimedOut(f"{words[0]} did not answer within {seconds:.0f} s") from error
@@ -81,7 +81,7 @@ class Slurm(Executor):
         super().__init__(SLURM, "slurm job", at_most)
         self.options, self.command = options, command
 
-    def listed(self) -> dict[str, Listed]:
+    def listed(self) -> dict[str, EngineJob]:
         """The jobs, by one ``squeue``. Raises Refused, TimedOut."""
         words = ["squeue", "--noheader", f"--user={getuser()}", "--states=all", "--format=%i|%T|%r|%j"]
         return parse_list(self.command(words, ""))
@@ -103,9 +103,9 @@ class Slurm(Executor):
         return self.command([*words, *self.options, sys.executable, "-P", "-m", "autoresearch.run", MACHINE], "")
 
 
-def parse_list(printed: str) -> dict[str, Listed]:
+def parse_list(printed: str) -> dict[str, EngineJob]:
     """What ``squeue`` lists, by run. Of several jobs of a name one that is not over counts."""
-    found: dict[str, Listed] = {}
+    jobs: dict[str, EngineJob] = {}
     for line in printed.splitlines():
         native, word, rest = (*line.split("|", 2), "", "")[:3]
         reason, _, name = rest.rpartition("|")
@@ -113,9 +113,9 @@ def parse_list(printed: str) -> dict[str, Listed]:
             continue
         run, state = name.removeprefix(PREFIX), state_of(word)
         sentence = word.lower() if reason in ("", "None") else f"{word.lower()}: {reason}"
-        if run not in found or found[run].state == "over":
-            found[run] = Listed(native=native, state=state, sentence=sentence)
-    return found
+        if run not in jobs or jobs[run].state == "over":
+            jobs[run] = EngineJob(native=native, state=state, sentence=sentence)
+    return jobs
 
 
 def state_of(word: str) -> Literal["queued", "running", "over"]:
@@ -125,7 +125,7 @@ def state_of(word: str) -> Literal["queued", "running", "over"]:
     return "queued" if word in _WAITS else "running"
 
 
-def submission(folder: Path, request: Request) -> list[str]:
+def submission(folder: Path, request: RunRequest) -> list[str]:
     """The words of ``sbatch`` for a run: its name, and what it may use."""
     conditions, limits = request.conditions, limits_of(request.task)
     minutes = math.ceil((TIMES_LIMIT * limits["seconds"] + SPARE_SECONDS) / 60)

@@ -19,7 +19,7 @@ from asyncssh import SFTPClient, SSHClientConnection, SSHClientProcess
 
 from autoresearch.errors import Refused, TimedOut
 from autoresearch.run.bench import MIB
-from autoresearch.run.executors import MACHINE, SSH, Executor, Listed
+from autoresearch.run.executors import MACHINE, SSH, EngineJob, Executor
 from autoresearch.run.folder import (
     CHECKPOINT,
     EVENTS,
@@ -31,8 +31,8 @@ from autoresearch.run.folder import (
     PARENT_MODEL,
     REQUEST,
     TAIL_BYTES,
-    Ended,
     Fault,
+    RunReply,
     is_begun,
     put,
     read_request,
@@ -60,7 +60,7 @@ class Ssh(Executor):
         self._leashes: dict[str, tuple[SSHClientConnection, SSHClientProcess[str]]] = {}
         threading.Thread(target=self._loop.run_forever, name=self.name, daemon=True).start()
 
-    def listed(self) -> dict[str, Listed]:
+    def listed(self) -> dict[str, EngineJob]:
         """The runners of this user that are at work there in that folder, by one ``ps``."""
         return parse_processes(self._printed("ps xww -o pid=,args=", COMMAND_SECONDS), Path(self.folder))
 
@@ -68,16 +68,16 @@ class Ssh(Executor):
         """Carry the folder over and begin its run, unless that is at work. A run that was begun is not begun again."""
         if folder.name in self.listed():
             return
-        there = self._place(folder)
-        command = f"exec {self.python} -P -m autoresearch.run {there}"
+        remote = self._place(folder)
+        command = f"exec {self.python} -P -m autoresearch.run {remote}"
 
         async def begin() -> None:
             connection = await self._connection()
             try:
                 async with connection.start_sftp_client() as sftp:
-                    await sftp.makedirs(there, exist_ok=True)
+                    await sftp.makedirs(remote, exist_ok=True)
                     names = [name for name in (MODEL, PARENT_MODEL, REQUEST) if (folder / name).exists()]
-                    await sftp.put([folder / name for name in names], there)
+                    await sftp.put([folder / name for name in names], remote)
                 self._leashes[folder.name] = (connection, await connection.create_process(command))
             except BaseException:
                 connection.abort()
@@ -93,17 +93,17 @@ class Ssh(Executor):
     def collect(self, folder: Path) -> None:
         """Fetch the outcome and what belongs to it, and before there is one how far the run is."""
         most = read_request(folder).task.limits.disk_mib * MIB
-        there = self._place(folder)
+        remote = self._place(folder)
 
         async def fetch(sftp: SFTPClient) -> None:
-            if not await sftp.lexists(f"{there}/{OUTCOME}"):
-                await copied(sftp, f"{there}/{EVENTS}", folder / EVENTS, MOST_LOG_BYTES, last=TAIL_BYTES)
+            if not await sftp.lexists(f"{remote}/{OUTCOME}"):
+                await copied(sftp, f"{remote}/{EVENTS}", folder / EVENTS, MOST_LOG_BYTES, last=TAIL_BYTES)
                 await self._look_at_leash(folder)
                 return
             for name, bytes_ in ((LOG, MOST_LOG_BYTES), (CHECKPOINT, most)):
-                await copied(sftp, f"{there}/{name}", folder / name, bytes_)
+                await copied(sftp, f"{remote}/{name}", folder / name, bytes_)
             content = folder / f".{OUTCOME}"
-            await copied(sftp, f"{there}/{OUTCOME}", content, MOST_OUTCOME_BYTES)
+            await copied(sftp, f"{remote}/{OUTCOME}", content, MOST_OUTCOME_BYTES)
             put(folder, OUTCOME, content.read_bytes() if content.exists() else b"")  # b"": it is no plain file
             content.unlink(missing_ok=True)
 
@@ -116,7 +116,7 @@ class Ssh(Executor):
             return
         complaint = " ".join(str(await runner.stderr.read()).split())[-300:]
         fault = Fault(sentence=f"{self.host}: {complaint or f'the runner ended with {runner.exit_status}'}")
-        write_outcome(folder, Ended(run=folder.name, fault=fault))
+        write_outcome(folder, RunReply(run=folder.name, fault=fault))
 
     def forget(self, folder: Path) -> None:
         """Have the runner stop, where it is still there, and remove its folder."""
@@ -176,11 +176,11 @@ class Ssh(Executor):
 
     async def _connection(self) -> SSHClientConnection:
         user, _, host = self.host.rpartition("@")
-        known = [str(path) for path in map(Path.expanduser, map(Path, KNOWN_HOSTS)) if path.is_file()]
+        known_hosts = [str(path) for path in map(Path.expanduser, map(Path, KNOWN_HOSTS)) if path.is_file()]
         return await asyncssh.connect(
             host,
             username=user or (),
-            known_hosts=known or b"",
+            known_hosts=known_hosts or b"",
             connect_timeout=CONNECT_SECONDS,
             login_timeout=CONNECT_SECONDS,
             keepalive_interval=KEEPALIVE_SECONDS,
@@ -207,21 +207,21 @@ async def copied(sftp: SFTPClient, source: str, target: Path, most: int, *, last
     """
     if not await sftp.lexists(source):
         return
-    found = await sftp.lstat(source)
-    if not stat.S_ISREG(found.permissions or 0) or (found.size or 0) > most:
+    attributes = await sftp.lstat(source)
+    if not stat.S_ISREG(attributes.permissions or 0) or (attributes.size or 0) > most:
         return
     async with sftp.open(source, "rb") as file:
-        await file.seek(max(0, (found.size or 0) - last) if last else 0)
+        await file.seek(max(0, (attributes.size or 0) - last) if last else 0)
         with target.open("wb") as copy:
             while (left := most - copy.tell()) > 0 and (chunk := await file.read(min(left, MIB))):
                 assert isinstance(chunk, bytes), "the file was opened so"
                 copy.write(chunk)
 
 
-def parse_processes(printed: str, folder: Path) -> dict[str, Listed]:
+def parse_processes(printed: str, folder: Path) -> dict[str, EngineJob]:
     """The runners in a folder that ``ps`` lists, by run; of one and its children the first process is the one."""
-    found: dict[str, Listed] = {}
+    runners: dict[str, EngineJob] = {}
     for line in printed.splitlines():
         if (match := _RUNNER.match(line)) and Path(match[2]).parent == folder:
-            found.setdefault(Path(match[2]).name, Listed(native=match[1], state="running"))
-    return found
+            runners.setdefault(Path(match[2]).name, EngineJob(native=match[1], state="running"))
+    return runners

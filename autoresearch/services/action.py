@@ -10,7 +10,7 @@ from typing import Any
 from autoresearch.errors import ServiceError, ServiceRefused, UsageError
 from autoresearch.services.links.client import Caller, Errors, check_same
 from autoresearch.services.links.newest import Publisher, Subscriber
-from autoresearch.services.links.server import Counts, RequestServer
+from autoresearch.services.links.server import RequestServer, ServerCounts
 from autoresearch.services.links.sockets import ClientKeys, ServerKeys
 
 _logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class ActionServer:
         return self._server.port
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> ServerCounts:
         """What it did so far."""
         return self._server.counts
 
@@ -158,8 +158,8 @@ class ActionClient:
         except ServiceError:
             self._caller.close()
             raise
-        told = answer.get("broadcast_port")
-        self._broadcast_port = chosen.broadcast_port or (told if isinstance(told, int) else 0)
+        broadcast_port = answer.get("broadcast_port")
+        self._broadcast_port = chosen.broadcast_port or (broadcast_port if isinstance(broadcast_port, int) else 0)
 
     @property
     def last_error(self) -> ServiceError | None:
@@ -173,10 +173,10 @@ class ActionClient:
             UsageError: a key is not among the config's.
         """
         offered = self.config.observation_keys
-        wanted = list(offered if keys is None else keys)
-        if keys is not None and (unknown := set(wanted).difference(offered)):
+        names = list(offered if keys is None else keys)
+        if keys is not None and (unknown := set(names).difference(offered)):
             raise UsageError(f"no such observation key: {', '.join(sorted(unknown))}")
-        return self._caller.ask({"type": "obs", "keys": wanted})
+        return self._caller.ask({"type": "obs", "keys": names})
 
     def act(self, key: str, payload: Any = None) -> Any:  # noqa: ANN401 - an action may be anything
         """Send an action, at most once: the server's answer, or None where there was none.

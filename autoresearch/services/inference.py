@@ -7,7 +7,7 @@ from typing import Any
 
 from autoresearch.errors import ServiceError, ServiceFailed, ServiceRefused
 from autoresearch.services.links.client import Caller, Errors
-from autoresearch.services.links.server import Counts, RequestServer
+from autoresearch.services.links.server import RequestServer, ServerCounts
 from autoresearch.services.links.sockets import ClientKeys, ServerKeys
 
 Interface = Callable[[Any], object]
@@ -48,7 +48,7 @@ class InferenceServer:
         return self._server.port
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> ServerCounts:
         """What it did so far."""
         return self._server.counts
 
@@ -109,8 +109,8 @@ class InferenceServer:
         except Exception as error:  # noqa: BLE001 - the other interfaces' callers shall get their answers
             return [error] * len(payloads)
         if len(results) != len(payloads):
-            told = f"the interface {name} gave {len(results)} results for {len(payloads)} payloads"
-            return [ServiceFailed(told, hint="a batched interface returns a list with a result for each")] * len(
+            reason = f"the interface {name} gave {len(results)} results for {len(payloads)} payloads"
+            return [ServiceFailed(reason, hint="a batched interface returns a list with a result for each")] * len(
                 payloads
             )
         return results

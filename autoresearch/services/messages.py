@@ -336,8 +336,8 @@ class _Reading:
         raise ValueError(code)
 
     def _list(self, data: memoryview) -> list[object]:
-        found: list[object] = msgspec.msgpack.decode(data, type=list, ext_hook=self.extension)
-        return found
+        items: list[object] = msgspec.msgpack.decode(data, type=list, ext_hook=self.extension)
+        return items
 
     def _array(self, code: int, packed: _Packed) -> object:
         import numpy as np

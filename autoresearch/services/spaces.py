@@ -101,53 +101,53 @@ def _made(description: Any, count: list[int]) -> Any:  # noqa: ANN401
     return maker(description, count)
 
 
-def _made_box(given: Mapping[str, Any], _: list[int]) -> Any:  # noqa: ANN401
+def _made_box(fields: Mapping[str, Any], _: list[int]) -> Any:  # noqa: ANN401
     from gymnasium.spaces import Box
 
-    shape = tuple(map(int, given["shape"]))
+    shape = tuple(map(int, fields["shape"]))
     size = 1
     for side in shape:
         size *= side
     if size > _MOST_NUMBERS or min(shape, default=0) < 0:
         raise ValueError(shape)
-    return Box(given["low"], given["high"], shape, np.dtype(given["dtype"]).type)
+    return Box(fields["low"], fields["high"], shape, np.dtype(fields["dtype"]).type)
 
 
-def _made_discrete(given: Mapping[str, Any], _: list[int]) -> Any:  # noqa: ANN401
+def _made_discrete(fields: Mapping[str, Any], _: list[int]) -> Any:  # noqa: ANN401
     from gymnasium.spaces import Discrete
 
-    return Discrete(given["n"], start=given["start"])
+    return Discrete(fields["n"], start=fields["start"])
 
 
-def _made_multi_discrete(given: Mapping[str, Any], _: list[int]) -> Any:  # noqa: ANN401
+def _made_multi_discrete(fields: Mapping[str, Any], _: list[int]) -> Any:  # noqa: ANN401
     from gymnasium.spaces import MultiDiscrete
 
-    return MultiDiscrete(given["nvec"], dtype=np.dtype(given["dtype"]).type, start=given["start"])
+    return MultiDiscrete(fields["nvec"], dtype=np.dtype(fields["dtype"]).type, start=fields["start"])
 
 
-def _made_multi_binary(given: Mapping[str, Any], _: list[int]) -> Any:  # noqa: ANN401
+def _made_multi_binary(fields: Mapping[str, Any], _: list[int]) -> Any:  # noqa: ANN401
     from gymnasium.spaces import MultiBinary
 
-    shape = list(map(int, given["shape"]))
+    shape = list(map(int, fields["shape"]))
     return MultiBinary(shape[0] if len(shape) == 1 else shape)
 
 
-def _made_text(given: Mapping[str, Any], _: list[int]) -> Any:  # noqa: ANN401
+def _made_text(fields: Mapping[str, Any], _: list[int]) -> Any:  # noqa: ANN401
     from gymnasium.spaces import Text
 
-    return Text(given["most"], min_length=given["least"], charset=given["letters"])
+    return Text(fields["most"], min_length=fields["least"], charset=fields["letters"])
 
 
-def _made_dict(given: Mapping[str, Any], count: list[int]) -> Any:  # noqa: ANN401
+def _made_dict(fields: Mapping[str, Any], count: list[int]) -> Any:  # noqa: ANN401
     from gymnasium.spaces import Dict
 
-    return Dict({str(name): _made(each, count) for name, each in given["parts"].items()})
+    return Dict({str(name): _made(each, count) for name, each in fields["parts"].items()})
 
 
-def _made_tuple(given: Mapping[str, Any], count: list[int]) -> Any:  # noqa: ANN401
+def _made_tuple(fields: Mapping[str, Any], count: list[int]) -> Any:  # noqa: ANN401
     from gymnasium.spaces import Tuple
 
-    return Tuple([_made(each, count) for each in given["parts"]])
+    return Tuple([_made(each, count) for each in fields["parts"]])
 
 
 _MAKERS: dict[str, Callable[[Mapping[str, Any], list[int]], Any]] = {

@@ -18,7 +18,7 @@ from autoresearch.services.data.data_store import DataStoreBase, SamplesPerInser
 from autoresearch.services.data.transfer import RowsSent, RowsTaken, Sending, as_message, from_columns, rows_sent
 from autoresearch.services.links.client import Caller, Errors, check_same
 from autoresearch.services.links.newest import Publisher, Subscriber
-from autoresearch.services.links.server import Counts, RequestServer
+from autoresearch.services.links.server import RequestServer, ServerCounts
 from autoresearch.services.links.sockets import ClientKeys, ServerKeys
 from autoresearch.text import one_line
 
@@ -119,7 +119,7 @@ class TrainerServer:
         return self._publisher.publish(payload)
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> ServerCounts:
         """What it did so far."""
         return self._server.counts
 

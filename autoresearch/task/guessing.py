@@ -9,7 +9,7 @@ from pathlib import Path
 from autoresearch.beneath import open_beneath
 from autoresearch.errors import UsageError
 from autoresearch.task.folder_state import create_file
-from autoresearch.task.listing import LINK_OUT, Listing, list_folder
+from autoresearch.task.listing import LINK_OUT, FolderListing, list_folder
 from autoresearch.task.loading import MAX_FILE_BYTES, read_file
 from autoresearch.task.mentions import DATA, FileNames, command_names, imported, imports_of, is_word, named_by_command
 from autoresearch.task.model import Recipe
@@ -106,14 +106,14 @@ def programs_in(folder: Path) -> list[str]:
     return sorted(code, key=lambda name: (Path(name).name != ENTRY, name.count("/"), name))
 
 
-def _program_files(folder: Path, listing: Listing) -> tuple[str, ...]:
+def _program_files(folder: Path, listing: FolderListing) -> tuple[str, ...]:
     names = listing.names
     if ENTRY in names:
         return (ENTRY,)
-    here = [name for name in names if "/" not in name]
-    python = [name for name in here if name.endswith(".py") and name != PREPARE and not is_tool_file(name)]
+    top_level = [name for name in names if "/" not in name]
+    python = [name for name in top_level if name.endswith(".py") and name != PREPARE and not is_tool_file(name)]
     python = [name for name in python if PLAIN_NAME.fullmatch(name)] or python
-    compiled = [name for name in here if Path(name).suffix in _COMPILERS and "Makefile" not in names]
+    compiled = [name for name in top_level if Path(name).suffix in _COMPILERS and "Makefile" not in names]
     script = (SCRIPT,) if SCRIPT in names else ()
     if len(python) > 1:
         needed = {other for name in python for other in imported(folder, name, names, ("",)) if other != name}
@@ -134,7 +134,7 @@ def _program_files(folder: Path, listing: Listing) -> tuple[str, ...]:
             raise _several(folder, inside)
         if inside:
             return (inside[0],)
-    rules = next((name for name in here if name in ("Makefile", "makefile", "GNUmakefile")), "")
+    rules = next((name for name in top_level if name in ("Makefile", "makefile", "GNUmakefile")), "")
     hint = f"{rules} lies there: --command 'make run' --edit FILE, with its own target and file" if rules else _HOW
     if link := next((name for name in listing.left_out if _is_code(name)), ""):
         read_file(folder, link)  # which says where it leads
@@ -194,8 +194,8 @@ def _python_command(folder: Path, program: str, names: Sequence[str]) -> str:
 
 def _recipe(folder: Path, files: Sequence[str], names: Sequence[str]) -> Recipe:
     """How files are built and started, by the ending of the first that says it."""
-    known = (".py", ".sh", *_COMPILERS)
-    first = next((name for name in files if name.endswith(known)), files[0])
+    endings = (".py", ".sh", *_COMPILERS)
+    first = next((name for name in files if name.endswith(endings)), files[0])
     suffix = Path(first).suffix
     if suffix == ".py":
         return Recipe(command=_python_command(folder, first, names))

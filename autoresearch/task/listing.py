@@ -25,7 +25,7 @@ _KINDS = {stat.S_IFSOCK: "a socket", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a de
 
 
 @dataclass(slots=True)
-class Listing:
+class FolderListing:
     """The files of a folder by their path in it, and what was left out, with the reason.
 
     ``crowded`` are folders with more files than were looked at. ``leading_out`` are links that lead out of the folder,
@@ -38,13 +38,13 @@ class Listing:
     leading_out: dict[str, str] = field(default_factory=dict)
 
 
-def list_folder(folder: Path, mounts: Collection[Path] = ()) -> Listing:
+def list_folder(folder: Path, mounts: Collection[Path] = ()) -> FolderListing:
     """Look through a folder and the folders in it, but hidden ones, environments and what tools made.
 
     Links are followed where they stay in the folder, or lead into one of ``mounts``. Raises UsageError where the folder
     itself can't be read.
     """
-    listing, real = Listing(), folder.resolve()
+    listing, real = FolderListing(), folder.resolve()
     pending: deque[tuple[str, tuple[Path, ...], int]] = deque([("", (real,), 0)])
     count = 0
     while pending:
@@ -81,7 +81,7 @@ def list_folder(folder: Path, mounts: Collection[Path] = ()) -> Listing:
 
 
 def _entries(
-    folder: Path, inside: str, real: Path, mounts: Collection[Path], listing: Listing
+    folder: Path, inside: str, real: Path, mounts: Collection[Path], listing: FolderListing
 ) -> tuple[list[str], list[str]]:
     """The files and the folders in a folder; what is neither is noted. Raises OSError."""
     files: list[str] = []
@@ -102,7 +102,7 @@ def _entries(
     return files, folders
 
 
-def _fault(entry: os.DirEntry[str], real: Path, mounts: Collection[Path], name: str, listing: Listing) -> str:
+def _fault(entry: os.DirEntry[str], real: Path, mounts: Collection[Path], name: str, listing: FolderListing) -> str:
     """Why a file or folder can't be shown to runs; empty where it can."""
     if not entry.name.isprintable():
         return "its name has characters that can't be printed"

@@ -17,13 +17,13 @@ from autoresearch.errors import UsageError
 from autoresearch.paths import typed_path
 from autoresearch.record.encoding import EncodingError, encode
 from autoresearch.task.folder_state import STATE_FOLDER, kept_baselines
-from autoresearch.task.listing import LINK_OUT, Listing, list_folder
-from autoresearch.task.model import PLACE, Evaluation, Evaluator, Header, Python, Recipe, Section, Task, TaskSettings
+from autoresearch.task.listing import LINK_OUT, FolderListing, list_folder
+from autoresearch.task.model import PLACE, Evaluation, Evaluator, Header, Python, Recipe, Task, TaskSettings, TaskTable
 from autoresearch.task.needs import parse_lock
 from autoresearch.task.program import ENTRY, PLAIN_NAME, check_file_names, join_files, source_digest
 from autoresearch.text import did_you_mean, read_toml
 
-S = TypeVar("S", bound=Section)
+S = TypeVar("S", bound=TaskTable)
 MANIFEST = "task.toml"
 # What may lie beside it and is no part of the task: patches for the search, and what a program may name.
 CHANGES, NAMES = "changes.toml", "names.toml"
@@ -132,9 +132,9 @@ def _baseline(path: Path, header: Header, program: bytes) -> bytes:
     pin, names = header.baseline, ", ".join(header.program.edit)
     if not pin or source_digest(program.decode()).hex() == pin:
         return program
-    for kept in kept_baselines(path.parent):
-        if source_digest(kept.decode()).hex() == pin:
-            return kept
+    for copy in kept_baselines(path.parent):
+        if source_digest(copy.decode()).hex() == pin:
+            return copy
     raise UsageError(
         f"{path} pins another {names} as its baseline, and that is not in {path.parent / STATE_FOLDER}",
         hint=f"get the task anew, then copy your {names} there: autoresearch task get NAME DIR",
@@ -162,7 +162,7 @@ def program_names(folder: Path, recipe: Recipe, fixed: Collection[str]) -> tuple
     Raises UsageError where it stands for a link that leads out of the folder.
     """
     patterns = [pattern.split("/") for pattern in recipe.edit if "*" in pattern]
-    listing = list_folder(folder) if patterns else Listing()
+    listing = list_folder(folder) if patterns else FolderListing()
     for name in (name for name, reason in listing.left_out.items() if reason.startswith(LINK_OUT)):
         parts = name.split("/")  # a link may take the place of a folder
         if any(fnmatchcase(name, "/".join(pattern[: len(parts)])) for pattern in patterns):
@@ -203,7 +203,7 @@ def _converted(path: Path, table: Mapping[str, Any], kind: type[S], prefix: str)
         raise UsageError(f"{path}, {key}: {sentence}", hint=f"correct {key} in {MANIFEST}") from error
 
 
-def _refuse_unknown_keys(path: Path, table: Mapping[str, Any], section: type[Section], prefix: str) -> None:
+def _refuse_unknown_keys(path: Path, table: Mapping[str, Any], section: type[TaskTable], prefix: str) -> None:
     fields = {field.encode_name: field for field in msgspec.structs.fields(section)}
     for key, value in table.items():
         if key not in fields:
@@ -212,7 +212,7 @@ def _refuse_unknown_keys(path: Path, table: Mapping[str, Any], section: type[Sec
                 f"{path}: {prefix}{key} is not a key of a task", hint=near or f"known keys: {', '.join(fields)}"
             )
         for inner in get_args(fields[key].type) or (fields[key].type,):
-            if isinstance(inner, type) and issubclass(inner, Section) and isinstance(value, dict):
+            if isinstance(inner, type) and issubclass(inner, TaskTable) and isinstance(value, dict):
                 _refuse_unknown_keys(path, value, inner, f"{prefix}{key}.")
 
 

@@ -62,7 +62,7 @@ def measuring_digest(program: str, metric: str) -> bytes:
         line for line in others if _names_loosely(line, metric)
     ]
     lines = [re.sub(r"\s+", "", line).encode("utf-8", "replace") for line in naming]
-    parts = [*_Reader(trees, metric).parts(), *lines]
+    parts = [*_Statements(trees, metric).parts(), *lines]
     return hashlib.blake2b(b"\n".join(parts), digest_size=16).digest() if parts else NOTHING
 
 
@@ -87,10 +87,10 @@ def _names_loosely(text: str, metric: str) -> bool:
 
     A row of a table has those of the part of the data alone: ``| test | 0.33 |`` for ``test_rmse``.
     """
-    wanted, words = words_of(metric), words_of(text)
+    metric_words, words = words_of(metric), words_of(text)
     following = iter(words)
-    in_order = len(wanted) > 1 and all(word in following for word in wanted)
-    return in_order or not _HELD_OUT.isdisjoint({*wanted} & {*words})
+    in_order = len(metric_words) > 1 and all(word in following for word in metric_words)
+    return in_order or not _HELD_OUT.isdisjoint({*metric_words} & {*words})
 
 
 class _Place(NamedTuple):
@@ -111,7 +111,7 @@ class _Part(NamedTuple):
     held_out: bool = False
 
 
-class _Reader:
+class _Statements:
     """Statements of a program by what they assign; from those that print the metric back to what measures it."""
 
     def __init__(self, trees: Iterable[ast.Module], metric: str) -> None:

@@ -107,7 +107,7 @@ class FileNames:
             name
             for name in self._all
             if _may_be_in(Path(name).name, words, text)
-            and any(_is_named(one, text) for one in (name, *(_below(name, folder) for folder in near)) if one)
+            and any(_is_named(path, text) for path in (name, *(_below(name, folder) for folder in near)) if path)
         ]
         if not by.endswith(".py"):
             patterns = _globs(text)
@@ -132,7 +132,7 @@ def _globs(text: str) -> frozenset[str]:
 
 
 def _stands_for(patterns: Collection[str], name: str) -> bool:
-    return any(one.count("/") == name.count("/") and fnmatchcase(name, one) for one in patterns)
+    return any(pattern.count("/") == name.count("/") and fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _may_be_in(last: str, words: Collection[str], text: str) -> bool:
@@ -177,7 +177,7 @@ def imported(folder: Path, name: str, names: Collection[str], roots: Sequence[st
             files |= dict.fromkeys((f"{path}.py", f"{path}/__init__.py"))
     if "/" in name:  # a package's own file is run before a module of it
         files |= {f"{parent}/__init__.py": None for parent in folders_of(name)}
-    return [one for one in files if one in names]
+    return [file for file in files if file in names]
 
 
 def _places_of(name: str, level: int, roots: Sequence[str]) -> Sequence[str]:

@@ -48,7 +48,7 @@ class Kind(IntEnum):
     OTHER = 2
 
 
-class Part(IntEnum):
+class DataPart(IntEnum):
     """Which part of the data it is about; the smaller is preferred."""
 
     HELD_OUT = 0
@@ -60,7 +60,7 @@ class Meaning(NamedTuple):
     """What a name says. ``worth`` orders the results of one part of the data: the smaller is preferred."""
 
     kind: Kind
-    part: Part
+    part: DataPart
     direction: Direction | None
     worth: int
 
@@ -77,7 +77,9 @@ def direction_of(name: str) -> Direction | None:
 def meaning_of(name: str) -> Meaning:
     """What a metric's name says by its words."""
     words = words_of(name[:_LONGEST])
-    part = Part.HELD_OUT if _HELD_OUT & {*words} else Part.TRAINING if _TRAINING & {*words} else Part.UNSTATED
+    part = (
+        DataPart.HELD_OUT if _HELD_OUT & {*words} else DataPart.TRAINING if _TRAINING & {*words} else DataPart.UNSTATED
+    )
     if "per" in words[1:-1]:  # tokens_per_second
         return _ratio(words, part)
     if "to" in words[1:]:  # time_to_accuracy, episodes_to_solve
@@ -85,7 +87,7 @@ def meaning_of(name: str) -> Meaning:
     head = next((place for place, word in enumerate(words) if place and word in _PREPOSITIONS), len(words))
     core = [word for word in words[:head] if word not in _HELD_OUT | _TRAINING and not word.isdigit()]
     results = [word for word in core if word in _RESULTS]
-    if words and not core and part is not Part.TRAINING:
+    if words and not core and part is not DataPart.TRAINING:
         return Meaning(Kind.RESULT, part, None, len(_WORTH) + 1)  # Val: 0.79, Test: 0.81
     while len(core) > 1 and core[-1] in _OVER and results:
         core.pop()
@@ -110,7 +112,7 @@ def part_word(text: str) -> str:
     return next((word for word in _SPLIT.split(text[:_LONGEST]) if word.lower() in _HELD_OUT | _TRAINING), "")
 
 
-def _ratio(words: list[str], part: Part) -> Meaning:
+def _ratio(words: list[str], part: DataPart) -> Meaning:
     """What a name such as ``tokens_per_second``, ``seconds_per_step`` or ``bits_per_byte`` says."""
     place = words.index("per", 1)
     above = [word for word in words[:place] if word not in _HELD_OUT | _TRAINING]
@@ -142,7 +144,7 @@ def words_of(name: str) -> list[str]:
     parts: list[str] = []
     for token in tokens:
         small = token.lower()
-        pieces = [small] if small in _ALL or not token.isascii() else [one.lower() for one in _CAMEL.split(token)]
+        pieces = [small] if small in _ALL or not token.isascii() else [piece.lower() for piece in _CAMEL.split(token)]
         parts += [piece for whole in pieces for piece in _pieces(whole)]
     words, place = [], 0
     while place < len(parts):

@@ -28,7 +28,7 @@ _BEYOND = 1e12
 def possible_value(value: object, *, sign: float = 1.0, floor: float | None = None) -> float | None:
     """The value as a number, or None where nobody can have measured it: absurdly large, or past the task's floor.
 
-    ``sign`` is that of the task's direction (:func:`autoresearch.direction.sign_of`).
+    ``sign`` is that of the task's direction (:func:`autoresearch.text.sign_of`).
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not -_BEYOND < value < _BEYOND:
         return None
@@ -60,11 +60,11 @@ _Amount: TypeAlias = Annotated[float, Meta(gt=0, le=1e24)]
 _Size: TypeAlias = Annotated[int, Meta(ge=1, le=2**40)]
 
 
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TaskTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of ``task.toml``: the fields are its keys, the types say what may stand there."""
 
 
-class Metric(Section, frozen=True, kw_only=True):
+class Metric(TaskTable, frozen=True, kw_only=True):
     """What is compared. ``floor`` is a bound that no honest run passes; ``noise`` the standard deviation over seeds.
 
     With ``noise_runs`` the noise was seen in so many runs: intervals have one degree of freedom less than that.
@@ -82,7 +82,7 @@ class Metric(Section, frozen=True, kw_only=True):
     noise_runs: Annotated[int, Meta(ge=2, le=10_000)] | None = None
 
 
-class Budget(Section, frozen=True, kw_only=True):
+class Budget(TaskTable, frozen=True, kw_only=True):
     """What a run may spend: work units that the harness counts, seconds of wall clock, or training episodes.
 
     Of episodes each run states how many it had, so that runs with any budget are compared. What they cost depends on
@@ -93,7 +93,7 @@ class Budget(Section, frozen=True, kw_only=True):
     amount: _Amount
 
 
-class Evaluation(Section, frozen=True, kw_only=True):
+class Evaluation(TaskTable, frozen=True, kw_only=True):
     """How the referee measures a language model: bits per token on a text that ``train.py`` never sees.
 
     ``text`` is a file of [data]: documents of ``length`` tokens, each a byte, or two in little-endian order where
@@ -121,7 +121,7 @@ class Evaluation(Section, frozen=True, kw_only=True):
     world: bool = False
 
 
-class Recipe(Section, frozen=True, kw_only=True):
+class Recipe(TaskTable, frozen=True, kw_only=True):
     """Which files a program has, and how it is started: ``build``, if there is one, then ``command``, in one sandbox.
 
     Both are words as a shell would split them, without a shell. ``edit`` are the files that may change; ``*.py`` stands
@@ -163,7 +163,7 @@ USUAL = Recipe()
 """The recipe of a task that names none: Python runs a lone ``train.py``."""
 
 
-class Evaluator(Section, frozen=True, kw_only=True):
+class Evaluator(TaskTable, frozen=True, kw_only=True):
     """How a task measures what a program leaves, where that is no language model.
 
     The program leaves the file ``artifact``, of at most ``artifact_mib``, in its working folder. Then ``command`` runs
@@ -188,7 +188,7 @@ class Evaluator(Section, frozen=True, kw_only=True):
     fresh: bool = False
 
 
-class Limits(Section, frozen=True, kw_only=True):
+class Limits(TaskTable, frozen=True, kw_only=True):
     """Where the sandbox stops a run: wall-clock seconds, memory, disk, processes, captured output.
 
     ``program_kib`` is the largest size of a program: what it brings along need not be learned. With ``card`` only
@@ -204,7 +204,7 @@ class Limits(Section, frozen=True, kw_only=True):
     card: bool = False
 
 
-class Python(Section, frozen=True, kw_only=True):
+class Python(TaskTable, frozen=True, kw_only=True):
     """Which Python runs a task's programs and its harness, where it is not the node's own.
 
     ``requirements`` is a file of [harness]: the packages, locked. Each machine makes an environment of them, with
@@ -216,7 +216,7 @@ class Python(Section, frozen=True, kw_only=True):
     venv: _Line = ""
 
 
-class Input(Section, frozen=True, kw_only=True):
+class Input(TaskTable, frozen=True, kw_only=True):
     """A file or a folder that programs read where it lies: its size, its digest, and of a folder how many files it has.
 
     The digest is described in docs/reference/task-toml.md: of a file up to 64 MiB it is what ``sha256sum`` says.
@@ -227,7 +227,7 @@ class Input(Section, frozen=True, kw_only=True):
     files: Annotated[int, Meta(ge=0, le=1 << 40)] = 0
 
 
-class TaskSettings(Section, frozen=True, kw_only=True):
+class TaskSettings(TaskTable, frozen=True, kw_only=True):
     """The keys of ``task.toml`` that a task has as they are."""
 
     name: _Slug
@@ -331,7 +331,7 @@ class Task(TaskSettings, frozen=True, kw_only=True):
         return hashlib.sha256(encode(self.definition())).digest()
 
 
-def _stated(section: Section) -> dict[str, object]:
+def _stated(section: TaskTable) -> dict[str, object]:
     """A table as plain values. Keys of a later version are left out where they say nothing: digests stay the same."""
     values = msgspec.to_builtins(section)
     unset = {field.name for field in msgspec.structs.fields(section) if values[field.name] == field.default}

@@ -16,7 +16,7 @@ from pathlib import Path
 from autoresearch.beneath import is_file_beneath, open_beneath
 from autoresearch.errors import UsageError
 from autoresearch.task.inputs import described, read_input, source_of
-from autoresearch.task.listing import Listing, list_folder
+from autoresearch.task.listing import FolderListing, list_folder
 from autoresearch.task.loading import MAX_FILE_BYTES, MAX_FILES, MAX_PLACE, check_source
 from autoresearch.task.mentions import (
     DATA,
@@ -158,7 +158,7 @@ class _Search:
     """What a program needs, found file by file: ``fixed`` with their content, ``inputs`` without."""
 
     def __init__(
-        self, folder: Path, recipe: Recipe, listing: Listing, forced: Collection[str], also: Collection[str]
+        self, folder: Path, recipe: Recipe, listing: FolderListing, forced: Collection[str], also: Collection[str]
     ) -> None:
         self.fixed: dict[str, bytes] = {}
         self.inputs: set[str] = set(forced)
@@ -273,7 +273,7 @@ def _overflow(fixed: dict[str, bytes]) -> set[str]:
     return inputs
 
 
-def _places(inputs: Collection[str], programs: Collection[str], listing: Listing) -> Iterator[str]:
+def _places(inputs: Collection[str], programs: Collection[str], listing: FolderListing) -> Iterator[str]:
     """The files and folders that are shown: a folder as a whole where that is many files, and no program lies in it."""
 
     def visit(prefix: str, names: list[str]) -> Iterator[str]:

@@ -57,7 +57,7 @@ def parse_lock(text: str, where: str) -> list[Package]:
     Raises:
         UsageError: a line is something else, or there are too many; ``where`` names the file in the sentence.
     """
-    found: list[Package] = []
+    packages: list[Package] = []
     for number, line in _lines(text):
         match = _PACKAGE.fullmatch(line)
         if match is None:
@@ -67,10 +67,10 @@ def parse_lock(text: str, where: str) -> list[Package]:
             )
         hashes = tuple(part.rpartition(":")[2] for part in match["hashes"].split())
         name = f"{match['name']}{match['extras'] or ''}"
-        found.append(Package(name, match["version"], hashes, match["marker"] or ""))
-    if len(found) > MAX_PACKAGES:
-        raise UsageError(f"{where} names {len(found)} packages", hint=f"{MAX_PACKAGES} are allowed")
-    return found
+        packages.append(Package(name, match["version"], hashes, match["marker"] or ""))
+    if len(packages) > MAX_PACKAGES:
+        raise UsageError(f"{where} names {len(packages)} packages", hint=f"{MAX_PACKAGES} are allowed")
+    return packages
 
 
 def parse_wanted(text: str, where: str) -> list[str]:
@@ -111,20 +111,20 @@ def lock_digest(packages: list[Package]) -> bytes:
 
 def _lines(text: str) -> list[tuple[int, str]]:
     """The logical lines with the number of their first line, without comments, each run of blanks as one."""
-    found: list[tuple[int, str]] = []
+    lines: list[tuple[int, str]] = []
     begun, pending = 0, ""
     for number, line in enumerate(text.splitlines(), 1):
         begun = begun if pending else number
-        kept = re.sub(r"(^|\s)#.*$", "", line).rstrip()
-        pending += f"{kept.removesuffix(chr(92))} "
-        if kept.endswith("\\"):
+        content = re.sub(r"(^|\s)#.*$", "", line).rstrip()
+        pending += f"{content.removesuffix(chr(92))} "
+        if content.endswith("\\"):
             continue
         if whole := " ".join(pending.split()):
-            found.append((begun, whole))
+            lines.append((begun, whole))
         pending = ""
     if whole := " ".join(pending.split()):
-        found.append((begun, whole))
-    return found
+        lines.append((begun, whole))
+    return lines
 
 
 _TIME = re.compile(
@@ -158,9 +158,9 @@ _LIBRARY = re.compile(r"/(?:site-packages|dist-packages|lib(?:32|64)?/python\d[\
 def stated_seconds(sources: Iterable[str]) -> float | None:
     """The seconds that a constant such as ``TIME_BUDGET`` gives a program, by the first of its files that has one."""
     for source in sources:
-        if found := _TIME.search(source):
+        if match := _TIME.search(source):
             try:
-                return math.prod(float(factor) for factor in found["factors"].split("*"))
+                return math.prod(float(factor) for factor in match["factors"].split("*"))
             except ValueError:
                 continue
     return None
@@ -169,7 +169,7 @@ def stated_seconds(sources: Iterable[str]) -> float | None:
 def named_in_home(name: str, source: str) -> set[str]:
     """The paths below the home that a file names, relative to it."""
     if not name.endswith(".py"):
-        return {found[1:] for found in _IN_TEXT.findall(source)}
+        return {path[1:] for path in _IN_TEXT.findall(source)}
     reader = _Paths(source)
     return {path[2:] for path in reader.paths if path.startswith("~/")}
 
@@ -218,11 +218,11 @@ def folders_to_mount(paths: Iterable[str], home: Path) -> list[str]:
 
     Left out are folders that programs share, those with keys, and whatever leads out of the home.
     """
-    kept: list[PurePosixPath] = []
+    outer: list[PurePosixPath] = []
     for folder in sorted(filter(None, (_folder(path, home) for path in paths))):
-        if not any(folder.is_relative_to(other) for other in kept):
-            kept.append(folder)
-    return [f"~/{folder}" for folder in kept]
+        if not any(folder.is_relative_to(other) for other in outer):
+            outer.append(folder)
+    return [f"~/{folder}" for folder in outer]
 
 
 def _folder(path: str, home: Path) -> PurePosixPath | None:

@@ -27,8 +27,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from autoresearch.task.metric_names import Kind, Part, direction_of, meaning_of, words_of
-from autoresearch.task.printed_lines import HAS_VALUE, MAX_KEY_CHARACTERS, RULED, Item, LineReader, name_key
+from autoresearch.task.metric_names import DataPart, Kind, direction_of, meaning_of, words_of
+from autoresearch.task.printed_lines import HAS_VALUE, MAX_KEY_CHARACTERS, RULED, LineReader, PrintedItem, name_key
 
 MAX_KEYS = 64  # as many as a run record holds
 # Names that are remembered at a time; of more the ones that were not printed for the longest time are forgotten.
@@ -54,7 +54,7 @@ _SELECTED = frozenset({"best", "max", "min", "maximum", "minimum", "highest", "l
 class _Printed(NamedTuple):
     """An item, the line that it stands in, and the number of that line."""
 
-    item: Item
+    item: PrintedItem
     line: str
     number: int
 
@@ -70,7 +70,7 @@ class _Printed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MetricReading:
     """The last word on a metric; ``line`` quotes it, empty where the metric was not printed.
 
     ``numbers`` are all finite numbers by name, the metric's with the others, at most ``MAX_KEYS``.
@@ -107,7 +107,7 @@ def plain_text(text: str) -> str:
     return _ESCAPE.sub("", text)
 
 
-def read_metric(text: str, name: str) -> Reading:
+def read_metric(text: str, name: str) -> MetricReading:
     """What a text says last of the metric with this name: ``epoch 3, val loss 2.1`` of ``val_loss`` 2.1.
 
     Letters' case does not count, nor which of ``_ - / .`` and blanks joins words. A line ``---`` begins a summary where
@@ -116,15 +116,15 @@ def read_metric(text: str, name: str) -> Reading:
     entries, rule = _entries(text, keep=name_key(name))
     key = _matching(name, entries)
     if key is None:
-        return Reading(numbers=_numbers(entries.values(), ""))
+        return MetricReading(numbers=_numbers(entries.values(), ""))
     if entries[key].number > rule:
-        entries = {one: entry for one, entry in entries.items() if entry.number > rule}
+        entries = {each: entry for each, entry in entries.items() if entry.number > rule}
     last = entries[key]
     numbers = _numbers(entries.values(), key)
     if last.value is not None:
         numbers.pop(last.name, None)
         numbers = {name: last.value, **numbers}
-    return Reading(last.value, last.line, dict(list(numbers.items())[:MAX_KEYS]))
+    return MetricReading(last.value, last.line, dict(list(numbers.items())[:MAX_KEYS]))
 
 
 def guess_metric(text: str) -> Guess | None:
@@ -135,19 +135,19 @@ def guess_metric(text: str) -> Guess | None:
     """
     entries, rule = _entries(text, keep="")
     ranked = [(_rank(entry), entry) for entry in _current(entries.values())]
-    below = [one for one in ranked if one[1].number > rule >= 0 and one[0][0] is Kind.RESULT]
-    ranked = below or [one for one in ranked if _can_be_meant(one[1])]
+    below = [(place, entry) for place, entry in ranked if entry.number > rule >= 0 and place[0] is Kind.RESULT]
+    ranked = below or [(place, entry) for place, entry in ranked if _can_be_meant(entry)]
     if not ranked:
         return None
-    ranked.sort(key=lambda one: (*one[0], -one[1].number))
+    ranked.sort(key=lambda pair: (*pair[0], -pair[1].number))
     (rank, best), *others = ranked
-    is_alone = all(_family(one.name) == _family(best.name) for place, one in others if place == rank)
-    is_alone = is_alone and not (_is_tally(best) and any(_is_measure(one.name) for _, one in others))
-    is_sure = rank[:2] <= (Kind.RESULT, Part.UNSTATED) and direction_of(best.name) is not None and is_alone
+    is_alone = all(_family(entry.name) == _family(best.name) for place, entry in others if place == rank)
+    is_alone = is_alone and not (_is_tally(best) and any(_is_measure(entry.name) for _, entry in others))
+    is_sure = rank[:2] <= (Kind.RESULT, DataPart.UNSTATED) and direction_of(best.name) is not None and is_alone
     name = best.name
     if (
         meaning_of(best.item.bare).part is meaning_of(name).part
-        and [one.item.bare for one in entries.values()].count(best.item.bare) == 1
+        and [entry.item.bare for entry in entries.values()].count(best.item.bare) == 1
     ):
         name = best.item.bare  # of a table with one row, the name of the column
     return Guess(name, best.value, is_sure, _why(rank), tuple(entry.name for _, entry in others))
@@ -179,15 +179,16 @@ def _can_be_meant(entry: _Printed) -> bool:
 def _current(entries: Iterable[_Printed]) -> list[_Printed]:
     """The entries without those in a pass over the data whose bare name a later line has: ``* acc 0.8``."""
     plain = {name_key(entry.name): entry.number for entry in entries}
-    return [one for one in entries if not one.item.in_progress or plain.get(name_key(one.item.bare), -1) <= one.number]
+    last = ((each, plain.get(name_key(each.item.bare), -1)) for each in entries)
+    return [entry for entry, number in last if not entry.item.in_progress or number <= entry.number]
 
 
-def _why(rank: tuple[Kind, Part, int, int]) -> str:
+def _why(rank: tuple[Kind, DataPart, int, int]) -> str:
     kind, part, *_ = rank
     if kind is Kind.RESULT:
         held_out = "a result on held-out data"
         training = "a result on training data: none on held-out data was printed"
-        return {Part.HELD_OUT: held_out, Part.TRAINING: training}.get(part, "a result")
+        return {DataPart.HELD_OUT: held_out, DataPart.TRAINING: training}.get(part, "a result")
     return (
         "no result by its name, and the likeliest of what was printed"
         if kind is Kind.UNKNOWN
@@ -195,18 +196,18 @@ def _why(rank: tuple[Kind, Part, int, int]) -> str:
     )
 
 
-def _rank(entry: _Printed) -> tuple[Kind, Part, int, int]:
+def _rank(entry: _Printed) -> tuple[Kind, DataPart, int, int]:
     """Where a number stands among those that may be meant: the smallest is the likeliest."""
     meaning, words = meaning_of(entry.name), {*words_of(entry.name)}
     place = 1 if _SELECTED & words else -1 if _AVERAGED & words else 0
-    part = Part.UNSTATED if meaning.kind is Kind.OTHER or entry.item.in_progress else meaning.part
+    part = DataPart.UNSTATED if meaning.kind is Kind.OTHER or entry.item.in_progress else meaning.part
     return meaning.kind, part, meaning.worth, place
 
 
 def _family(name: str) -> tuple[str, ...]:
     """What a name has besides words for a part of the data and numbers: ``test_wer`` and ``valid_wer`` are of one."""
     other = (word for word in words_of(name) if word not in _SELECTED | _AVERAGED)
-    return tuple("#" if word.isdigit() else word for word in other if meaning_of(word).part is Part.UNSTATED)
+    return tuple("#" if word.isdigit() else word for word in other if meaning_of(word).part is DataPart.UNSTATED)
 
 
 def _numbers(entries: Iterable[_Printed], metric: str) -> dict[str, float]:
@@ -225,10 +226,10 @@ def _matching(name: str, entries: dict[str, _Printed]) -> str | None:
     """
     if (key := name_key(name)) in entries:
         return key
-    if behind := [one for one, entry in entries.items() if name_key(entry.item.bare) == key]:
+    if behind := [each for each, entry in entries.items() if name_key(entry.item.bare) == key]:
         return behind[-1]
     inside = [
-        one for one, entry in entries.items() if "/" in entry.name and name_key(entry.name.rpartition("/")[2]) == key
+        each for each, entry in entries.items() if "/" in entry.name and name_key(entry.name.rpartition("/")[2]) == key
     ]
     return inside[0] if len(inside) == 1 else None
 
@@ -251,7 +252,7 @@ def _entries(text: str, *, keep: str) -> tuple[dict[str, _Printed], int]:
             latest.pop(key, None)
             latest[key] = _Printed(item, line.strip()[:_QUOTED_CHARACTERS], number)
             if len(latest) > _NAMES:
-                del latest[next(one for one in latest if one != keep)]
+                del latest[next(other for other in latest if other != keep)]
     return latest, rule
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from autoresearch.record.kinds import NUMBER_MAX
-from autoresearch.task.metric_names import COUNTERS, Kind, Part, meaning_of, part_word
+from autoresearch.task.metric_names import COUNTERS, DataPart, Kind, meaning_of, part_word
 
 MAX_KEY_CHARACTERS = 64
 _MOST_CELLS = 48
@@ -111,7 +111,7 @@ _TYPED = re.compile(r"[-=:.─━]+|<\w{1,10}>|[iuf]\d{1,2}|u?int\d*|float\d*|st
 _VALUE_COLUMNS = ("value", "estimate", "result")
 
 
-class Item(NamedTuple):
+class PrintedItem(NamedTuple):
     """A name with its number or None."""
 
     name: str
@@ -137,7 +137,7 @@ class LineReader:
         """The keys of the mapping that lines are in."""
         self._heading = ""
 
-    def read(self, line: str) -> list[Item]:
+    def read(self, line: str) -> list[PrintedItem]:
         """The names and numbers of a line."""
         line = _simplified(line)
         heading, self._heading = self._heading, ""
@@ -147,21 +147,21 @@ class LineReader:
             return []
         if match := _EMPTY.fullmatch(line):
             self._heading, name = match["key"], _name(match["key"])
-            return [Item(name, None, name, is_empty=True)] if name else []
+            return [PrintedItem(name, None, name, is_empty=True)] if name else []
         if not HAS_VALUE.search(line):
             self._keep_names(line)
             return []
         if heading and (match := _BARE.fullmatch(line)):
             name = _name(heading)
-            return [Item(name, _value(match, name), name)] if name else []
+            return [PrintedItem(name, _value(match, name), name)] if name else []
         items, rest = self._mapping(line)
         if not items and (row := self._table(line)) is not None:
             return row
         return [*items, *_sentence(rest)]
 
-    def _mapping(self, line: str) -> tuple[list[Item], str]:
+    def _mapping(self, line: str) -> tuple[list[PrintedItem], str]:
         """The pairs of a dict or of JSON, also of one that goes over lines; and the line without them."""
-        items: list[Item] = []
+        items: list[PrintedItem] = []
         stated = part_word(line.partition("{")[0]) if "{" in line else ""
         if split := _SPLIT_FIELD.search(line):
             stated = split[1]
@@ -173,7 +173,7 @@ class LineReader:
                 self._inside = [*self._inside[-3:], match["key"]]
             else:
                 name = "/".join((*self._inside, "_".join(match["key"].split())))
-                items.append(Item(_qualified(name, stated), _value(match, name), name))
+                items.append(PrintedItem(_qualified(name, stated), _value(match, name), name))
             return ";"
 
         rest = _PAIR.sub(take, line) if "'" in line or '"' in line or self._inside else line
@@ -198,7 +198,7 @@ class LineReader:
             else:
                 self._names.pop(kind, None)
 
-    def _table(self, line: str) -> list[Item] | None:
+    def _table(self, line: str) -> list[PrintedItem] | None:
         """The names and numbers of a row; None where the line is none."""
         rows = [(kind, cells, [_BARE.fullmatch(cell) for cell in cells]) for kind, cells in _rows(line)]
         if not any(all(values) if kind == " " else any(values) for kind, _, values in rows):
@@ -230,31 +230,31 @@ class LineReader:
                 return []  # a row below names that were not understood
         return None
 
-    def _row(self, label: str, value: re.Match[str] | None) -> list[Item]:
+    def _row(self, label: str, value: re.Match[str] | None) -> list[PrintedItem]:
         name = _name(label.strip(" *`\"'"))
         if not name or value is None:
             return []
         name = f"{self._section}{name}"
-        return [Item(name, _value(value, name), name)]
+        return [PrintedItem(name, _value(value, name), name)]
 
-    def _labelled(self, names: list[str], label: str, values: list[re.Match[str] | None]) -> list[Item]:
+    def _labelled(self, names: list[str], label: str, values: list[re.Match[str] | None]) -> list[PrintedItem]:
         """A row whose label no name stands above, as in scikit-learn's report, or the name of the label."""
         row = _name(label.strip(" *`\"'"))
-        items: list[Item] = []
+        items: list[PrintedItem] = []
         for name, value in zip(names, values, strict=True):
             if value is not None and (column := _name(name)):
-                items.append(Item(f"{row}_{column}" if row else column, _value(value, column), column))
+                items.append(PrintedItem(f"{row}_{column}" if row else column, _value(value, column), column))
         return items
 
-    def _emptied(self, names: list[str], cells: list[str]) -> list[Item]:
+    def _emptied(self, names: list[str], cells: list[str]) -> list[PrintedItem]:
         """The names above empty cells: their last word, where they had numbers before."""
         return [
-            Item(column, None, column, is_empty=True)
+            PrintedItem(column, None, column, is_empty=True)
             for name, cell in zip(names, cells, strict=True)
             if not cell and (column := _name(name))
         ]
 
-    def _columns(self, names: list[str], cells: list[str], values: list[re.Match[str] | None]) -> list[Item]:
+    def _columns(self, names: list[str], cells: list[str], values: list[re.Match[str] | None]) -> list[PrintedItem]:
         small = [name.lower().strip(".") for name in names]
         if "metric" in small and (
             column := next((small.index(name) for name in _VALUE_COLUMNS if name in small), None)
@@ -307,13 +307,13 @@ def _without_prefix(line: str) -> str:
         if match is None or not match.end():
             break
         word = match.group().strip(" []:")
-        if word.isalpha() and meaning_of(word).part is not Part.UNSTATED:
+        if word.isalpha() and meaning_of(word).part is not DataPart.UNSTATED:
             return f"{word}: {line[match.end() :]}"
         line = line[match.end() :]
     return line
 
 
-def _sentence(line: str) -> Iterator[Item]:
+def _sentence(line: str) -> Iterator[PrintedItem]:
     """The names and numbers of a line of words.
 
     A number with only blanks before it counts where its name is short and the next name, a mark or the end follows.
@@ -362,12 +362,12 @@ def _sentence(line: str) -> Iterator[Item]:
         is_loose, number = match["blank"] is not None, _value(match, name)
         if in_progress and (mean := _MEAN.match(line, match.end())):  # of a batch, and in brackets the mean so far
             number = float(mean[1])
-        yield Item(_qualified(name, stated), number, name, is_loose=is_loose, in_progress=in_progress)
+        yield PrintedItem(_qualified(name, stated), number, name, is_loose=is_loose, in_progress=in_progress)
 
 
 def _qualified(name: str, stated: str) -> str:
     """A name with the word for the part of the data that it is about, where it has none itself."""
-    return f"{stated}_{name}" if stated and meaning_of(name).part is Part.UNSTATED else name
+    return f"{stated}_{name}" if stated and meaning_of(name).part is DataPart.UNSTATED else name
 
 
 def _trailing(before: str) -> tuple[str, str]:
@@ -417,15 +417,11 @@ def _value(match: re.Match[str], name: str) -> float | None:
     digits = match["number"].replace("_", "")
     is_decimal = re.match(r"[-+]?0,\d", digits)  # 0,31 as much of Europe writes it
     number = float(digits.replace(",", "." if is_decimal else ""))
-    if (whole := match["of"]) and not _is_counter(name):
+    if (whole := match["of"]) and COUNTERS.isdisjoint(name_key(name).split("_")):
         total = float(whole.strip().lstrip("/").strip().replace(",", "").replace("_", ""))
         number = number / total if total else math.nan
     number *= {"k": 1e3, "m": 1e6, "b": 1e9}.get((match["unit"] or "").lower(), 1.0)
     return number if abs(number) <= NUMBER_MAX else None
-
-
-def _is_counter(name: str) -> bool:
-    return bool({*name_key(name).split("_")} & COUNTERS)
 
 
 def name_key(name: str) -> str:

@@ -165,7 +165,7 @@ Path = Annotated[str, Meta(max_length=PATH_CHARACTERS)]
 Line = Annotated[str, Meta(min_length=1, max_length=300)]
 
 
-class Parameter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReleasedParameter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A parameter of a component: its default, and the name of its type."""
 
     default: int | float | str | bool | None = None
@@ -191,7 +191,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     requirements: Annotated[list[Line], Meta(max_length=256)] = []
     needs: Annotated[list[Line], Meta(max_length=32)] = []
     interfaces: Annotated[list[Word], Meta(max_length=32)] = []
-    params: Annotated[dict[Word, Parameter], Meta(max_length=128)] = {}
+    params: Annotated[dict[Word, ReleasedParameter], Meta(max_length=128)] = {}
     license: Annotated[str, Meta(max_length=64)] = ""
 
     def plain(self) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return values
 
 
-class Component(NamedTuple):
+class ReleasedComponent(NamedTuple):
     """A release that can be searched and installed."""
 
     name: str
@@ -211,7 +211,7 @@ class Component(NamedTuple):
     metadata: Metadata
 
 
-def component_of(release: Release) -> Component | None:
+def component_of(release: Release) -> ReleasedComponent | None:
     """What a release says; None where that is no component: a name that is no file name, metadata of another shape."""
     if not NAME.fullmatch(release.name) or not VERSION.fullmatch(release.version):
         return None
@@ -224,10 +224,10 @@ def component_of(release: Release) -> Component | None:
         return None
     if metadata.commit and not COMMIT.fullmatch(metadata.commit):
         return None
-    return Component(release.name, release.version, release.summary, release.bundle, metadata)
+    return ReleasedComponent(release.name, release.version, release.summary, release.bundle, metadata)
 
 
-def content_digest(component: Component) -> bytes:
+def content_digest(component: ReleasedComponent) -> bytes:
     """SHA-256 of what is installed. Two releases that differ in their description alone have the same."""
     metadata = component.metadata
     installed = (metadata.tree, metadata.class_name, metadata.file_path, metadata.requirements_path)

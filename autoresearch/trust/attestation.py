@@ -136,24 +136,24 @@ Nonce = Annotated[bytes, Meta(min_length=NONCE_BYTES, max_length=NONCE_BYTES)]
 TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="say", tag=str.lower):
+class AttestationMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="say", tag=str.lower):
     """Base of all messages; unlisted keys are ignored."""
 
 
-class Who(Message, frozen=True, kw_only=True):
+class Who(AttestationMessage, frozen=True, kw_only=True):
     """Asks who attests here."""
 
     nonce: Nonce
 
 
-class Here(Message, frozen=True, kw_only=True):
+class Here(AttestationMessage, frozen=True, kw_only=True):
     """The attestor's device key and its signature of :func:`attestor_statement`."""
 
     device: Key
     signature: Signature
 
 
-class Request(Message, frozen=True, kw_only=True):
+class Request(AttestationMessage, frozen=True, kw_only=True):
     """Asks for a code by mail. ``signature``: the device's, of :func:`request_statement`."""
 
     root: Key
@@ -164,28 +164,28 @@ class Request(Message, frozen=True, kw_only=True):
     signature: Signature
 
 
-class Challenge(Message, frozen=True, kw_only=True):
+class Challenge(AttestationMessage, frozen=True, kw_only=True):
     """The mail is on its way: the second token, and until when the answer may come."""
 
     token: Token
     expires: TimeMs
 
 
-class CodeAnswer(Message, frozen=True, kw_only=True, tag="answer"):
+class CodeAnswer(AttestationMessage, frozen=True, kw_only=True, tag="answer"):
     """Both tokens came. ``signature``: the root key's, of :func:`answer_statement`."""
 
     token: Token
     signature: Signature
 
 
-class Attested(Message, frozen=True, kw_only=True):
+class Attested(AttestationMessage, frozen=True, kw_only=True):
     """The attestation, a record."""
 
     raw: Annotated[bytes, Meta(max_length=MESSAGE_BYTES_MAX - 256)]
     signature: Signature
 
 
-class No(Message, frozen=True, kw_only=True):
+class No(AttestationMessage, frozen=True, kw_only=True):
     """The attestor says no; ``why`` is one of :class:`autoresearch.words.AttestReason`."""
 
     why: Annotated[str, Meta(max_length=32)]
@@ -195,7 +195,7 @@ Question = Who | Request | CodeAnswer
 Reply = Here | Challenge | Attested | No
 
 
-def encode_message(message: Message) -> bytes:
+def encode_message(message: AttestationMessage) -> bytes:
     """The message's bytes."""
     return encode(msgspec.to_builtins(message, builtin_types=(bytes,)))
 

@@ -47,10 +47,10 @@ DEVICE_FILE = "device.key"
 
 @dataclass(frozen=True)
 class LockedKey:
-    """A root key whose secret half is not at hand: ``here`` but encrypted, or on another machine."""
+    """A root key whose secret half is not at hand: ``is_local`` but encrypted, or on another machine."""
 
     public: bytes
-    here: bool
+    is_local: bool
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def unlock(folder: Path, identity: OwnKeys, passphrase: str) -> OwnKeys:
     """The same with the root key at hand. Raises Refused: wrong passphrase, or the root key is on another machine."""
     if isinstance(identity.root, KeyPair):
         return identity
-    if not identity.root.here:
+    if not identity.root.is_local:
         raise Refused(
             "The root key is not on this machine, which is a further device of its owner.",
             hint="do it on the machine that has the root key",
@@ -189,9 +189,9 @@ def _load_root(folder: Path) -> KeyPair | LockedKey:
     except NotFound:
         if not (folder / ROOT_PUBLIC_FILE).exists():
             raise
-        return LockedKey(parse_public(read_private(folder / ROOT_PUBLIC_FILE)), here=False)
+        return LockedKey(parse_public(read_private(folder / ROOT_PUBLIC_FILE)), is_local=False)
     if is_sealed(content):
-        return LockedKey(parse_public(read_private(folder / ROOT_PUBLIC_FILE)), here=True)
+        return LockedKey(parse_public(read_private(folder / ROOT_PUBLIC_FILE)), is_local=True)
     return parse_key(content, folder / ROOT_FILE)
 
 
@@ -221,7 +221,7 @@ class Device(NamedTuple):
 
 def devices_of(records: Iterable[Record], root: bytes, now_ms: int) -> list[Device]:
     """The devices that a root key has named, the first first, as they stand at ``now_ms``."""
-    given: dict[bytes, list[Record]] = {}
+    delegations: dict[bytes, list[Record]] = {}
     revoked: dict[bytes, Record] = {}
     agreed: set[bytes] = set()
     for record in sorted(records, key=lambda record: (record.seq, record.time, record.id)):
@@ -231,10 +231,10 @@ def devices_of(records: Iterable[Record], root: bytes, now_ms: int) -> list[Devi
         if body.action == "profile":
             agreed.add(record.author)
         elif record.author == root and body.device and body.action == "delegate":
-            given.setdefault(body.device, []).append(record)
+            delegations.setdefault(body.device, []).append(record)
         elif record.author == root and body.device:
             revoked[body.device] = record
-    return [_device(key, some, revoked.get(key), now_ms, agreed=key in agreed) for key, some in given.items()]
+    return [_device(key, some, revoked.get(key), now_ms, agreed=key in agreed) for key, some in delegations.items()]
 
 
 def is_due(device: Device | None, now_ms: int) -> bool:
@@ -246,10 +246,12 @@ def is_due(device: Device | None, now_ms: int) -> bool:
     return device.until_ms - now_ms < RENEWAL_MS
 
 
-def _device(key: bytes, given: list[Record], revoked: Record | None, now_ms: int, *, agreed: bool) -> Device:
+def _device(key: bytes, delegations: list[Record], revoked: Record | None, now_ms: int, *, agreed: bool) -> Device:
     # By the root key's own order, as in the roster.
-    standing = [one.body.expires for one in given if isinstance(one.body, Identity) and not _ends(revoked, one)]
-    since_ms = given[0].time
+    standing = [
+        each.body.expires for each in delegations if isinstance(each.body, Identity) and not _ends(revoked, each)
+    ]
+    since_ms = delegations[0].time
     if not standing:
         return Device(key, DeviceState.REVOKED, since_ms, revoked.time if revoked else None)
     until_ms = None if None in standing else max(until for until in standing if until is not None)

@@ -28,7 +28,7 @@ from nacl.signing import SigningKey, VerifyKey
 from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
 from autoresearch.record.kinds import Join
 from autoresearch.record.record import DAY_MS, Network
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import (
     MANIFEST_BYTES_MAX,
     TOKEN_SEED_BYTES,
@@ -77,11 +77,11 @@ _DIGITS = re.compile(r"[a-z2-7]+")
 class Invite(NamedTuple):
     """What an invite says: the network, and the seed of the token that admits whoever joins with it, if it has one."""
 
-    manifest: Manifest
+    manifest: NetworkManifest
     token: bytes | None = None
 
 
-def write_invite(manifest: Manifest, token: bytes | None = None) -> str:
+def write_invite(manifest: NetworkManifest, token: bytes | None = None) -> str:
     """The invite to a network, with the seed of a token or without. Raises UsageError when it is too long for one."""
     packer = zlib.compressobj(9, zlib.DEFLATED, _RAW_DEFLATE)
     packed = packer.compress(encode_manifest(manifest, token)) + packer.flush()
@@ -183,7 +183,7 @@ class Invitations:
         self._save(made)
         return made, seed
 
-    def given(self) -> list[Invitation]:
+    def all(self) -> list[Invitation]:
         """The invites to this network that admit or did, the newest first. Raises UsageError: a file is damaged."""
         invitations = [self._read(file) for file in self._folder.glob("*.json")]
         mine = [invitation for invitation in invitations if invitation.network == self._network]
@@ -197,10 +197,12 @@ class Invitations:
 
     def find(self, text: str) -> Invitation:
         """The invite whose token begins with this. Raises NotFound, AmbiguousId."""
-        invitations = [one for one in self.given() if text and one.token.hex().startswith(text.strip().lower())]
+        start = text.strip().lower()
+        invitations = [each for each in self.all() if text and each.token.hex().startswith(start)]
         if len(invitations) > 1:
             raise AmbiguousId(
-                f"{text[:80]} can mean several invites.", [one.token.hex()[:16] for one in invitations][:10]
+                f"{text[:80]} can mean several invites.",
+                [invitation.token.hex()[:16] for invitation in invitations][:10],
             )
         if not invitations:
             raise NotFound(f"no invite that was made here has a token that begins with {text[:80]!r}",

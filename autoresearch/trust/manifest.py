@@ -125,7 +125,7 @@ CONSTANTS: dict[str, tuple[int, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class NetworkManifest:
     """One network. Peers are in one network when constants and nonce are the same; the rest each may edit.
 
     ``tasks`` are digests of the tasks that the network is about, ``bootstrap`` the multiaddrs of nodes to begin with.
@@ -159,35 +159,35 @@ class Manifest:
         for address in self.bootstrap:
             check_peer_address(address, "a bootstrap address of the network")
 
-    def with_attestor(self, key: bytes) -> Manifest:
+    def with_attestor(self, key: bytes) -> NetworkManifest:
         """The same network, trusting one attestor more."""
         return self._with(replace(self.trust, attestors=self.trust.attestors | {key}))
 
-    def without_attestor(self, key: bytes) -> Manifest:
+    def without_attestor(self, key: bytes) -> NetworkManifest:
         """The same network, trusting one attestor less."""
         return self._with(replace(self.trust, attestors=self.trust.attestors - {key}))
 
-    def with_participant(self, key: bytes) -> Manifest:
+    def with_participant(self, key: bytes) -> NetworkManifest:
         """The same network, with one participant more who counts as attested by hand."""
         return self._with(replace(self.trust, participants=self.trust.participants | {key}))
 
-    def without_participant(self, key: bytes) -> Manifest:
+    def without_participant(self, key: bytes) -> NetworkManifest:
         """The same network, with one participant less who counts as attested by hand."""
         return self._with(replace(self.trust, participants=self.trust.participants - {key}))
 
-    def with_founder(self, key: bytes) -> Manifest:
+    def with_founder(self, key: bytes) -> NetworkManifest:
         """The same network, with one founder more."""
         return self._with(replace(self.trust, founders=self.trust.founders | {key}))
 
-    def without_founder(self, key: bytes) -> Manifest:
+    def without_founder(self, key: bytes) -> NetworkManifest:
         """The same network, with one founder less: its admissions count here no longer."""
         return self._with(replace(self.trust, founders=self.trust.founders - {key}))
 
-    def with_bootstrap(self, addresses: tuple[str, ...]) -> Manifest:
+    def with_bootstrap(self, addresses: tuple[str, ...]) -> NetworkManifest:
         """The same network with these addresses first, and as many of its own as there is room for."""
         return replace(self, bootstrap=tuple(dict.fromkeys(addresses + self.bootstrap))[:BOOTSTRAP_MAX])
 
-    def _with(self, trust: Trust) -> Manifest:
+    def _with(self, trust: Trust) -> NetworkManifest:
         return replace(self, trust=trust)
 
 
@@ -247,4 +247,4 @@ def parse_key(text: str) -> bytes:
     return key
 
 
-DEFAULT_MANIFEST = Manifest(DEFAULT_NETWORK)
+DEFAULT_MANIFEST = NetworkManifest(DEFAULT_NETWORK)

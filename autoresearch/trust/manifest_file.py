@@ -18,7 +18,7 @@ from autoresearch.record.encoding import EncodingError, decode, encode
 from autoresearch.text import read_toml
 from autoresearch.trust.manifest import (
     DEFAULT_MANIFEST,
-    Manifest,
+    NetworkManifest,
     constants_of,
     network_of,
     parse_key,
@@ -48,7 +48,7 @@ class _Encoded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     token: Annotated[bytes, Meta(min_length=TOKEN_SEED_BYTES, max_length=TOKEN_SEED_BYTES)] | None = None
 
 
-def encode_manifest(manifest: Manifest, token: bytes | None = None) -> bytes:
+def encode_manifest(manifest: NetworkManifest, token: bytes | None = None) -> bytes:
     """The bytes of a manifest, in an invite with the seed of its token. Constants are written when they are unusual."""
     network, trust = manifest.network, manifest.trust
     later: dict[str, object] = {}
@@ -73,7 +73,7 @@ def encode_manifest(manifest: Manifest, token: bytes | None = None) -> bytes:
     )
 
 
-def decode_manifest(raw: bytes) -> Manifest:
+def decode_manifest(raw: bytes) -> NetworkManifest:
     """The manifest of these bytes; its id is computed anew. Raises UsageError when it is none."""
     manifest, token = decode_with_token(raw)
     if token is not None:
@@ -81,7 +81,7 @@ def decode_manifest(raw: bytes) -> Manifest:
     return manifest
 
 
-def decode_with_token(raw: bytes) -> tuple[Manifest, bytes | None]:
+def decode_with_token(raw: bytes) -> tuple[NetworkManifest, bytes | None]:
     """The manifest in an invite, and the seed of its token if it has one. Raises UsageError when it is none."""
     if len(raw) > MANIFEST_BYTES_MAX:
         raise UsageError(f"that is no network: it has more than {MANIFEST_BYTES_MAX} bytes")
@@ -92,7 +92,7 @@ def decode_with_token(raw: bytes) -> tuple[Manifest, bytes | None]:
         encoded = msgspec.convert(value, _Encoded)
     except (EncodingError, msgspec.ValidationError) as error:
         raise UsageError(f"that is no network: {str(error)[:200]}") from error
-    manifest = Manifest(
+    manifest = NetworkManifest(
         network_of(encoded.name, encoded.nonce, encoded.constants, encoded.id),
         Trust(
             frozenset(encoded.attestors), encoded.needed, frozenset(encoded.participants), frozenset(encoded.founders)
@@ -130,7 +130,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     trust: _Trust = _Trust()
 
 
-def format_manifest(manifest: Manifest) -> str:
+def format_manifest(manifest: NetworkManifest) -> str:
     """The manifest as TOML, with every constant, for people to read."""
     import tomlkit
 
@@ -155,13 +155,13 @@ def format_manifest(manifest: Manifest) -> str:
     return HEAD + tomlkit.dumps(document)
 
 
-def parse_manifest(text: bytes, name: str) -> Manifest:
+def parse_manifest(text: bytes, name: str) -> NetworkManifest:
     """The manifest of a TOML text; ``name`` says in sentences where it came from. Raises UsageError when it is none."""
     try:
         if len(text) > FILE_BYTES_MAX:
             raise UsageError(f"it has more than {FILE_BYTES_MAX} bytes")
         file = msgspec.convert(read_toml(text), _File)
-        return Manifest(
+        return NetworkManifest(
             network_of(file.name, _bytes(file.nonce), file.constants, _bytes(file.id) or None),
             Trust(
                 frozenset(map(parse_key, file.trust.attestors)),
@@ -178,7 +178,7 @@ def parse_manifest(text: bytes, name: str) -> Manifest:
         raise UsageError(f"{name}: {error}", hint=error.hint) from error
 
 
-def read_manifest(path: Path) -> Manifest:
+def read_manifest(path: Path) -> NetworkManifest:
     """The manifest in a file. Raises NotFound, or UsageError when it is none."""
     try:
         with path.open("rb") as file:
@@ -192,7 +192,7 @@ def read_manifest(path: Path) -> Manifest:
     return parse_manifest(text, str(path))
 
 
-def load_manifest(path: Path) -> Manifest:
+def load_manifest(path: Path) -> NetworkManifest:
     """The manifest of a data folder: the built-in network when it has none. Raises UsageError when it is damaged."""
     try:
         return read_manifest(path)
@@ -200,7 +200,7 @@ def load_manifest(path: Path) -> Manifest:
         return DEFAULT_MANIFEST
 
 
-def save_manifest(path: Path, manifest: Manifest) -> None:
+def save_manifest(path: Path, manifest: NetworkManifest) -> None:
     """Write the manifest; whatever happens the file is the old one or the new one, whole. Raises OSError."""
     write_whole(path, format_manifest(manifest))
 

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from autoresearch.record.kinds import Admission, Attestation, Identity, Withdrawal
@@ -54,7 +55,7 @@ def last_word(records: Sequence[Record]) -> Record:
     for record in records:
         newest[record.author] = max(record.seq, newest.get(record.author, 0))
     replaced = {link for record in records for link in record.links}
-    standing = [one for one in records if one.seq == newest[one.author] and one.id not in replaced]
+    standing = [record for record in records if record.seq == newest[record.author] and record.id not in replaced]
     return max(standing or records, key=lambda record: (record.time, record.seq, record.id))
 
 
@@ -131,17 +132,17 @@ class Roster:
     """
 
     def __init__(self, records: Iterable[Record], trust: Trust, *, domain_voices: int | None = None) -> None:
-        kept = sorted(records, key=lambda record: (record.time, record.id))
-        self.withdrawals = sum(isinstance(record.body, Withdrawal) for record in kept)
+        ordered = sorted(records, key=lambda record: (record.time, record.id))
+        self.withdrawals = sum(isinstance(record.body, Withdrawal) for record in ordered)
         self._domain_voices = domain_voices
-        self._delegations = _delegations(kept)
-        self._taken_back = self._taken_back_in(kept)
-        self.decisions = last_admissions(self._admissions_in(kept, trust.founders))
+        self._delegations = _delegations(ordered)
+        self._taken_back = self._taken_back_in(ordered)
+        self.decisions = last_admissions(self._admissions_in(ordered, trust.founders))
         self.admitted = admitted(self.decisions)
         self._trust = replace(trust, participants=trust.participants | trust.founders | self.admitted)
-        self._words = self._words_for(kept)
+        self._words = self._words_for(ordered)
         self._domains = self._domains_of()
-        self._names = self._names_in(kept)
+        self._names = self._names_in(ordered)
         self._known_devices: dict[tuple[bytes, int], frozenset[bytes]] = {}
         self._spoken: dict[tuple[bytes, int], Voter] = {}
         self._present: dict[int, frozenset[bytes]] = {}
@@ -174,12 +175,12 @@ class Roster:
 
     def counted(self, time_ms: int) -> list[bytes]:
         """The root keys that count at this time, one for each voter: of several with one mailbox the smallest."""
-        found: dict[bytes, bytes] = {}
+        by_voter: dict[bytes, bytes] = {}
         for root in sorted(self._words.keys() | self._trust.participants):
             voter = self._voter(root, time_ms)
             if voter.attested:
-                found.setdefault(voter.voter, root)
-        return list(found.values())
+                by_voter.setdefault(voter.voter, root)
+        return list(by_voter.values())
 
     def count(self, time_ms: int) -> int:
         """How many attested voters there are at this time."""
@@ -223,8 +224,7 @@ class Roster:
 
     def keys_of(self, roots: Collection[bytes]) -> frozenset[bytes]:
         """These root keys and all devices that any of them delegated at any time."""
-        spoken = ((device, found) for device, delegations in self._delegations.items() for found in delegations)
-        return frozenset(roots) | {device for device, delegation in spoken if delegation.root in roots}
+        return frozenset(roots).union(*(self._named.get(root, ()) for root in roots))
 
     @cached_property
     def keys(self) -> frozenset[bytes]:
@@ -259,7 +259,7 @@ class Roster:
     @cached_property
     def _moments(self) -> list[int]:
         """When anything begins or ends, in order: between two of these every device has one voter."""
-        spans = [(one.start_ms, one.end_ms) for delegations in self._delegations.values() for one in delegations]
+        spans = [(each.start_ms, each.end_ms) for each in chain(*self._delegations.values())]
         spans += [(word.start_ms, word.end_ms) for words in self._words.values() for word in words]
         return sorted({moment for span in spans for moment in span})
 
@@ -280,16 +280,16 @@ class Roster:
                 before = now
         counts: list[int] = []
         present: Counter[bytes] = Counter()  # several keys with one mail tag are one
-        there = 0
+        count = 0
         for at in range(len(self._moments) + 1):
             for before, now in changes.get(at, ()):
                 if before is not None:
                     present[before] -= 1
-                    there -= not present[before]
+                    count -= not present[before]
                 if now is not None:
-                    there += not present[now]
+                    count += not present[now]
                     present[now] += 1
-            counts.append(there)
+            counts.append(count)
         return counts
 
     def _moments_of(self, root: bytes) -> set[int]:
@@ -304,11 +304,11 @@ class Roster:
     @cached_property
     def _named(self) -> dict[bytes, set[bytes]]:
         """By root key the devices that it delegated at any time."""
-        found: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        devices: defaultdict[bytes, set[bytes]] = defaultdict(set)
         for device, delegations in self._delegations.items():
             for delegation in delegations:
-                found[delegation.root].add(device)
-        return dict(found)
+                devices[delegation.root].add(device)
+        return dict(devices)
 
     def words(self, root: bytes, time_ms: int) -> list[Word]:
         """The words of trusted attestors for a root key that hold at this time."""
@@ -424,7 +424,7 @@ def _delegations(records: list[Record]) -> dict[bytes, list[_Delegation]]:
         body = record.body
         if isinstance(body, Identity) and body.action == "revoke" and body.device and record.author == body.root:
             revoked[body.root, body.device].append(record)
-    found: defaultdict[bytes, list[_Delegation]] = defaultdict(list)
+    delegations: defaultdict[bytes, list[_Delegation]] = defaultdict(list)
     living: defaultdict[bytes, dict[bytes, int]] = defaultdict(dict)
     for record in records:
         body = record.body
@@ -432,10 +432,10 @@ def _delegations(records: list[Record]) -> dict[bytes, list[_Delegation]]:
             continue
         if record.author == body.root and (body.device, body.root) in says:
             # By the root key's own order: its clock may have been ahead when it delegated.
-            ends = [one.time for one in revoked.get((body.root, body.device), []) if one.seq > record.seq]
+            ends = [each.time for each in revoked.get((body.root, body.device), []) if each.seq > record.seq]
             end_ms = min([body.expires if body.expires is not None else NEVER, *ends])
             others = {device: end for device, end in living[body.root].items() if end > record.time}
             if len(others.keys() - {body.device}) < DEVICES_MAX:
                 living[body.root] = others | {body.device: max(end_ms, others.get(body.device, 0))}
-                found[body.device].append(_Delegation(record.time, end_ms, body.root))
-    return dict(found)
+                delegations[body.device].append(_Delegation(record.time, end_ms, body.root))
+    return dict(delegations)

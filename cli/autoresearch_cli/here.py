@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from autoresearch.ask.client import Client
     from autoresearch.ask.operation import Text
     from autoresearch.log.standing.answers import Answer
-    from autoresearch.trust.manifest import Manifest
+    from autoresearch.trust.manifest import NetworkManifest
 
 A = TypeVar("A", bound="Answer | Text")
 
@@ -52,7 +52,7 @@ def settings() -> Settings:
     return load_settings(paths().settings, environment())[0]
 
 
-def manifest() -> Manifest:
+def manifest() -> NetworkManifest:
     """The network that the data folder belongs to. Raises UsageError when its file is damaged."""
     from autoresearch.trust.manifest_file import load_manifest
 
@@ -218,4 +218,4 @@ def unlocked(mine: OwnKeys) -> OwnKeys:
     """With the root key at hand; asks for the passphrase where it needs one. Raises Refused, UsageError."""
     if isinstance(mine.root, KeyPair):
         return mine
-    return unlock(paths().keys, mine, passphrase("of the root key") if mine.root.here else "")
+    return unlock(paths().keys, mine, passphrase("of the root key") if mine.root.is_local else "")

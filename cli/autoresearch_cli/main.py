@@ -282,7 +282,7 @@ def root(
 
         choose_paging(wanted=False)
     if version:
-        from autoresearch import __version__
+        from autoresearch.version import __version__
 
         typer.echo(__version__)
         raise typer.Exit

@@ -14,7 +14,7 @@ from autoresearch.errors import AutoresearchError, Refused, TimedOut
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run.executors import Executor, Seen, executor_name
 from autoresearch.run.experiment import abandoned
-from autoresearch.run.folder import Ended, fault_of, read_outcome, write_outcome
+from autoresearch.run.folder import RunReply, fault_of, read_outcome, write_outcome
 from autoresearch.settings import ExecutorSection
 from autoresearch.words import RunStatus, Why
 from autoresearch_daemon.service.agenda import Order
@@ -155,7 +155,7 @@ class Elsewhere:
             self._take(Located(place, f"{carried.executor}: {error}", Why.QUEUED))
             return False
         except AutoresearchError as error:
-            fault = Ended(run=carried.folder.name, fault=fault_of(error))
+            fault = RunReply(run=carried.folder.name, fault=fault_of(error))
             await asyncio.to_thread(write_outcome, carried.folder, fault)
             await self._bring(place, carried.folder)
         return True
@@ -176,7 +176,7 @@ class Elsewhere:
 
     async def _close(self, place: str, folder: Path, outcome: RunOutcome) -> None:
         """End a run that leaves no outcome of its own. One that comes at this moment all the same is the one."""
-        ended = Ended(run=folder.name, outcome=outcome, cancelled=outcome.status == RunStatus.CANCELLED)
+        ended = RunReply(run=folder.name, outcome=outcome, cancelled=outcome.status == RunStatus.CANCELLED)
         await asyncio.to_thread(write_outcome, folder, ended)
         await self._bring(place, folder)
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.health import warning
 from autoresearch.ask.node import Check, NetworkStatus, PeersAnswer, PeerView
@@ -29,8 +28,9 @@ from autoresearch.record.record import Record, parse_stored
 from autoresearch.run.bench import device_name
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import NetworkSection, Settings
-from autoresearch.trust.manifest import Manifest, check_listen_address, check_peer_address
+from autoresearch.trust.manifest import NetworkManifest, check_listen_address, check_peer_address
 from autoresearch.trust.manifest_file import encode_manifest
+from autoresearch.version import __version__
 from autoresearch.words import NetworkState, Part
 from autoresearch_daemon.blobs import Prefetch
 from autoresearch_daemon.events import now_ms
@@ -219,7 +219,7 @@ class Exchange:
         named = named_peer(peer, self.peers().peers, own=self.me())
         await self.network.block(named, blocked=blocked)
 
-    def offer(self, manifest: Manifest) -> None:
+    def offer(self, manifest: NetworkManifest) -> None:
         """Give nodes who ask which network this is this manifest from now on."""
         self.network.offer(encode_manifest(manifest))
 
@@ -374,7 +374,7 @@ def refusal(verdict: Verdict) -> str:
     return verdict.refusal.sentence if verdict.refusal else ""
 
 
-def host_options(folder: Path, settings: Settings, manifest: Manifest) -> HostOptions:
+def host_options(folder: Path, settings: Settings, manifest: NetworkManifest) -> HostOptions:
     """The network's options as the settings and the network's manifest have them.
 
     Raises:

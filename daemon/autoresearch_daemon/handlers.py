@@ -14,7 +14,6 @@ from typing import TypeVar
 
 import msgspec
 
-from autoresearch import __version__
 from autoresearch.ask.acts.ideas import Idea, plan_of_idea
 from autoresearch.ask.acts.joining import find_network, join, joined_answer
 from autoresearch.ask.acts.new_tasks import make_task
@@ -93,6 +92,7 @@ from autoresearch.task.loading import folder_of_task
 from autoresearch.task.model import Task
 from autoresearch.trust.invite import Invitations
 from autoresearch.trust.keys import KeyPair
+from autoresearch.version import __version__
 from autoresearch.words import Part, Result
 from autoresearch_daemon.elsewhere import order_of
 from autoresearch_daemon.events import now_ms

@@ -10,13 +10,13 @@ import sys
 
 import msgspec
 
-from autoresearch import __version__
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.paths import NETWORK_VARIABLE, Paths
 from autoresearch.run.sandbox.cards import named_devices
 from autoresearch.settings import Api, Settings, load_settings
 from autoresearch.text import sanitised
+from autoresearch.version import __version__
 from autoresearch_daemon.api.app import make_app
 from autoresearch_daemon.api.listen import Tcp, serve
 from autoresearch_daemon.events import set_up_logging

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 import structlog
 
-from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook, outcome
 from autoresearch.ask.health import conditions, examine, of_peers, open_files, warning
 from autoresearch.ask.node import Check, NetworkStatus, QueuedRun, RunInHand, Setting
@@ -32,7 +31,7 @@ from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.executors import executor_of
 from autoresearch.run.experiment import Plan
-from autoresearch.run.folder import Ended, Fault, fault_of, new_run, read_outcome, read_request
+from autoresearch.run.folder import Fault, RunReply, fault_of, new_run, read_outcome, read_request
 from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.cards import PROCESSOR
 from autoresearch.run.sandbox.job import Level
@@ -43,6 +42,7 @@ from autoresearch.settings import Settings
 from autoresearch.task.loading import default_task, load_task
 from autoresearch.task.model import Task
 from autoresearch.trust.identity import standing
+from autoresearch.version import __version__
 from autoresearch.words import (
     BLOCKING_PARTS,
     WHY_SENTENCES,
@@ -584,7 +584,7 @@ class Node:
         try:
             ended = read_outcome(folder)
         except AutoresearchError as error:
-            ended = Ended(run=folder.name, fault=fault_of(error))
+            ended = RunReply(run=folder.name, fault=fault_of(error))
         assert ended is not None, "it is said to have an outcome"
         if plan := self.runs.plan(assignment):
             outcome = self._faults.ended(plan, outcome_of(ended))

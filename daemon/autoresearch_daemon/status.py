@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.node import (
@@ -37,6 +36,7 @@ from autoresearch.record.kinds import Run
 from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import Storage, Work
 from autoresearch.text import duration, percent, sanitised, size
+from autoresearch.version import __version__
 from autoresearch.words import RUN_STATE_SENTENCES, WHY_SENTENCES, WORK_RULES, RunState, WorkKind, WorkState
 from autoresearch_daemon.events import Events, Trace, now_ms
 from autoresearch_daemon.ingesting import LogThread

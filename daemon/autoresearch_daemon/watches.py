@@ -149,7 +149,7 @@ class Admitting:
         if not self._notebook.is_founder:
             return
         at_ms, root = now_ms(), self._notebook.identity.root.public
-        given = [one for one in self._invitations.given() if one.is_open(at_ms)]
+        given = [one for one in self._invitations.all() if one.is_open(at_ms)]
         if not given:
             return
         for join in await self._asking.run(lambda log: invited(log, given, root)):

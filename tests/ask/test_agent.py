@@ -19,7 +19,7 @@ from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.record.record import Network
 from autoresearch.task.folders import pin_baseline
 from autoresearch.task.loading import default_task, load_task
-from autoresearch.trust.manifest import Manifest, Trust
+from autoresearch.trust.manifest import NetworkManifest, Trust
 from autoresearch.trust.manifest_file import save_manifest
 from tests.daemon.daemons import Daemon
 from tests.daemon.toy import TRAIN, write_toy_task
@@ -115,7 +115,7 @@ def test_a_script_begins_with_a_repository_and_a_network(daemon: Daemon, toy: Pa
     with git.Repo.init(toy) as repository:
         repository.git.add("--all")
         repository.git.execute(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "a task"])
-    manifest = Manifest(Network(name="tea", nonce=bytes(16)), Trust())
+    manifest = NetworkManifest(Network(name="tea", nonce=bytes(16)), Trust())
     save_manifest(tmp_path / "tea.toml", manifest)
     addresses = {"https://example_org/research_git": str(toy), "tea_toml": str(tmp_path / "tea.toml")}
     [standing] = script(2, daemon, **addresses)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from tests.cli.filling import Filled, fill
 from tests.log.standing.village import TRUST, Village
@@ -50,7 +50,7 @@ def paths(home: Path) -> Paths:
 def village(paths: Paths) -> Iterator[Village]:
     """This machine's notebook is that of a village."""
     paths.create()
-    save_manifest(paths.manifest, Manifest(network=NETWORK, trust=TRUST))
+    save_manifest(paths.manifest, NetworkManifest(network=NETWORK, trust=TRUST))
     with Log.open(paths.log, NETWORK, trust=TRUST) as log:
         yield Village(log)
 

@@ -15,7 +15,7 @@ from autoresearch.record.record import Record
 from autoresearch.task.program import source_digest
 from autoresearch.trust.identity import create_identity
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from tests.log.standing.test_evidence import fork
 from tests.log.standing.village import ANN, BEN, CEM, DOT, EVE, PEOPLE, ROOTS, STRANGER, TRUST, Village
@@ -43,7 +43,7 @@ class Crowded:
 def fill(paths: Paths) -> Crowded:
     """Make a home with that notebook, and with keys of its own."""
     paths.create()
-    save_manifest(paths.manifest, Manifest(network=NETWORK, trust=TRUST))
+    save_manifest(paths.manifest, NetworkManifest(network=NETWORK, trust=TRUST))
     create_identity(paths.keys)
     paths.daemon_log.write_text(
         '{"timestamp": "2026-11-22T07:00:27Z", "level": "info", "event": "sandbox", "leaks": []}\n'

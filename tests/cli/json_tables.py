@@ -27,7 +27,7 @@ from autoresearch.log.standing.answers import (
 )
 from autoresearch.record.kinds import Proposer
 from autoresearch.services import Service
-from autoresearch.task.release import Parameter
+from autoresearch.task.release import ReleasedParameter
 
 HEAD = """\
 # What `--json` prints
@@ -139,7 +139,7 @@ def documents() -> list[type[msgspec.Struct]]:
     found = {cls.__name__: cls for cls in _kinds_of(Answer) if cls.__name__ not in REQUESTS}
     found.pop("Failure")
     runs: list[type[msgspec.Struct]] = [RunView, RunFields, BlobView, Proposer, RunStanding]
-    parts = [*runs, ProgramView, LineageStep, ParticipantView, MarkView, Service, Parameter]
+    parts = [*runs, ProgramView, LineageStep, ParticipantView, MarkView, Service, ReleasedParameter]
     tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
     return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
 

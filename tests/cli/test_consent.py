@@ -20,7 +20,7 @@ from autoresearch.paths import Paths
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.consent import NotAllowed, Reach, allow_reaches, check_reaches, list_digest, reaches_of
 from autoresearch.run.folder import Conditions
-from autoresearch.run.runner import Place, make_bench
+from autoresearch.run.runner import RunSite, make_bench
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import interpreter_in
 from autoresearch.settings import Work
@@ -67,7 +67,7 @@ def mounting(folder: Path, *texts: str) -> Path:
 
 def check(folder: Path, paths: Paths) -> None:
     """The gate of every run, as the runner passes it."""
-    place = Place(Level.LANDLOCK, paths.task_data, paths.environments, paths.allowed)
+    place = RunSite(Level.LANDLOCK, paths.task_data, paths.environments, paths.allowed)
     task = load_task(folder)
     make_bench(task, Conditions(ceiling=Ceiling.of(Work())), place, paths.spool)
 

@@ -10,7 +10,7 @@ from autoresearch.ask.records import ShowAnswer
 from autoresearch.errors import UsageError
 from autoresearch.run.bench import Bench
 from autoresearch.run.experiment import measure, plan_as_it_stands
-from autoresearch.run.sandbox.job import Outcome
+from autoresearch.run.sandbox.job import JobOutcome
 from autoresearch.task.folders import pin_baseline
 from autoresearch.task.loading import load_task
 from tests.cli.conftest import Process
@@ -25,7 +25,7 @@ def bench(level: object, tmp_path: Path) -> Bench:  # noqa: F811 - the fixture o
     return Bench(level, 1, "cpu", tmp_path / "data", tmp_path / "scratch")  # type: ignore[arg-type]
 
 
-def measured(tmp_path: Path, bench: Bench, program: str) -> Outcome:
+def measured(tmp_path: Path, bench: Bench, program: str) -> JobOutcome:
     """A program on the task whose baseline is the honest one."""
     task = load_task(evaluated_task(tmp_path / "fit"))
     return measure(task, plan_as_it_stands(task, program), bench, own=True)

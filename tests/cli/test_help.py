@@ -186,7 +186,7 @@ def test_a_mistyped_id_gets_the_nearest_one(cli: Cli, filled: Filled) -> None:
 
 
 def test_the_version_is_printed(cli: Cli) -> None:
-    from autoresearch import __version__
+    from autoresearch.version import __version__
 
     assert cli("--version").stdout == __version__ + "\n"
 

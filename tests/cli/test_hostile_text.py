@@ -16,7 +16,7 @@ from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import KINDS, Run
 from autoresearch.record.record import Record
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from tests.cli.filling import write_folder
 from tests.cli.hostile import PROGRAM, fill, texts
@@ -76,7 +76,7 @@ OWN_DRAWING = re.compile(r"\x1b\[(\?25[hl]|[0-9]*[AK])|\r")
 def records(paths: Paths) -> list[Record]:
     """A home with the stranger's records, and a log file of the daemon with worse in it."""
     paths.create()
-    save_manifest(paths.manifest, Manifest(network=NETWORK))
+    save_manifest(paths.manifest, NetworkManifest(network=NETWORK))
     paths.daemon_log.write_text(json.dumps({"event": NASTY, "level": NASTY, "exception": NASTY}) + f"\n{NASTY}\n")
     return fill(paths.log, paths.blobs)
 

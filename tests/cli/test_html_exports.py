@@ -10,7 +10,7 @@ import pytest
 
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Task
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from tests.cli.hostile import fill as fill_hostile
 from tests.face.pages.reading import whole_page
@@ -86,7 +86,7 @@ def test_a_task_without_runs_and_no_task_at_all(cli, village, tmp_path):
 
 def test_what_strangers_write_is_text(cli, paths, tmp_path):
     paths.create()
-    save_manifest(paths.manifest, Manifest(network=NETWORK))
+    save_manifest(paths.manifest, NetworkManifest(network=NETWORK))
     records = fill_hostile(paths.log, paths.blobs)
     task = next(record.body for record in records if isinstance(record.body, Task)).digest.hex()
     done = cli("task", "export", "--html", str(tmp_path / "site"), "--task", task)

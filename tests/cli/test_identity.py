@@ -111,7 +111,7 @@ def test_a_second_machine_joins_the_participant(
     assert done.exit_code == 0, done.output
     second = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "second")})
     mine = load_identity(second.keys)
-    assert mine.root == LockedKey(bytes.fromhex(first["participant"]), here=False)
+    assert mine.root == LockedKey(bytes.fromhex(first["participant"]), is_local=False)
     assert rows(cli)[mine.device.public.hex()] == "active"
     renewed = cli("node", "id", "renew")
     assert (renewed.exit_code, "not on this machine" in renewed.stderr) == (6, True)

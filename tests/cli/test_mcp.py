@@ -26,7 +26,7 @@ from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Run, Task
 from autoresearch.task.folders import pin_baseline
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from tests.cli.conftest import Process
 from tests.cli.hostile import fill
@@ -319,7 +319,7 @@ def outside(facts: object) -> Iterator[str]:
 @pytest.mark.slow
 def test_what_a_stranger_wrote_stands_nowhere_else_in_an_answer(paths: Paths, toy: Path) -> None:
     paths.create()
-    save_manifest(paths.manifest, Manifest(network=NETWORK))
+    save_manifest(paths.manifest, NetworkManifest(network=NETWORK))
     records = fill(paths.log, paths.blobs)
     task, crooked = (record.body.digest.hex() for record in records if isinstance(record.body, Task))
     runs = [format_id(record.id) for record in records if isinstance(record.body, Run)]

@@ -10,7 +10,6 @@ import msgspec
 import pytest
 from autoresearch_cli.agent.models import GotAnswer, ProjectAnswer, ProjectRunAnswer
 
-from autoresearch import __version__
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.records import ShowAnswer
 from autoresearch.ask.runs.answers import ComponentTopAnswer, TopAnswer
@@ -21,6 +20,7 @@ from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Run
 from autoresearch.run.consent import allow_reaches
 from autoresearch.task.model import seed_for
+from autoresearch.version import __version__
 from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
 from tests.daemon.daemons import Daemon

@@ -31,7 +31,7 @@ from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Identity, Verification, Withdrawal
 from autoresearch.trust.identity import create_identity
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
 from tests.cli.conftest import Cli
@@ -208,7 +208,7 @@ def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:
 
 def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, paths: Paths) -> None:
     paths.create()
-    save_manifest(paths.manifest, Manifest(network=NETWORK))
+    save_manifest(paths.manifest, NetworkManifest(network=NETWORK))
     with Log.open(paths.log, NETWORK) as log:
         Village(log).run(1.2, "said", by=STRANGER)
     result = cli("top")
@@ -330,7 +330,7 @@ def test_status_tells_what_waits_with_the_daemon_down(cli: Cli, paths: Paths) ->
     mine = create_identity(paths.keys)
     trust = Trust(participants=TRUST.participants | {mine.root.public})
     paths.create()
-    save_manifest(paths.manifest, Manifest(network=NETWORK, trust=trust))
+    save_manifest(paths.manifest, NetworkManifest(network=NETWORK, trust=trust))
     with Log.open(paths.log, NETWORK, trust=trust) as log:
         run = Village(log).run(1.2, "good", by=ANN)
     with Notebook(paths) as notebook:
@@ -346,7 +346,7 @@ def test_status_tells_what_waits_with_the_daemon_down(cli: Cli, paths: Paths) ->
 def test_a_network_too_small_says_how_many_are_missing_and_what_to_do(cli: Cli, paths: Paths) -> None:
     paths.create()
     trust = Trust(participants=frozenset(root.public for root in ROOTS[:2]))
-    save_manifest(paths.manifest, Manifest(network=NETWORK, trust=trust))
+    save_manifest(paths.manifest, NetworkManifest(network=NETWORK, trust=trust))
     with Log.open(paths.log, NETWORK, trust=trust) as log:
         run = Village(log).run(1.2, "said", by=ANN)
     way = "on every machine: autoresearch network trust KEY --participant"
@@ -385,7 +385,7 @@ def test_status_says_who_this_is_to_others_and_how_it_comes_to_count(cli: Cli, p
             f"autoresearch network trust {root.hex()} --participant",
         ),
     ):
-        save_manifest(paths.manifest, Manifest(network=NETWORK, trust=trust))
+        save_manifest(paths.manifest, NetworkManifest(network=NETWORK, trust=trust))
         named = cli("node", "id", "name", "ann")
         assert named.exit_code == 0, named.stderr
         assert said in dict(row[:2] for row in rows(cli("status").stdout))["you"]

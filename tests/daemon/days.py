@@ -223,7 +223,7 @@ class Day:
                 self._run(worker, self.doing[worker])
             case Cancel(worker) | Overtake(worker):
                 self._stop(worker, effect)
-            case Verify(tasks, ready):
+            case Verify(tasks):
                 if tasks is not None and self.jobs:
                     self.at(0, lambda: self.take(JobReady(self.jobs[0], RunInHand(title="theirs"), "seconds")))
                 elif tasks is not None:

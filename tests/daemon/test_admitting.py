@@ -19,7 +19,7 @@ from autoresearch.paths import Paths
 from autoresearch.record.record import DAY_MS, Network
 from autoresearch.trust.identity import create_identity
 from autoresearch.trust.invite import Invitations, join_with
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
 
@@ -74,7 +74,7 @@ def machines(tmp_path: Path) -> Iterator[list[Machine]]:
 
 
 def _machine(stack: ExitStack, paths: Paths, founder: bytes) -> Machine:
-    save_manifest(paths.manifest, Manifest(NETWORK, Trust(founders=frozenset({founder}))))
+    save_manifest(paths.manifest, NetworkManifest(NETWORK, Trust(founders=frozenset({founder}))))
     notebook = stack.enter_context(Notebook(paths))
     notebook.publish_identity(now_ms())
     local = LocalState(paths.local)

@@ -9,8 +9,8 @@ import pytest
 from autoresearch_daemon.minds.agent_command import change_by_command
 
 from autoresearch.log.local import ModelFailure
-from autoresearch.propose.mind.known import Best, Known
-from autoresearch.propose.mind.reply import Change, Rules
+from autoresearch.propose.mind.history import BestProgram, History
+from autoresearch.propose.mind.reply import AnswerRules, ProposedProgram
 from autoresearch.settings import AgentCommand
 from autoresearch.task.loading import load_task
 from autoresearch.words import Operator, Origin
@@ -21,18 +21,29 @@ HERE = "import os; os.chdir('written_by_participants'); here = 'train.py'; text 
 CHANGED = "text.replace('X = 0.9', 'X = 0.5')"
 
 
-def change(folder: Path, script: str, seconds: int = 60, command: str = "", program: str = "") -> Change:
+def change(folder: Path, script: str, seconds: int = 60, command: str = "", program: str = "") -> ProposedProgram:
     """What a command with this script makes of the toy task's program, or of that with these files."""
     (folder / "agent.py").write_text(script)
     settings = AgentCommand(command=command or f"{sys.executable} {folder / 'agent.py'}", seconds=seconds)
-    known = Known(
-        Best("", None, Origin.REPORTED, 0, "", TRAIN), baseline=None, assumed=0.0, noise=0.1, runs=0, since_best=0
+    known = History(
+        BestProgram("", None, Origin.REPORTED, 0, "", TRAIN),
+        baseline=None,
+        assumed=0.0,
+        noise=0.1,
+        runs=0,
+        since_best=0,
     )
     place = write_toy_task(folder / "toy")
     (place / "task.toml").write_text((place / "task.toml").read_text() + program)
     task = load_task(place)
     return change_by_command(
-        known, task, Rules(task.program.decode()), settings, folder, operator=Operator.DRAFT, cancelled=lambda: False
+        known,
+        task,
+        AnswerRules(task.program.decode()),
+        settings,
+        folder,
+        operator=Operator.DRAFT,
+        cancelled=lambda: False,
     )
 
 

@@ -26,7 +26,7 @@ from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import BlobRef, Run
 from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
-from autoresearch.run.checking import Check
+from autoresearch.run.checking import VerificationPlan
 from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.run.folder import new_run, read_outcome
 from autoresearch.run.sandbox.job import Level
@@ -90,7 +90,7 @@ class Machine:
     def carry_out(
         self,
         task: Path | None,
-        check: Check | None = None,
+        check: VerificationPlan | None = None,
         *,
         given: bool = False,
         level: Level = Level.NONE,
@@ -108,7 +108,7 @@ class Machine:
         carry_out(work, talk, Workplace("w", "cpu", 1, self.place.paths, Ceiling.of(Work())))
         return talk
 
-    def check(self, **fields: object) -> Check:
+    def check(self, **fields: object) -> VerificationPlan:
         return msgspec.structs.replace(check_of(self.task, self.trap, run=self.run.id, claim=0.61), **fields)
 
     def verifying(self) -> VerificationController:

@@ -18,8 +18,8 @@ from autoresearch.propose.search.sharing import (
     LLM,
     MIX,
     SEARCH,
-    Brought,
-    Standing,
+    ProposerResults,
+    ProposerStanding,
     brought_by,
     check_proposer,
     choose,
@@ -37,11 +37,11 @@ from tests.daemon.toy import write_toy_task
 
 BOTH = Settings(llm=LanguageModel(model="some-model"), agent=AgentCommand(command="agent {prompt}"))
 amounts = st.floats(0, 1e6)
-brought = st.builds(Brought, runs=st.integers(0, 1000), gain=amounts, seconds=amounts, money=amounts)
+brought = st.builds(ProposerResults, runs=st.integers(0, 1000), gain=amounts, seconds=amounts, money=amounts)
 
 
 @given(st.dictionaries(st.sampled_from([SEARCH, LLM, COMMAND]), brought, min_size=1))
-def test_everybody_has_a_share_and_they_are_the_whole(known: dict[str, Brought]) -> None:
+def test_everybody_has_a_share_and_they_are_the_whole(known: dict[str, ProposerResults]) -> None:
     found = shares(known)
     assert found.keys() == known.keys()
     assert sum(found.values()) == pytest.approx(1)
@@ -49,48 +49,48 @@ def test_everybody_has_a_share_and_they_are_the_whole(known: dict[str, Brought])
 
 
 def test_who_brings_more_for_the_same_cost_gets_more_runs() -> None:
-    known = {SEARCH: Brought(20, 5, 0.5, 2000, 0), LLM: Brought(20, 9, 2.0, 2000, 0)}
+    known = {SEARCH: ProposerResults(20, 5, 0.5, 2000, 0), LLM: ProposerResults(20, 9, 2.0, 2000, 0)}
     found = shares(known)
     assert found[LLM] > 2 * found[SEARCH]
-    dear = shares(known | {LLM: Brought(20, 9, 2.0, 2000, 50)})
+    dear = shares(known | {LLM: ProposerResults(20, 9, 2.0, 2000, 50)})
     assert dear[LLM] < dear[SEARCH]
 
 
 def test_a_new_proposer_is_taken_to_be_as_good_as_the_others() -> None:
-    found = shares({SEARCH: Brought(20, 5, 0.5, 2000, 0), LLM: Brought()})
+    found = shares({SEARCH: ProposerResults(20, 5, 0.5, 2000, 0), LLM: ProposerResults()})
     assert found[LLM] == pytest.approx(found[SEARCH])
 
 
 def test_draws_follow_the_shares() -> None:
-    known = {SEARCH: Brought(20, 5, 0.5, 2000, 0), LLM: Brought(20, 9, 2.0, 2000, 0)}
+    known = {SEARCH: ProposerResults(20, 5, 0.5, 2000, 0), LLM: ProposerResults(20, 9, 2.0, 2000, 0)}
     drawn = Counter(choose(known, Draws(b"seed", str(number).encode())) for number in range(2000))
     assert drawn[LLM] / 2000 == pytest.approx(shares(known)[LLM], abs=0.05)
 
 
-def ask(wanted: str, settings: Settings = BOTH, now_ms: int = 0, **standings: Standing) -> tuple[str, str]:
+def ask(wanted: str, settings: Settings = BOTH, now_ms: int = 0, **standings: ProposerStanding) -> tuple[str, str]:
     return next_proposer(wanted, settings, standings, {}, Draws(b"seed"), now_ms)
 
 
 def test_the_search_takes_the_place_of_who_is_at_a_limit() -> None:
     assert ask(LLM) == (LLM, "")
-    assert ask(LLM, llm=Standing(ModelCost(tokens=2_000_000))) == (
+    assert ask(LLM, llm=ProposerStanding(ModelCost(tokens=2_000_000))) == (
         SEARCH,
         "2,000,000 tokens in 24 hours: the limit llm.day_tokens is reached",
     )
-    assert "llm.day_cost" in ask(LLM, llm=Standing(ModelCost(cost=5.0)))[1]
-    assert "agent.day_starts" in ask(COMMAND, command=Standing(ModelCost(starts=100)))[1]
-    assert "agent.day_cost" in ask(COMMAND, command=Standing(ModelCost(cost=5.5)))[1]
-    assert ask(COMMAND, command=Standing(ModelCost(starts=99))) == (COMMAND, "")
+    assert "llm.day_cost" in ask(LLM, llm=ProposerStanding(ModelCost(cost=5.0)))[1]
+    assert "agent.day_starts" in ask(COMMAND, command=ProposerStanding(ModelCost(starts=100)))[1]
+    assert "agent.day_cost" in ask(COMMAND, command=ProposerStanding(ModelCost(cost=5.5)))[1]
+    assert ask(COMMAND, command=ProposerStanding(ModelCost(starts=99))) == (COMMAND, "")
 
 
 def test_who_failed_is_left_alone_for_a_while() -> None:
-    failed = Standing(ready_ms=90_000, failure="it answered with HTTP 500")
+    failed = ProposerStanding(ready_ms=90_000, failure="it answered with HTTP 500")
     assert ask(LLM, now_ms=30_000, llm=failed) == (SEARCH, "it answered with HTTP 500; it is asked again in 60 s")
     assert ask(LLM, now_ms=90_000, llm=failed) == (LLM, "")
 
 
 def test_a_mix_leaves_out_who_can_not_be_asked() -> None:
-    out = Standing(ModelCost(cost=9.0))
+    out = ProposerStanding(ModelCost(cost=9.0))
     drawn = {next_proposer(MIX, BOTH, {"llm": out}, {}, Draws(str(number).encode()), 0)[0] for number in range(50)}
     assert drawn == {SEARCH, COMMAND}
 
@@ -160,4 +160,4 @@ def test_a_proposer_is_paid_for_what_is_better_than_the_best_before_and_not_than
     assert found[COMMAND].runs == 1
     assert list(kinds) == list(Operator)
     assert (kinds[Operator.COMBINE].runs, kinds[Operator.COMBINE].gain) == (1, pytest.approx(0.2 - noise))
-    assert kinds[Operator.DRAFT] == Brought()
+    assert kinds[Operator.DRAFT] == ProposerResults()

@@ -16,9 +16,9 @@ from autoresearch_daemon.workers import protocol
 from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.run import executors
-from autoresearch.run.executors import Executor, Listed, executor_of
-from autoresearch.run.folder import Ended, EventFile, read_outcome, write_outcome
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.executors import EngineJob, Executor, executor_of
+from autoresearch.run.folder import EventFile, RunReply, read_outcome, write_outcome
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.settings import ExecutorSection
 from autoresearch.words import Why
 
@@ -28,12 +28,12 @@ class Memory(Executor):
 
     def __init__(self) -> None:
         super().__init__("memory", "memory job", 9)
-        self.jobs: dict[str, Listed] = {}
+        self.jobs: dict[str, EngineJob] = {}
         self.fault: AutoresearchError | None = None
         self.now = 0.0
         self.submitted: list[str] = []
 
-    def listed(self) -> Mapping[str, Listed]:
+    def listed(self) -> Mapping[str, EngineJob]:
         if self.fault:
             raise self.fault
         return self.jobs
@@ -41,7 +41,7 @@ class Memory(Executor):
     def start(self, folder: Path) -> None:
         if folder.name not in self.listed():
             self.submitted.append(folder.name)
-            self.jobs[folder.name] = Listed(native=str(len(self.submitted)), state="queued")
+            self.jobs[folder.name] = EngineJob(native=str(len(self.submitted)), state="queued")
 
     def cancel(self, folder: Path) -> None:
         if folder.name in self.listed():
@@ -83,10 +83,10 @@ class Scene:
         self.elsewhere.carry("search-1", self.folder, "memory")
 
     def ends(self) -> None:
-        write_outcome(self.folder, Ended(run=self.folder.name, level=2, outcome=RunOutcome(status="ok", value=1.0)))
+        write_outcome(self.folder, RunReply(run=self.folder.name, level=2, outcome=RunOutcome(status="ok", value=1.0)))
 
     def state(self, state: str) -> None:
-        self.engine.jobs[self.folder.name] = Listed(native="1", state=state)
+        self.engine.jobs[self.folder.name] = EngineJob(native="1", state=state)
 
     def later(self, seconds: float) -> None:
         self.engine.now += seconds
@@ -103,7 +103,7 @@ def test_a_run_is_queued_runs_and_comes_home(scene: Scene) -> None:
     def runs() -> None:
         scene.state("running")
         events = EventFile(scene.folder)
-        events.progress(Progress(fraction=0.5, step=3, loss=1.5))
+        events.progress(RunProgress(fraction=0.5, step=3, loss=1.5))
         events.close()
 
     scene.play(scene.carry, runs, scene.ends)

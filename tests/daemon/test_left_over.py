@@ -14,7 +14,7 @@ from autoresearch_daemon.local import InHand
 from autoresearch_daemon.runs import Runs
 
 from autoresearch.record.kinds import Run, RunOutcome
-from autoresearch.run.folder import LOG, OUTCOME, Ended, Fault, Request, write_outcome
+from autoresearch.run.folder import LOG, OUTCOME, Fault, RunReply, RunRequest, write_outcome
 from tests.daemon.test_reveals import LATER_MS, Place
 from tests.run.test_folder import written
 
@@ -32,7 +32,7 @@ class Left:
         run = msgspec.structs.replace(begun, folder=str(self.folder))
         self.place.local.keep(run)
 
-    def written(self, folder: Path) -> tuple[Path, Request]:
+    def written(self, folder: Path) -> tuple[Path, RunRequest]:
         made, request = written(folder)
         return made.rename(self.place.paths.spool / made.name), request
 
@@ -67,7 +67,7 @@ def left(tmp_path: Path) -> Iterator[Left]:
 
 def test_an_outcome_that_nobody_read_is_recorded(left: Left) -> None:
     (left.folder / LOG).write_bytes(b"hello")
-    write_outcome(left.folder, Ended(run=left.folder.name, level=2, outcome=RunOutcome(status="ok", value=0.5)))
+    write_outcome(left.folder, RunReply(run=left.folder.name, level=2, outcome=RunOutcome(status="ok", value=0.5)))
     left.begin(goes_on=True)
     (run,) = left.recorded()
     assert (run.status, run.value) == ("ok", 0.5)
@@ -79,7 +79,7 @@ def test_an_outcome_that_nobody_read_is_recorded(left: Left) -> None:
 
 
 def test_a_run_is_counted_once_wherever_the_daemon_is_killed(left: Left) -> None:
-    write_outcome(left.folder, Ended(run=left.folder.name, level=2, outcome=RunOutcome(status="ok", value=0.5)))
+    write_outcome(left.folder, RunReply(run=left.folder.name, level=2, outcome=RunOutcome(status="ok", value=0.5)))
     runs, killed = left.begin(goes_on=True), RuntimeError("killed")
 
     def die() -> None:
@@ -96,13 +96,13 @@ def test_a_run_is_counted_once_wherever_the_daemon_is_killed(left: Left) -> None
 
 
 def test_a_fault_is_the_machines(left: Left) -> None:
-    write_outcome(left.folder, Ended(run=left.folder.name, level=0, fault=Fault(sentence="no torch")))
+    write_outcome(left.folder, RunReply(run=left.folder.name, level=0, fault=Fault(sentence="no torch")))
     left.begin()
     assert [(run.status, run.reason) for run in left.recorded()] == [("could_not_run", "no torch")]
 
 
 def test_what_is_no_outcome_of_it_is_not_believed(left: Left) -> None:
-    other = Ended(run="search-1-of-another", outcome=RunOutcome(status="ok", value=0.0))
+    other = RunReply(run="search-1-of-another", outcome=RunOutcome(status="ok", value=0.0))
     (left.folder / OUTCOME).write_bytes(msgspec.msgpack.encode(other))
     left.begin()
     assert [(run.status, run.reason) for run in left.recorded()] == [

@@ -16,7 +16,7 @@ from autoresearch.ask.node import Event, TrustAnswer
 from autoresearch.ask.runs.answers import BestAnswer, TopAnswer
 from autoresearch.log.log import Log
 from autoresearch.trust.identity import load_identity
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch.words import Part
@@ -34,7 +34,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
     """Not started yet. Its log has a run that four would confirm, if anybody's word counted in its network."""
     made = Daemon(tmp_path / "home")
     made.paths.create()
-    save_manifest(made.paths.manifest, Manifest(NETWORK))
+    save_manifest(made.paths.manifest, NetworkManifest(NETWORK))
     with Log.open(made.paths.log, NETWORK) as log:
         village = Village(log)
         village.confirm(village.run(1.22, "steady", by=ANN), 2.0, 1.22)
@@ -84,7 +84,7 @@ def test_who_is_trusted_from_now_on_verifies_without_a_restart(daemon: Daemon) -
 def test_a_file_that_somebody_edits_is_followed_and_one_that_cannot_be_is_named(daemon: Daemon) -> None:
     daemon.start()
     manifest = load_manifest(daemon.paths.manifest)
-    save_manifest(daemon.paths.manifest, Manifest(NETWORK, TRUST))
+    save_manifest(daemon.paths.manifest, NetworkManifest(NETWORK, TRUST))
     wait_for(lambda: best(daemon).confirmed is not None)
 
     for wrong, status in ((b"[trust", 400), (None, 409)):
@@ -103,7 +103,7 @@ def test_a_file_that_somebody_edits_is_followed_and_one_that_cannot_be_is_named(
 
 def test_the_answer_says_who_is_trusted_and_whether_that_is_new(daemon: Daemon) -> None:
     daemon.start()
-    save_manifest(daemon.paths.manifest, Manifest(NETWORK, Trust(frozenset({b"a" * 32}), 3)))
+    save_manifest(daemon.paths.manifest, NetworkManifest(NETWORK, Trust(frozenset({b"a" * 32}), 3)))
     answers = [msgspec.json.decode(daemon.post("/v1/trust").content, type=TrustAnswer) for _ in range(2)]
     assert [answer.changed for answer in answers] == [True, False]
     assert (answers[1].attestors, answers[1].needed) == ([(b"a" * 32).hex()], 3)

@@ -27,7 +27,7 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.trust.identity import create_identity
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch.words import RunState, Why
@@ -57,7 +57,7 @@ class Home:
         self.paths.create()
         own = create_identity(self.paths.keys).root.public
         trust = Trust(participants=frozenset({own, *(root.public for root in ROOTS)}))
-        save_manifest(self.paths.manifest, Manifest(NETWORK, trust=trust))
+        save_manifest(self.paths.manifest, NetworkManifest(NETWORK, trust=trust))
         self.notebook = Notebook(self.paths)
         self.notebook.publish_identity(now_ms())
         for device, root in zip([AUTHOR, *VERIFIERS], ROOTS, strict=True):

@@ -22,7 +22,7 @@ from autoresearch.record.kinds import Identity, Verification
 from autoresearch.record.record import Network, Record
 from autoresearch.trust.identity import create_identity
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
 from tests.record.making import NOW_MS, commitment, key, run_body, sealed, task_body
@@ -52,7 +52,7 @@ class Place:
         own = create_identity(self.paths.keys).root.public
         roots = [key(100 + number) for number in range(4)]
         trust = Trust(participants=frozenset({own, *(root.public for root in roots)}))
-        save_manifest(self.paths.manifest, Manifest(NETWORK, trust=trust))
+        save_manifest(self.paths.manifest, NetworkManifest(NETWORK, trust=trust))
         self.notebook = Notebook(self.paths)
         self.notebook.publish_identity(NOW_MS - 1000)
         for device, root in zip([AUTHOR, *OTHERS], roots, strict=True):
@@ -161,7 +161,7 @@ def test_what_cannot_be_recorded_waits(place: Place, monkeypatch: pytest.MonkeyP
 
 def test_a_stranger_has_nothing_to_wait_for(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    save_manifest(place.paths.manifest, Manifest(NETWORK, trust=Trust()))
+    save_manifest(place.paths.manifest, NetworkManifest(NETWORK, trust=Trust()))
     place.notebook.close()
     place.notebook = Notebook(place.paths)
     reveals = Reveals(place.notebook, place.local)

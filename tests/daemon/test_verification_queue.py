@@ -18,7 +18,7 @@ from autoresearch.log.standing.verification import counted_reports
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import BlobRef, Verification
 from autoresearch.record.record import Record
-from autoresearch.run.checking import Check
+from autoresearch.run.checking import VerificationPlan
 from tests.daemon.test_reveals import AUTHOR, LATER_MS, OTHERS, Place
 from tests.record.making import DEFINITION, commitment, key, run_body, task_body
 
@@ -168,7 +168,7 @@ def test_a_verification_is_made_once_more_beside_the_parent_only_if_its_verifier
 
     jobs = VerificationQueue(place.notebook, place.thread, fetch)
 
-    def again(body: Verification, seq: int) -> Check:
+    def again(body: Verification, seq: int) -> VerificationPlan:
         record = place.comes(OTHERS[0], body, "verification", seq=seq)
         check = jobs.check(asyncio.run(jobs.again(record))[0])
         assert check is not None

@@ -30,7 +30,7 @@ from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run, Verification
 from autoresearch.record.record import Record
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
 from tests.face.pages.every_state import VillageNode, World, tell
@@ -51,7 +51,7 @@ def opened_world(place: Path, trust: Trust) -> Iterator[World]:
     """A home with a log, and the node that serves it."""
     paths = Paths.from_environment({"AUTORESEARCH_HOME": str(place)})
     paths.create()
-    save_manifest(paths.manifest, Manifest(network=NETWORK, trust=trust))
+    save_manifest(paths.manifest, NetworkManifest(network=NETWORK, trust=trust))
     with ExitStack() as stack:
         log = stack.enter_context(Log.open(paths.log, NETWORK, trust=trust))
         blobs = BlobStore(paths.blobs)

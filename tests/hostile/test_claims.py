@@ -19,7 +19,7 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.trust.identity import create_identity
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
 from tests.daemon.toy import TRAIN, write_toy_task
@@ -48,7 +48,7 @@ def node(tmp_path: Path) -> Iterator[Notebook]:
     paths.create()
     own = create_identity(paths.keys).root.public
     trust = Trust(participants=frozenset({own, FRIEND.public}))
-    save_manifest(paths.manifest, Manifest(NETWORK, trust=trust))
+    save_manifest(paths.manifest, NetworkManifest(NETWORK, trust=trust))
     with Notebook(paths) as notebook:
         notebook.publish_identity(NOW_MS - 1000)
         yield notebook

@@ -12,12 +12,12 @@ from autoresearch.errors import Refused
 from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install
 from autoresearch.project.model import load_project
-from autoresearch.project.runs.kept import DATA, Run, Totals, keep_run, new_run_folder
+from autoresearch.project.runs.kept import DATA, LocalRun, Totals, keep_run, new_run_folder
 from autoresearch.project.runs.records import prepare_run
 from tests.project.making import bench, learner, train
 
 
-def with_totals(folder: Path, run: Run, totals: Totals, *, policy: str) -> Run:
+def with_totals(folder: Path, run: LocalRun, totals: Totals, *, policy: str) -> LocalRun:
     """The same run as another that states these totals, its hash in order."""
     project = load_project(folder)
     with new_run_folder(project) as place:

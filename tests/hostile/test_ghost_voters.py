@@ -17,7 +17,7 @@ from autoresearch.record.kinds import Admission, Identity
 from autoresearch.record.record import Network
 from autoresearch.trust.identity import create_identity
 from autoresearch.trust.invite import Invitations, join_with
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
 from tests.record.making import NOW_MS, key
@@ -32,7 +32,7 @@ def founder(tmp_path: Path) -> Iterator[Notebook]:
     paths = Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path)})
     paths.create()
     root = create_identity(paths.keys).root.public
-    save_manifest(paths.manifest, Manifest(NETWORK, Trust(founders=frozenset({root}))))
+    save_manifest(paths.manifest, NetworkManifest(NETWORK, Trust(founders=frozenset({root}))))
     with Notebook(paths) as notebook:
         notebook.publish_identity(NOW_MS)
         delegates = Identity(action="delegate", root=ANNS_ROOT.public, device=ANN.public)

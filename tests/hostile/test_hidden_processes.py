@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Level, Outcome, Talk
+from autoresearch.run.sandbox.job import Job, JobChannel, JobOutcome, Level
 from autoresearch.words import RunStatus
 from tests.hostile.hidden import HIDE
 from tests.run.sandbox.support import MIB, SMALL, job
@@ -35,13 +35,13 @@ def _own(source: str, **more: object) -> Job:
     return replace(job(HIDE + textwrap.dedent(source)), foreign=False, **more)  # type: ignore[arg-type]
 
 
-def _run(source: str, level: Level, **more: object) -> Outcome:
+def _run(source: str, level: Level, **more: object) -> JobOutcome:
     return execute(_own(source, **more), level=level)
 
 
-def _held_after(source: str, level: Level, **more: object) -> tuple[Outcome, bool]:
+def _held_after(source: str, level: Level, **more: object) -> tuple[JobOutcome, bool]:
     """An outcome, and whether a process of the run lives on: each holds the write end of a pipe."""
-    theirs, ours = Talk.pair()
+    theirs, ours = JobChannel.pair()
     try:
         outcome = _run(source, level, talk=theirs, **more)
         poller = select.poll()

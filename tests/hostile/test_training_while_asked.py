@@ -14,7 +14,7 @@ from autoresearch.run.bench import Bench, known_cost
 from autoresearch.run.checking import Verified
 from autoresearch.run.evaluating import Model, examine
 from autoresearch.run.experiment import measure, plan_as_it_stands
-from autoresearch.run.sandbox.job import Outcome
+from autoresearch.run.sandbox.job import JobOutcome
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus
@@ -71,7 +71,7 @@ def bench(tmp_path: Path, once: Once) -> Bench:
     return Bench(best_level(), 1, "cpu", once("purse-cache", lambda _: None), tmp_path / "scratch")
 
 
-def run(task: Task, source: str, bench: Bench, **how: bool) -> Outcome:
+def run(task: Task, source: str, bench: Bench, **how: bool) -> JobOutcome:
     bench.scratch.mkdir(exist_ok=True)
     return measure(task, plan_as_it_stands(task, source), bench, **how)
 

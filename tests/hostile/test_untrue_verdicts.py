@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.ask.show import show_answer
-from autoresearch.judging.committee import Rules
+from autoresearch.judging.committee import VerificationRules
 from autoresearch.judging.states import EVALUATE, REPLICATE, Report, judge
 from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
 from autoresearch.log.standing.queries import leaderboard
@@ -41,7 +41,7 @@ def test_every_sentence_follows_from_the_evidence(
 ) -> None:
     if state_only or not has_parent:
         reports = [report for report in reports if report.stage == EVALUATE]
-    rules = Rules(least=3)
+    rules = VerificationRules(least=3)
     found = judge(reports, author=AUTHOR, voters=5, rules=rules, noise=noise, minimum_effect=0.0, state_only=state_only)
     missing = missing_sentence(
         found, voters=5, rules=rules, noise=noise, exact=False,

@@ -8,7 +8,7 @@ import pytest
 
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import (
-    Rules,
+    VerificationRules,
     challenge_draw,
     expected,
     is_audited,
@@ -19,7 +19,7 @@ from autoresearch.judging.committee import (
     text_seeds,
 )
 
-RULES = Rules()
+RULES = VerificationRules()
 RUN = hashlib.sha256(b"run").digest()
 
 
@@ -75,8 +75,8 @@ def test_of_a_thousand_runs_that_lead_nothing_twenty_are_measured_by_somebody() 
     people = [bytes([who]) * 32 for who in range(4)]
     measured = sum(any(is_audited(who, run, voters=5, rules=RULES) for who in people) for run in runs)
     assert 70 < measured < 130
-    assert not any(is_audited(people[0], run, voters=5, rules=Rules(audit_permille=0)) for run in runs)
-    assert all(is_audited(people[0], run, voters=2, rules=Rules(audit_permille=1000)) for run in runs[:100])
+    assert not any(is_audited(people[0], run, voters=5, rules=VerificationRules(audit_permille=0)) for run in runs)
+    assert all(is_audited(people[0], run, voters=2, rules=VerificationRules(audit_permille=1000)) for run in runs[:100])
 
 
 def test_who_was_always_right_is_replicated_once_in_ten_times_and_a_newcomer_always() -> None:

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.judging.committee import Rules
+from autoresearch.judging.committee import VerificationRules
 from autoresearch.judging.states import ERROR, EVALUATE, REPLICATE, UNAVAILABLE, Judgement, Lineage, Report, judge
 from autoresearch.words import RUN_STATE_SENTENCES, RunState
 
 AUTHOR = b"author"
-RULES = Rules()
+RULES = VerificationRules()
 NOISE = 0.02
 
 

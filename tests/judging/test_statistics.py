@@ -149,4 +149,4 @@ def test_any_pairs_have_a_finding_and_more_than_six_change_nothing(
     found = judge_pairs(pairs, noise=noise, minimum_effect=least)
     assert (found.finding is Finding.OPEN) <= (len(pairs) < MOST_VOTERS)
     assert found == judge_pairs(pairs[:MOST_VOTERS], noise=noise, minimum_effect=least)
-    assert min(len(pairs), LOOKS[-1]) <= found.heard <= len(pairs)
+    assert min(len(pairs), LOOKS[-1]) <= found.verifiers <= len(pairs)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install, make_project
-from autoresearch.project.runs.kept import Run
+from autoresearch.project.runs.kept import LocalRun
 from autoresearch.project.runs.running import Choices, do_project_run
 
 SHIPPED = Path(__file__).parents[2] / "autoresearch/project/shipped"
@@ -53,9 +53,9 @@ def plain(folder: Path) -> Path:
     return folder
 
 
-def train(folder: Path, episodes: int, *assignments: str, start: str = "") -> Run:
+def train(folder: Path, episodes: int, *assignments: str, start: str = "") -> LocalRun:
     return do_project_run(Choices(folder, assignments, start), "train", episodes, now_ms=now_ms)
 
 
-def bench(folder: Path, episodes: int = 10, *assignments: str, start: str = "") -> Run:
+def bench(folder: Path, episodes: int = 10, *assignments: str, start: str = "") -> LocalRun:
     return do_project_run(Choices(folder, assignments, start), "bench", episodes, now_ms=now_ms)

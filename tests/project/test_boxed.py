@@ -15,31 +15,31 @@ import pytest
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install, make_project
-from autoresearch.project.components.trusting import Offer, Origin, foreign_components, mark_fetched
+from autoresearch.project.components.trusting import ComponentOffer, Origin, foreign_components, mark_fetched
 from autoresearch.project.model import Project, load_project
 from autoresearch.project.runs.kept import kept_runs
 from autoresearch.project.runs.process import Box
 from autoresearch.project.runs.running import Choices, check_project, do_project_run
-from autoresearch.run.sandbox.job import Level, Limits
+from autoresearch.run.sandbox.job import JobLimits, Level
 from autoresearch.run.sandbox.probes import probe_sandbox
 from tests.project.making import SHIPPED, bench, learner, now_ms, train
 from tests.walls import best_level
 
 LEVEL = best_level()
-SMALL = Limits(seconds=60, memory_bytes=1 << 30, disk_bytes=64 << 20, processes=32, checkpoint_bytes=8 << 20)
+SMALL = JobLimits(seconds=60, memory_bytes=1 << 30, disk_bytes=64 << 20, processes=32, checkpoint_bytes=8 << 20)
 needs_sandbox = pytest.mark.skipif(LEVEL < Level.LANDLOCK, reason="this machine has no sandbox that holds")
 HEAD = "import os, socket, subprocess, sys\nfrom pathlib import Path\nfrom autoresearch import Policy\n"
 
 
-def box(level: Level = LEVEL, limits: Limits = SMALL, secrets: tuple[Path, ...] = ()) -> Box:
+def box(level: Level = LEVEL, limits: JobLimits = SMALL, secrets: tuple[Path, ...] = ()) -> Box:
     return Box(level, limits, secrets=secrets)
 
 
 def foreign(
     kind: str, name: str, class_name: str, code: str, *, origin: Origin = "foreign", release: str = "r1"
-) -> Offer:
+) -> ComponentOffer:
     file = f"{class_name.partition(':')[0]}.py"
-    return Offer(
+    return ComponentOffer(
         type=kind,
         name=name,
         class_name=class_name,
@@ -247,7 +247,7 @@ def contained(what: str, level: Level, tmp_path: Path, listener: int) -> None:
     attack = attack.format(secret=str(home / "id_ed25519"), port=listener, outside=str(outside), folder=str(folder))
     with_stranger(folder, attack)
     before = (folder / "agent.ini").read_text()
-    limits = Limits(seconds=5, memory_bytes=1 << 29, disk_bytes=64 << 20, processes=32)
+    limits = JobLimits(seconds=5, memory_bytes=1 << 29, disk_bytes=64 << 20, processes=32)
     with pytest.raises(AutoresearchError, match=said) as raised:
         do_project_run(Choices(folder), "bench", 1, now_ms=now_ms, box=lambda: box(level, limits))
     assert SECRET not in str(raised.value)

@@ -12,7 +12,7 @@ from autoresearch.project.learned import pack_learned
 from autoresearch.run.bench import Bench
 from autoresearch.run.evaluating import evaluate
 from autoresearch.run.experiment import measure, plan_as_it_stands
-from autoresearch.run.sandbox.job import Level, Outcome
+from autoresearch.run.sandbox.job import JobOutcome, Level
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.task.program import join_files, source_digest
@@ -125,7 +125,7 @@ def level() -> Level:
     return best_level()
 
 
-def examined(place: Path, level: Level, policy: str, seed: int = 3) -> Outcome:
+def examined(place: Path, level: Level, policy: str, seed: int = 3) -> JobOutcome:
     """What the task's evaluator finds of a policy that has learned nothing."""
     made, program = corridor(place / "task", policy)
     (place / "empty").mkdir()

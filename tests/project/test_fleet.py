@@ -8,7 +8,7 @@ import pytest
 
 from autoresearch.errors import AutoresearchError, NotFound, ServiceRefused, UsageError
 from autoresearch.project.child.actors import MOST_WAITING, Transitions
-from autoresearch.project.child.messages import Figures
+from autoresearch.project.child.messages import RunFigures
 from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install, make_project
 from autoresearch.project.model import load_project
@@ -26,7 +26,7 @@ def team(folder: Path) -> Path:
 
 
 def test_actors_play_and_the_learner_learns(tmp_path: Path) -> None:
-    figures: list[Figures] = []
+    figures: list[RunFigures] = []
     team(tmp_path)
     run = train_with_actors(Choices(tmp_path), 200, 2, now_ms=now_ms, on_figures=figures.append)
     assert run.data.status == "ok"

@@ -9,22 +9,24 @@ import pytest
 from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install, make_project, uninstall, use
-from autoresearch.project.components.trusting import Offer
+from autoresearch.project.components.trusting import ComponentOffer
 from autoresearch.project.model import load_project
 
 CODE = b"from autoresearch import Policy\nclass Far(Policy):\n    def decide(self, observation):\n        return 1\n"
 
 
-def far(version: str, **more: object) -> Offer:
+def far(version: str, **more: object) -> ComponentOffer:
     pins = {"source": "log", "release": "9f3c", "version": version}
-    return Offer(type="policy", name="far", class_name="inner.far:Far", files={"inner/far.py": CODE}, pins=pins, **more)
+    return ComponentOffer(
+        type="policy", name="far", class_name="inner.far:Far", files={"inner/far.py": CODE}, pins=pins, **more
+    )
 
 
 def test_a_further_source_is_asked_for_names_that_do_not_ship_and_for_versions(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     asked: list[tuple[str, str, str]] = []
 
-    def source(kind: str, name: str, version: str) -> Offer | None:
+    def source(kind: str, name: str, version: str) -> ComponentOffer | None:
         asked.append((kind, name, version))
         return far(version or "2.0.0", parameters={"speed": "3"}) if name == "far" else None
 
@@ -58,7 +60,9 @@ def test_a_file_outside_of_the_components_folder_is_refused(tmp_path: Path, name
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(UsageError, match="outside of its folder"):
         install(
-            project, Offer(type="policy", name="bad", class_name="b:B", files={"b.py": b"", name: b""}), default=True
+            project,
+            ComponentOffer(type="policy", name="bad", class_name="b:B", files={"b.py": b"", name: b""}),
+            default=True,
         )
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 

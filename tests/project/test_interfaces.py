@@ -111,7 +111,7 @@ class SimpleAgent(Agent):
 
 def test_importing_the_package_loads_none_of_it() -> None:
     script = "import sys, autoresearch; print([n for n in sys.modules if n.startswith(('autoresearch.', 'numpy'))])"
-    assert python(script, Path.cwd()) == "[]\n"
+    assert python(script, Path.cwd()) == "['autoresearch.version']\n"
     script = "import sys; from autoresearch import Agent, acr; print({'torch', 'gymnasium'} & set(sys.modules))"
     assert python(script, Path.cwd()) == "set()\n"
 

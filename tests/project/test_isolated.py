@@ -14,7 +14,7 @@ from autoresearch.project.components.finding import find_offer
 from autoresearch.project.components.installing import install
 from autoresearch.project.components.trusting import Pythons, mark_fetched
 from autoresearch.project.model import load_project
-from autoresearch.project.runs.kept import Run
+from autoresearch.project.runs.kept import LocalRun
 from autoresearch.project.runs.running import Choices, check_project, do_project_run
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import Interpreter, interpreter_folders, package_folders
@@ -75,7 +75,7 @@ def apart(*keys: str) -> Pythons:
     return Pythons(isolated=dict.fromkeys(keys, HERE))
 
 
-def run(folder: Path, mode: Mode, *keys: str, episodes: int = 5) -> Run:
+def run(folder: Path, mode: Mode, *keys: str, episodes: int = 5) -> LocalRun:
     return do_project_run(Choices(folder, pythons=apart(*keys)), mode, episodes, now_ms=now_ms)
 
 

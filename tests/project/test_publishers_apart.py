@@ -8,7 +8,7 @@ import pytest
 
 from autoresearch.errors import AutoresearchError
 from autoresearch.project.components.installing import install, make_project
-from autoresearch.project.components.trusting import Offer, Origin
+from autoresearch.project.components.trusting import ComponentOffer, Origin
 from autoresearch.project.model import load_project
 from autoresearch.project.runs.running import Choices, do_project_run
 from tests.project.making import now_ms
@@ -45,11 +45,11 @@ class Pol:
 """
 
 
-def offer(kind: str, class_name: str, files: dict[str, str], origin: Origin = "foreign") -> Offer:
+def offer(kind: str, class_name: str, files: dict[str, str], origin: Origin = "foreign") -> ComponentOffer:
     pins = {"source": "log", "release": f"r-{kind}", "version": "1.0.0"}
     encoded = {name: text.encode() for name, text in files.items()}
     name = class_name.partition(":")[0]
-    return Offer(type=kind, name=name, class_name=class_name, files=encoded, pins=pins, origin=origin)
+    return ComponentOffer(type=kind, name=name, class_name=class_name, files=encoded, pins=pins, origin=origin)
 
 
 def project(folder: Path, imports: str, helpers: dict[str, str], origin: Origin = "foreign") -> Path:

@@ -16,7 +16,7 @@ from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Space, space_of
 from autoresearch.propose.search.evidence import PastRun, gather
 from autoresearch.propose.search.moves import anywhere
-from autoresearch.propose.search.proposal import Problem
+from autoresearch.propose.search.proposal import SearchProblem
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.program import source_digest
 
@@ -28,9 +28,9 @@ def no_source(_: bytes) -> str | None:
     return None
 
 
-def problem(**changes: Any) -> Problem:
+def problem(**changes: Any) -> SearchProblem:
     """The shipped task, or what these changes make of it."""
-    return replace(Problem(b"task", TRAIN, "minimize", 0.02, None, no_source, PATCHES), **changes)
+    return replace(SearchProblem(b"task", TRAIN, "minimize", 0.02, None, no_source, PATCHES), **changes)
 
 
 def past(
@@ -45,7 +45,7 @@ def past(
     return PastRun(hashlib.sha256(name.encode()).digest(), digest, genome, value, replicate, None, base)
 
 
-def best_run(problem: Problem, runs: Collection[PastRun]) -> PastRun | None:
+def best_run(problem: SearchProblem, runs: Collection[PastRun]) -> PastRun | None:
     """The first run of the source that leads: its mean over seeds, shrunk, plus a standard error."""
     evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
     leader = evidence.leader()

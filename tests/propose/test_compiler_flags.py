@@ -13,7 +13,7 @@ import pytest
 from autoresearch.propose.program.edits import constants, set_constants
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun
-from autoresearch.propose.search.proposal import Problem, title
+from autoresearch.propose.search.proposal import SearchProblem, title
 from autoresearch.propose.search.search import propose
 from autoresearch.task.guessing import FLAGS, guess_recipe
 from autoresearch.task.loading import program_in
@@ -78,7 +78,7 @@ def test_a_search_of_real_runs_finds_flags_that_make_a_program_faster(tmp_path: 
     (tmp_path / FLAGS).write_text("-O1\n")
     recipe = guess_recipe(tmp_path)
     source = program_in(tmp_path, recipe).decode()
-    problem, runs = Problem(b"task", source, "minimize", None, None, lambda _: None), list[PastRun]()
+    problem, runs = SearchProblem(b"task", source, "minimize", None, None, lambda _: None), list[PastRun]()
     for counter in range(8):
         made = propose(problem, runs, [], worker="w", counter=counter)
         for name, content in split_program(made.source).items():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.propose.search.moves import Settings
+from autoresearch.propose.search.moves import SearchSettings
 from autoresearch.propose.search.proposal import TITLE_LENGTH, hypothesis, title
 from autoresearch.propose.search.search import propose
 from tests.propose.conftest import PATCHES, memory, problem
@@ -63,7 +63,7 @@ def test_a_title_fits_and_counts_what_it_leaves_out(change: dict[str, Any], gain
 
 def test_a_proposal_names_first_what_pairs_of_runs_have_shown() -> None:
     medians = {"+averaging": -0.5, "+bigram": -0.1, "+adam-eps": -0.01}
-    known, everywhere = replace(problem(), median_of=medians.get), Settings(random_share=1.0)
+    known, everywhere = replace(problem(), median_of=medians.get), SearchSettings(random_share=1.0)
     made = [
         propose(known, memory(4, 30), [], worker="w", counter=counter, settings=everywhere) for counter in range(16)
     ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.propose.program.edits import Block, EditError, apply_blocks, constants, set_constants
+from autoresearch.propose.program.edits import EditBlock, EditError, apply_blocks, constants, set_constants
 from autoresearch.propose.program.ranges import Value, read_range
 from autoresearch.task.program import join_files
 from tests.propose.conftest import TRAIN
@@ -236,17 +236,17 @@ def test_any_text_is_read_without_an_error(text: str, name: str) -> None:
 
 
 def test_a_block_must_match_exactly_once() -> None:
-    assert apply_blocks("ä b ä", [Block("b", "c"), Block("c", "d")]) == "ä d ä"
+    assert apply_blocks("ä b ä", [EditBlock("b", "c"), EditBlock("c", "d")]) == "ä d ä"
     for search in ("ä", "x", ""):
         with pytest.raises(EditError):
-            apply_blocks("ä b ä", [Block(search, "y")])
+            apply_blocks("ä b ä", [EditBlock(search, "y")])
 
 
 @given(st.text(), st.text(min_size=1), st.text(), st.text())
 def test_a_block_changes_its_place_only(before: str, search: str, after: str, replace: str) -> None:
     source = before + search + after
     if source.count(search) == 1:
-        assert apply_blocks(source, [Block(search, replace)]) == before + replace + after
+        assert apply_blocks(source, [EditBlock(search, replace)]) == before + replace + after
 
 
 def test_the_shipped_program_declares_its_ranges_around_its_values() -> None:

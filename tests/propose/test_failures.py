@@ -12,7 +12,7 @@ from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.failures import causes
 from autoresearch.propose.search.moves import Sample
-from autoresearch.propose.search.proposal import Problem, Proposal
+from autoresearch.propose.search.proposal import Proposal, SearchProblem
 from autoresearch.propose.search.search import propose
 from autoresearch.task.printed import read_metric
 from autoresearch.task.program import join_files, split_program
@@ -116,7 +116,7 @@ def measured(made: Proposal, number: int) -> PastRun:
 
 
 def test_a_search_of_real_runs_keeps_to_a_rule_that_three_crashes_taught() -> None:
-    problem = Problem(b"task", join_files({"cells.py": PROGRAM}), "minimize", 0.01, None, lambda _: None)
+    problem = SearchProblem(b"task", join_files({"cells.py": PROGRAM}), "minimize", 0.01, None, lambda _: None)
     runs: list[PastRun] = []
     told = ""
     for counter in range(20):

@@ -11,7 +11,7 @@ import pytest
 
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, space_of
-from autoresearch.propose.search.gaussian import Belief, expected_improvement, fit, likeliest
+from autoresearch.propose.search.gaussian import Prior, expected_improvement, fit, likeliest
 from autoresearch.propose.search.moves import anywhere
 from tests.propose.conftest import PATCHES, TRAIN
 
@@ -29,7 +29,7 @@ def rows(count: int, score: Callable[[Genome], float], noise: float = 0.1) -> Ro
 
 
 def test_it_finds_what_each_gene_adds() -> None:
-    model = fit(GENES, rows(120, lambda genome: 0.5 - bool(genome["+muon"])), [], Belief())
+    model = fit(GENES, rows(120, lambda genome: 0.5 - bool(genome["+muon"])), [], Prior())
 
     gain = model.at({**BASE, "+muon": True})[0] - model.at(BASE)[0]
 
@@ -45,7 +45,7 @@ def test_it_finds_what_two_genes_do_together_where_runs_lie_close() -> None:
         for tied in (False, True):
             genome = {**BASE, "+muon": muon, "+tied": tied}
             seen += [({**genome, "LR": rate}, together(genome), 1.0) for rate in (0.0005, 0.001, 0.002, 0.004)]
-    model = fit(GENES, seen, [], Belief())
+    model = fit(GENES, seen, [], Prior())
 
     both, one = model.at({**BASE, "+muon": True, "+tied": True}), model.at({**BASE, "+muon": True})
 
@@ -54,7 +54,7 @@ def test_it_finds_what_two_genes_do_together_where_runs_lie_close() -> None:
 
 def test_it_agrees_with_the_textbook_formula() -> None:
     """With the bump and the switches' prior gain off it is Bayesian linear regression (Bishop 2006, section 3.3)."""
-    belief = Belief(noise=0.4, curve=0.3, bump=0.0, patch_gain=0.0)
+    belief = Prior(noise=0.4, curve=0.3, bump=0.0, patch_gain=0.0)
     seen = rows(30, lambda genome: float(genome["WARMUP"]))
     model = fit(GENES, seen, [], belief)
 
@@ -77,7 +77,7 @@ def test_it_agrees_with_the_textbook_formula() -> None:
 
 
 def test_before_anything_is_known_patches_are_believed_to_help() -> None:
-    model = fit(GENES, [(BASE, 0.0, 1.0), (BASE, 0.2, 1.0)], [], Belief())
+    model = fit(GENES, [(BASE, 0.0, 1.0), (BASE, 0.2, 1.0)], [], Prior())
 
     assert model.at({**BASE, "+muon": True})[0] < model.at(BASE)[0]
 
@@ -85,7 +85,7 @@ def test_before_anything_is_known_patches_are_believed_to_help() -> None:
 def test_what_runs_already_moves_no_mean_and_leaves_less_to_learn_nearby() -> None:
     seen = rows(30, lambda genome: float(genome["WARMUP"]))
     here = {**BASE, "LR": 0.01}
-    alone, beside = fit(GENES, seen, [], Belief()), fit(GENES, seen, [here], Belief())
+    alone, beside = fit(GENES, seen, [], Prior()), fit(GENES, seen, [here], Prior())
     near = {**here, "LR": 0.009}
 
     assert beside.at(near)[0] == pytest.approx(alone.at(near)[0], abs=1e-9)
@@ -94,7 +94,7 @@ def test_what_runs_already_moves_no_mean_and_leaves_less_to_learn_nearby() -> No
 
 def test_a_score_of_little_weight_says_less() -> None:
     def surprised(weight: float) -> float:
-        return fit(GENES, [(BASE, 3.0, weight)], [], Belief()).at(BASE)[0]
+        return fit(GENES, [(BASE, 3.0, weight)], [], Prior()).at(BASE)[0]
 
     assert 0 < surprised(0.01) < surprised(1.0) < 3.0
 
@@ -113,7 +113,7 @@ def test_runs_say_within_how_much_of_its_range_each_gene_changes_the_score() -> 
     genomes = [anywhere(parameters, draws) for _ in range(40)]
     seen = [(one, math.sin(12 * float(one["FAST"])) + 0.5 * float(one["SLOW"]), 1.0) for one in genomes]
 
-    widths = likeliest(parameters, seen, Belief()).widths
+    widths = likeliest(parameters, seen, Prior()).widths
 
     assert widths.get("FAST", 1.0) >= 4 * widths.get("SLOW", 1.0)
-    assert not likeliest(parameters, seen[:7], Belief()).widths
+    assert not likeliest(parameters, seen[:7], Prior()).widths

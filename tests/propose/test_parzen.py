@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, space_of
-from autoresearch.propose.search.moves import Sample, Settings, anywhere, next_move
+from autoresearch.propose.search.moves import Sample, SearchSettings, anywhere, next_move
 from autoresearch.propose.search.parzen import Density
 from tests.propose.conftest import past
 
@@ -27,7 +27,7 @@ def sample(genome: Genome, score: float, tier: int | None = 0) -> Sample:
 
 def moves(working: list[Sample], count: int = 40) -> list[Genome]:
     """Proposals that all go by density: there is a claim, and scores are equal."""
-    always, claimed = Settings(dense_share=1.0, random_share=0.0), [SPACE.default()]
+    always, claimed = SearchSettings(dense_share=1.0, random_share=0.0), [SPACE.default()]
     ranked = sorted(working, key=lambda one: one.score)
     made = (
         next_move(SPACE, ranked, [], claimed, Draws(b"dense", bytes([i])), lambda _: True, always) for i in range(count)

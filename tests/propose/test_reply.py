@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.propose.mind.reply import BadReply, Change, Rules, read_reply
+from autoresearch.propose.mind.reply import AnswerRules, BadReply, ProposedProgram, read_reply
 from autoresearch.propose.program.guard import static_guard
 from autoresearch.task.program import source_digest
 from tests.propose.conftest import NAMES, TRAIN
@@ -33,7 +33,7 @@ def loss(x):
         return math.log(x)
     return 0.0
 """
-RULES = Rules(parent=PARENT)
+RULES = AnswerRules(parent=PARENT)
 HEAD = "TITLE: LR 0.01 -> 0.02\nHYPOTHESIS: faster at the start\nEXPECT: 1.15\n"
 
 
@@ -145,7 +145,9 @@ def test_fields_are_made_fit_for_a_record(
 
 
 def test_a_program_that_is_known_is_refused_with_its_result() -> None:
-    known = Rules(parent=PARENT, known=lambda digest: "g3xk gave 1.2" if digest == source_digest(FASTER) else "")
+    known = AnswerRules(
+        parent=PARENT, past_result=lambda digest: "g3xk gave 1.2" if digest == source_digest(FASTER) else ""
+    )
     with pytest.raises(BadReply, match=r"g3xk gave 1\.2"):
         read_reply(HEAD + RATE.replace("0.02", "2e-2"), known)
     assert read_reply(HEAD + RATE.replace("0.02", "0.03"), known)
@@ -155,13 +157,13 @@ def test_the_guard_speaks_only_where_the_task_has_one() -> None:
     opened = block("LR = 0.003", "LR = 0.003\nopen('x')")
     line = next(line for line in TRAIN.splitlines() if line.startswith("LR ="))
     answer = HEAD + opened.replace("LR = 0.003", line)
-    assert read_reply(answer, Rules(parent=TRAIN))
+    assert read_reply(answer, AnswerRules(parent=TRAIN))
     with pytest.raises(BadReply, match="It uses open"):
-        read_reply(answer, Rules(parent=TRAIN, guard=partial(static_guard, names=NAMES)))
+        read_reply(answer, AnswerRules(parent=TRAIN, guard=partial(static_guard, names=NAMES)))
 
 
 def test_a_program_of_several_files_may_name_each_of_them() -> None:
-    rules = Rules(parent=PARENT, files=frozenset({"train.py", "model.py"}))
+    rules = AnswerRules(parent=PARENT, files=frozenset({"train.py", "model.py"}))
     assert read_reply(f"{HEAD}model.py\n{RATE}", rules)
     with pytest.raises(BadReply, match=r"only model.py, train.py"):
         read_reply(f"{HEAD}other.py\n{RATE}", rules)
@@ -174,7 +176,7 @@ ODD = ("\n", "\r\n", "\0", "\ud800", "\x1b[2J")
 pieces = st.sampled_from([*MARKS, *FIELDS, *CODE, *ODD])
 
 
-def read(answer: str) -> Change | str:
+def read(answer: str) -> ProposedProgram | str:
     try:
         return read_reply(answer, RULES)
     except BadReply as refused:
@@ -185,7 +187,7 @@ def read(answer: str) -> Change | str:
 @given(st.lists(pieces | st.text(max_size=20), max_size=25).map("".join))
 def test_whatever_a_model_says_it_is_a_program_or_a_sentence(answer: str) -> None:
     found = read(answer)
-    if isinstance(found, Change):
+    if isinstance(found, ProposedProgram):
         assert source_digest(found.source) == found.source_digest != source_digest(PARENT)
         assert found.title
     else:
@@ -197,5 +199,5 @@ def test_a_change_of_a_seed_alone_is_refused_with_its_reason() -> None:
     parent = f"{PARENT}\nSEED = 1337\n"
     edit = block("SEED = 1337", "SEED = 4")
     with pytest.raises(BadReply, match="Only a seed changed"):
-        read_reply(HEAD + edit, Rules(parent=parent))
-    assert read_reply(HEAD + edit + RATE, Rules(parent=parent))
+        read_reply(HEAD + edit, AnswerRules(parent=parent))
+    assert read_reply(HEAD + edit + RATE, AnswerRules(parent=parent))

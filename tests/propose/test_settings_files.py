@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from autoresearch.propose.program.edits import constants, set_constants
 from autoresearch.propose.program.space import space_of
-from autoresearch.propose.search.proposal import Problem
+from autoresearch.propose.search.proposal import SearchProblem
 from autoresearch.propose.search.search import propose
 from autoresearch.task.program import join_files, source_digest, split_program
 from tests.propose.conftest import past
@@ -66,7 +66,7 @@ def test_the_search_has_them_as_genes() -> None:
 
 
 def test_components_that_always_fail_together_are_not_tried_again() -> None:
-    problem = Problem(b"task", PROGRAM, "maximize", 0.01, None, lambda _: None)
+    problem = SearchProblem(b"task", PROGRAM, "maximize", 0.01, None, lambda _: None)
     runs = [past("baseline", source_digest(PROGRAM), space_of(PROGRAM).default(), 1.0)]
     for number in range(40):
         made = propose(problem, runs, [], worker="me", counter=0)

@@ -14,7 +14,7 @@ import pytest
 from autoresearch.propose.program.edits import constants, set_constants
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun
-from autoresearch.propose.search.proposal import NothingToTry, Problem, Proposal
+from autoresearch.propose.search.proposal import NothingToTry, Proposal, SearchProblem
 from autoresearch.propose.search.search import Replication, propose
 from autoresearch.task.printed import read_metric
 from autoresearch.task.program import join_files, source_digest, split_program
@@ -36,8 +36,8 @@ class Stranger:
         return join_files({self.name: (STRANGERS / self.name).read_text(encoding="utf-8")})
 
     @property
-    def problem(self) -> Problem:
-        return Problem(b"task", self.source, "minimize", None, None, no_source)
+    def problem(self) -> SearchProblem:
+        return SearchProblem(b"task", self.source, "minimize", None, None, no_source)
 
 
 GPT = Stranger(

@@ -29,10 +29,10 @@ from autoresearch.run.folder import (
     OUTCOME,
     REQUEST,
     Conditions,
-    Ended,
     EventFile,
     Fault,
-    Request,
+    RunReply,
+    RunRequest,
     checkpoint_of,
     last_progress,
     log_of,
@@ -43,7 +43,7 @@ from autoresearch.run.folder import (
     write_outcome,
     write_request,
 )
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import Work
 from autoresearch.task.loading import load_task
@@ -52,12 +52,12 @@ from tests.daemon.toy import SLOW_TRAIN, TRAIN, write_toy_task
 from tests.walls import best_level
 
 
-def written(folder: Path, train: str = TRAIN, executor: str = "slurm", **conditions: object) -> tuple[Path, Request]:
+def written(folder: Path, train: str = TRAIN, executor: str = "slurm", **conditions: object) -> tuple[Path, RunRequest]:
     """The folder of a run of a toy task, with its request."""
     task = load_task(write_toy_task(folder / "task", train))
     known = {"ceiling": Ceiling.of(Work()), "foreign": best_level() > Level.NONE}
     place = run_folder(folder, new_run("search-1"))
-    request = Request(
+    request = RunRequest(
         run=place.name,
         task=task,
         conditions=Conditions(**{**known, **conditions}),
@@ -68,8 +68,8 @@ def written(folder: Path, train: str = TRAIN, executor: str = "slurm", **conditi
     return place, request
 
 
-def ended(folder: Path, **fields: object) -> Ended:
-    return Ended(**{"run": folder.name, "level": 2, "fault": Fault(sentence="no disk"), **fields})
+def ended(folder: Path, **fields: object) -> RunReply:
+    return RunReply(**{"run": folder.name, "level": 2, "fault": Fault(sentence="no disk"), **fields})
 
 
 def test_a_request_comes_back_as_it_was_sent(tmp_path: Path) -> None:
@@ -189,11 +189,11 @@ def test_progress_is_the_last_whole_line(tmp_path: Path) -> None:
     events = EventFile(tmp_path)
     assert last_progress(tmp_path) is None
     events.stage("preparing_data")
-    events.progress(Progress(fraction=0.25, step=3, loss=1.5))
+    events.progress(RunProgress(fraction=0.25, step=3, loss=1.5))
     events.close()
     with (tmp_path / EVENTS).open("ab") as file:
         file.write(b'{"event": "progress", "fraction": 0.9')
-    assert last_progress(tmp_path) == Progress(fraction=0.25, step=3, loss=1.5)
+    assert last_progress(tmp_path) == RunProgress(fraction=0.25, step=3, loss=1.5)
 
 
 def started(folder: Path, home: Path) -> subprocess.Popen[bytes]:

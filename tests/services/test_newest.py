@@ -114,11 +114,11 @@ def test_a_slow_connection_carries_each_value_once_and_then_the_newest() -> None
         assert waited(lambda: heard.versions == [1])
         proxy.held = True
         publisher.publish(np.zeros(1 << 20, np.uint8))
-        assert waited(lambda: publisher.asked > 4)  # again and again, while the value is on its way
+        assert waited(lambda: publisher.requests > 4)  # again and again, while the value is on its way
         for number in range(5):
             publisher.publish(np.full(1 << 20, number, np.uint8))
-        before = publisher.asked
-        assert waited(lambda: publisher.asked > before + 2)
+        before = publisher.requests
+        assert waited(lambda: publisher.requests > before + 2)
         proxy.held = False
         assert waited(lambda: heard.versions[-1:] == [7])
         assert heard.versions == [1, 2, 7]

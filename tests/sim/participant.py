@@ -45,7 +45,7 @@ from autoresearch.record.kinds import Claim, Commitment, RunOutcome, Verificatio
 from autoresearch.run.checking import Verified
 from autoresearch.run.experiment import abandoned, plan_as_it_stands
 from autoresearch.trust.keys import write_key
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.words import RunStatus
 from tests.record.making import key
@@ -67,7 +67,7 @@ class Participant:
         self.root, device = key(300 + number), key(200 + number)
         write_key(self.paths.keys / "root.key", self.root)
         write_key(self.paths.keys / "device.key", device)
-        save_manifest(self.paths.manifest, Manifest(world.network, trust=world.trust))
+        save_manifest(self.paths.manifest, NetworkManifest(world.network, trust=world.trust))
         self.published, self.plans, self.begun, self.attempts, self.claims = [], {}, {}, {}, {}
         self._open()
 

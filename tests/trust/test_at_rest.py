@@ -23,7 +23,7 @@ back_up_root = partial(identity.back_up_root, rounds=2)
 def test_an_encrypted_root_key_is_named_without_the_passphrase_and_opens_with_it(tmp_path):
     made = create_identity(tmp_path, passphrase=WORDS)
     loaded = load_identity(tmp_path)
-    assert loaded.root == LockedKey(made.root.public, here=True)
+    assert loaded.root == LockedKey(made.root.public, is_local=True)
     assert loaded.device.public == made.device.public
     assert unlock(tmp_path, loaded, WORDS).root == made.root
 
@@ -109,7 +109,7 @@ def test_a_further_machine_has_no_root_key_and_says_where_it_is(tmp_path):
     device = own_device(tmp_path)
     assert own_device(tmp_path) == device
     mine = adopt_root(tmp_path, root.public)
-    assert mine.root == LockedKey(root.public, here=False)
+    assert mine.root == LockedKey(root.public, is_local=False)
     with pytest.raises(Refused, match="not on this machine"):
         unlock(tmp_path, mine, WORDS)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from autoresearch.log.log import Log
 from autoresearch.record.encoding import encode
 from autoresearch.record.record import DEFAULT_NETWORK, EARLY
-from autoresearch.trust.manifest import DEFAULT_MANIFEST, Manifest, constants_of, unusual_constants
+from autoresearch.trust.manifest import DEFAULT_MANIFEST, NetworkManifest, constants_of, unusual_constants
 from autoresearch.trust.manifest_file import encode_manifest
 from tests.record.making import NOW_MS, pairs
 from tests.trust.networks.making import TEA
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent
 NETWORKS = [
     DEFAULT_MANIFEST,
     TEA,
-    Manifest(replace(TEA.network, verify_quorum=2, unattested=100)),
+    NetworkManifest(replace(TEA.network, verify_quorum=2, unattested=100)),
     TEA.with_founder(b"f" * 32),
 ]
 
@@ -84,7 +84,7 @@ def networks() -> dict[str, object]:
     }
 
 
-def hashed(manifest: Manifest) -> dict[str, object]:
+def hashed(manifest: NetworkManifest) -> dict[str, object]:
     """The map that a network's id is the hash of."""
     network, unusual = manifest.network, unusual_constants(manifest.network)
     constants = {name: value for name, value in constants_of(network).items() if name in EARLY or name in unusual}

@@ -26,8 +26,8 @@ from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import Plan, again, plan_as_it_stands
 from autoresearch.run.folder import Conditions, checkpoint_of, log_of
 from autoresearch.run.packages import are_allowed, may_install
-from autoresearch.run.runner import Place, outcome_of, run_here
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.runner import RunSite, outcome_of, run_here
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.settings import Work
@@ -205,7 +205,7 @@ def run_once(
             notebook.log, task, plan.source, plan.parent, own, shipped=shipped_as(task)
         )
 
-        def tell(step: Progress) -> None:
+        def tell(step: RunProgress) -> None:
             if progress:
                 progress(step.fraction, "" if step.loss is None else f"loss {step.loss:.3f}")
 
@@ -217,7 +217,7 @@ def run_once(
             may_install=may_install(task, paths, work, notebook.log, notebook.author, now_ms()) if task.packages else 0,
             programs_may_install=are_allowed([plan.source], paths, work),
         )
-        place = Place(level, paths.task_data, paths.environments, paths.allowed)
+        place = RunSite(level, paths.task_data, paths.environments, paths.allowed)
         with run_here(plan, task, conditions, place, paths.spool, on_progress=tell) as (folder, ended):
             notebook.publish_task(task, now_ms())
             published = notebook.publish_run(

@@ -16,7 +16,7 @@ from autoresearch.paths import Paths, typed_path
 from autoresearch.settings import write_setting
 from autoresearch.trust.identity import make_identity
 from autoresearch.trust.invite import Invitations, join_with, looks_like_invite, read_invite
-from autoresearch.trust.manifest import ADDRESS_BEGINNINGS, Manifest, check_peer_address
+from autoresearch.trust.manifest import ADDRESS_BEGINNINGS, NetworkManifest, check_peer_address
 from autoresearch.trust.manifest_file import decode_manifest, load_manifest, read_manifest, save_manifest
 
 ASKING = "autoresearch_daemon.net.host.asking"
@@ -33,7 +33,7 @@ class Found:
     ``token`` is the seed of the token in an invite that admits.
     """
 
-    manifest: Manifest
+    manifest: NetworkManifest
     by_word: bool
     token: bytes | None = None
 
@@ -46,7 +46,7 @@ class Joined:
     participant waits for or does so that it counts, where a token admits it.
     """
 
-    manifest: Manifest
+    manifest: NetworkManifest
     paths: Paths
     enabled: bool
     left: HomeNetwork | None
@@ -85,7 +85,7 @@ def find_network(paths: Paths, text: str) -> Found:
         raise NotFound(f"{text[:200]!r} is not a file, an invite or an address", hint=WAYS) from error
 
 
-def _ask_node(paths: Paths, address: str) -> Manifest:
+def _ask_node(paths: Paths, address: str) -> NetworkManifest:
     """The manifest of a node's network, with its address to begin with. Raises AutoresearchError."""
     check_peer_address(address, "the address")
     if not can_connect():
@@ -159,7 +159,7 @@ def own_root(paths: Paths) -> bytes:
     return make_identity(paths.keys).root.public
 
 
-def _ask_to_count(paths: Paths, manifest: Manifest, token: bytes) -> bool:
+def _ask_to_count(paths: Paths, manifest: NetworkManifest, token: bytes) -> bool:
     """Have the daemon publish that this participant joined with a token; whether a founder has to admit it for that."""
     root = own_root(paths)
     if root in manifest.trust.founders | manifest.trust.participants:

@@ -34,7 +34,7 @@ from autoresearch.record.kinds import BlobRef, Run, Task
 from autoresearch.record.record import Network, Record
 from autoresearch.text import did_you_mean, one_line
 from autoresearch.trust.invite import Invitations
-from autoresearch.trust.manifest import DEFAULT_MANIFEST, Manifest
+from autoresearch.trust.manifest import DEFAULT_MANIFEST, NetworkManifest
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch.words import RunStatus
 
@@ -49,7 +49,7 @@ class HomeNetwork:
     """One network of this home. ``name`` is unique here: two of one name have the first digits of their id with it."""
 
     name: str
-    manifest: Manifest
+    manifest: NetworkManifest
     paths: Paths
     in_use: bool
 

@@ -175,7 +175,7 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     from autoresearch.run.experiment import again, plan_as_it_stands
     from autoresearch.run.folder import Conditions, log_of
     from autoresearch.run.lacking import lacks_packages
-    from autoresearch.run.runner import Place, make_bench, outcome_of, run_here
+    from autoresearch.run.runner import RunSite, make_bench, outcome_of, run_here
     from autoresearch.run.sandbox.job import Level
     from autoresearch.run.sandbox.probes import detect_level
     from autoresearch.words import RunStatus
@@ -196,7 +196,7 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     plan = again(plan_as_it_stands(task, task.program.decode()), seed)
     conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
     with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task
-        place = Place(level, Path(known), paths.environments, paths.allowed)
+        place = RunSite(level, Path(known), paths.environments, paths.allowed)
         cancelled = _saying_so(look.occasion)
         with run_here(plan, task, conditions, place, paths.spool, ready=make_bench, cancelled=cancelled) as (
             folder,

@@ -7,9 +7,9 @@ from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAns
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.judging.proof import (
     NOT_ITS_RECORD,
-    Given,
-    Outcome,
+    ProofResult,
     Step,
+    StoredRecord,
     check_fork,
     check_lineage,
     check_run_seed,
@@ -146,10 +146,10 @@ def measured_evidence(log: Log, verification: bytes, found: Verification) -> Evi
         claim=run.value or 0.0,
         within=allowed_difference(log, run, found),
         stated_passes=bears_out(log, run, record.body),
-        found_passes=bears_out(log, run, found),
+        measured_passes=bears_out(log, run, found),
     )
     before = _statement(log, record)
-    whole = Outcome((*before.steps, *outcome.steps), outcome.holds, outcome.sentence)
+    whole = ProofResult((*before.steps, *outcome.steps), outcome.holds, outcome.sentence)
     return _answer(log, record.id, EvidenceKind.VALUE, whole, device=record.author)
 
 
@@ -168,7 +168,7 @@ def _natural(log: Log, record: Record) -> EvidenceKind:
     return EvidenceKind.FORK
 
 
-def _fork(log: Log, record: Record, given: Given, steps: list[Step]) -> Outcome:
+def _fork(log: Log, record: Record, given: StoredRecord, steps: list[Step]) -> ProofResult:
     fork = fork_at(log, record.author, record.seq)
     if fork is None:
         return nothing_found(steps, "the device signed one record with this number")
@@ -177,7 +177,7 @@ def _fork(log: Log, record: Record, given: Given, steps: list[Step]) -> Outcome:
     return check_fork(given, _given(log, other), log.network, merge=_given(log, merge) if merge else None)
 
 
-def _seed(log: Log, blobs: BlobStore, record: Record, given: Given) -> Outcome:
+def _seed(log: Log, blobs: BlobStore, record: Record, given: StoredRecord) -> ProofResult:
     if isinstance(record.body, Verification):
         return check_verifier_seeds(given, log.network)
     if not isinstance(record.body, Run):
@@ -188,7 +188,7 @@ def _seed(log: Log, blobs: BlobStore, record: Record, given: Given) -> Outcome:
     return check_run_seed(given, log.network, source=source)
 
 
-def _lineage(log: Log, record: Record, given: Given, steps: list[Step]) -> Outcome:
+def _lineage(log: Log, record: Record, given: StoredRecord, steps: list[Step]) -> ProofResult:
     body = record.body
     if not isinstance(body, Run):
         raise UsageError(f"{with_article(record.kind)} has no parent.", hint="the id of a run")
@@ -197,7 +197,7 @@ def _lineage(log: Log, record: Record, given: Given, steps: list[Step]) -> Outco
     return check_lineage(given, _given(log, body.parent), log.network)
 
 
-def _statement(log: Log, record: Record) -> Outcome:
+def _statement(log: Log, record: Record) -> ProofResult:
     body = record.body
     assert isinstance(body, Verification), "only a verification states what it measured"
     linked = [
@@ -213,21 +213,21 @@ def _statement(log: Log, record: Record) -> Outcome:
     )
 
 
-def _given(log: Log, record_id: bytes) -> Given:
+def _given(log: Log, record_id: bytes) -> StoredRecord:
     found = log.records.raw([record_id])
     if not found:
         raise NotFound(f"There is no record {format_id(record_id)} here, and the evidence needs it.")
-    return Given(record_id, *found[0])
+    return StoredRecord(record_id, *found[0])
 
 
-def _answer(log: Log, record_id: bytes, kind: EvidenceKind, outcome: Outcome, *, device: bytes) -> EvidenceAnswer:
+def _answer(log: Log, record_id: bytes, kind: EvidenceKind, outcome: ProofResult, *, device: bytes) -> EvidenceAnswer:
     listed = evidence_with(log, kind, record_id) if device else None
     return EvidenceAnswer(
         id=format_id(record_id),
         kind=kind.value,
         device=device.hex(),
         steps=[
-            EvidenceStep(what=step.what, stated=step.stated, found=step.found, agrees=step.agrees)
+            EvidenceStep(what=step.what, stated=step.stated, found=step.computed, agrees=step.agrees)
             for step in outcome.steps
         ],
         holds=outcome.holds,

@@ -19,7 +19,7 @@ from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
 from autoresearch.log.standing.context import TrustContext, participant_of, trust_context, whose
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Release as ReleaseBody
-from autoresearch.task.release import NAME, TYPE, VERSION, Component, component_of, is_prerelease
+from autoresearch.task.release import NAME, TYPE, VERSION, ReleasedComponent, component_of, is_prerelease
 
 _SHOWN = 10
 _PUBLISHER = re.compile(r"[0-9a-f]{4,64}")
@@ -227,7 +227,7 @@ def resolve(log: Log, kind: str, text: str, *, pinned: bytes | None = None, me: 
     return choose(_releases(log, rows, me), spec, pinned=pinned)
 
 
-def component(log: Log, release: bytes) -> Component:
+def component(log: Log, release: bytes) -> ReleasedComponent:
     """What a release says. Raises NotFound where there is none, UsageError where it is no component."""
     record = log.records.get(release)
     found = component_of(record.body) if isinstance(record.body, ReleaseBody) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoresearch.log.standing.answers import NOBODY, Answer, ParticipantView
-from autoresearch.record.kinds import Joined
+from autoresearch.record.kinds import JoinedFields
 from autoresearch.task.release import Metadata
 
 
@@ -39,7 +39,7 @@ class VersionView(Answer, frozen=True, kw_only=True):
     equivocal: bool = False
 
 
-class ReleaseView(ComponentView, Metadata, frozen=True, kw_only=True, metaclass=Joined):
+class ReleaseView(ComponentView, Metadata, frozen=True, kw_only=True, metaclass=JoinedFields):
     """A release, whole, with its metadata. ``tree`` is the hash of its files. ``bundle`` names the blob that has them.
 
     ``git`` and ``commit`` say where the files come from, empty where there is no repository. ``yank`` is the record

@@ -20,7 +20,7 @@ from autoresearch.run.package_locks import resolve_packages
 from autoresearch.run.sandbox.scratch import scratch_folder, sweep
 from autoresearch.task.needs import Package, parse_wanted
 from autoresearch.task.program import is_tool_file
-from autoresearch.task.release import BadBundle, Component, File, tree_hash, unpack
+from autoresearch.task.release import BadBundle, File, ReleasedComponent, tree_hash, unpack
 from autoresearch.text import read_toml
 
 PYPROJECT = "pyproject.toml"
@@ -36,7 +36,7 @@ class Checked:
     """
 
     release: bytes
-    component: Component
+    component: ReleasedComponent
     files: tuple[File, ...]
     requirements: tuple[str, ...]
     packages: tuple[Package, ...]
@@ -50,7 +50,7 @@ def release_files(
     source: Source = "any",
     fetch: Callable[[BlobRef], None] | None = None,
     protocols: Collection[str] = HTTPS,
-) -> tuple[Component, list[File]]:
+) -> tuple[ReleasedComponent, list[File]]:
     """A release and its files, which are those that its hash names.
 
     They come from its bundle: here, else from a peer by ``fetch``, which puts a blob into the store or raises. Else
@@ -88,7 +88,7 @@ def _has_bundle(
     log: Log,
     blobs: BlobStore,
     release: bytes,
-    found: Component,
+    found: ReleasedComponent,
     fetch: Callable[[BlobRef], None] | None,
     *,
     required: bool,
@@ -139,7 +139,7 @@ def checked_release(
     return Checked(release, found, tuple(files), tuple(wanted), tuple(packages))
 
 
-def requirements_of(found: Component, files: Sequence[File]) -> list[str]:
+def requirements_of(found: ReleasedComponent, files: Sequence[File]) -> list[str]:
     """The packages that a release asks for, from its own files; of a ``pyproject.toml``, which it has not, its record.
 
     Raises UsageError for lines that no list may have.

@@ -31,7 +31,7 @@ from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Release as ReleaseBody
 from autoresearch.record.kinds import Yank as YankBody
 from autoresearch.record.record import Record
-from autoresearch.task.release import Component, component_of
+from autoresearch.task.release import ReleasedComponent, component_of
 from autoresearch.words import with_article
 
 
@@ -69,7 +69,7 @@ def release_view(log: Log, release: bytes, *, me: bytes | None = None) -> Releas
 
 
 def prepared_for(request: PublishRequest) -> Prepared:
-    """What a request wants published, read or fetched. Raises what :func:`prepare` and :func:`fetch_files` raise."""
+    """What a request wants published, read or fetched. Raises what :func:`prepare` and :func:`.fetch_files` raise."""
     if bool(request.place) == bool(request.git):
         raise UsageError("name a folder or a file, or a git repository with a commit", hint="one of the two")
     if request.place:
@@ -121,7 +121,7 @@ def yanked_answer(release: Record, yank: Record) -> YankedAnswer:
     )
 
 
-def _row(log: Log, one: Release, said: Component) -> dict[str, object]:
+def _row(log: Log, one: Release, said: ReleasedComponent) -> dict[str, object]:
     return {
         "id": format_id(one.row.id),
         "type": one.row.type,

@@ -19,7 +19,7 @@ from autoresearch.log.standing.answers import ProgramView, RunView
 from autoresearch.log.standing.cache import cached
 from autoresearch.log.tables.differences import differing
 from autoresearch.propose.program.edits import NO_PATCHES, Patches, read_patches
-from autoresearch.propose.program.ranges import Range, Value
+from autoresearch.propose.program.ranges import Value, ValueRange
 from autoresearch.propose.program.space import Space, space_of
 from autoresearch.propose.search.effects import Comparisons, Effect
 from autoresearch.record.encoding import parse_id
@@ -90,7 +90,7 @@ class Teller:
     baseline: bytes | None
     default: Mapping[str, Value]
     """The genome of the baseline; empty where its program is not on this machine."""
-    ranges: Mapping[str, Range]
+    ranges: Mapping[str, ValueRange]
     compared: Callable[[str, int | None], Effect | None]
     """What pairs say of a setting whose run is older than a time, read when a change is told."""
     patches: Patches

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from autoresearch.ask.runs.answers import ChangeView
 from autoresearch.log.tables.differences import differing
 from autoresearch.propose.program.edits import NO_PATCHES, Patches
-from autoresearch.propose.program.ranges import LARGEST, Range, Value
+from autoresearch.propose.program.ranges import LARGEST, Value, ValueRange
 from autoresearch.propose.program.space import Parameter
 from autoresearch.propose.search.effects import Effect
 from autoresearch.text import one_line
@@ -26,7 +26,7 @@ _MANY_DIGITS = 1_000_000
 _LARGE_FACTOR = 10
 
 
-def place(value: Value, allowed: Range | None) -> float | None:
+def place(value: Value, allowed: ValueRange | None) -> float | None:
     """The place of a value on its range, 0 to 1; None where it has none."""
     if allowed is None or not _is_number(value):
         return None
@@ -36,7 +36,7 @@ def place(value: Value, allowed: Range | None) -> float | None:
     return min(1.0, max(0.0, parameter.place(value)))
 
 
-def distance(before: Value, after: Value, allowed: Range | None) -> float:
+def distance(before: Value, after: Value, allowed: ValueRange | None) -> float:
     """The part of its range that a constant moved, 0 to 1; 1 where values are only equal or different.
 
     Without a range it is the relative change.
@@ -68,7 +68,7 @@ def pair_text(before: Value, after: Value) -> tuple[str, str]:
     return value_text(before, digits), value_text(after, digits)
 
 
-def change_text(name: str, before: Value, after: Value, allowed: Range | None) -> str:
+def change_text(name: str, before: Value, after: Value, allowed: ValueRange | None) -> str:
     """A change in at most 24 characters: ``LR ×1.4`` on a logarithmic range, else ``DEPTH 3→4``."""
     factor = _factor(before, after) if allowed is not None and allowed.kind == "log" else ""
     if factor:
@@ -118,7 +118,7 @@ NAME_CHARACTERS = 64
 def changes(
     before: Mapping[str, Value],
     after: Mapping[str, Value],
-    ranges: Mapping[str, Range],
+    ranges: Mapping[str, ValueRange],
     seen: Mapping[str, Effect],
     patches: Patches = NO_PATCHES,
     *,
@@ -165,7 +165,7 @@ def _part(name: str, patches: Patches, *, added: bool) -> ChangeView:
     )
 
 
-def _setting(name: str, old: Value, new: Value, allowed: Range | None) -> ChangeView:
+def _setting(name: str, old: Value, new: Value, allowed: ValueRange | None) -> ChangeView:
     before, after = pair_text(old, new)
     return ChangeView(
         name=one_line(name, NAME_CHARACTERS),

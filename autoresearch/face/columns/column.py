@@ -76,7 +76,7 @@ class Face(Flag):
     ALL = PIPE | PEOPLE
 
 
-class Format(NamedTuple):
+class CellFormat(NamedTuple):
     """How values of a kind read: ``plain`` for programs, whole; ``text`` for people, at a time in ms.
 
     ``right``: numbers stand below each other. ``page`` is the kind of cell on a page; empty: the text. ``look`` is how
@@ -98,35 +98,35 @@ def _time(time_ms: int, now_ms: int) -> str:
     return lately(time_ms, now_ms) if time_ms else ""
 
 
-TEXT = Format(_plain, lambda content, _: _plain(content))
+TEXT = CellFormat(_plain, lambda content, _: _plain(content))
 # Free text: a page cuts it off where it has no room.
-WORDS = Format(_plain, lambda content, _: one_line(content, TEXT_CHARACTERS), page="words")
-CODE = Format(_plain, lambda content, _: _plain(content), page="code")
-DIGEST = Format(_plain, lambda content, _: content[:DIGEST_CHARACTERS], page="code")
-RUN = Format(_plain, lambda record, _: short(record) if record else "", page="run")
-RECORD = Format(_plain, lambda record, _: short(record), page="code")
-RECORDS = Format(" ".join, lambda records, _: " ".join(map(short, records)), page="records")
-PERSON = Format(lambda who: who.key, lambda who, _: person(who), page="person")
-MARKS = Format(mark_words, lambda marks, _: mark_words(marks), page="marks")
-STATE = Format(
+WORDS = CellFormat(_plain, lambda content, _: one_line(content, TEXT_CHARACTERS), page="words")
+CODE = CellFormat(_plain, lambda content, _: _plain(content), page="code")
+DIGEST = CellFormat(_plain, lambda content, _: content[:DIGEST_CHARACTERS], page="code")
+RUN = CellFormat(_plain, lambda record, _: short(record) if record else "", page="run")
+RECORD = CellFormat(_plain, lambda record, _: short(record), page="code")
+RECORDS = CellFormat(" ".join, lambda records, _: " ".join(map(short, records)), page="records")
+PERSON = CellFormat(lambda who: who.key, lambda who, _: person(who), page="person")
+MARKS = CellFormat(mark_words, lambda marks, _: mark_words(marks), page="marks")
+STATE = CellFormat(
     _plain,
     lambda state, _: _plain(state).replace("_", " "),
     page="state",
     look=lambda state: "bad" if state in DISCREDITED else "good" if state == RunState.CONFIRMED else "",
 )
-TIME = Format(moment, _time, right=False, page="time")
+TIME = CellFormat(moment, _time, right=False, page="time")
 # A time that programs get as a number.
-TIME_MS = Format(_plain, _time, page="time")
-VALUE = Format(figure, lambda number, _: "" if number is None else value(number), right=True)
+TIME_MS = CellFormat(_plain, _time, page="time")
+VALUE = CellFormat(figure, lambda number, _: "" if number is None else value(number), right=True)
 # Numbers in a text of their own.
-FIGURES = Format(_plain, lambda content, _: _plain(content), right=True)
-CHANGE = Format(figure, lambda number, _: signed(number), right=True, page="signed")
-SHARE = Format(figure, lambda share, _: "" if share is None else percent(share), right=True)
-METER = Format(figure, lambda share, _: percent(share) if share else "", page="meter")
-COUNT = Format(_plain, lambda number, _: str(number) if number else "", right=True, page="count")
-SIZE = Format(_plain, lambda count, _: size(count) if count else "", right=True)
-COMPUTE_MS = Format(_plain, lambda time_ms, _: largest_unit(time_ms) if time_ms else "", right=True)
-COMPUTE_S = Format(
+FIGURES = CellFormat(_plain, lambda content, _: _plain(content), right=True)
+CHANGE = CellFormat(figure, lambda number, _: signed(number), right=True, page="signed")
+SHARE = CellFormat(figure, lambda share, _: "" if share is None else percent(share), right=True)
+METER = CellFormat(figure, lambda share, _: percent(share) if share else "", page="meter")
+COUNT = CellFormat(_plain, lambda number, _: str(number) if number else "", right=True, page="count")
+SIZE = CellFormat(_plain, lambda count, _: size(count) if count else "", right=True)
+COMPUTE_MS = CellFormat(_plain, lambda time_ms, _: largest_unit(time_ms) if time_ms else "", right=True)
+COMPUTE_S = CellFormat(
     lambda time_ms: str(time_ms // 1000), lambda time_ms, _: largest_unit(time_ms) if time_ms else "", right=True
 )
 
@@ -137,7 +137,7 @@ Row = TypeVar("Row")
 class Column(Generic[Row]):
     """A column: its name, its value in a row, and how that reads.
 
-    ``told`` is what people read where that takes more than the value, at a time in ms. ``heading`` stands above it
+    ``display`` is what people read where that takes more than the value, at a time in ms. ``heading`` stands above it
     where it is not its name: the metric of a task. Columns stand in the order of programs; for people those with a
     higher ``late`` stand further behind. A column that is empty in all rows is not shown to people; one that
     ``varies`` neither where all rows have the same. ``look`` is how a row's cell looks on a terminal, where that is not
@@ -147,9 +147,9 @@ class Column(Generic[Row]):
 
     name: str
     value: Callable[[Row], Any]
-    format: Format = TEXT
+    format: CellFormat = TEXT
     _: KW_ONLY
-    told: Callable[[Row, int], str] | None = None
+    display: Callable[[Row, int], str] | None = None
     look: Callable[[Row], str] | None = None
     heading: str | None = None
     faces: Face = Face.ALL
@@ -169,7 +169,7 @@ class Column(Generic[Row]):
 
     def text(self, row: Row, now_ms: int) -> str:
         """The value for people, in a line."""
-        return one_line(self.told(row, now_ms) if self.told else self.format.text(self.value(row), now_ms))
+        return one_line(self.display(row, now_ms) if self.display else self.format.text(self.value(row), now_ms))
 
     def looks(self, row: Row) -> str:
         """How it looks on a terminal: ``good``, ``bad`` or as all text."""

@@ -42,7 +42,7 @@ def level_columns(metric: str) -> Columns[LevelView]:
         Column("runs", lambda view: view.runs, COUNT),
         Column(
             "change", lambda view: view.change, CHANGE,
-            told=lambda view, _: change_interval(view.change, view.margin) if view.change is not None else "",
+            display=lambda view, _: change_interval(view.change, view.margin) if view.change is not None else "",
         ),
         Column("margin", lambda view: view.margin, VALUE, faces=PROGRAMS),
     )  # fmt: skip
@@ -52,7 +52,7 @@ INTERACTIONS: Columns[InteractionView] = (
     Column("together", lambda view: f"{view.first} and {view.second}", WORDS),
     Column(
         "more than the sum", lambda view: view.amount, CHANGE,
-        told=lambda view, _: change_interval(view.amount, view.margin),
+        display=lambda view, _: change_interval(view.amount, view.margin),
     ),
     Column("margin", lambda view: view.margin, VALUE, faces=PROGRAMS),
 )  # fmt: skip
@@ -65,7 +65,7 @@ def suggestion_columns(metric: str) -> Columns[SuggestionView]:
         Column("expected", lambda view: view.expected, VALUE, heading=metric),
         Column(
             "interval", lambda view: view.low, VALUE, heading="95 %",
-            told=lambda view, _: "" if view.low is None else f"{value(view.low)} to {value(view.high)}",
+            display=lambda view, _: "" if view.low is None else f"{value(view.low)} to {value(view.high)}",
         ),
         Column("high", lambda view: view.high, VALUE, faces=PROGRAMS),
         Column("parent", lambda view: view.parent, WORDS),

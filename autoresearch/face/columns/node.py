@@ -28,27 +28,27 @@ from autoresearch.services import Service
 from autoresearch.text import age, clock, counted, duration, one_line, percent, size
 
 if TYPE_CHECKING:
-    from autoresearch.project.components.trusting import Offer
+    from autoresearch.project.components.trusting import ComponentOffer
 
 JOULES_OF_KWH = 3.6e6
 SERVICE_COLUMNS: Columns[Service] = (
-    Column("name", lambda one: one.name),
-    Column("kind", lambda one: one.kind),
-    Column("component", lambda one: one.component, optional=2),
-    Column("address", lambda one: f"{one.address or 'relayed'}:{one.port}"),
-    Column("since", lambda one: one.since_ms, TIME),
-    Column("requests", lambda one: one.requests, COUNT),
-    Column("machine", lambda one: one.machine or "this one"),
-    Column("project", lambda one: one.project, optional=1),
+    Column("name", lambda row: row.name),
+    Column("kind", lambda row: row.kind),
+    Column("component", lambda row: row.component, optional=2),
+    Column("address", lambda row: f"{row.address or 'relayed'}:{row.port}"),
+    Column("since", lambda row: row.since_ms, TIME),
+    Column("requests", lambda row: row.requests, COUNT),
+    Column("machine", lambda row: row.machine or "this one"),
+    Column("project", lambda row: row.project, optional=1),
 )
 
 QUEUE_COLUMNS: Columns[QueuedRun] = (
-    Column("name", lambda one: one.name, CODE),
-    Column("title", lambda one: one.title, WORDS),
-    Column("parent", lambda one: one.parent, RUN),
-    Column("seed", lambda one: one.replicate, COUNT),
-    Column("waits", lambda one: one.reason),
-    Column("proposed", lambda one: one.proposed_ms, TIME),
+    Column("name", lambda row: row.name, CODE),
+    Column("title", lambda row: row.title, WORDS),
+    Column("parent", lambda row: row.parent, RUN),
+    Column("seed", lambda row: row.replicate, COUNT),
+    Column("waits", lambda row: row.reason),
+    Column("proposed", lambda row: row.proposed_ms, TIME),
 )
 
 
@@ -94,35 +94,35 @@ def energy_words(machine: MachineStatus) -> str:
     return f"{machine.watts:.0f} W · {machine.joules / JOULES_OF_KWH:.3g} kWh since the start"
 
 
-def caution(one: ComponentView) -> str:
+def caution(component: ComponentView) -> str:
     """What a person should know before installing it; empty where all is well."""
     words = (
-        "yours" if one.own else "",
-        "" if one.attested or one.own else "unattested",
-        "yanked" if one.yanked else "",
-        "two contents" if one.equivocal else "",
+        "yours" if component.own else "",
+        "" if component.attested or component.own else "unattested",
+        "yanked" if component.yanked else "",
+        "two contents" if component.equivocal else "",
     )
     return ", ".join(filter(None, words))
 
 
 COMPONENT_COLUMNS: Columns[ComponentView] = (
-    Column("id", lambda one: one.id, RECORD),
-    Column("type", lambda one: one.type),
-    Column("name", lambda one: one.name),
-    Column("version", lambda one: one.version),
-    Column("by", lambda one: one.publisher, PERSON, optional=2),
-    Column("publisher name", lambda one: one.publisher.name, faces=Face.PIPE),
+    Column("id", lambda row: row.id, RECORD),
+    Column("type", lambda row: row.type),
+    Column("name", lambda row: row.name),
+    Column("version", lambda row: row.version),
+    Column("by", lambda row: row.publisher, PERSON, optional=2),
+    Column("publisher name", lambda row: row.publisher.name, faces=Face.PIPE),
     Column("note", caution),
-    Column("when", lambda one: one.time_ms, TIME, optional=1),
-    Column("releases", lambda one: one.releases, faces=Face.PIPE),
-    Column("what", lambda one: one.summary, WORDS),
+    Column("when", lambda row: row.time_ms, TIME, optional=1),
+    Column("releases", lambda row: row.releases, faces=Face.PIPE),
+    Column("what", lambda row: row.summary, WORDS),
 )
 
-SHIPPED_COLUMNS: Columns[Offer] = (
+SHIPPED_COLUMNS: Columns[ComponentOffer] = (
     Column("kind", lambda _: "shipped", faces=Face.PIPE),
-    Column("type", lambda one: one.type),
-    Column("name", lambda one: one.name),
-    Column("what", lambda one: one.description, WORDS),
+    Column("type", lambda row: row.type),
+    Column("name", lambda row: row.name),
+    Column("what", lambda row: row.description, WORDS),
 )
 
 # `show ID --json` has all of them.
@@ -134,11 +134,11 @@ EQUIVOCAL = "its publisher signed two different releases of this version: neithe
 def release_lines(release: ReleaseView) -> list[tuple[str, str]]:
     """What a release of a component says, and what its publisher says of it."""
     versions = [
-        f"{one.version} {short(one.id)}{' yanked' if one.yanked else ''}{' two contents' if one.equivocal else ''}"
-        for one in release.versions
+        f"{each.version} {short(each.id)}{' yanked' if each.yanked else ''}{' two contents' if each.equivocal else ''}"
+        for each in release.versions
     ]
     more = len(versions) - VERSIONS_SHOWN
-    known = [
+    rows = [
         ("component", f"{release.type} {release.name} {release.version}"),
         ("about", one_line(release.description or release.summary, SUMMARY_CHARACTERS)),
         ("class", f"{release.class_name} in {release.file_path}" if release.class_name else ""),
@@ -149,7 +149,7 @@ def release_lines(release: ReleaseView) -> list[tuple[str, str]]:
         ("files", f"{release.tree}, {size(release.bundle_bytes)}"),
         ("versions", ", ".join(versions[:VERSIONS_SHOWN]) + (f" and {more} more" if more > 0 else "")),
     ]
-    lines = [(label, text) for label, text in known if text]
+    lines = [(label, text) for label, text in rows if text]
     if release.yank:
         why = f": “{release.yank_reason}”" if release.yank_reason else ""
         lines.append(("!", f"its publisher yanked it{why}; it is installed by its id or version alone"))
@@ -167,8 +167,8 @@ def used_component_words(used: UsedComponent) -> str:
 
 
 COMMAND_COLUMNS: Columns[CommandView] = (
-    Column("command", lambda one: f"autoresearch {one.command}", CODE),
-    Column("what", lambda one: one.summary, WORDS),
+    Column("command", lambda row: f"autoresearch {row.command}", CODE),
+    Column("what", lambda row: row.summary, WORDS),
 )
 SETTING_COLUMNS: Columns[str] = (Column("setting", lambda name: name, CODE),)
 PARTICIPANT_COLUMNS: Columns[ParticipantView] = (
@@ -177,7 +177,7 @@ PARTICIPANT_COLUMNS: Columns[ParticipantView] = (
 )
 
 
-class Found(NamedTuple):
+class SearchHits(NamedTuple):
     """What a search found of one kind. For a program each row begins with the kind."""
 
     kind: str
@@ -186,7 +186,7 @@ class Found(NamedTuple):
     rows: Sequence[Any]
 
 
-def search_lists(answer: SearchAnswer) -> list[Found]:
+def search_lists(answer: SearchAnswer) -> list[SearchHits]:
     """What a search found, kind by kind; what leads elsewhere comes first, as it is short."""
     runs = f"Runs of {answer.task}, the newest {len(answer.runs)} of {answer.total}"
     lists: tuple[tuple[str, str, Columns[Any], Sequence[Any]], ...] = (
@@ -197,7 +197,7 @@ def search_lists(answer: SearchAnswer) -> list[Found]:
         ("note", f"Notes on {answer.task}", NOTE_COLUMNS, answer.notes),
         ("run", runs if answer.total > len(answer.runs) else f"Runs of {answer.task}", RUN_COLUMNS, answer.runs),
     )
-    return [Found(kind, title, (_kind(kind), *columns), rows) for kind, title, columns, rows in lists]
+    return [SearchHits(kind, title, (_kind(kind), *columns), rows) for kind, title, columns, rows in lists]
 
 
 def _kind(kind: str) -> Column[Any]:

@@ -81,17 +81,17 @@ def credit_columns(
     def why(row: CreditView, _: int) -> str:
         if not answer.trust:
             return ""
-        known = [counts[key] for key in row.keys if counts and key in counts]
-        return known[0] if known else "attested" if row.attested else "no"
+        reasons = [counts[key] for key in row.keys if counts and key in counts]
+        return reasons[0] if reasons else "attested" if row.attested else "no"
 
     most = max((improvement(row, task) for row in answer.participants), default=0.0) if task else 0.0
     programs, pages = Face.PIPE, Face.PAGE
     return (
         Column(
-            "participant", lambda row: row.participant, told=lambda row, _: persons(row.known_as) or row.participant
+            "participant", lambda row: row.participant, display=lambda row, _: persons(row.known_as) or row.participant
         ),
         Column("attested", lambda row: "attested" if row.attested else "not attested", faces=programs),
-        Column("counts", lambda row: row.attested, told=why, faces=pages if counts is not None else Face.NOWHERE),
+        Column("counts", lambda row: row.attested, display=why, faces=pages if counts is not None else Face.NOWHERE),
         Column(
             "share",
             lambda row: improvement(row, task) / most if task and most > 0 else None,
@@ -107,7 +107,7 @@ def credit_columns(
             "confirmed",
             lambda row: row.confirmed.count,
             FIGURES,
-            told=lambda row, _: f"{row.confirmed.count} of {row.runs}",
+            display=lambda row, _: f"{row.confirmed.count} of {row.runs}",
             late=2,
             help="of its runs",
         ),
@@ -145,7 +145,7 @@ def credit_columns(
         ),
         Column("verifying", lambda row: row.verifying_ms, COMPUTE_S, late=3, optional=1, help="time"),
         Column("in a row", lambda row: row.consecutive_valid, COUNT, faces=programs),
-        Column("improvement", lambda row: improvements(row, answer), FIGURES, told=improved),
+        Column("improvement", lambda row: improvements(row, answer), FIGURES, display=improved),
         Column("marks", lambda row: row.marks, MARKS, late=4),
         Column("keys", lambda row: ",".join(row.keys), faces=programs),
         Column("names", lambda row: ", ".join(who.name for who in row.known_as if who.name), faces=programs),
@@ -161,24 +161,25 @@ MARK_COLUMNS: Columns[MarkView] = (
 )
 
 
-def consequence(one: EvidenceView, now_ms: int) -> str:
+def consequence(evidence: EvidenceView, now_ms: int) -> str:
     """What follows from the evidence, in a few words."""
-    if one.until_ms is None:
-        return one.reason.partition(": ")[2]
-    return f"{'was ' if one.until_ms <= now_ms else ''}{one.follows} until {moment(one.until_ms)[:DAY_CHARACTERS]}"
+    if evidence.until_ms is None:
+        return evidence.reason.partition(": ")[2]
+    until = moment(evidence.until_ms)[:DAY_CHARACTERS]
+    return f"{'was ' if evidence.until_ms <= now_ms else ''}{evidence.follows} until {until}"
 
 
 EVIDENCE_COLUMNS: Columns[EvidenceView] = (
-    Column("kind", lambda one: one.kind),
-    Column("id", lambda one: one.id, RECORD),
-    Column("author", lambda one: one.participant, PERSON, varies=True, late=1),
-    Column("device", lambda one: one.device, told=lambda one, _: one.device[:KEY_CHARACTERS], optional=1),
-    Column("when", lambda one: one.time_ms, TIME, optional=2),
-    Column("proves", lambda one: EVIDENCE_SENTENCES.get(one.kind, ""), faces=Face.PAGE, late=1),  # type: ignore[call-overload]
-    Column("consequence", lambda one: one.follows, told=consequence, late=2),
-    Column("until", lambda one: "" if one.until_ms is None else moment(one.until_ms), faces=Face.PIPE),
-    Column("records", lambda one: one.records, RECORDS, faces=Face.PIPE | Face.PAGE, late=1),
-    Column("name", lambda one: one.participant.name, faces=Face.PIPE),
+    Column("kind", lambda row: row.kind),
+    Column("id", lambda row: row.id, RECORD),
+    Column("author", lambda row: row.participant, PERSON, varies=True, late=1),
+    Column("device", lambda row: row.device, display=lambda row, _: row.device[:KEY_CHARACTERS], optional=1),
+    Column("when", lambda row: row.time_ms, TIME, optional=2),
+    Column("proves", lambda row: EVIDENCE_SENTENCES.get(row.kind, ""), faces=Face.PAGE, late=1),  # type: ignore[call-overload]
+    Column("consequence", lambda row: row.follows, display=consequence, late=2),
+    Column("until", lambda row: "" if row.until_ms is None else moment(row.until_ms), faces=Face.PIPE),
+    Column("records", lambda row: row.records, RECORDS, faces=Face.PIPE | Face.PAGE, late=1),
+    Column("name", lambda row: row.participant.name, faces=Face.PIPE),
 )
 
 
@@ -192,36 +193,39 @@ def step_columns(kind: str) -> Columns[EvidenceStep]:
     """The steps by which evidence of a kind is checked: what the record states, and what is found on this machine."""
     signs, words = {True: "✓", False: "✗", None: ""}, {True: "agrees", False: "differs", None: ""}
     return (
-        Column("agrees", lambda step: words[step.agrees], told=lambda step, _: signs[step.agrees], heading=""),
+        Column("agrees", lambda step: words[step.agrees], display=lambda step, _: signs[step.agrees], heading=""),
         Column("what", lambda step: step.what, heading=kind),
         Column(
-            "stated", lambda step: step.stated, told=lambda step, _: _shortened_words(step.stated), heading="the record"
+            "stated",
+            lambda step: step.stated,
+            display=lambda step, _: _shortened_words(step.stated),
+            heading="the record",
         ),
-        Column("found", lambda step: step.found, told=lambda step, _: _shortened_words(step.found), heading="here"),
+        Column("found", lambda step: step.found, display=lambda step, _: _shortened_words(step.found), heading="here"),
     )
 
 
 ACT_COLUMNS: Columns[AttestorAct] = (
     Column("when", lambda act: act.time_ms, TIME),
     Column("what", lambda act: act.what),
-    Column("participant", lambda act: act.participant, told=lambda act, _: act.participant[:TAG_CHARACTERS]),
-    Column("mailbox tag", lambda act: act.tag, told=lambda act, _: act.tag[:TAG_CHARACTERS]),
+    Column("participant", lambda act: act.participant, display=lambda act, _: act.participant[:TAG_CHARACTERS]),
+    Column("mailbox tag", lambda act: act.tag, display=lambda act, _: act.tag[:TAG_CHARACTERS]),
     Column("reason", lambda act: act.reason),
 )
 
 
-def _since(one: CandidateView, now_ms: int) -> str:
-    parts = [f"joined with an invite {age(one.joined_ms, now_ms)}"] if one.joined_ms else []
-    parts += [f"dismissed {age(one.dismissed_ms, now_ms)}"] if one.dismissed_ms else []
-    return ", ".join((["you"] if one.me else []) + parts) or "does not count"
+def _since(candidate: CandidateView, now_ms: int) -> str:
+    parts = [f"joined with an invite {age(candidate.joined_ms, now_ms)}"] if candidate.joined_ms else []
+    parts += [f"dismissed {age(candidate.dismissed_ms, now_ms)}"] if candidate.dismissed_ms else []
+    return ", ".join((["you"] if candidate.me else []) + parts) or "does not count"
 
 
 CANDIDATE_COLUMNS: Columns[CandidateView] = (
-    Column("participant", lambda one: one.participant, PERSON),
-    Column("name", lambda one: one.participant.name, faces=Face.PIPE),
-    Column("joined", lambda one: moment(one.joined_ms) if one.joined_ms else "", faces=Face.PIPE),
-    Column("dismissed", lambda one: moment(one.dismissed_ms) if one.dismissed_ms else "", faces=Face.PIPE),
-    Column("since", lambda _: "", told=_since, faces=Face.PEOPLE),
+    Column("participant", lambda row: row.participant, PERSON),
+    Column("name", lambda row: row.participant.name, faces=Face.PIPE),
+    Column("joined", lambda row: moment(row.joined_ms) if row.joined_ms else "", faces=Face.PIPE),
+    Column("dismissed", lambda row: moment(row.dismissed_ms) if row.dismissed_ms else "", faces=Face.PIPE),
+    Column("since", lambda _: "", display=_since, faces=Face.PEOPLE),
 )
 
 
@@ -246,51 +250,55 @@ NOTE_COLUMNS: Columns[NoteView] = (
 )
 
 
-def unhiding(one: HiddenView) -> str:
+def unhiding(hidden: HiddenView) -> str:
     """The command that hides a thing no longer."""
-    if one.what == "words":
-        return f"autoresearch network hide --words {shlex.quote(one.thing)} --undo"
-    by_key = one.what in ("participant", "task", "unknown")
-    return f"autoresearch network hide {one.thing[:16] if by_key else short(one.thing)} --undo"
+    if hidden.what == "words":
+        return f"autoresearch network hide --words {shlex.quote(hidden.thing)} --undo"
+    by_key = hidden.what in ("participant", "task", "unknown")
+    return f"autoresearch network hide {hidden.thing[:16] if by_key else short(hidden.thing)} --undo"
 
 
-def from_whom(one: HiddenView) -> str:
+def from_whom(hidden: HiddenView) -> str:
     """The participant whose list a thing was taken from; empty where a person chose it."""
-    return person(one.origin) if one.origin else ""
+    return person(hidden.origin) if hidden.origin else ""
 
 
-def hidden_words(one: HiddenView) -> str:
+def hidden_words(hidden: HiddenView) -> str:
     """Why a record is hidden on this machine."""
-    named = {"words": f"the words “{one.thing}”", "participant": "its participant"}
-    what = named.get(one.what, "it")
-    origin = f", by the list of {from_whom(one)}" if one.origin else ""
-    why = f" ({one.reason})" if one.reason and not one.origin else ""
+    named = {"words": f"the words “{hidden.thing}”", "participant": "its participant"}
+    what = named.get(hidden.what, "it")
+    origin = f", by the list of {from_whom(hidden)}" if hidden.origin else ""
+    why = f" ({hidden.reason})" if hidden.reason and not hidden.origin else ""
     return f"hidden by you: you hide {what}{origin}{why}"
 
 
 HIDDEN_COLUMNS: Columns[HiddenView] = (
-    Column("what", lambda one: one.what),
-    Column("thing", lambda one: one.thing, WORDS, told=lambda one, _: one.name or one.thing, late=1),
-    Column("records", lambda one: one.records, COUNT, help="that are here and hidden by it"),
-    Column("when", lambda one: one.time_ms, TIME, optional=1),
+    Column("what", lambda row: row.what),
+    Column("thing", lambda row: row.thing, WORDS, display=lambda row, _: row.name or row.thing, late=1),
+    Column("records", lambda row: row.records, COUNT, help="that are here and hidden by it"),
+    Column("when", lambda row: row.time_ms, TIME, optional=1),
     Column("from", from_whom, optional=2),
-    Column("reason", lambda one: one.reason, WORDS, optional=3),
+    Column("reason", lambda row: row.reason, WORDS, optional=3),
 )
 
 CLAIM_COLUMNS: Columns[OpenClaim] = (
-    Column("id", lambda one: one.id, RECORD),
-    Column("title", lambda one: one.title, WORDS, told=lambda one, _: one.title or "a change without a title", late=1),
-    Column("until", lambda one: one.until_ms, TIME, told=lambda one, now_ms: f"{duration(one.until_ms - now_ms)} left"),
-    Column("device", lambda one: one.author, faces=Face.PIPE),
-    Column("seed", lambda one: one.replicate, faces=Face.PIPE),
-    Column("program", lambda one: one.source_digest, faces=Face.PIPE),
+    Column("id", lambda row: row.id, RECORD),
+    Column(
+        "title", lambda row: row.title, WORDS, display=lambda row, _: row.title or "a change without a title", late=1
+    ),
+    Column(
+        "until", lambda row: row.until_ms, TIME, display=lambda row, now_ms: f"{duration(row.until_ms - now_ms)} left"
+    ),
+    Column("device", lambda row: row.author, faces=Face.PIPE),
+    Column("seed", lambda row: row.replicate, faces=Face.PIPE),
+    Column("program", lambda row: row.source_digest, faces=Face.PIPE),
     Column(
         "by",
-        lambda one: one.participant,
+        lambda row: row.participant,
         PERSON,
-        told=lambda one, _: "this node" if one.is_own else person(one.participant),
+        display=lambda row, _: "this node" if row.is_own else person(row.participant),
     ),
-    Column("when", lambda one: one.time_ms, TIME, faces=Face.PEOPLE, optional=1),
+    Column("when", lambda row: row.time_ms, TIME, faces=Face.PEOPLE, optional=1),
 )
 
 
@@ -341,23 +349,25 @@ def peer_columns(now_ms: int) -> Columns[PeerView]:
     programs = Face.PIPE
     return (
         Column("state", peer_state),
-        Column("peer", lambda peer: peer.peer, CODE, told=lambda peer, _: f"…{peer.peer[-PEER_CHARACTERS:]}"),
+        Column("peer", lambda peer: peer.peer, CODE, display=lambda peer, _: f"…{peer.peer[-PEER_CHARACTERS:]}"),
         Column("address", lambda peer: peer.address, late=2),
         Column("agent", lambda peer: peer.agent, faces=programs),
         Column("received", lambda peer: peer.bytes_in, SIZE, heading="received today"),
         Column("sent", lambda peer: peer.bytes_out, SIZE, heading="sent today"),
         Column("records in", lambda peer: peer.records_in, faces=programs),
         Column("records out", lambda peer: peer.records_out, faces=programs),
-        Column("same records", lambda peer: peer.exchanged_ms, told=_same_records),
+        Column("same records", lambda peer: peer.exchanged_ms, display=_same_records),
         Column(
             "seen",
             lambda peer: peer.seen_ms,
             TIME_MS,
-            told=lambda peer, now: "now" if peer.connected else lately(peer.seen_ms, now) if peer.seen_ms else "never",
+            display=lambda peer, now: (
+                "now" if peer.connected else lately(peer.seen_ms, now) if peer.seen_ms else "never"
+            ),
         ),
         Column("participant", lambda peer: peer.participant, PERSON),
         Column("name", lambda peer: peer.participant.name, faces=programs),
         Column("marks", lambda peer: peer.marks, MARKS, faces=programs),
         Column("banned", lambda peer: _banned(peer, now_ms), faces=programs),
-        Column("remarks", lambda _: "", told=remarks, faces=Face.PEOPLE, late=3),
+        Column("remarks", lambda _: "", display=remarks, faces=Face.PEOPLE, late=3),
     )

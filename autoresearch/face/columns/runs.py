@@ -45,7 +45,7 @@ STARRED = "starred"
 PROGRAMS, PEOPLE = Face.PIPE, Face.PEOPLE
 
 
-def told(run: ProgramView | RunView) -> str:
+def run_title(run: ProgramView | RunView) -> str:
     """The headline of a run of the search; of a person's or a model's run its own title."""
     if isinstance(run, ProgramView):
         title, headline, proposer = run.title, run.headline, run.proposer
@@ -75,13 +75,13 @@ def number_words(numbers: RunNumbers) -> list[tuple[str, str]]:
     """Each number of a run after its word, for people: ``verified``, ``reported``, ``gain``."""
     runs = f"median of {counted(numbers.verified_runs, 'run')} of verifiers"
     mean = f", mean of {numbers.reported_runs} runs" if numbers.reported_runs > 1 else ""
-    known = (
+    rows = (
         (Origin.VERIFIED, numbers.verified, f"{interval(numbers.verified, numbers.verified_margin)}, {runs}"),
         (Origin.REPORTED, numbers.reported, f"{value(numbers.reported)}{mean}"),
         ("gain", numbers.gain, f"{change_interval(numbers.gain, numbers.gain_margin)} verified, in pairs"),
         ("gain reported", numbers.gain_reported, signed(numbers.gain_reported)),
     )
-    return [(word, text) for word, number, text in known if number is not None]
+    return [(word, text) for word, number, text in rows if number is not None]
 
 
 def number_columns(
@@ -121,7 +121,7 @@ def number_columns(
             "reported",
             lambda row: numbers(row).reported,
             VALUE,
-            told=reported,
+            display=reported,
             help="by the run's author",
             look=lambda row: "bad" if in_doubt(row) else "",
         ),
@@ -129,7 +129,7 @@ def number_columns(
             "verified",
             lambda row: numbers(row).verified,
             VALUE,
-            told=verified,
+            display=verified,
             help="measured by verifiers, 95 %",
             look=lambda row: "" if in_doubt(row) else "good",
         ),
@@ -138,7 +138,7 @@ def number_columns(
             "gain",
             lambda row: numbers(row).gain,
             CHANGE,
-            told=gain,
+            display=gain,
             look=gained,
             help="against the parent, in verifiers' pairs",
         ),
@@ -147,7 +147,7 @@ def number_columns(
             "gain reported",
             lambda row: numbers(row).gain_reported,
             CHANGE,
-            told=gain_reported,
+            display=gain_reported,
             look=lambda row: gained(row) if numbers(row).gain is None else "",
             optional=4,
             help="the reported value minus that of the parent",
@@ -178,7 +178,7 @@ RUN_COLUMNS: Columns[RunRow] = (
     Column("number", lambda row: row.number, COUNT, heading="#", optional=1),
     Column("run", lambda row: row.id, RUN),
     Column("mark", lambda row: row.mark, faces=PROGRAMS),
-    Column("state", lambda row: row.state, STATE, told=_row_state, late=1),
+    Column("state", lambda row: row.state, STATE, display=_row_state, late=1),
     Column("status", lambda row: row.status, faces=PROGRAMS),
     *number_columns(
         _of_row,
@@ -239,20 +239,20 @@ def _of_program(program: ProgramView) -> RunNumbers:
 def program_columns(now_ms: int, *, sections: bool) -> Columns[ProgramView]:
     """The programs of a leaderboard, of which each section may be a table. ``sections``: the board has any."""
     return (
-        Column("place", lambda one: one.position, COUNT, heading="#"),
-        Column("run", lambda one: one.id, RUN),
-        *number_columns(_of_program, in_doubt=lambda one: one.state in DISCREDITED),
+        Column("place", lambda row: row.position, COUNT, heading="#"),
+        Column("run", lambda row: row.id, RUN),
+        *number_columns(_of_program, in_doubt=lambda row: row.state in DISCREDITED),
         Column(
             "score",
-            lambda one: one.score,
+            lambda row: row.score,
             VALUE,
-            told=lambda one, _: "" if one.section else value(one.score),
+            display=lambda row, _: "" if row.section else value(row.score),
             optional=1,
             faces=Face.PIPE | Face.TERMINAL,
         ),
         Column(
             "runs",
-            lambda one: one.reported_runs,
+            lambda row: row.reported_runs,
             COUNT,
             faces=Face.PIPE | Face.TERMINAL,
             late=1,
@@ -260,43 +260,43 @@ def program_columns(now_ms: int, *, sections: bool) -> Columns[ProgramView]:
             help="whose mean is reported",
         ),
         Column(
-            "verified runs", lambda one: one.verified_runs, COUNT, faces=Face.PIPE | Face.TERMINAL, late=1, optional=4
+            "verified runs", lambda row: row.verified_runs, COUNT, faces=Face.PIPE | Face.TERMINAL, late=1, optional=4
         ),
-        Column("state", lambda one: one.state, STATE, told=_program_state, late=1),
-        Column("device", lambda one: one.author, faces=PROGRAMS),
-        Column("when", lambda one: one.time_ms, TIME, late=2, optional=2),
+        Column("state", lambda row: row.state, STATE, display=_program_state, late=1),
+        Column("device", lambda row: row.author, faces=PROGRAMS),
+        Column("when", lambda row: row.time_ms, TIME, late=2, optional=2),
         Column(
             "change",
-            told,
+            run_title,
             WORDS,
-            told=lambda one, _: ": ".join(filter(None, (", ".join(doubts(one)), told(one)))),
+            display=lambda row, _: ": ".join(filter(None, (", ".join(doubts(row)), run_title(row)))),
             late=3,
         ),
         Column(
             "interval",
-            lambda one: interval(one.verified, one.verified_margin) if _is_confirmed(one) else "",
+            lambda row: interval(row.verified, row.verified_margin) if _is_confirmed(row) else "",
             heading="95 % interval",
             faces=Face.PAGE,
         ),
         Column(
             "verifiers",
-            lambda one: one.verifiers,
+            lambda row: row.verifiers,
             COUNT,
-            told=lambda one, _: str(one.verifiers or "") if _is_confirmed(one) else "",
+            display=lambda row, _: str(row.verifiers or "") if _is_confirmed(row) else "",
             late=1,
             optional=3,
         ),
-        Column("section", lambda one: one.section, faces=PROGRAMS),
+        Column("section", lambda row: row.section, faces=PROGRAMS),
         Column("re-test", _retest, faces=PROGRAMS),
-        Column("by", lambda one: one.participant, PERSON, late=2, varies=not sections),
-        Column("name", lambda one: one.participant.name, faces=PROGRAMS),
+        Column("by", lambda row: row.participant, PERSON, late=2, varies=not sections),
+        Column("name", lambda row: row.participant.name, faces=PROGRAMS),
         Column(
             "marks",
-            lambda one: reproach(one.marks or (), one.banned_until_ms, now_ms),
+            lambda row: reproach(row.marks or (), row.banned_until_ms, now_ms),
             faces=Face.PIPE | Face.TERMINAL,
             late=2,
         ),
-        Column("copy of", lambda one: one.copy_of, faces=PROGRAMS),
+        Column("copy of", lambda row: row.copy_of, faces=PROGRAMS),
     )
 
 
@@ -306,9 +306,9 @@ LINEAGE_COLUMNS: Columns[LineageStep] = (
     Column("status", lambda step: step.run.run.status, faces=PROGRAMS),
     Column(
         "change",
-        lambda step: told(step.run),
+        lambda step: run_title(step.run),
         WORDS,
-        told=lambda step, _: ": ".join(filter(None, (_retest(step), told(step.run)))),
+        display=lambda step, _: ": ".join(filter(None, (_retest(step), run_title(step.run)))),
         late=2,
     ),
     Column("state", lambda step: step.run.standing.state, STATE, late=1),
@@ -329,7 +329,7 @@ TASK_COLUMNS: Columns[TaskStatus] = (
         "best",
         lambda task: leading(task.best).value if task.best else None,
         VALUE,
-        told=lambda task, _: leading_words(task.best) if task.best else "",
+        display=lambda task, _: leading_words(task.best) if task.best else "",
     ),
     Column("best is", lambda task: leading(task.best).origin if task.best else "", faces=PROGRAMS),
     Column("archived", lambda task: "archived" if task.archived else "", late=2),
@@ -345,27 +345,27 @@ TASK_COLUMNS: Columns[TaskStatus] = (
 def effect_columns(metric: str) -> Columns[EffectView]:
     """What settings did to a metric: the median change of pairs, its 95 % interval, how many helped and failed."""
     return (
-        Column("setting", lambda one: one.name),
-        Column("pairs", lambda one: one.pairs, COUNT, heading="of pairs", late=2),
+        Column("setting", lambda row: row.name),
+        Column("pairs", lambda row: row.pairs, COUNT, heading="of pairs", late=2),
         Column(
             "better",
-            lambda one: one.better,
-            told=lambda one, _: str(one.better),
+            lambda row: row.better,
+            display=lambda row, _: str(row.better),
             heading="helped",
             format=COUNT,
             late=1,
         ),
-        Column("median", lambda one: one.median, CHANGE, heading=f"median {metric}"),
+        Column("median", lambda row: row.median, CHANGE, heading=f"median {metric}"),
         Column(
             "low",
-            lambda one: figure(one.low),
-            told=lambda one, _: "" if one.low is None else f"{signed(one.low)} .. {signed(one.high)}",
+            lambda row: figure(row.low),
+            display=lambda row, _: "" if row.low is None else f"{signed(row.low)} .. {signed(row.high)}",
             heading="95 % interval",
         ),
-        Column("high", lambda one: one.high, VALUE, faces=PROGRAMS),
+        Column("high", lambda row: row.high, VALUE, faces=PROGRAMS),
         Column(
             "failed",
-            lambda one: failures(one.raised, one.raised_failed, one.lowered, one.lowered_failed, one.failed_as),
+            lambda row: failures(row.raised, row.raised_failed, row.lowered, row.lowered_failed, row.failed_as),
             heading="failures",
             late=2,
         ),
@@ -373,96 +373,97 @@ def effect_columns(metric: str) -> Columns[EffectView]:
 
 
 RECORD_COLUMNS: Columns[RecordView] = (
-    Column("id", lambda one: one.id, RECORD),
-    Column("kind", lambda one: one.kind),
-    Column("device", lambda one: one.author, faces=PROGRAMS),
-    Column("number", lambda one: one.seq, faces=PROGRAMS),
-    Column("when", lambda one: one.time_ms, TIME),
-    Column("what", lambda one: one.summary, WORDS, late=1),
-    Column("state", lambda one: one.state, STATE),
-    Column("by", lambda one: one.participant, PERSON, varies=True),
-    Column("name", lambda one: one.participant.name, faces=PROGRAMS),
-    Column("starred", lambda one: STARRED if one.starred else ""),
+    Column("id", lambda row: row.id, RECORD),
+    Column("kind", lambda row: row.kind),
+    Column("device", lambda row: row.author, faces=PROGRAMS),
+    Column("number", lambda row: row.seq, faces=PROGRAMS),
+    Column("when", lambda row: row.time_ms, TIME),
+    Column("what", lambda row: row.summary, WORDS, late=1),
+    Column("state", lambda row: row.state, STATE),
+    Column("by", lambda row: row.participant, PERSON, varies=True),
+    Column("name", lambda row: row.participant.name, faces=PROGRAMS),
+    Column("starred", lambda row: STARRED if row.starred else ""),
 )
 
 
-def _stage(one: AwaitedView | VerifiedView, _: int) -> str:
+def _stage(row: AwaitedView | VerifiedView, _: int) -> str:
     """What verifiers measure, and in which round."""
-    name = STAGE_NAMES.get(one.stage, one.stage)
-    return f"{name}, round {one.round + 1}" if one.round else name
+    name = STAGE_NAMES.get(row.stage, row.stage)
+    return f"{name}, round {row.round + 1}" if row.round else name
 
 
-def _verifiers(one: AwaitedView, _: int) -> str:
-    of = f" of {one.needed}" if one.measured < one.needed else ""
-    committed = f", {one.committed} committed" if one.committed else ""
-    return f"{one.measured}{of}{committed}"
+def _verifiers(row: AwaitedView, _: int) -> str:
+    of = f" of {row.needed}" if row.measured < row.needed else ""
+    committed = f", {row.committed} committed" if row.committed else ""
+    return f"{row.measured}{of}{committed}"
 
 
 AWAITED_COLUMNS: Columns[AwaitedView] = (
-    Column("run", lambda one: one.run, RUN),
-    Column("reported", lambda one: one.value, VALUE),
-    Column("state", lambda one: one.state, STATE),
-    Column("stage", lambda one: one.stage, told=_stage),
-    Column("round", lambda one: one.round, faces=PROGRAMS),
+    Column("run", lambda row: row.run, RUN),
+    Column("reported", lambda row: row.value, VALUE),
+    Column("state", lambda row: row.state, STATE),
+    Column("stage", lambda row: row.stage, display=_stage),
+    Column("round", lambda row: row.round, faces=PROGRAMS),
     Column(
         "verifiers",
-        lambda one: one.measured,
-        told=_verifiers,
+        lambda row: row.measured,
+        display=_verifiers,
         help="verifiers that revealed a value, and that measured it, of those that it takes",
     ),
-    Column("committed", lambda one: one.committed, faces=PROGRAMS),
-    Column("needed", lambda one: one.needed, faces=PROGRAMS),
-    Column("this node", lambda one: one.part, told=lambda one, _: one.part.replace("_", " ")),
-    Column("when", lambda one: one.time_ms, TIME, optional=1),
-    Column("by", lambda one: one.participant, PERSON, optional=2),
-    Column("name", lambda one: one.participant.name, faces=PROGRAMS),
-    Column("title", lambda one: one.title, WORDS),
+    Column("committed", lambda row: row.committed, faces=PROGRAMS),
+    Column("needed", lambda row: row.needed, faces=PROGRAMS),
+    Column("this node", lambda row: row.part, display=lambda row, _: row.part.replace("_", " ")),
+    Column("when", lambda row: row.time_ms, TIME, optional=1),
+    Column("by", lambda row: row.participant, PERSON, optional=2),
+    Column("name", lambda row: row.participant.name, faces=PROGRAMS),
+    Column("title", lambda row: row.title, WORDS),
 )
 
 
-def _verdict(one: VerifiedView, _: int) -> str:
+def _verdict(row: VerifiedView, _: int) -> str:
     words = {False: "another value", True: "the same value"}
-    verdict = "measured beside its parent" if one.verdict == "pass" else one.verdict
-    return words.get(one.agrees, verdict) + ("" if one.counts else ", does not count")  # type: ignore[arg-type]
+    verdict = "measured beside its parent" if row.verdict == "pass" else row.verdict
+    return words.get(row.agrees, verdict) + ("" if row.counts else ", does not count")  # type: ignore[arg-type]
 
 
 VERIFIED_COLUMNS: Columns[VerifiedView] = (
-    Column("run", lambda one: one.run, RUN),
-    Column("state", lambda one: one.state, STATE, heading="state now"),
-    Column("stage", lambda one: one.stage, told=_stage),
-    Column("verdict", lambda one: one.verdict, told=_verdict),
-    Column("value", lambda one: one.value, VALUE),
-    Column("verifier", lambda one: one.verifier, PERSON),
-    Column("hardware", lambda one: one.device, optional=1),
-    Column("when", lambda one: one.time_ms, TIME, optional=2),
-    Column("title", lambda one: one.title, WORDS),
+    Column("run", lambda row: row.run, RUN),
+    Column("state", lambda row: row.state, STATE, heading="state now"),
+    Column("stage", lambda row: row.stage, display=_stage),
+    Column("verdict", lambda row: row.verdict, display=_verdict),
+    Column("value", lambda row: row.value, VALUE),
+    Column("verifier", lambda row: row.verifier, PERSON),
+    Column("hardware", lambda row: row.device, optional=1),
+    Column("when", lambda row: row.time_ms, TIME, optional=2),
+    Column("title", lambda row: row.title, WORDS),
 )
 
 
-def pairs(one: Measured) -> str:
+def pairs(measured: Measured) -> str:
     """The pairs of a replication: the parent's value, then the run's; behind them what the task's baseline came to."""
-    both = zip(one.parent_values, one.values, strict=False)
-    shown = ", ".join(f"{value(before)} → {value(after)}" for before, after in both)
-    beside = ", ".join(map(value, one.baseline_values))
-    return f"{shown} (baseline {beside})" if beside else shown
+    both = zip(measured.parent_values, measured.values, strict=False)
+    text = ", ".join(f"{value(before)} → {value(after)}" for before, after in both)
+    beside = ", ".join(map(value, measured.baseline_values))
+    return f"{text} (baseline {beside})" if beside else text
 
 
-def answers_checked(one: Measured) -> str:
+def answers_checked(measured: Measured) -> str:
     """What the referee found of a checkpoint, in a few words; empty where the run was repeated."""
-    metrics = one.metrics
+    metrics = measured.metrics
     if "evaluated" in metrics:
-        return "by the task's evaluator" + (f", ± {one.allowed:.2g} allowed" if one.allowed is not None else "")
+        allowed = "" if measured.allowed is None else f", ± {measured.allowed:.2g} allowed"
+        return f"by the task's evaluator{allowed}"
     if "challenges" not in metrics:
         return ""
     gap = f", new text {metrics['gap']:+.4g} σ" if "gap" in metrics else ""
     return f"{metrics.get('mismatches', 0):.6g} of {metrics['challenges']:.6g} answers differ{gap}"
 
 
-def _remarks(one: Measured, tolerance: float) -> str:
-    if one.stage == REPORTED:
+def _remarks(measured: Measured, tolerance: float) -> str:
+    if measured.stage == REPORTED:
         return f"± {tolerance:.2g} allowed"
-    counted = "" if one.counts else "does not count"
-    return "; ".join(filter(None, (answers_checked(one), counted, "" if one.told else "not revealed yet")))
+    counted = "" if measured.counts else "does not count"
+    return "; ".join(filter(None, (answers_checked(measured), counted, "" if measured.told else "not revealed yet")))
 
 
 # The stage of the author's own value, beside those of the verifiers.
@@ -491,16 +492,16 @@ def reported_by_author(run: RunView) -> Measured:
 def measured_columns(tolerance: float) -> Columns[Measured]:
     """What the author reported and what verifiers measured, side by side."""
 
-    def stage(one: Measured) -> str:
-        return f"{one.stage}{f' {one.round + 1}' if one.round else ''}"
+    def stage(row: Measured) -> str:
+        return f"{row.stage}{f' {row.round + 1}' if row.round else ''}"
 
     return (
         Column("stage", stage),
-        Column("verdict", lambda one: one.verdict),
-        Column("measured", lambda one: value(one.value) if one.value is not None else pairs(one) or value(None)),
-        Column("by", lambda one: person(one.participant)),
-        Column("hardware", lambda one: one.device, faces=PEOPLE, optional=1),
-        Column("when", lambda one: one.time_ms, TIME, faces=PEOPLE, optional=2),
+        Column("verdict", lambda row: row.verdict),
+        Column("measured", lambda row: value(row.value) if row.value is not None else pairs(row) or value(None)),
+        Column("by", lambda row: person(row.participant)),
+        Column("hardware", lambda row: row.device, faces=PEOPLE, optional=1),
+        Column("when", lambda row: row.time_ms, TIME, faces=PEOPLE, optional=2),
         Column("remarks", partial(_remarks, tolerance=tolerance)),
     )
 
@@ -508,9 +509,9 @@ def measured_columns(tolerance: float) -> Columns[Measured]:
 def size_line(size: SizeView) -> str:
     """What the program that leads is worth in another size of the task."""
     if size.value is None:
-        found = "not tried there" if size.best is not None else f"nobody works on it: autoresearch work {size.name}"
+        result = "not tried there" if size.best is not None else f"nobody works on it: autoresearch work {size.name}"
     else:
         gain = f", gain {signed(size.gain)}" if size.gain is not None else ""
-        found = f"{value(size.value)} there in {counted(size.runs, 'run')}{gain}"
+        result = f"{value(size.value)} there in {counted(size.runs, 'run')}{gain}"
     best = f" · best there {value(size.best)}" if size.best is not None else ""
-    return f"{size.name} · {found}{best}"
+    return f"{size.name} · {result}{best}"

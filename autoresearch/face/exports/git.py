@@ -80,11 +80,11 @@ def survey(log: Log, task: bytes, done: Collection[bytes], me: bytes | None) -> 
 
 def ancestors(log: Log, run: bytes | None) -> list[bytes]:
     """A run and the runs before it that are in the log, the newest first."""
-    found: list[bytes] = []
+    runs: list[bytes] = []
     while run is not None and (record := log.records.find(run)) and isinstance(record.body, Run):
-        found.append(run)
+        runs.append(run)
         run = record.body.parent
-    return found
+    return runs
 
 
 def _parent(log: Log, run: bytes, runs: Mapping[bytes, SignedRun], hidden: Collection[bytes]) -> bytes | None:
@@ -112,9 +112,9 @@ def _notes(
     noise = rules.noise if rules else 0.0
     texts = {}
     for run in runs.values():
-        found = judged[run.id]
-        error = margin(found.error, found.runs, noise=noise)
-        texts[run.id] = note(found, error, people[run.author, run.time], withdrawn=run.withdrawn)
+        judgement = judged[run.id]
+        error = margin(judgement.error, judgement.runs, noise=noise)
+        texts[run.id] = note(judgement, error, people[run.author, run.time], withdrawn=run.withdrawn)
     return texts
 
 
@@ -157,7 +157,7 @@ def _changed(git: Repository, *against: str) -> set[str]:
 MAX_SOURCE_BYTES = 8 << 20
 
 
-class Published(NamedTuple):
+class PublishedTask(NamedTuple):
     """A task as the log and the blobs of this machine have it."""
 
     log: Log
@@ -181,39 +181,33 @@ class Objects:
     def named(self, ids: Mapping[str, str]) -> Objects:
         """The same with ids in place of marks."""
 
-        def name(one: str | None) -> str | None:
-            return ids.get(one, one) if one else None
+        def name(mark: str | None) -> str | None:
+            return ids.get(mark, mark) if mark else None
 
         runs = {run: ids.get(commit, commit) for run, commit in self.runs.items()}
         return Objects(name(self.task), runs, name(self.notes), name(self.mailmap), self.missing)
 
 
-def objects_in(references: Mapping[str, str]) -> Objects:
-    """What a repository with these references has already."""
-    runs = {parse_id(name.removeprefix(RUNS)): at for name, at in references.items() if name.startswith(RUNS)}
-    return Objects(references.get(ROOT), runs, references.get(NOTES))
-
-
-def write(known: Published, repository: Repository, seen: Survey, before: Objects, *, now_ms: int) -> Objects:
+def write(published: PublishedTask, repository: Repository, seen: Survey, before: Objects, *, now_ms: int) -> Objects:
     """Write what is new; no reference names it yet. Raises as :func:`export_task`."""
-    name, files = task_files(known) if seen.parents or not before.task else ("", {})
+    name, files = task_files(published) if seen.parents or not before.task else ("", {})
     noted = repository.noted()
     with repository.importing() as importing:
-        found = _Writer(known, name, files, importing).write(seen, before, noted, now_ms)
-    return found.named(importing.ids)
+        objects = _GitWriter(published, name, files, importing).write(seen, before, noted, now_ms)
+    return objects.named(importing.ids)
 
 
-class _Writer:
+class _GitWriter:
     """Writes objects to one import."""
 
-    def __init__(self, known: Published, name: str, files: Files, importing: Import) -> None:
-        self._known, self._name, self._files, self._importing = known, name, files, importing
+    def __init__(self, published: PublishedTask, name: str, files: Files, importing: Import) -> None:
+        self._published, self._name, self._files, self._importing = published, name, files, importing
         self._stream = Stream()
         self._missing = 0
 
     def write(self, seen: Survey, before: Objects, noted: Mapping[str, str], now_ms: int) -> Objects:
         """All objects, parents first."""
-        log, task = self._known.log, self._known.task
+        log, task = self._published.log, self._published.task
         root = before.task or self._put(self._stream.commit(task_commit(self._name, task, self._files), None))
         runs = dict(before.runs)
         for run, (record, source) in parents_first(seen.parents, runs.keys() & seen.notes.keys(), self._load):
@@ -233,8 +227,8 @@ class _Writer:
 
     def _load(self, run: bytes) -> tuple[Record, bytes] | None:
         """A run with its source; None where that is not here, too large or damaged."""
-        record = self._known.log.records.find(run)
-        source = _source(record, self._known.blobs) if record else None
+        record = self._published.log.records.find(run)
+        source = _source(record, self._published.blobs) if record else None
         if record is None or source is None:
             self._missing += 1
             return None
@@ -243,25 +237,25 @@ class _Writer:
 
 def _source(run: Record, blobs: BlobStore) -> bytes | None:
     assert isinstance(run.body, Run)
-    kept = blobs.find(run.body.source.sha256)
-    if kept is None or kept.size > MAX_SOURCE_BYTES:
+    blob = blobs.find(run.body.source.sha256)
+    if blob is None or blob.size > MAX_SOURCE_BYTES:
         return None
     try:
-        return blobs.get(kept.sha256)
+        return blobs.get(blob.sha256)
     except (NotFound, Refused):
         return None
 
 
-def task_files(known: Published) -> tuple[str, Files]:
+def task_files(published: PublishedTask) -> tuple[str, Files]:
     """The name of a task; its fixed files, checked against its digest, and its ``task.toml``.
 
     Raises as :func:`export_task`.
     """
     with TemporaryDirectory(prefix="autoresearch-") as folder:
         try:
-            task = published_task(known.log, known.blobs, known.task, Path(folder) / "task")
+            task = published_task(published.log, published.blobs, published.task, Path(folder) / "task")
         except (Refused, UsageError) as error:
-            raise Refused(f"the task {known.task.hex()[:12]} is not what its digest says: {error}") from error
+            raise Refused(f"the task {published.task.hex()[:12]} is not what its digest says: {error}") from error
     # Without the summary, which each publisher may word anew.
     text = manifest_text(task.definition(), baseline=source_digest(task.baseline.decode()))
     return task.name, dict(task.harness) | {MANIFEST: text.encode()}
@@ -271,7 +265,7 @@ class Exported(NamedTuple):
     """What a repository holds now. ``commits`` of its ``runs`` are new. ``main`` is the run where main belongs.
 
     ``missing`` runs are left out because their source is not here, ``waiting`` ones because a run before them is left
-    out or unknown. ``best`` is the best run of the log. ``changed``: something is new, if only a note. ``kept``: why
+    out or unknown. ``best`` is the best run of the log. ``changed``: something is new, if only a note. ``refusal``: why
     main stays where it is, if it does.
     """
 
@@ -282,7 +276,7 @@ class Exported(NamedTuple):
     main: bytes | None
     best: bytes | None
     changed: bool
-    kept: Refused | None
+    refusal: Refused | None
 
 
 def export_task(
@@ -295,22 +289,23 @@ def export_task(
         Refused: what was published is no task, or git fails.
     """
     references = repository.references()
-    before = objects_in(references)
+    runs = {parse_id(name.removeprefix(RUNS)): at for name, at in references.items() if name.startswith(RUNS)}
+    before = Objects(references.get(ROOT), runs, references.get(NOTES))
     seen = survey(log, task, before.runs, me)
-    now = write(Published(log, blobs, task), repository, seen, before, now_ms=now_ms)
+    now = write(PublishedTask(log, blobs, task), repository, seen, before, now_ms=now_ms)
     best = [run for run in seen.best if run in now.runs]
-    wanted = _references(now, [ancestors(log, run) for run in best])
-    made = {*now.runs.values(), wanted[ROOT]}
-    moves = _moves(references, wanted, made, repository.held())
+    targets = _references(now, [ancestors(log, run) for run in best])
+    made = {*now.runs.values(), targets[ROOT]}
+    moves = _moves(references, targets, made, repository.held())
     if moves:
         repository.move(moves)
     if ROOT in moves and not repository.is_bare:
         _keep_baseline(repository, log, blobs, task)
-    kept = None
+    refusal = None
     try:
-        place_main(repository, wanted[TARGET], made, references.get(TARGET))
+        place_main(repository, targets[TARGET], made, references.get(TARGET))
     except Refused as error:
-        kept = error
+        refusal = error
     commits = len(now.runs) - len(before.runs)
     return Exported(
         runs=len(now.runs),
@@ -320,7 +315,7 @@ def export_task(
         main=next(iter(best), None),
         best=next(iter(seen.best), None),
         changed=bool(moves),
-        kept=kept,
+        refusal=refusal,
     )
 
 
@@ -340,23 +335,23 @@ def _references(now: Objects, lines: Sequence[Sequence[bytes]]) -> dict[str, str
     """
     assert now.task
     assert now.mailmap
-    found = {RUNS + format_id(run): commit for run, commit in now.runs.items()}
-    found |= {ROOT: now.task, MAILMAP: now.mailmap, TARGET: now.runs[lines[0][0]] if lines else now.task}
+    references = {RUNS + format_id(run): commit for run, commit in now.runs.items()}
+    references |= {ROOT: now.task, MAILMAP: now.mailmap, TARGET: now.runs[lines[0][0]] if lines else now.task}
     if now.notes:
-        found[NOTES] = now.notes
+        references[NOTES] = now.notes
     below = {run for line in lines for run in line[1:]}
     leaves = [line[0] for line in lines[1:] if line[0] not in below]
-    return found | {BRANCHES + short_id(run): now.runs[run] for run in leaves}
+    return references | {BRANCHES + short_id(run): now.runs[run] for run in leaves}
 
 
 def _moves(
-    references: Mapping[str, str], wanted: Mapping[str, str], made: Collection[str], held: Collection[str]
+    references: Mapping[str, str], targets: Mapping[str, str], made: Collection[str], held: Collection[str]
 ) -> dict[str, str | None]:
     """The references to move. Branches with commits of somebody's own stay, and so does one that is checked out."""
 
     def is_own(name: str) -> bool:
         return name.startswith(BRANCHES) and name in references and (references[name] not in made or name in held)
 
-    moves: dict[str, str | None] = {name: at for name, at in wanted.items() if references.get(name) != at}
-    moves |= {name: None for name in references if name.startswith(BRANCHES) and name not in wanted}
+    moves: dict[str, str | None] = {name: at for name, at in targets.items() if references.get(name) != at}
+    moves |= {name: None for name in references if name.startswith(BRANCHES) and name not in targets}
     return {name: at for name, at in moves.items() if not is_own(name)}

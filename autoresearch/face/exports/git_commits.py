@@ -131,9 +131,9 @@ def message(run: Record, parent: Record | None) -> str:
     assert isinstance(body, Run)
     title = _headline(body, parent) or line(body.title) or _UNTITLED.format(short_id(run.id))
     hypothesis = lines(body.hypothesis)
-    said = "" if hypothesis in ("", title) else f"{hypothesis}\n\n"
+    paragraph = "" if hypothesis in ("", title) else f"{hypothesis}\n\n"
     trailers = "".join(f"{name}: {text}\n" for name, text in _trailers(run, body, parent).items() if text)
-    return f"{title}\n\n{said}{trailers}"
+    return f"{title}\n\n{paragraph}{trailers}"
 
 
 def _headline(body: Run, parent: Record | None) -> str:
@@ -144,9 +144,9 @@ def _headline(body: Run, parent: Record | None) -> str:
     before, by = parent.body if parent else None, body.proposer
     if by is None or by.name != _SEARCH or not isinstance(before, Run) or before.base != body.base:
         return ""
-    told = changes(before.genome, body.genome, {}, {})
-    said = headline(told, replicate=body.replicate, baseline=False, title="")
-    return said if (told or body.replicate) and said.translate(_OWN_SIGNS).isascii() else ""
+    changed = changes(before.genome, body.genome, {}, {})
+    text = headline(changed, replicate=body.replicate, baseline=False, title="")
+    return text if (changed or body.replicate) and text.translate(_OWN_SIGNS).isascii() else ""
 
 
 def _trailers(run: Record, body: Run, parent: Record | None) -> dict[str, str]:
@@ -166,12 +166,12 @@ def _trailers(run: Record, body: Run, parent: Record | None) -> dict[str, str]:
     }
 
 
-def note(found: Judgement, margin: float | None, who: ParticipantView, *, withdrawn: bool) -> str:
+def note(judgement: Judgement, margin: float | None, who: ParticipantView, *, withdrawn: bool) -> str:
     """The note of a run, a line for each thing. ``margin`` is half of the 95 % interval of the verified value."""
     rows = {
-        "State": found.state.value,
-        "Verified": _verified(found, margin),
-        "Gain": _gain(found),
+        "State": judgement.state.value,
+        "Verified": _verified(judgement, margin),
+        "Gain": _gain(judgement),
         "Participant": person(who),
         "Withdrawn": "yes" if withdrawn else "",
     }
@@ -194,18 +194,18 @@ def blob_id(text: str) -> str:
     return hashlib.sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
 
 
-def _gain(found: Judgement) -> str:
-    if found.improvement is None:
+def _gain(judgement: Judgement) -> str:
+    if judgement.improvement is None:
         return ""
-    error = "" if found.improvement_margin is None else f" ± {found.improvement_margin:.2g}"
-    return f"{found.improvement:+.6g}{error}"
+    error = "" if judgement.improvement_margin is None else f" ± {judgement.improvement_margin:.2g}"
+    return f"{judgement.improvement:+.6g}{error}"
 
 
-def _verified(found: Judgement, margin: float | None) -> str:
-    if found.value is None:
+def _verified(judgement: Judgement, margin: float | None) -> str:
+    if judgement.value is None:
         return ""
     error = "" if margin is None else f" ± {margin:.2g}"
-    return f"{found.value:.6g}{error} by {found.voters} verifier{'' if found.voters == 1 else 's'}"
+    return f"{judgement.value:.6g}{error} by {judgement.voters} verifier{'' if judgement.voters == 1 else 's'}"
 
 
 def _plain(name: str) -> str:

@@ -41,8 +41,8 @@ class Stream:
     def blob(self, content: bytes) -> tuple[bytes, str]:
         """The bytes of a file and its mark; no bytes for one that was written before."""
         digest = hashlib.sha256(content).digest()
-        if known := self._blobs.get(digest):
-            return b"", known
+        if mark := self._blobs.get(digest):
+            return b"", mark
         mark = self._blobs[digest] = self._mark()
         return b"blob\nmark %s\n%s" % (mark.encode(), _data(content)), mark
 
@@ -325,20 +325,20 @@ class Repository:
         started.ids = dict(entry.split(" ", 1) for entry in marks.read_text().splitlines())
         marks.unlink()
 
-    def move(self, wanted: Mapping[str, str | None]) -> None:
+    def move(self, targets: Mapping[str, str | None]) -> None:
         """Move references in one transaction; None deletes one."""
-        commands = [f"update {name} {at}\n" if at else f"delete {name}\n" for name, at in wanted.items()]
+        commands = [f"update {name} {at}\n" if at else f"delete {name}\n" for name, at in targets.items()]
         commands += [f"delete {name}\n" for name in (IMPORT_BRANCH, NOTES_BRANCH)]
         self.run("update-ref", "--no-deref", "--stdin", text="".join(commands))
-        if len(wanted) >= _PACK_AT:
+        if len(targets) >= _PACK_AT:
             self.run("pack-refs", "--all")
         self.run("-c", "gc.autoDetach=false", "gc", "--auto", "--quiet")
 
     def _failed(self, command: str, err: bytes) -> Refused:
         lines = err.decode("utf-8", "replace").splitlines()
-        said = next((each for each in lines if each.startswith(("fatal: ", "error: "))), "fatal: it was stopped")
+        line = next((each for each in lines if each.startswith(("fatal: ", "error: "))), "fatal: it was stopped")
         return Refused(
-            f"git {command} failed in {self.folder}: {said[7:]}", hint=f"git -C {quote(str(self.folder))} status"
+            f"git {command} failed in {self.folder}: {line[7:]}", hint=f"git -C {quote(str(self.folder))} status"
         )
 
 

@@ -90,19 +90,19 @@ def run_files(
         "tags": [],
         "user_id": view.participant.short,
     }
-    found = {f"{folder}/meta.yaml": _yaml(about)}
+    files = {f"{folder}/meta.yaml": _yaml(about)}
     reported = {metric: run.value} if run.value is not None and metric else {}
     numbers = {**run.metrics, **reported, **_named_numbers(view.standing)}
-    found |= {f"{folder}/metrics/{name}": _points([value], ended) for name, value in _plain(numbers).items()}
+    files |= {f"{folder}/metrics/{name}": _points([value], ended) for name, value in _plain(numbers).items()}
     if run.curve:
-        found[f"{folder}/metrics/curve"] = _points(run.curve, ended)
+        files[f"{folder}/metrics/curve"] = _points(run.curve, ended)
     settings = {**run.genome, "budget": run.budget, "mode": run.mode, "replicate": run.replicate, "seed": run.seed}
     for each in components:
         about_it = {"version": each.version, "release": each.release, "source": each.source}
         settings |= {f"{each.type}.{each.name}.{key}": value for key, value in about_it.items() if value}
-    found |= {f"{folder}/params/{name}": _text(value) for name, value in _plain(settings).items()}
-    found |= {f"{folder}/tags/{name}": _text(value) for name, value in _tags(view) if value}
-    return found | {f"{folder}/artifacts/{name}": content for name, content in artifacts.items()}
+    files |= {f"{folder}/params/{name}": _text(value) for name, value in _plain(settings).items()}
+    files |= {f"{folder}/tags/{name}": _text(value) for name, value in _tags(view) if value}
+    return files | {f"{folder}/artifacts/{name}": content for name, content in artifacts.items()}
 
 
 def _named_numbers(numbers: RunNumbers) -> dict[str, float]:
@@ -125,11 +125,11 @@ def _tags(view: RunView) -> Iterator[tuple[str, str]]:
 
 def _plain(values: Mapping[str, object]) -> dict[str, object]:
     """The same under names that MLflow takes and that are plain names of files. Others wrote them."""
-    found: dict[str, object] = {}
+    plain: dict[str, object] = {}
     for name, value in values.items():
         key = re.sub(r"[^\w.\- ]", "_", name).strip(" .")[:_KEY_CHARACTERS] or "_"
-        found.setdefault(key, value)
-    return found
+        plain.setdefault(key, value)
+    return plain
 
 
 def _points(values: Sequence[object], time_ms: int) -> bytes:
@@ -162,11 +162,11 @@ class ExportedRun(NamedTuple):
 
 # The columns of karpathy/autoresearch; a crash has zeros there.
 COLUMNS: Columns[ExportedRun] = (
-    Column("commit", lambda one: short_id(one.record.id)),
-    Column("val_bpb", lambda one: f"{one.run.value or 0.0:.6f}"),
-    Column("memory_gb", lambda one: f"{0.0 if one.run.value is None else one.run.peak_memory_bytes / _GIB:.1f}"),
-    Column("status", lambda one: one.verdict),
-    Column("description", lambda one: one.run.title),
+    Column("commit", lambda row: short_id(row.record.id)),
+    Column("val_bpb", lambda row: f"{row.run.value or 0.0:.6f}"),
+    Column("memory_gb", lambda row: f"{0.0 if row.run.value is None else row.run.peak_memory_bytes / _GIB:.1f}"),
+    Column("status", lambda row: row.verdict),
+    Column("description", lambda row: row.run.title),
 )
 # Types of which a value fits into a cell.
 _CELLS = (
@@ -182,18 +182,18 @@ def _run_columns() -> Columns[ExportedRun]:
     kinds = {field.name: getattr(field.type, "types", (field.type,)) for field in about.fields}
 
     def column(name: str) -> Column[ExportedRun]:
-        return Column("run_status" if name == "status" else name, lambda one: one.plain[name])
+        return Column("run_status" if name == "status" else name, lambda row: row.plain[name])
 
     return tuple(column(name) for name, types in kinds.items() if all(isinstance(kind, _CELLS) for kind in types))
 
 
 EXPORT_COLUMNS: Columns[ExportedRun] = (
     *COLUMNS,
-    Column("id", lambda one: format_id(one.record.id)),
+    Column("id", lambda row: format_id(row.record.id)),
     *_run_columns(),
-    Column("author", lambda one: one.record.author.hex()),
-    Column("time", lambda one: one.record.time, TIME),
-    Column("state", lambda one: one.state),
+    Column("author", lambda row: row.record.author.hex()),
+    Column("time", lambda row: row.record.time, TIME),
+    Column("state", lambda row: row.state),
 )
 # What forks call the columns that every file has; all others before the last of these are numbers.
 _NAMES = {
@@ -233,7 +233,7 @@ def _typed(cell: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExperimentRow:
     """One experiment of the file, with its numbers by the names of their columns."""
 
     commit: str
@@ -256,7 +256,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class _Header:
+class _TableHeader:
     """Where the columns of a file are; ``status`` is None in a file without one."""
 
     commit: int
@@ -270,7 +270,7 @@ class _Header:
         return 1 + max(self.commit, self.status or 0, self.description, *self.numbers.values())
 
 
-def read_rows(text: str) -> list[Row]:
+def read_rows(text: str) -> list[ExperimentRow]:
     """The rows of a results.tsv as karpathy/autoresearch or a fork of it writes it.
 
     It has a column for the commit, one for the description, one for the status if it likes, and between them numbers.
@@ -284,7 +284,7 @@ def read_rows(text: str) -> list[Row]:
     return [_row(line, header, number) for number, line in enumerate(lines[1:], start=2)]
 
 
-def _header(cells: list[str]) -> _Header:
+def _header(cells: list[str]) -> _TableHeader:
     names = [cell.strip().lower() for cell in cells]
     commit, status, description = (_place(names, kind) for kind in ("commit", "status", "description"))
     if commit is None or description is None:
@@ -297,7 +297,7 @@ def _header(cells: list[str]) -> _Header:
     if not 0 < len(numbers) <= MAXIMUM_NUMBERS or not all(0 < len(name) <= MAXIMUM_NAME for name in numbers):
         sentence = f"the first line names no column of numbers, more than {MAXIMUM_NUMBERS}, or one too long"
         raise UsageError(sentence, hint=f"such as: {' '.join(column.name for column in COLUMNS)}")
-    return _Header(commit, status, description, numbers)
+    return _TableHeader(commit, status, description, numbers)
 
 
 def _place(names: list[str], kind: str) -> int | None:
@@ -305,7 +305,7 @@ def _place(names: list[str], kind: str) -> int | None:
     return next((names.index(name) for name in _NAMES[kind] if name in names), None)
 
 
-def _row(line: str, header: _Header, number: int) -> Row:
+def _row(line: str, header: _TableHeader, number: int) -> ExperimentRow:
     cells = [_typed(cell.strip()) for cell in line.split("\t")]
     if len(cells) < header.width:
         raise UsageError(f"line {number} has {len(cells)} columns, not {header.width}", hint="separate them by tabs")
@@ -317,7 +317,7 @@ def _row(line: str, header: _Header, number: int) -> Row:
         raise UsageError(f"line {number}: commit and description need 1 to {MAXIMUM_TEXT - 2} characters")
     crashed = status.lower() in _CRASHED
     numbers = {name: None if crashed else _number(cells[place], number, name) for name, place in header.numbers.items()}
-    return Row(commit=commit, numbers=numbers, status=status, description=description)
+    return ExperimentRow(commit=commit, numbers=numbers, status=status, description=description)
 
 
 def _number(text: str, line: int, column: str) -> float | None:

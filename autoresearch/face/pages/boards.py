@@ -28,7 +28,7 @@ class Interval(NamedTuple):
     high: float
 
 
-class Place(NamedTuple):
+class BoardPlace(NamedTuple):
     """The places that one may have, from 1: the ``first`` if all whose intervals touch its own are worse."""
 
     first: int
@@ -40,13 +40,13 @@ class Place(NamedTuple):
         return self.last > self.first
 
 
-def places(intervals: Sequence[Interval], *, maximize: bool = False) -> list[Place]:
+def places(intervals: Sequence[Interval], *, maximize: bool = False) -> list[BoardPlace]:
     """The places of each, in the given order. One is surely better than another where their intervals do not touch."""
     ends = [Interval(-high, -low) for low, high in intervals] if maximize else list(intervals)
     lows, highs = sorted(low for low, _ in ends), sorted(high for _, high in ends)
     # Surely better are those whose upper end is below this lower end. Not surely worse are those whose lower end is not
     # above this upper end, itself among them.
-    return [Place(first=bisect_left(highs, low) + 1, last=bisect_right(lows, high)) for low, high in ends]
+    return [BoardPlace(first=bisect_left(highs, low) + 1, last=bisect_right(lows, high)) for low, high in ends]
 
 
 def bare_row(view: RunView, *, own: bool = False) -> RunRow:
@@ -78,7 +78,7 @@ DEVIATIONS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TaskStanding:
     """How far a task has come.
 
     ``best`` is the program to build upon, ``@``. ``row`` is its run as a row of the table. ``rival`` is provisional or
@@ -108,18 +108,18 @@ class Standing:
         return leading(self.rival) if self.rival else None
 
 
-def standing(answer: BestAnswer, row: RunRow | None = None) -> Standing | None:
+def standing(answer: BestAnswer, row: RunRow | None = None) -> TaskStanding | None:
     """How far the task of an answer has come; None while no run has a value."""
     best = answer.task.best
     if best is None:
         return None
     sign = sign_of(answer.task.direction)
-    open_ones = [one for one in (answer.reported, answer.provisional) if one and one.id != best.id]
-    rival = min(open_ones, key=lambda one: sign * _value(one), default=None)
+    open_ones = [row for row in (answer.reported, answer.provisional) if row and row.id != best.id]
+    rival = min(open_ones, key=lambda row: sign * _value(row), default=None)
     ahead = _value(rival) - _value(best) if rival else 0.0
     if rival is None or sign * ahead >= 0:
-        return Standing(best, row)
-    return Standing(best, row, rival, ahead, is_noise=abs(ahead) < DEVIATIONS * answer.task.noise)
+        return TaskStanding(best, row)
+    return TaskStanding(best, row, rival, ahead, is_noise=abs(ahead) < DEVIATIONS * answer.task.noise)
 
 
 # The intervals of so many programs decide on the axis; worse ones lie beyond its end.
@@ -134,7 +134,7 @@ class BoardRow(NamedTuple):
 
     program: ProgramView
     row: RunRow | None
-    place: Place
+    place: BoardPlace
     low: float
     middle: float
     high: float
@@ -192,7 +192,7 @@ def as_program(row: RunRow, section: BoardSection) -> ProgramView:
 
 def by_credit(participants: Sequence[CreditView], task: str) -> list[CreditView]:
     """Participants in the order of a board: by confirmed improvement on a task, verifications, then compute."""
-    return sorted(participants, key=lambda one: (-improvement(one, task), -verifications(one), -one.cpu_ms))
+    return sorted(participants, key=lambda row: (-improvement(row, task), -verifications(row), -row.cpu_ms))
 
 
 def _value(program: ProgramView) -> float:
@@ -225,18 +225,19 @@ class ProgressContent:
 
     def values(self) -> dict[str, object]:
         """What the template takes."""
-        shown = standing(self.best, self.best_row)
+        leaders = standing(self.best, self.best_row)
+        leading = (leaders.best, leaders.rival) if leaders else ()
         return {
             "query": self.query,
             "answer": self.runs,
             "chart": chart_data(self.progress, self.query) if self.progress else None,
-            "standing": shown,
+            "standing": leaders,
             "note": self.best.note,
             "sizes": [size_line(size) for size in self.best.sizes],
             "compute_ms": max((run.cost_ms for run in self.newest), default=0),
-            "last_step_ms": max((one.time_ms for one in (shown.best, shown.rival) if one), default=0) if shown else 0,
+            "last_step_ms": max((row.time_ms for row in leading if row), default=0),
             "runners": self.runners,
-            "devices": _plain({device for one in self.runners for device in one.devices}),
+            "devices": _plain({device for runner in self.runners for device in runner.devices}),
             "settings": _plain(self.settings),
             "since": self.since,
         }

@@ -46,7 +46,7 @@ def least_distance(noise: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class AxisTick:
     """A round number on an axis: where it is, in percent, and how it is written."""
 
     at: float
@@ -71,7 +71,7 @@ class Scale:
         share = (clipped(value) - self.low) / span if span > 0 else 0.5
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
-    def ticks(self, most: int = MOST_TICKS) -> list[Tick]:
+    def ticks(self, most: int = MOST_TICKS) -> list[AxisTick]:
         """The round numbers on it, at most so many."""
         step = self._step(most)
         if not step:
@@ -79,7 +79,7 @@ class Scale:
         digits = max(0, -math.floor(math.log10(step)))
         first = math.ceil(self.low / step)
         values = [(first + place) * step for place in range(most + 1)]
-        return [Tick(self.at(value), _written(value, digits)) for value in values if value <= self.high][:most]
+        return [AxisTick(self.at(value), _written(value, digits)) for value in values if value <= self.high][:most]
 
     def _step(self, most: int) -> float:
         span = self.high - self.low
@@ -87,19 +87,19 @@ class Scale:
             return 0.0
         power = 10.0 ** math.floor(math.log10(span / most))
         steps = (factor * power for factor in (1, 2, 5, 10))
-        found = next((step for step in steps if span / step < most), 0.0)
+        step = next((step for step in steps if span / step < most), 0.0)
         # Below the resolution of such numbers all ticks would be the same one.
-        return found if found and self.low + found > self.low else 0.0
+        return step if step and self.low + step > self.low else 0.0
 
 
 def axis_over(values: Iterable[float], *, beside: float = 0.0) -> Scale:
     """An axis that has all these values on it, with so much room on both sides; at least a little. Not empty."""
-    known = [value for value in values if math.isfinite(value)] or [0.0]
-    shown = Scale(min(known), max(known))
-    room = max(beside, (shown.high - shown.low) * 0.04)
-    if shown.low - room == shown.high + room:
-        room = abs(shown.low) * ALONE or 1.0
-    return Scale(shown.low - room, shown.high + room)
+    finite = [value for value in values if math.isfinite(value)] or [0.0]
+    scale = Scale(min(finite), max(finite))
+    room = max(beside, (scale.high - scale.low) * 0.04)
+    if scale.low - room == scale.high + room:
+        room = abs(scale.low) * ALONE or 1.0
+    return Scale(scale.low - room, scale.high + room)
 
 
 def _written(value: float, digits: int) -> str:
@@ -194,19 +194,19 @@ class Query:
 
         ``state`` and ``cols`` may be given as a form does, once for each, or with commas.
         """
-        given: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         several: dict[str, set[str]] = {"state": set(), "cols": set()}
         for name, text in pairs:
             if name in several:
                 several[name] |= set(text.split(","))
-            elif (found := _read(name, text)) is not None:
-                given[name] = found
+            elif (value := _read(name, text)) is not None:
+                values[name] = value
         # The run itself is always there.
         columns = tuple(column.name for column in RUN_COLUMNS if column.name in several["cols"] - {"run"})
         return cls(
             state=tuple(mark.value for mark in RunMark if mark.value in several["state"]),
             cols=() if {*columns, "run"} == {*USUAL_COLUMNS} else columns,
-            **given,
+            **values,
         )
 
     def with_(self, **changes: object) -> Query:
@@ -227,10 +227,10 @@ class Query:
     def search(self) -> str:
         """The short form, without what has its default: ``state=confirmed&sort=value``."""
         usual = Query()
-        given = [(field.name, getattr(self, field.name)) for field in fields(self)]
-        said = {name: value for name, value in given if value != getattr(usual, name)}
-        said |= {name: ",".join(said[name]) for name in ("state", "cols") if name in said}
-        return urlencode(said, safe=",")
+        pairs = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        query = {name: value for name, value in pairs if value != getattr(usual, name)}
+        query |= {name: ",".join(query[name]) for name in ("state", "cols") if name in query}
+        return urlencode(query, safe=",")
 
     def address(self, **changes: object) -> str:
         """The address of the progress page in this state, or with some changes."""
@@ -313,7 +313,7 @@ class ChartData(msgspec.Struct, frozen=True, kw_only=True):
     dots: ProgressDots
     failures: ProgressDots
     binned: bool
-    found: int
+    matching: int
     total: int
     x: str
     since: int
@@ -334,7 +334,7 @@ def chart_data(answer: ProgressAnswer, query: Query) -> ChartData:
         dots=_dots(answer.dots, query.x if answer.binned else ""),
         failures=_dots(answer.failures, query.x if answer.binned else ""),
         binned=answer.binned,
-        found=answer.found,
+        matching=answer.found,
         total=answer.total,
         x=query.x,
         since=query.since,

@@ -10,9 +10,9 @@ from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, Progress
 from autoresearch.face.pages.chart import (
     COLUMNS,
     MOST_TICKS,
+    AxisTick,
     Query,
     Scale,
-    Tick,
     chart_data,
     clipped,
     is_fair,
@@ -116,23 +116,23 @@ def _axis(answer: ProgressAnswer, height: Callable[[float], float], *, up: str, 
     return Scale(low - room, high + room)
 
 
-def _up_ticks(axis: Scale, *, is_distance: bool) -> Iterable[Tick]:
+def _up_ticks(axis: Scale, *, is_distance: bool) -> Iterable[AxisTick]:
     if not is_distance:
         return axis.ticks()
     powers = range(max(math.floor(axis.low), -307), min(math.ceil(axis.high), 307) + 1)
     digits = (1, 2, 5) if len(powers) <= MOST_TICKS else (1,)
     values = [digit * 10.0**power for power in powers[:: len(powers) // MOST_TICKS + 1] for digit in digits]
-    shown = [value for value in values if axis.low <= math.log10(value) <= axis.high]
-    return [Tick(axis.at(math.log10(value)), f"{value:.1g}") for value in shown]
+    visible = [value for value in values if axis.low <= math.log10(value) <= axis.high]
+    return [AxisTick(axis.at(math.log10(value)), f"{value:.1g}") for value in visible]
 
 
-def _ticks(across: Scale, axis: str) -> list[Tick]:
+def _ticks(across: Scale, axis: str) -> list[AxisTick]:
     if axis == "number":
         ticks = ((tick, float(tick.text)) for tick in across.ticks(ACROSS_TICKS))
-        return [Tick(tick.at, number(count)) for tick, count in ticks if count % 1 == 0]
+        return [AxisTick(tick.at, number(count)) for tick, count in ticks if count % 1 == 0]
     write = date if axis == "time" else largest_unit
     steps = [across.low + share / ACROSS_TICKS * (across.high - across.low) for share in range(1, ACROSS_TICKS)]
-    return [Tick(across.at(step), write(int(step))) for step in steps]
+    return [AxisTick(across.at(step), write(int(step))) for step in steps]
 
 
 def _dots(dots: ProgressDots, column: str, at: Callable[[float, float], tuple[float, float]]) -> str:

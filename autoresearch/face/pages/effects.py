@@ -16,8 +16,8 @@ import msgspec
 from autoresearch.ask.runs.answers import ColumnsAnswer, EffectsAnswer, EffectView
 from autoresearch.face.columns.column import FIGURES, Column
 from autoresearch.face.columns.runs import effect_columns
-from autoresearch.face.pages.boards import Interval, Place, places
-from autoresearch.face.pages.chart import Scale, Tick
+from autoresearch.face.pages.boards import BoardPlace, Interval, places
+from autoresearch.face.pages.chart import AxisTick, Scale
 from autoresearch.record.encoding import COMMON, SHORT
 from autoresearch.text import MAXIMIZE, one_line
 from autoresearch.words import RunMark
@@ -36,7 +36,7 @@ class Importance(NamedTuple):
     """
 
     effect: EffectView
-    place: Place | None
+    place: BoardPlace | None
     low: float | None
     middle: float | None
     high: float | None
@@ -49,29 +49,29 @@ class Ranking(NamedTuple):
     rows: list[Importance]
     axis: Scale
     zero: float
-    ticks: list[Tick]
+    ticks: list[AxisTick]
 
 
 def ranking(effects: Sequence[EffectView], *, maximize: bool = False) -> Ranking:
     """The settings by what is sure of their effect, then by their medians; those from too few pairs after them."""
-    ordered = sorted(effects, key=lambda one: (one.low is None, -_size(one).low, -abs(one.median or 0.0), one.name))
-    sure = [one for one in ordered if one.low is not None]
-    ranks = dict(zip((one.name for one in sure), places([_size(one) for one in sure], maximize=True), strict=True))
-    most = max((abs(one.median or 0.0) for one in effects), default=0.0)
-    wide = max((_size(one).high for one in effects), default=0.0)
+    ordered = sorted(effects, key=lambda each: (each.low is None, -_size(each).low, -abs(each.median or 0), each.name))
+    sure = [effect for effect in ordered if effect.low is not None]
+    ranks = dict(zip((each.name for each in sure), places([*map(_size, sure)], maximize=True), strict=True))
+    most = max((abs(effect.median or 0.0) for effect in effects), default=0.0)
+    wide = max((_size(effect).high for effect in effects), default=0.0)
     reach = 1.05 * min(wide, REACH * most) or wide or 1.0
     axis = Scale(-reach, reach)
     sign = 1 if maximize else -1
     rows = [
         Importance(
-            effect=one,
-            place=ranks.get(one.name),
-            low=None if one.low is None else axis.at(one.low),
-            middle=None if one.median is None else axis.at(one.median),
-            high=None if one.high is None else axis.at(one.high),
-            better=sign * (one.median or 0.0) > 0 if _size(one).low > 0 else None,
+            effect=effect,
+            place=ranks.get(effect.name),
+            low=None if effect.low is None else axis.at(effect.low),
+            middle=None if effect.median is None else axis.at(effect.median),
+            high=None if effect.high is None else axis.at(effect.high),
+            better=sign * (effect.median or 0.0) > 0 if _size(effect).low > 0 else None,
         )
-        for one in ordered
+        for effect in ordered
     ]
     return Ranking(rows, axis, axis.at(0.0), axis.ticks())
 
@@ -88,21 +88,21 @@ def effects_content(answer: EffectsAnswer, *, maximize: bool, chosen: str) -> di
     """What the template takes. ``chosen`` is the setting that is shown against the value; empty: the first."""
     ranked = ranking(answer.effects, maximize=maximize)
     names = [row.effect.name for row in ranked.rows]
-    shown = chosen or (names[0] if names else "")
+    setting = chosen or (names[0] if names else "")
     lines = {row.effect.name: row for row in ranked.rows}
-    rank: Column[EffectView] = Column("rank", lambda one: _rank(lines[one.name].place), FIGURES)
+    rank: Column[EffectView] = Column("rank", lambda row: _rank(lines[row.name].place), FIGURES)
     return {
         "ranking": ranked,
         "lines": lines,
         "columns": (rank, *effect_columns(answer.metric)),
-        "names": list(dict.fromkeys([*names, *([shown] if shown else [])])),
-        "chosen": shown,
-        "axes": list(dict.fromkeys([*names[:MOST_AXES], shown])),
+        "names": list(dict.fromkeys([*names, *([setting] if setting else [])])),
+        "chosen": setting,
+        "axes": list(dict.fromkeys([*names[:MOST_AXES], setting])),
         "metric": answer.metric,
     }
 
 
-def _rank(place: Place | None) -> str:
+def _rank(place: BoardPlace | None) -> str:
     if place is None:
         return "–"
     return f"{place.first}–{place.last}" if place.is_shared else str(place.first)
@@ -172,7 +172,7 @@ def packed(answer: ColumnsAnswer) -> bytes:
 
 
 def _floats(column: Sequence[float | None]) -> bytes:
-    return array("f", [math.nan if one is None else one for one in column]).tobytes()
+    return array("f", [math.nan if number is None else number for number in column]).tobytes()
 
 
 def _packed_column(column: Sequence[float | str | None]) -> tuple[bytes, list[str]]:
@@ -180,6 +180,6 @@ def _packed_column(column: Sequence[float | str | None]) -> tuple[bytes, list[st
     if str not in (kinds := set(map(type, column))):
         numbers = cast("Sequence[float | None]", column)
         return _floats(numbers) if type(None) in kinds else array("f", cast("Sequence[float]", numbers)).tobytes(), []
-    texts = sorted({str(one) for one in column if one is not None})
+    texts = sorted({str(value) for value in column if value is not None})
     place = {text: float(at) for at, text in enumerate(texts)}
-    return _floats([None if one is None else place[str(one)] for one in column]), texts
+    return _floats([None if value is None else place[str(value)] for value in column]), texts

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from autoresearch.ask.records import Measured, VerificationStateView
 from autoresearch.ask.runs.answers import PathStep
-from autoresearch.face.pages.chart import Scale, Tick, axis_over
+from autoresearch.face.pages.chart import AxisTick, Scale, axis_over
 from autoresearch.log.standing.answers import ParticipantView, RunFields, RunNumbers, RunView, leading, leading_gain
 
 # The picture has so many rows; all measurements are in the table below it.
@@ -38,7 +38,7 @@ class ForestRow:
     counts: bool = True
 
 
-class Group(NamedTuple):
+class ForestGroup(NamedTuple):
     """The rows of one stage."""
 
     stage: str
@@ -52,8 +52,8 @@ class Forest(NamedTuple):
     """
 
     axis: Scale
-    ticks: list[Tick]
-    groups: list[Group]
+    ticks: list[AxisTick]
+    groups: list[ForestGroup]
     low: Point | None
     middle: Point | None
     high: Point | None
@@ -63,35 +63,35 @@ class Forest(NamedTuple):
 def forest(view: RunView, verification: VerificationStateView, *, noise: float = 0.0) -> Forest | None:
     """The picture of a run, or None where only its author measured it."""
     run, wrong = view.run, refuting(view.run, verification)
-    chosen = sorted(verification.measured, key=lambda one: not one.counts)[:MOST_ROWS]
-    values = [(one, list(_values(one, "other" if one.id in wrong else "run"))) for one in chosen]
-    told = [(one, measured) for one, measured in values if measured]
-    if not told:
+    chosen = sorted(verification.measured, key=lambda measurement: not measurement.counts)[:MOST_ROWS]
+    values = ((each, list(_values(each, "other" if each.id in wrong else "run"))) for each in chosen)
+    drawn = [(measurement, points) for measurement, points in values if points]
+    if not drawn:
         return None
     reported = [] if run.value is None else [("claim", run.value)]
     ends = _ends(view.standing)
-    axis = axis_over((value for _, value in [*ends, *reported, *chain(*(of for _, of in told))]), beside=noise / 2)
-    groups = [Group("", [ForestRow(None, _points(axis, reported))])]
+    axis = axis_over((value for _, value in [*ends, *reported, *chain(*(of for _, of in drawn))]), beside=noise / 2)
+    groups = [ForestGroup("", [ForestRow(None, _points(axis, reported))])]
     for stage in (EVALUATE, REPLICATE):
         rows = [
-            ForestRow(one.participant, _points(axis, measured), one.counts)
-            for one, measured in told
-            if one.stage == stage
+            ForestRow(measurement.participant, _points(axis, points), measurement.counts)
+            for measurement, points in drawn
+            if measurement.stage == stage
         ]
-        groups += [Group(stage, rows)] if rows else []
+        groups += [ForestGroup(stage, rows)] if rows else []
     low, middle, high = _points(axis, ends) or (None, None, None)
-    return Forest(axis, axis.ticks(), groups, low, middle, high, len(verification.measured) - len(told))
+    return Forest(axis, axis.ticks(), groups, low, middle, high, len(verification.measured) - len(drawn))
 
 
 def refuting(run: RunFields, verification: VerificationStateView) -> frozenset[str]:
     """The ids of the evaluations that lie further from the reported value than is allowed: by number, not verdict."""
-    return frozenset(one.id for one in verification.measured if _refutes(one, run.value))
+    return frozenset(measurement.id for measurement in verification.measured if _refutes(measurement, run.value))
 
 
-def _refutes(one: Measured, reported: float | None) -> bool:
-    if one.stage != EVALUATE or one.value is None or reported is None or one.allowed is None:
-        return one.verdict == "fail"
-    return abs(one.value / 2 - reported / 2) > one.allowed / 2
+def _refutes(measurement: Measured, reported: float | None) -> bool:
+    if measurement.stage != EVALUATE or measurement.value is None or reported is None or measurement.allowed is None:
+        return measurement.verdict == "fail"
+    return abs(measurement.value / 2 - reported / 2) > measurement.allowed / 2
 
 
 def _ends(numbers: RunNumbers) -> list[tuple[str, float]]:
@@ -102,12 +102,12 @@ def _ends(numbers: RunNumbers) -> list[tuple[str, float]]:
     return [("run", numbers.verified + part) for part in (-margin, 0.0, margin)]
 
 
-def _values(one: Measured, look: str) -> Iterator[tuple[str, float]]:
+def _values(measurement: Measured, look: str) -> Iterator[tuple[str, float]]:
     """The values of a measurement, each with its look."""
-    own = [value for value in (one.value, *one.values) if value is not None]
+    own = [value for value in (measurement.value, *measurement.values) if value is not None]
     for value in own[:MOST_POINTS]:
         yield look, value
-    for value in one.parent_values[:MOST_POINTS]:
+    for value in measurement.parent_values[:MOST_POINTS]:
         yield "parent", value
 
 
@@ -175,7 +175,7 @@ class Waterfall(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Scale:
+class _GainScale:
     """What a gain is worth: the noise, and the gains of all steps together."""
 
     noise: float
@@ -197,10 +197,10 @@ def waterfall(
 ) -> Waterfall:
     """The steps of a path. Those within the noise are folded where several follow each other, but never the ends."""
     values, gains = ([of(step.row).value for step in path] for of in (leading, leading_gain))
-    known = [value for value in values if value is not None]
-    first, last = (known[0], known[-1]) if known else (None, None)
+    present = [value for value in values if value is not None]
+    first, last = (present[0], present[-1]) if present else (None, None)
     sign = -1 if maximize else 1
-    scale = _Scale(noise, sum(gain for gain in gains if gain is not None))
+    scale = _GainScale(noise, sum(gain for gain in gains if gain is not None))
     starts = [
         None if value is None or gain is None else value + sign * gain
         for value, gain in zip(values, gains, strict=True)
@@ -211,12 +211,12 @@ def waterfall(
         for step, start, value, gain, following in zip(path, starts, values, gains, onward, strict=False)
     ]
     largest = sorted((fall for fall in falls if fall.better), key=lambda fall: -fall.share)[:LARGEST]
-    axis = axis_over([*known, *([] if floor is None else [floor])])
+    axis = axis_over([*present, *([] if floor is None else [floor])])
     share = sum(fall.share for fall in largest)
     return Waterfall(_folded(falls, scale), largest, share, axis, first, last, max(len(path) - 1, 0))
 
 
-def _folded(falls: Sequence[Fall], scale: _Scale) -> list[Fall | Fold]:
+def _folded(falls: Sequence[Fall], scale: _GainScale) -> list[Fall | Fold]:
     lines: list[Fall | Fold] = []
     small: list[Fall] = []
     for place, fall in enumerate(falls):
@@ -228,14 +228,14 @@ def _folded(falls: Sequence[Fall], scale: _Scale) -> list[Fall | Fold]:
     return [*lines, *_gathered(small, scale)]
 
 
-def _gathered(small: list[Fall], scale: _Scale) -> list[Fall | Fold]:
+def _gathered(small: list[Fall], scale: _GainScale) -> list[Fall | Fold]:
     if len(small) < FOLDED:
         return list(small)
     together = Fold(small, None)
     return [together._replace(better=scale.better(together.gain))]
 
 
-class Curve(NamedTuple):
+class Sparkline(NamedTuple):
     """A loss over time as the points of a line, in a box of 100 by 100; its ``first`` and ``last`` value, its length.
 
     The box ends where nine tenths of the values are below it: the first ones are far above the rest.
@@ -247,7 +247,7 @@ class Curve(NamedTuple):
     length_ms: float
 
 
-def curve(losses: Sequence[Sequence[float]]) -> Curve | None:
+def curve(losses: Sequence[Sequence[float]]) -> Sparkline | None:
     """The picture of a curve, or None where there are no two points."""
     if len(losses) < 2:
         return None
@@ -259,4 +259,4 @@ def curve(losses: Sequence[Sequence[float]]) -> Curve | None:
         return 100 * (time_ms - begin) / max(end - begin, 1)
 
     points = " ".join(f"{across(at):.1f},{100 - axis.at(value):.1f}" for at, value in losses)
-    return Curve(points, losses[0][1], losses[-1][1], end - begin)
+    return Sparkline(points, losses[0][1], losses[-1][1], end - begin)

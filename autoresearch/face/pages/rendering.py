@@ -20,7 +20,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from autoresearch import __version__, words
+from autoresearch import words
 from autoresearch.ask.node import StatusAnswer, TaskStatus
 from autoresearch.errors import UsageError
 from autoresearch.face.columns import node, people, runs
@@ -44,6 +44,7 @@ from autoresearch.text import (
     unsettled,
     value,
 )
+from autoresearch.version import __version__
 
 FOLDERS = (Path(__file__).parent / "static", Path(__file__).parent / "vendor")
 MEDIA = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
@@ -139,13 +140,13 @@ class Links:
 
     def asset(self, name: str) -> str:
         """A style sheet or script. Its address changes with its content, so that browsers may keep it for ever."""
-        found = asset(name)
-        tag = found.tag if found else ""
+        file = asset(name)
+        tag = file.tag if file else ""
         return f"assets/{name}" if self.exported else f"/assets/{name}?{tag}"
 
     def _address(self, path: str, query: dict[str, str]) -> str:
-        given = urlencode({name: value for name, value in {"task": self.task, **query}.items() if value}, safe=",")
-        return f"/{path}?{given}" if given else f"/{path}"
+        search = urlencode({name: value for name, value in {"task": self.task, **query}.items() if value}, safe=",")
+        return f"/{path}?{search}" if search else f"/{path}"
 
 
 def _short(run: str) -> str:
@@ -189,7 +190,7 @@ def render(name: str, view: View, **values: object) -> str:
         # Who reads a file later has another now.
         return moment(column.value(row)) if is_kept and column.format.page == "time" else column.text(row, now)
 
-    given = {
+    context = {
         "view": view,
         "links": view.links,
         "me": view.status.participant.key if view.status else "",
@@ -198,7 +199,7 @@ def render(name: str, view: View, **values: object) -> str:
         "text": text,
         "visible": lambda columns, rows: visible(columns, rows, Face.PAGE, now),
     }
-    return template(name).render(**given | values)
+    return template(name).render(**context | values)
 
 
 def template(name: str) -> Template:
@@ -208,21 +209,21 @@ def template(name: str) -> Template:
 
 def compile_templates() -> None:
     """Compile all templates: the first page then takes no longer than the next."""
-    found = _templates()
-    for name in found.list_templates():
-        found.get_template(name)
+    environment = _templates()
+    for name in environment.list_templates():
+        environment.get_template(name)
 
 
 @cache
 def _templates() -> Environment:
-    found = Environment(
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {
+    environment.filters |= {
         "value": value,
         "signed": signed,
         "percent": percent,
@@ -243,7 +244,7 @@ def _templates() -> Environment:
         "slug": lambda text: str(text).replace(" ", "-"),
         "heading": heading,
     }
-    found.globals |= {
+    environment.globals |= {
         "words": words,
         "run_lists": runs,
         "people_lists": people,
@@ -255,7 +256,7 @@ def _templates() -> Environment:
         "min": min,
         "max": max,
     }
-    return found
+    return environment
 
 
 def heading(column: Column[Any]) -> str:

@@ -46,14 +46,8 @@ def log_tail(text: str) -> LogTail:
     ended = text.removesuffix("\n")
     if not ended:
         return LogTail([], 0)
-    last = ended.rsplit("\n", TAIL_LINES)[-TAIL_LINES:]
-    return LogTail([_tail_line(line) for line in last], ended.count("\n") + 1, bytes_left_out(text))
-
-
-def _tail_line(line: str) -> str:
-    last = line.rstrip("\r").rpartition("\r")[2]
-    clean = sanitised(last[: TAIL_CHARACTERS + 1].expandtabs(4))
-    return clean if len(clean) <= TAIL_CHARACTERS else f"{clean[:TAIL_CHARACTERS]}…"
+    last = (line.rstrip("\r").rpartition("\r")[2] for line in ended.rsplit("\n", TAIL_LINES)[-TAIL_LINES:])
+    return LogTail([_printable(line, TAIL_CHARACTERS) for line in last], ended.count("\n") + 1, bytes_left_out(text))
 
 
 # A page shows so many lines, and so much of each; `autoresearch diff` prints all.
@@ -64,7 +58,7 @@ NAME_CHARACTERS = 120
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
-class Line(NamedTuple):
+class DiffLine(NamedTuple):
     """One line: ``kind`` is add, del, same or gap, ``old`` and ``new`` its numbers, 0 where it has none.
 
     ``before``, ``changed`` and ``after`` are its text. ``changed`` is empty where the whole line is new.
@@ -83,7 +77,7 @@ class ChangedFile:
     """A file of the program, and how many lines were added and removed."""
 
     name: str
-    lines: list[Line] = field(default_factory=list)
+    lines: list[DiffLine] = field(default_factory=list)
     added: int = 0
     removed: int = 0
 
@@ -106,23 +100,23 @@ class ChangedProgram(NamedTuple):
 
 
 def changed_program(diff: str) -> ChangedProgram:
-    """The files and lines of a unified diff, as `autoresearch.answers` writes it."""
+    """The files and lines of a unified diff, as `autoresearch.ask.runs.diffs` writes it."""
     files: list[ChangedFile] = []
-    shown = left_out = 0
+    count = left_out = 0
     lines = iter(diff.split("\n"))
     for line in lines:
         if line.startswith("--- "):
             files.append(ChangedFile(_name(next(lines, ""))))
-        elif files and (found := _HUNK.match(line)):
+        elif files and (match := _HUNK.match(line)):
             file = files[-1]
-            for one in _hunk(found, lines):
-                file.added += one.kind == "add"
-                file.removed += one.kind == "del"
-                if shown < MOST_LINES and len(files) <= MOST_FILES:
-                    shown += 1
-                    file.lines.append(one)
+            for hunk_line in _hunk(match, lines):
+                file.added += hunk_line.kind == "add"
+                file.removed += hunk_line.kind == "del"
+                if count < MOST_LINES and len(files) <= MOST_FILES:
+                    count += 1
+                    file.lines.append(hunk_line)
                 else:
-                    left_out += one.kind != "gap"
+                    left_out += hunk_line.kind != "gap"
     for file in files:
         file.lines = list(_marked(file.lines))
     return ChangedProgram(files[:MOST_FILES], left_out)
@@ -133,34 +127,34 @@ def _name(line: str) -> str:
     return one_line(line.removeprefix("+++ ").partition("/")[2], NAME_CHARACTERS)
 
 
-def _hunk(found: re.Match[str], lines: Iterator[str]) -> Iterator[Line]:
+def _hunk(match: re.Match[str], lines: Iterator[str]) -> Iterator[DiffLine]:
     """The lines of a hunk, counted by its head: a line of the program may look like a head itself."""
-    old, new = int(found[1]), int(found[3])
-    old_left, new_left = int(found[2] or 1), int(found[4] or 1)
+    old, new = int(match[1]), int(match[3])
+    old_left, new_left = int(match[2] or 1), int(match[4] or 1)
     if old > 1 or new > 1:
-        yield Line("gap")
+        yield DiffLine("gap")
     while old_left > 0 or new_left > 0:
         line = next(lines, None)
         if line is None:
             return
-        text = _shown(line[1:])
+        text = _printable(line[1:], MOST_CHARACTERS)
         if line.startswith("+"):
-            yield Line("add", 0, new, text)
+            yield DiffLine("add", 0, new, text)
             new, new_left = new + 1, new_left - 1
         elif line.startswith("-"):
-            yield Line("del", old, 0, text)
+            yield DiffLine("del", old, 0, text)
             old, old_left = old + 1, old_left - 1
         else:
-            yield Line("same", old, new, text)
+            yield DiffLine("same", old, new, text)
             old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
 
 
-def _shown(text: str) -> str:
-    clean = sanitised(text[: MOST_CHARACTERS + 1].expandtabs(4))
-    return clean if len(clean) <= MOST_CHARACTERS else f"{clean[:MOST_CHARACTERS]}…"
+def _printable(text: str, most: int) -> str:
+    clean = sanitised(text[: most + 1].expandtabs(4))
+    return clean if len(clean) <= most else f"{clean[:most]}…"
 
 
-def _marked(lines: list[Line]) -> Iterable[Line]:
+def _marked(lines: list[DiffLine]) -> Iterable[DiffLine]:
     """The lines, where as many stand in the place of others with what differs marked."""
     marked = list(lines)
     starts = [0, *(at for at, (a, b) in enumerate(pairwise(lines), 1) if a.kind != b.kind), len(lines)]
@@ -173,7 +167,7 @@ def _marked(lines: list[Line]) -> Iterable[Line]:
     return marked
 
 
-def _pair(old: Line, new: Line) -> tuple[Line, Line]:
+def _pair(old: DiffLine, new: DiffLine) -> tuple[DiffLine, DiffLine]:
     """Two lines, one in the place of the other, split where they begin and stop to differ."""
     a, b = old.before, new.before
     shortest = min(len(a), len(b))
@@ -184,7 +178,7 @@ def _pair(old: Line, new: Line) -> tuple[Line, Line]:
     return _split(old, head, len(a) - tail), _split(new, head, len(b) - tail)
 
 
-def _split(line: Line, start: int, end: int) -> Line:
+def _split(line: DiffLine, start: int, end: int) -> DiffLine:
     text = line.before
     return line._replace(before=text[:start], changed=text[start:end], after=text[end:])
 
@@ -194,7 +188,7 @@ _REWARD = "mean_reward"
 
 
 def run_content(
-    shown: ShowAnswer,
+    answer: ShowAnswer,
     *,
     context: RunContextAnswer | None,
     effects: EffectsAnswer | None,
@@ -207,19 +201,19 @@ def run_content(
 
     ``diff`` is the difference to its parent; None where it comes later, or is not here.
     """
-    view, verification = shown.run, shown.verification
+    view, verification = answer.run, answer.verification
     assert view is not None  # a record of another kind has no such page
     assert verification is not None
     run = view.run
     return {
-        "shown": shown,
+        "shown": answer,
         "used": used_words(run),
         "row": context.row if context else bare_row(view, own=view.participant.key == me),
         "parent": context.parent if context else None,
         "context": context,
         "picture": forest(view, verification, noise=task.noise if task else 0.0),
         "refuting": refuting(run, verification),
-        "effects": {one.name: one for one in effects.effects} if effects else None,
+        "effects": {effect.name: effect for effect in effects.effects} if effects else None,
         "program": changed_program(diff.diff) if diff else None,
         "curve": _curve(run, parent.run.run if parent and parent.run else None, task),
         "closed": closed(task.baseline, leading(view.standing).value, task.floor) if task else None,
@@ -249,7 +243,7 @@ class Compared(NamedTuple):
     """A run beside others: its row, its record, the difference from the first run, or why that can't be told."""
 
     row: RunRow
-    shown: RunFields
+    run: RunFields
     diff: DiffAnswer | None = None
     sentence: str = ""
 
@@ -266,7 +260,7 @@ class Bar(NamedTuple):
 
 def comparison_content(compared: Sequence[Compared], task: TaskStatus | None) -> dict[str, object]:
     """Runs beside each other: values on one axis, settings that differ, curves, programs as diffs to the first."""
-    numbers = [leading(one.row) for one in compared]
+    numbers = [leading(entry.row) for entry in compared]
     ends = [(n.value, n.margin or 0.0) for n in numbers if n.value is not None]
     axis = axis_over(value + side * margin for value, margin in ends for side in (-1, 1))
     bars = [
@@ -281,7 +275,7 @@ def comparison_content(compared: Sequence[Compared], task: TaskStatus | None) ->
         )
         for look, number in zip(LOOKS, numbers, strict=False)
     ]
-    changes: list[Change] = [one.diff.change if one.diff else {} for one in compared]
+    changes: list[Change] = [entry.diff.change if entry.diff else {} for entry in compared]
     return {
         "compared": compared,
         "looks": LOOKS,
@@ -291,18 +285,18 @@ def comparison_content(compared: Sequence[Compared], task: TaskStatus | None) ->
             (name, [_setting(change, name, changes) for change in changes])
             for name in dict.fromkeys(name for change in changes for name in change)
         ],
-        "programs": [changed_program(one.diff.diff) if one.diff else None for one in compared],
+        "programs": [changed_program(entry.diff.diff) if entry.diff else None for entry in compared],
         "curve": curve_data(
-            [(look, one.shown.curve) for look, one in zip(LOOKS, compared, strict=False)],
-            rewards=_has_rewards(compared[0].shown, task),
+            [(look, entry.run.curve) for look, entry in zip(LOOKS, compared, strict=False)],
+            rewards=_has_rewards(compared[0].run, task),
         ),
     }
 
 
 def _setting(change: Change, name: str, changes: Sequence[Change]) -> str:
     """A run's value of a setting: the new one where it differs from the first run's, else the first run's."""
-    found = change[name][1] if name in change else next(one[name][0] for one in changes if name in one)
-    return "–" if found is None else one_line(str(found), SETTING_CHARACTERS)
+    setting = change[name][1] if name in change else next(other[name][0] for other in changes if name in other)
+    return "–" if setting is None else one_line(str(setting), SETTING_CHARACTERS)
 
 
 def lineage_content(path: PathAnswer) -> dict[str, object]:
@@ -347,8 +341,8 @@ def board_content(
 
 def board_sections(programs: Sequence[ProgramView]) -> dict[BoardSection, list[ProgramView]]:
     """Programs by section of the board; where trust names nobody by their state."""
-    found: dict[BoardSection, list[ProgramView]] = {section: [] for section in BoardSection}
+    sections: dict[BoardSection, list[ProgramView]] = {section: [] for section in BoardSection}
     for program in programs:
         usual = BoardSection.OPEN if program.state == RunState.REPORTED else BoardSection.FAILED
-        found[BoardSection(program.section) if program.section else usual].append(program)
-    return found
+        sections[BoardSection(program.section) if program.section else usual].append(program)
+    return sections

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from autoresearch.record.kinds import Joined, RunDesign, RunOutcome
+from autoresearch.record.kinds import JoinedFields, RunDesign, RunOutcome
 from autoresearch.words import Origin
 
 
@@ -67,7 +67,7 @@ class BlobView(msgspec.Struct, frozen=True, kw_only=True):
     manifest: str | None = None
 
 
-class RunFields(RunDesign, RunOutcome, frozen=True, kw_only=True, omit_defaults=False, metaclass=Joined):
+class RunFields(RunDesign, RunOutcome, frozen=True, kw_only=True, omit_defaults=False, metaclass=JoinedFields):
     """The fields of a run's record (docs/protocol.md). ``parent`` and ``origin`` are ids of records."""
 
     task: str

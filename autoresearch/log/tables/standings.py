@@ -9,12 +9,12 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from autoresearch.judging.states import Evidence, Judgement
+from autoresearch.judging.states import Judgement, VerifierCounts
 from autoresearch.log.connection import COPIED, COUNTS, RUN_COLUMNS, SUSPECT, Reader, in_parts, marks
 from autoresearch.log.rows import CreditRow, RunRow
 from autoresearch.words import RunState
 
-COLUMNS = (*Judgement._fields[:-1], *Evidence._fields)
+COLUMNS = (*Judgement._fields[:-1], *VerifierCounts._fields)
 _NUMBERS = len(Judgement._fields) - 2
 _READ = f"""
 SELECT record.id, {", ".join(f"standing.{column}" for column in COLUMNS)}
@@ -76,7 +76,7 @@ class Standings:
     def of(self, runs: Collection[bytes]) -> dict[bytes, Judgement]:
         """What is judged of those of these that are runs."""
         return {
-            run: Judgement._make((RunState(state), *values[:_NUMBERS], Evidence._make(values[_NUMBERS:])))
+            run: Judgement._make((RunState(state), *values[:_NUMBERS], VerifierCounts._make(values[_NUMBERS:])))
             for part in in_parts(runs)
             for run, state, *values in self._reader.read(_READ.format(marks(part)), part)
         }

@@ -18,7 +18,7 @@ import numpy as np
 from autoresearch.errors import NoAnswer, ServiceRefused, UsageError
 from autoresearch.project.child.child import guarded
 from autoresearch.project.child.members import Members, use
-from autoresearch.project.child.messages import ActOrder, Done, Message, Played
+from autoresearch.project.child.messages import ActOrder, Message, OrderDone, Played
 from autoresearch.project.child.recording import Recorder, Tally
 from autoresearch.services import ActionConfig, ActionServer
 from autoresearch.services.data.data_store import DataStoreBase, QueuedDataStore
@@ -113,8 +113,8 @@ class Transitions(DataStoreBase):
     def take(self) -> list[Any]:
         """Those that wait, which wait no longer."""
         with self._lock:
-            found, self._waiting = self._waiting, []
-        return found
+            transitions, self._waiting = self._waiting, []
+        return transitions
 
 
 class Learning:
@@ -233,7 +233,7 @@ class Actor:
                 played += 1
                 tell(Played(reward, steps))
         self._client.stop()
-        tell(Done({}, [], 0.0, [".".join(key) for key in sorted(self._members.built)]))
+        tell(OrderDone({}, [], 0.0, [".".join(key) for key in sorted(self._members.built)]))
 
     def _episode(self, seed: dict[str, int], stop: threading.Event) -> tuple[float | None, int]:
         """Its reward, none where it was cut by ``stop``; and its steps."""

@@ -23,12 +23,12 @@ from autoresearch.project.child.child import go_on, keep_learned
 from autoresearch.project.child.members import OWNER, ComponentFailed, Members, failed, use
 from autoresearch.project.child.messages import (
     Conversation,
-    Done,
     Message,
-    Order,
+    OrderDone,
+    RunOrder,
     Served,
     ServeOrder,
-    Serving,
+    ServiceStarted,
     decode_order,
     encode_line,
 )
@@ -51,9 +51,9 @@ class Calls:
         """An attribute of a component of the other side; a method is called over there."""
         return self._asked(owner, "get", [owner, name])
 
-    def call(self, owner: tuple[str, str], name: str, *given: Any, **named: Any) -> Any:  # noqa: ANN401
+    def call(self, owner: tuple[str, str], name: str, *args: Any, **named: Any) -> Any:  # noqa: ANN401
         """Call a method of a component of the other side."""
-        arguments = [[_sent(each) for each in given], {key: _sent(each) for key, each in named.items()}]
+        arguments = [[_sent(each) for each in args], {key: _sent(each) for key, each in named.items()}]
         return self._asked(owner, "call", [owner, name, *arguments])
 
     def put(self, owner: tuple[str, str], name: str, value: object) -> None:
@@ -88,12 +88,12 @@ class Calls:
 
     def _answer(self, message: Any) -> None:  # noqa: ANN401
         """Do what the other side asks for. What goes wrong is its answer."""
-        word, (kind, name), attribute, *given = message
+        word, (kind, name), attribute, *args = message
         try:
             component = self._find(kind, name)
             if isinstance(component, Recorder) and word != "call":
                 component = component.inner
-            answer = self._done(component, word, attribute, given)
+            answer = self._done(component, word, attribute, args)
         except LinkEnded:
             raise
         except Exception as error:  # noqa: BLE001 - a component's own error, told where it was asked for
@@ -107,19 +107,19 @@ class Calls:
                 ["error", one_line(sentence, 300), "return numbers, text, arrays, lists or mappings of them"]
             )
 
-    def _done(self, component: Any, word: str, attribute: str, given: list[Any]) -> list[Any]:  # noqa: ANN401
+    def _done(self, component: Any, word: str, attribute: str, args: list[Any]) -> list[Any]:  # noqa: ANN401
         if word == "put":
-            setattr(component, attribute, self._received(given[0]))
+            setattr(component, attribute, self._received(args[0]))
             return ["value", ["v", None]]
-        found: Any = getattr(component, attribute, _NOTHING)
-        if found is _NOTHING:
+        member: Any = getattr(component, attribute, _NOTHING)
+        if member is _NOTHING:
             return ["none"]
         if word == "get":
-            return ["method"] if callable(found) else ["value", _sent(found)]
-        words = {key: self._received(each) for key, each in given[1].items()}
-        if attribute == "reset" and "seed" in words and not takes_seed(found):
+            return ["method"] if callable(member) else ["value", _sent(member)]
+        words = {key: self._received(each) for key, each in args[1].items()}
+        if attribute == "reset" and "seed" in words and not takes_seed(member):
             del words["seed"]
-        return ["value", _sent(found(*map(self._received, given[0]), **words))]
+        return ["value", _sent(member(*map(self._received, args[0]), **words))]
 
     def _received(self, content: Any) -> Any:  # noqa: ANN401
         match content:
@@ -132,7 +132,7 @@ class Calls:
         raise BadMessage("a value came that is none")
 
 
-class Elsewhere:
+class RemoteComponent:
     """A component that is in another process, as its users see it."""
 
     def __init__(self, calls: Calls, kind: str, name: str) -> None:
@@ -157,7 +157,7 @@ def _sent(value: object) -> list[Any]:
     """A value as it is sent: a component by its name, a space as its description, all else as it is."""
     if isinstance(value, Recorder):
         value = value.inner
-    if isinstance(value, Elsewhere):
+    if isinstance(value, RemoteComponent):
         return ["component", *value.__dict__["_owner"]]
     if (owner := getattr(value, "__dict__", {}).get(OWNER)) is not None:
         return ["component", *owner]
@@ -178,16 +178,16 @@ _ROOT = Path(__file__).parents[3]
 
 def started_apart(
     executable: str, project: Project, seed: int, owner: tuple[str, str], find: Callable[[str, str], Any]
-) -> Elsewhere:
+) -> RemoteComponent:
     """Start the process of a component. It is built there when it is first used, and ends with this process.
 
     ``find`` gives the components that it asks for.
     """
     _, descriptor = start_linked([executable, "-P", "-c", _START, str(_ROOT)])
     calls = Calls(Conversation(descriptor, descriptor), find)
-    order = Order(project=project, mode="train", episodes=0, seed=seed, learned="", out="")
+    order = RunOrder(project=project, mode="train", episodes=0, seed=seed, learned="", out="")
     calls.talk.send([encode_line(order), *owner])
-    return Elsewhere(calls, *owner)
+    return RemoteComponent(calls, *owner)
 
 
 def main(descriptor: int) -> None:
@@ -223,7 +223,7 @@ class _Apart(Members):
             return super().get(kind, name)
         if (kind, name) not in self.built:
             self.project.component(kind, name)
-            self.built[kind, name] = Elsewhere(self.calls, kind, name)
+            self.built[kind, name] = RemoteComponent(self.calls, kind, name)
         return self.built[kind, name]
 
 
@@ -240,7 +240,7 @@ NEEDED = {
 Server = GymEnvServer | InferenceServer | ActionServer | TrainerServer
 
 
-class Host:
+class ComponentHost:
     """Builds the component of an order, and serves it.
 
     Raises:
@@ -272,15 +272,15 @@ class Host:
         began = told_at = time.monotonic()
         self._server.start(threaded=True)
         try:
-            tell(Serving(self._server.port))
-            shown = 0
+            tell(ServiceStarted(self._server.port))
+            reported = 0
             while not stop.wait(self._learning.pause_s if self._learning else TELL_SECONDS):
                 if self._learning:
                     self._learning.learn()
                 counts = self._server.counts
                 requests = counts.answered + counts.failed
-                if requests != shown and time.monotonic() - told_at >= TELL_SECONDS:
-                    shown, told_at = requests, time.monotonic()
+                if requests != reported and time.monotonic() - told_at >= TELL_SECONDS:
+                    reported, told_at = requests, time.monotonic()
                     tell(Served(requests))
         finally:
             self._server.stop()
@@ -291,7 +291,7 @@ class Host:
         used = sorted(".".join(key) if key[0] != AGENT else AGENT for key in self._members.built)
         counts = self._server.counts
         tell(Served(counts.answered + counts.failed))
-        tell(Done(metrics, [], time.monotonic() - began, used))
+        tell(OrderDone(metrics, [], time.monotonic() - began, used))
 
     def _made(self, kind: str, name: str, component: Any) -> Any:  # noqa: ANN401
         go_on(Path(self._order.learned) if self._order.learned else None, kind, name, component)

@@ -28,13 +28,13 @@ from autoresearch.project.child.members import Members, failed, use
 from autoresearch.project.child.messages import (
     ActOrder,
     AnyOrder,
-    Checked,
-    Done,
-    Failed,
-    Figures,
-    Order,
+    ComponentChecked,
+    OrderDone,
+    OrderFailed,
+    RunFigures,
+    RunOrder,
     ServeOrder,
-    Stop,
+    StopOrder,
 )
 from autoresearch.project.child.recording import FIGURE_SECONDS, Recorder, Stopped, Tally, compared_rewards, figures_of
 from autoresearch.project.components.finding import missing_methods
@@ -47,10 +47,10 @@ from autoresearch.task.model import episode_seed
 _MOST_IDLE = 10_000
 
 
-class Session:
+class ProjectSession:
     """One run: its components, what it counted, and whether it is asked to end."""
 
-    def __init__(self, order: Order, tell: Callable[[Figures], None], stopping: Callable[[], bool]) -> None:
+    def __init__(self, order: RunOrder, tell: Callable[[RunFigures], None], stopping: Callable[[], bool]) -> None:
         self._order = order
         self._tell = tell
         self._stopping = stopping
@@ -62,7 +62,7 @@ class Session:
         random.seed(order.seed)
         np.random.seed(order.seed % 2**32)
 
-    def run(self) -> Done:
+    def run(self) -> OrderDone:
         """Train or benchmark. What was learned is written when it ends, also when it was stopped.
 
         Raises:
@@ -90,7 +90,7 @@ class Session:
             metrics |= guarded("environment", partial(compared_rewards, inner, order.seed))
         if order.mode == "train" or order.project.learns_on_run:
             keep_learned(self.members, Path(order.out))
-        return Done(
+        return OrderDone(
             metrics,
             self._tally.curve(),
             seconds,
@@ -137,10 +137,10 @@ class Session:
 
     @staticmethod
     def _method(agent: Any, name: str) -> Callable[[], Any]:  # noqa: ANN401
-        found: Callable[[], Any] | None = getattr(agent, name, None)
-        if found is None:
+        method: Callable[[], Any] | None = getattr(agent, name, None)
+        if method is None:
             raise AutoresearchError(f"the agent has no {name}()", hint="derive it from autoresearch.Agent")
-        return found
+        return method
 
     def _made(self, kind: str, name: str, component: Any) -> Any:  # noqa: ANN401
         """Have a component that was just built go on from what it learned; count what happens in an environment."""
@@ -201,27 +201,27 @@ def go_on(learned: Path | None, kind: str, name: str, component: Any) -> None:  
         raise AutoresearchError(f"{key} can't go on from what it learned before: {failure}", hint=hint) from error
 
 
-def checked(order: Order) -> list[Checked]:
+def checked(order: RunOrder) -> list[ComponentChecked]:
     """Build each component and compare it with its interface; an error that one raises is told of that one."""
     members = Members(order.project, seed=order.seed, isolated=order.isolated)
     use(members)
-    told: list[Checked] = []
+    results: list[ComponentChecked] = []
     for component in order.project.all():
         try:
             built = members.get(component.type, component.name)
         except AutoresearchError as error:
-            told.append(Checked(component.key, [], str(error), error.hint))
+            results.append(ComponentChecked(component.key, [], str(error), error.hint))
         else:
             inner = built.inner if isinstance(built, Recorder) else built
-            told.append(Checked(component.key, missing_methods(component.type, inner)))
-    return told
+            results.append(ComponentChecked(component.key, missing_methods(component.type, inner)))
+    return results
 
 
 def main(descriptor: int) -> None:
     """Do what the first message asks for; a further one asks to stop, the end of the link to leave at once."""
-    link: Link[AnyOrder | Stop] = Link(keep_link(descriptor), descriptor, AnyOrder | Stop)
+    link: Link[AnyOrder | StopOrder] = Link(keep_link(descriptor), descriptor, AnyOrder | StopOrder)
     order, tell = link.receive(), link.send
-    assert not isinstance(order, Stop)
+    assert not isinstance(order, StopOrder)
     os.chdir(order.project.folder)
     sys.path.append(str(order.project.folder))
     sys.modules["acr"] = acr
@@ -229,15 +229,15 @@ def main(descriptor: int) -> None:
     threading.Thread(target=_listen, args=(link, stop), daemon=True).start()
     try:
         if isinstance(order, ServeOrder):
-            from autoresearch.project.child.apart import Host  # with ZeroMQ, which runs do without
+            from autoresearch.project.child.apart import ComponentHost  # with ZeroMQ, which runs do without
 
-            Host(order).serve(tell, stop)
+            ComponentHost(order).serve(tell, stop)
         elif isinstance(order, ActOrder):
             from autoresearch.project.child.actors import Actor
 
             Actor(order).act(tell, stop)
         elif order.episodes:
-            done = Session(order, tell, stop.is_set).run()
+            done = ProjectSession(order, tell, stop.is_set).run()
             if not all(map(math.isfinite, done.metrics.values())):
                 raise AutoresearchError("a reward of the environment is no finite number", hint="see its step()")
             tell(done)
@@ -246,16 +246,16 @@ def main(descriptor: int) -> None:
                 tell(message)
     except AutoresearchError as error:
         traceback.print_exc()
-        tell(Failed(str(error), error.hint, error.exit_status))
+        tell(OrderFailed(str(error), error.hint, error.exit_status))
     except Exception as error:  # noqa: BLE001 - whatever a stranger's code does becomes a sentence
         traceback.print_exc()
-        tell(Failed(f"{type(error).__name__}: {error}", "", 1))
+        tell(OrderFailed(f"{type(error).__name__}: {error}", "", 1))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # a component's own threads must not hold it
 
 
-def _listen(link: Link[AnyOrder | Stop], stop: threading.Event) -> None:
+def _listen(link: Link[AnyOrder | StopOrder], stop: threading.Event) -> None:
     for _ in link:
         stop.set()
     os._exit(1)

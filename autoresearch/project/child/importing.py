@@ -58,8 +58,8 @@ class _Finder:
         if not name.startswith(f"{PACKAGE}."):
             return None
         kinds: Any = ((ExtensionFileLoader, EXTENSION_SUFFIXES), (_Loader, [".py"]))
-        found = (FileFinder(folder, *kinds).find_spec(name) for folder in path or ())
-        return next((spec for spec in found if spec is not None), None)
+        specs = (FileFinder(folder, *kinds).find_spec(name) for folder in path or ())
+        return next((spec for spec in specs if spec is not None), None)
 
 
 class _Loader(SourceFileLoader):

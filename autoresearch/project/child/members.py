@@ -55,11 +55,11 @@ def build(component: Component) -> object:
     """
     cls = component_class(component)
     try:
-        given = arguments(component.key, cls, component.settings)
+        parameters = arguments(component.key, cls, component.settings)
     except ValueError:  # a class of C has no signature
-        given = {}
+        parameters = {}
     try:
-        return cls(**given)
+        return cls(**parameters)
     except AutoresearchError:
         raise
     except Exception as error:
@@ -182,8 +182,9 @@ class Members:
         component_class(component)
         self._seed_torch()
         instance = build(component)
-        if self._isolated:
-            mark_owner(instance, owner)
+        # It is passed to other processes by its type and name. One without attributes can't be passed.
+        if self._isolated and isinstance(getattr(instance, "__dict__", None), dict):
+            instance.__dict__[OWNER] = owner
         return instance
 
     def register(self, kind: str, name: str, make: Callable[[], object]) -> None:
@@ -205,7 +206,7 @@ class Members:
         return np.random.default_rng([self._seed, zlib.crc32(type(component).__name__.encode())])
 
 
-class Group:
+class ComponentGroup:
     """The components of one type, as ``acr.policy``: by name, as attributes, or the default."""
 
     def __init__(self, kind: str) -> None:
@@ -239,12 +240,6 @@ class Group:
         return f"<{self._kind}: {', '.join(self) or 'none'}>"
 
 
-def mark_owner(component: object, owner: tuple[str, str]) -> None:
-    """Have a component be passed to other processes by its type and name. One without attributes can't be passed."""
-    if isinstance(getattr(component, "__dict__", None), dict):
-        component.__dict__[OWNER] = owner
-
-
 def current() -> Members:
     """The components of this process: those of the run, else of the project in or above the working folder.
 
@@ -254,8 +249,8 @@ def current() -> Members:
         NotFound: there is no project.
     """
     if not _current:
-        here = Path.cwd()
-        folder = next((each for each in (here, *here.parents) if (each / INI).is_file()), here)
+        cwd = Path.cwd()
+        folder = next((each for each in (cwd, *cwd.parents) if (each / INI).is_file()), cwd)
         project = with_parameters(load_project(folder))
         use(Members(project, refused=foreign_components(project)))
     return _current[-1]

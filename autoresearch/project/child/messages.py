@@ -19,7 +19,7 @@ from autoresearch.services.messages import decode, encode
 Mode = Literal["train", "bench"]
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, tag="run"):
+class RunOrder(msgspec.Struct, frozen=True, kw_only=True, tag="run"):
     """A run to do. ``episodes`` 0 builds the components and checks their interfaces alone.
 
     ``learned`` is the folder of the state to begin from, empty for none. What is learned is left in ``out``.
@@ -41,7 +41,7 @@ ServiceKind = Literal["action", "trainer", "inference", "env"]
 class ServeOrder(msgspec.Struct, frozen=True, kw_only=True, tag="serve"):
     """A component, by type and name, to serve until it is told to stop.
 
-    ``learned``, ``out`` and ``isolated`` are as in Order.
+    ``learned``, ``out`` and ``isolated`` are as in RunOrder.
     ``secret`` and ``public`` are the server's key in hexadecimal digits, empty for none; ``clients`` are the public
     keys of those that may ask it, ``own_machines`` a file with further ones, or empty.
     """
@@ -77,11 +77,11 @@ class ActOrder(msgspec.Struct, frozen=True, kw_only=True, tag="act"):
     isolated: dict[str, str] = {}
 
 
-class Stop(msgspec.Struct, frozen=True, tag="stop"):
+class StopOrder(msgspec.Struct, frozen=True, tag="stop"):
     """End what was ordered, and keep what was learned."""
 
 
-class Figures(msgspec.Struct, frozen=True, tag="figures"):
+class RunFigures(msgspec.Struct, frozen=True, tag="figures"):
     """How far a run is. ``recent_reward`` is the mean of the last 100 episodes; none before the first has ended."""
 
     episodes: int
@@ -90,7 +90,7 @@ class Figures(msgspec.Struct, frozen=True, tag="figures"):
     recent_reward: float | None
 
 
-class Checked(msgspec.Struct, frozen=True, tag="checked"):
+class ComponentChecked(msgspec.Struct, frozen=True, tag="checked"):
     """A component was loaded: the methods of its interface that it has not, or the error that it raised."""
 
     key: str
@@ -99,7 +99,7 @@ class Checked(msgspec.Struct, frozen=True, tag="checked"):
     hint: str = ""
 
 
-class Done(msgspec.Struct, frozen=True, tag="done"):
+class OrderDone(msgspec.Struct, frozen=True, tag="done"):
     """A run ended: in full, or ``stopped`` before. ``changed``: the policy's state changed in a benchmark run."""
 
     metrics: dict[str, int | float]
@@ -110,7 +110,7 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
     changed: bool = False
 
 
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
+class OrderFailed(msgspec.Struct, frozen=True, tag="failed"):
     """A run failed: the sentence, what to do next, the exit status."""
 
     error: str
@@ -118,7 +118,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     exit_status: int
 
 
-class Serving(msgspec.Struct, frozen=True, tag="serving"):
+class ServiceStarted(msgspec.Struct, frozen=True, tag="serving"):
     """A service has begun: its port."""
 
     port: int
@@ -139,18 +139,18 @@ class Played(msgspec.Struct, frozen=True, tag="played"):
 
 # Stands before a message in a log (RFC 7464).
 _MARK = b"\x1e"
-AnyOrder = Order | ServeOrder | ActOrder
-Message = Figures | Checked | Done | Failed | Serving | Served | Played
+AnyOrder = RunOrder | ServeOrder | ActOrder
+Message = RunFigures | ComponentChecked | OrderDone | OrderFailed | ServiceStarted | Served | Played
 
 
-def encode_line(message: Message | Order) -> bytes:
+def encode_line(message: Message | RunOrder) -> bytes:
     """A message as a line."""
     return msgspec.json.encode(message, enc_hook=str) + b"\n"
 
 
-def decode_order(line: bytes) -> Order:
+def decode_order(line: bytes) -> RunOrder:
     """The order of a line. Raises msgspec.ValidationError where it is none."""
-    return msgspec.json.decode(line, type=Order, dec_hook=path_of)
+    return msgspec.json.decode(line, type=RunOrder, dec_hook=path_of)
 
 
 def marked(message: Message) -> bytes:
@@ -160,15 +160,15 @@ def marked(message: Message) -> bytes:
 
 def unmarked(log: bytes) -> tuple[list[Message], bytes]:
     """The messages in a log, and the log without them."""
-    found: list[Message] = []
+    messages: list[Message] = []
     rest: list[bytes] = []
     for line in log.split(b"\n"):
         if line.startswith(_MARK):
             with suppress(msgspec.DecodeError):
-                found.append(msgspec.json.decode(line.removeprefix(_MARK), type=Message))
+                messages.append(msgspec.json.decode(line.removeprefix(_MARK), type=Message))
         else:
             rest.append(line)
-    return found, b"\n".join(rest)
+    return messages, b"\n".join(rest)
 
 
 MOST_FRAMES = 64
@@ -183,7 +183,7 @@ class Conversation:
         self._link: Link[list[bytes]] = Link(read, write, Frames)
 
     @classmethod
-    def given(cls) -> Conversation:
+    def from_environment(cls) -> Conversation:
         """The conversation that this process was started for. Raises UsageError where there is none."""
         descriptors = [os.environ.get(f"AUTORESEARCH_TALK_{way}", "") for way in ("READ", "WRITE")]
         if not all(each.isdecimal() for each in descriptors):

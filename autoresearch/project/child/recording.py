@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from autoresearch.project.child.messages import Figures
+from autoresearch.project.child.messages import RunFigures
 from autoresearch.run.sandbox.capture import curve_of
 from autoresearch.task.model import episode_seed
 
@@ -67,18 +67,18 @@ class Tally:
         return curve_of(self.rewards)
 
 
-def figures_of(rewards: Sequence[float], steps: int, seconds: float) -> Figures:
+def figures_of(rewards: Sequence[float], steps: int, seconds: float) -> RunFigures:
     """How far a run is, by the rewards of its finished episodes."""
     recent = rewards[-RECENT:]
-    return Figures(len(rewards), steps, seconds, statistics.fmean(recent) if recent else None)
+    return RunFigures(len(rewards), steps, seconds, statistics.fmean(recent) if recent else None)
 
 
 def metrics_of(rewards: Sequence[float], steps: int) -> dict[str, int | float]:
     """The standard metrics of finished episodes."""
-    found: dict[str, int | float] = {"episodes": len(rewards), "steps": steps}
+    metrics: dict[str, int | float] = {"episodes": len(rewards), "steps": steps}
     if rewards:
-        found |= {name: of(rewards) for name, of in _OF_REWARDS.items()}
-    return found
+        metrics |= {name: of(rewards) for name, of in _OF_REWARDS.items()}
+    return metrics
 
 
 # An environment gets a seed of as many bits as it takes: Gymnasium's take all, a message has 63, old ones 32.
@@ -108,30 +108,30 @@ class Recorder:
         """How many steps were taken in it."""
         return self._before + len(self._rewards)
 
-    def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401
         """Begin an episode. Returns observation and info. Older environments take no seed and return no info."""
         if not self._takes_seed:
             result = self.inner.reset()
-        elif "seed" in given or (seed := next(self._seeds, None)) is None:
-            result = self.inner.reset(**given)
+        elif "seed" in options or (seed := next(self._seeds, None)) is None:
+            result = self.inner.reset(**options)
         else:
-            result = self._reset_with(seed, given)
+            result = self._reset_with(seed, options)
         self._before = self.taken
         self._rewards.clear()
         observation, info = result if isinstance(result, tuple) and len(result) == 2 else (result, {})
         self._observation = observation
         return observation, info
 
-    def _reset_with(self, seed: int, given: dict[str, Any]) -> Any:  # noqa: ANN401
+    def _reset_with(self, seed: int, options: dict[str, Any]) -> Any:  # noqa: ANN401
         *longer, shortest = self._seed_bits
         for bits in longer:
             with suppress(Exception):  # each environment has an error of its own for a number that is too large
-                found = self.inner.reset(**given, seed=seed % 2**bits)
+                result = self.inner.reset(**options, seed=seed % 2**bits)
                 self._seed_bits = (bits,)
-                return found
-        found = self.inner.reset(**given, seed=seed % 2**shortest)
+                return result
+        result = self.inner.reset(**options, seed=seed % 2**shortest)
         self._seed_bits = (shortest,)
-        return found
+        return result
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, Any]:  # noqa: ANN401
         """Take an action. Returns observation, reward, terminated, truncated and info."""
@@ -174,13 +174,13 @@ def compared_rewards(environment: Any, seed: int) -> dict[str, float]:  # noqa: 
     import numpy as np  # the daemon starts without it
 
     tally = Tally()
-    wanted = int(getattr(environment, "random_episodes", RANDOM_EPISODES))
+    episodes = int(getattr(environment, "random_episodes", RANDOM_EPISODES))
     space: Any = getattr(environment, "action_space", None)
     recorder = Recorder(environment, tally, map(partial(episode_seed, seed), itertools.count()))
     numbers = np.random.default_rng(seed)
     if hasattr(space, "seed"):
         space.seed(seed % 2**32)
-    while space is not None and len(tally.rewards) < wanted and tally.steps < _RANDOM_STEPS:
+    while space is not None and len(tally.rewards) < episodes and tally.steps < _RANDOM_STEPS:
         recorder.reset()
         ended = False
         while not ended and tally.steps < _RANDOM_STEPS:
@@ -198,9 +198,9 @@ class AgentEnvironment:
     def __init__(self, environment: Any) -> None:  # noqa: ANN401
         self.inner = environment
 
-    def reset(self, **given: Any) -> Any:  # noqa: ANN401
+    def reset(self, **options: Any) -> Any:  # noqa: ANN401
         """Begin an episode. Returns the observation."""
-        result = self.inner.reset(**given)
+        result = self.inner.reset(**options)
         return result[0] if isinstance(result, tuple) and len(result) == 2 else result
 
     def step(self, action: Any) -> tuple[Any, bool, Any, Any]:  # noqa: ANN401

@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 from autoresearch.beneath import read_beneath
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.project import interfaces
-from autoresearch.project.components.trusting import Offer
+from autoresearch.project.components.trusting import ComponentOffer
 from autoresearch.project.model import AGENT, MOST_BYTES, Component, check_name, lone_name
 from autoresearch.task.source import parse_python
 from autoresearch.text import did_you_mean, one_line
@@ -47,17 +47,17 @@ ATARI_MODULE = "ale_py"
 _ATARI = "ALE/"
 
 
-def shipped_offers(words: str = "", kind: str = "") -> list[Offer]:
+def shipped_offers(words: str = "", kind: str = "") -> list[ComponentOffer]:
     """Every component that ships; those of a type, whose type, name and description have all of some words."""
-    wanted = words.lower().split()
+    terms = words.lower().split()
     return [
         _offer(*each)
         for each in _SHIPPED
-        if kind in ("", each[0]) and all(word in " ".join((each[0], each[1], each[3])).lower() for word in wanted)
+        if kind in ("", each[0]) and all(word in " ".join((each[0], each[1], each[3])).lower() for word in terms)
     ]
 
 
-def shipped_offer(kind: str, name: str) -> Offer | None:
+def shipped_offer(kind: str, name: str) -> ComponentOffer | None:
     """The component of this type and name that ships."""
     return next((_offer(*each) for each in _SHIPPED if each[:2] == (kind, name)), None)
 
@@ -67,11 +67,11 @@ def full_id(gym_id: str) -> str:
     return f"{ATARI_MODULE}:{gym_id}" if gym_id.startswith(_ATARI) else gym_id
 
 
-def gym_offer(gym_id: str) -> Offer:
+def gym_offer(gym_id: str) -> ComponentOffer:
     """A Gymnasium environment by its id; it is called by the id's name: ``cartpole`` of ``CartPole-v1``."""
     name = gym_id.rpartition("/")[2].rpartition(":")[2].partition("-v")[0].lower()
     offer = _offer("environment", name, GYM_CLASS, f"Gymnasium's {gym_id}.")
-    return Offer(
+    return ComponentOffer(
         type="environment",
         name=name,
         class_name=offer.class_name,
@@ -82,11 +82,11 @@ def gym_offer(gym_id: str) -> Offer:
     )
 
 
-def _offer(kind: str, name: str, class_name: str, description: str) -> Offer:
-    from autoresearch import __version__
+def _offer(kind: str, name: str, class_name: str, description: str) -> ComponentOffer:
+    from autoresearch.version import __version__
 
     file = f"{class_name.partition(':')[0]}.py"
-    return Offer(
+    return ComponentOffer(
         type=kind,
         name=name,
         class_name=class_name,
@@ -209,15 +209,15 @@ def _has(kind: str, component: object, name: str) -> bool:
     return own is None or own is not getattr(_BASES[kind], name, None)
 
 
-Source = Callable[[str, str, str], Offer | None]
+Source = Callable[[str, str, str], ComponentOffer | None]
 
 
 def find_offer(
-    kind: str, wanted: str, folder: Path, *, class_name: str = "", name: str = "", sources: Sequence[Source] = ()
-) -> Offer:
+    kind: str, spec: str, folder: Path, *, class_name: str = "", name: str = "", sources: Sequence[Source] = ()
+) -> ComponentOffer:
     """The component that ``install TYPE NAME`` means, for the project in ``folder``.
 
-    ``wanted`` is NAME, NAME==VERSION, a path (with ``.``, ``/`` or ``~`` in front, or ``.py`` behind), or gym:ID. A
+    ``spec`` is NAME, NAME==VERSION, a path (with ``.``, ``/`` or ``~`` in front, or ``.py`` behind), or gym:ID. A
     name is looked for among the components that ship, then in ``sources`` in their order. With a version, or with a
     publisher as in PUBLISHER/NAME, only there.
 
@@ -233,39 +233,37 @@ def find_offer(
         raise UsageError(
             f"“{one_line(kind, 40)}” is no type of component", hint="environment, policy, trainer, dataset"
         )
-    if wanted.startswith("gym:"):
+    if spec.startswith("gym:"):
         if kind != "environment":
-            raise UsageError(
-                f"Gymnasium has environments, no {kind}", hint=f"autoresearch install environment {wanted}"
-            )
-        return _renamed(_gymnasium(wanted.removeprefix("gym:")), name)
-    if wanted.startswith((".", "/", "~")) or wanted.endswith(".py"):
-        return _own(kind, Path(wanted), folder, class_name, name)
-    found, _, version = wanted.partition("==")
-    check_name(found.rpartition("/")[2])
-    offer = None if version else shipped_offer(kind, found)
+            raise UsageError(f"Gymnasium has environments, no {kind}", hint=f"autoresearch install environment {spec}")
+        return _renamed(_gymnasium(spec.removeprefix("gym:")), name)
+    if spec.startswith((".", "/", "~")) or spec.endswith(".py"):
+        return _own(kind, Path(spec), folder, class_name, name)
+    full_name, _, version = spec.partition("==")
+    check_name(full_name.rpartition("/")[2])
+    offer = None if version else shipped_offer(kind, full_name)
     for source in () if offer else sources:
-        if offer := source(kind, found, version):
+        if offer := source(kind, full_name, version):
             break
     if offer is None:
-        raise _unknown(kind, wanted)
+        raise _unknown(kind, spec)
     return _renamed(offer, name)
 
 
-def _renamed(offer: Offer, name: str) -> Offer:
+def _renamed(offer: ComponentOffer, name: str) -> ComponentOffer:
     return msgspec.structs.replace(offer, name=check_name(name)) if name else offer
 
 
-def _unknown(kind: str, wanted: str) -> NotFound:
+def _unknown(kind: str, spec: str) -> NotFound:
     names = [each.name for each in shipped_offers() if each.type == kind]
-    other = next((each.type for each in shipped_offers() if each.name == wanted), "")
-    hint = did_you_mean(wanted, names) or (f"here are: {', '.join(names)}" if names else "install ./file.py")
+    other = next((each.type for each in shipped_offers() if each.name == spec), "")
+    hint = did_you_mean(spec, names) or (f"here are: {', '.join(names)}" if names else "install ./file.py")
     if other:
-        hint = f"autoresearch install {other} {wanted}"
-    return NotFound(f"there is no {kind} “{one_line(wanted, 60)}” to install", hint=hint)
+        hint = f"autoresearch install {other} {spec}"
+    return NotFound(f"there is no {kind} “{one_line(spec, 60)}” to install", hint=hint)
 
 
-def _gymnasium(gym_id: str) -> Offer:
+def _gymnasium(gym_id: str) -> ComponentOffer:
     if not re.fullmatch(r"(?:[\w.]+:)?(?:[\w-]+/)?[\w.-]+", gym_id):
         raise UsageError(f"“{one_line(gym_id, 60)}” is no id of Gymnasium", hint="gym:CartPole-v1")
     from autoresearch.run.package_locks import has_packages  # the command line starts without them
@@ -274,7 +272,7 @@ def _gymnasium(gym_id: str) -> Offer:
     return msgspec.structs.replace(gym_offer(gym_id), requirements=lacking)
 
 
-def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> Offer:
+def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> ComponentOffer:
     """A file of the person's own, or a folder with one; it stays where it is."""
     path = typed if typed.is_absolute() else Path(os.path.abspath(typed.expanduser()))  # noqa: PTH100 - keeps links
     module, _, short = class_name.rpartition(":")
@@ -285,7 +283,7 @@ def _own(kind: str, typed: Path, folder: Path, class_name: str, name: str) -> Of
     if not short:
         short = _lone_class(file, kind)
     place = os.path.relpath(file.parent, folder)
-    return Offer(
+    return ComponentOffer(
         type=kind,
         name=check_name(name or lone_name(short)),
         class_name=f"{file.stem}:{short}",

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from autoresearch.beneath import remove_beneath, resolve_beneath, text_beneath
 from autoresearch.errors import Refused, UsageError
 from autoresearch.project.components.finding import shipped_offer
-from autoresearch.project.components.trusting import Offer, note_origin
+from autoresearch.project.components.trusting import ComponentOffer, note_origin
 from autoresearch.project.ini import Ini
 from autoresearch.project.model import (
     AGENT,
@@ -59,7 +59,7 @@ def required_by(project: Project) -> list[tuple[str, str]]:
     text = _text(project, LOOSE)
     parse_wanted(text, LOOSE)  # an error names the line of the file
     lines = text.splitlines()
-    return [(wanted, _key(line)) for line in lines for wanted in parse_wanted(line, LOOSE)]
+    return [(requirement, _key(line)) for line in lines for requirement in parse_wanted(line, LOOSE)]
 
 
 def locked_packages(project: Project) -> list[Package]:
@@ -113,14 +113,14 @@ def isolated_packages(project: Project) -> dict[str, list[Package]]:
     Raises:
         UsageError: a list is missing or damaged.
     """
-    found: dict[str, list[Package]] = {}
+    packages: dict[str, list[Package]] = {}
     for each in project.all():
         if each.pins.get("isolated") == "yes":
-            found[each.key] = parse_lock(_text(project, _isolated(each.key)), f"{each.key}.lock")
-            if not found[each.key]:
+            packages[each.key] = parse_lock(_text(project, _isolated(each.key)), f"{each.key}.lock")
+            if not packages[each.key]:
                 hint = f"autoresearch install {each.type} {each.name} --isolated"
                 raise UsageError(f"{each.origin}: the packages of {each.key} are not locked", hint=hint)
-    return found
+    return packages
 
 
 def note_isolated(project: Project, key: str, packages: Sequence[Package]) -> None:
@@ -142,8 +142,8 @@ def note_required(project: Project, key: str, lines: Sequence[str], packages: Se
         Refused: ``requirements.txt`` is a list of the person's own.
     """
     before = _text(project, LOOSE)
-    kept = [line for line in before.splitlines() if _key(line) != key]
-    text = "".join(f"{line}\n" for line in [*kept, *(f"{line}  # {key}" for line in lines)])
+    others = [line for line in before.splitlines() if _key(line) != key]
+    text = "".join(f"{line}\n" for line in [*others, *(f"{line}  # {key}" for line in lines)])
     if text == before and packages is None:
         return
     refuse_other_list(project)
@@ -179,7 +179,7 @@ def _text(project: Project, name: str) -> str:
 COMPONENTS = "components"
 
 
-def install(project: Project, offer: Offer, *, default: bool) -> Project:
+def install(project: Project, offer: ComponentOffer, *, default: bool) -> Project:
     """Put a component into a project; one of the same type and name is replaced, its parameters stay.
 
     With ``default`` it is named the default of its type; the only one of a type is its default unnamed.
@@ -194,12 +194,12 @@ def install(project: Project, offer: Offer, *, default: bool) -> Project:
     if present and offer.files and not present.pins.get("path", "").startswith(HIDDEN):
         hint = f"autoresearch uninstall {offer.type} {offer.name}, or choose another name: --name"
         raise Refused(f"{offer.type} {offer.name} is a component of your own", hint=hint)
-    wanted = [] if offer.isolated else offer.requirements
-    if wanted:
+    requirements = [] if offer.isolated else offer.requirements
+    if requirements:
         refuse_other_list(project)
     path = _copied(project, offer) if offer.files else offer.path
     note_isolated(project, offer.key, offer.packages if offer.isolated else [])
-    note_required(project, offer.key, wanted, offer.packages if wanted else None)
+    note_required(project, offer.key, requirements, offer.packages if requirements else None)
     title = known_title(ini, offer.type, offer.name) if present else section_title(offer.type, offer.name)
     if offer.type == AGENT:
         title = AGENT.capitalize()
@@ -294,7 +294,7 @@ def _set_default(ini: Ini, kind: str, name: str) -> None:
     ini.set(section.title if section else section_title(kind), "default", name)
 
 
-def _copied(project: Project, offer: Offer) -> str:
+def _copied(project: Project, offer: ComponentOffer) -> str:
     """Copy a component's files into the project in one step; returns their folder, relative to the project."""
     path = f"{HIDDEN}/{COMPONENTS}/{offer.type}/{offer.name}"
     target = project.to_write(path)

@@ -25,7 +25,7 @@ from autoresearch.task.needs import Package
 Origin = Literal["own", "trusted", "foreign"]
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
+class ComponentOffer(msgspec.Struct, frozen=True, kw_only=True):
     """A component that can be installed.
 
     ``files`` are copied into the project, by their relative path; a component of the person's own has none and stays
@@ -70,7 +70,7 @@ class Pythons:
         return {key: str(python.executable) for key, python in self.isolated.items()}
 
     @property
-    def shown(self) -> Interpreter | None:
+    def for_sandbox(self) -> Interpreter | None:
         """The main one, for a sandbox where it sees the others, too."""
         return seeing(self.main, list(self.isolated.values()))
 
@@ -123,7 +123,7 @@ def refuse_foreign(project: Project, what: str) -> None:
         )
 
 
-def note_origin(project: Project, offer: Offer) -> None:
+def note_origin(project: Project, offer: ComponentOffer) -> None:
     """Remember whether a component of the log that was just installed is one's own, trusted, or neither."""
     component = project.component(offer.type, AGENT if offer.type == AGENT else offer.name)
     if component.pins.get("source") != "log":
@@ -150,10 +150,10 @@ def _entry(component: Component) -> tuple[str, str]:
 
 
 def _read(project: Project) -> dict[tuple[str, str], Origin]:
-    found: dict[tuple[str, str], Origin] = {}
+    origins: dict[tuple[str, str], Origin] = {}
     with suppress(OSError, UnicodeDecodeError):
         for line in project.read(f"{HIDDEN}/{TRUSTED}").decode().splitlines():
             match line.split():
                 case [key, release, ("own" | "trusted") as reason]:
-                    found[key, release] = reason
-    return found
+                    origins[key, release] = reason
+    return origins

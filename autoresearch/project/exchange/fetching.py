@@ -38,7 +38,7 @@ from autoresearch.project.model import (
     section_title,
     with_parameters,
 )
-from autoresearch.project.runs.kept import DATA, Run, RunData, Totals, head_run, keep_run, new_run_folder
+from autoresearch.project.runs.kept import DATA, LocalRun, RunData, Totals, head_run, keep_run, new_run_folder
 from autoresearch.propose.mind.recall import text_of
 from autoresearch.record.encoding import format_id, parse_id
 from autoresearch.record.kinds import Run as RunBody
@@ -98,7 +98,7 @@ def write_project(program: str, harness: Mapping[str, bytes], folder: Path) -> P
     return project
 
 
-def keep_fetched(project: Project, data: RunData, learned: Path | None) -> Run:
+def keep_fetched(project: Project, data: RunData, learned: Path | None) -> LocalRun:
     """Keep a published run as the newest of a project that was just written, with what it had ``learned`` (packed).
 
     ``data`` is completed by the project's components.
@@ -175,7 +175,7 @@ _SEED = "training_seed"
 
 def write_run(
     record: Record, program: str, harness: Mapping[str, bytes], learned: Path | None, folder: Path, *, own: bool
-) -> Run:
+) -> LocalRun:
     """Write a run's project as a new folder, which appears whole or not; its newest run is the published one.
 
     ``learned`` is the file with what it had learned, None where none was kept. What is not ``own`` is marked as another
@@ -267,10 +267,11 @@ def components_of_run(desk: Desk, run: bytes) -> list[UsedComponent]:
     """What the agent of a published run uses, its environment first; nothing where its files are not here."""
     body = desk.log.records.get(run).body
     task = desk.log.tasks.find(body.task) if isinstance(body, RunBody) else None
-    asked = desk.log.records.get(task.id).body if task else None
-    if not isinstance(asked, TaskBody) or ENVIRONMENT_INI not in asked.harness:
+    task_body = desk.log.records.get(task.id).body if task else None
+    if not isinstance(task_body, TaskBody) or ENVIRONMENT_INI not in task_body.harness:
         return []
-    harness = {name: desk.blobs.get(blob.sha256) for name, blob in asked.harness.items() if desk.blobs.has(blob.sha256)}
+    digests = {name: blob.sha256 for name, blob in task_body.harness.items()}
+    harness = {name: desk.blobs.get(digest) for name, digest in digests.items() if desk.blobs.has(digest)}
     used = used_components(text_of(desk.log, desk.blobs, run) or "")
     if ENVIRONMENT_INI in harness:
         ini = _decoded(harness[ENVIRONMENT_INI], ENVIRONMENT_INI)

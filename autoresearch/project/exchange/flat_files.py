@@ -16,7 +16,7 @@ import yaml
 from autoresearch.beneath import LeadsOut
 from autoresearch.errors import UsageError
 from autoresearch.project.model import HIDDEN, Component, Project, read_code
-from autoresearch.project.runs.kept import Run, ancestors
+from autoresearch.project.runs.kept import LocalRun, ancestors
 from autoresearch.task.source import parse_python
 from autoresearch.text import one_line
 
@@ -30,15 +30,15 @@ def files_of(component: Component, project: Path) -> list[Path]:
         UsageError: a file is missing or no Python, or it is part of a package, which has folders.
     """
     first = Path(component.file)
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     pending = [first]
     while pending:
         path = pending.pop(0)
-        if path in found:
+        if path in files:
             continue
         if path.name == "__init__.py":
             raise _package(component, path.parent)
-        found[path] = None
+        files[path] = None
         for module in _imported(component, path, project):
             for folder in (path.parent, project):
                 if (folder / f"{module}.py").is_file():
@@ -46,19 +46,19 @@ def files_of(component: Component, project: Path) -> list[Path]:
                     break
                 if any((folder / module).glob("*.py")):
                     raise _package(component, folder / module)
-    return list(found)
+    return list(files)
 
 
 def data_of(files: list[Path], project: Path) -> list[Path]:
     """The other files beside Python files that these name in a string, such as a map that they read."""
-    found: dict[Path, None] = {}
+    data_files: dict[Path, None] = {}
     for path in files:
         for node in ast.walk(parse_python(read_code(path, project))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) <= 64:
                 named = path.parent / node.value
                 if "/" not in node.value and named.suffix not in ("", ".py", ".ini") and named.is_file():
-                    found[named] = None
-    return list(found)
+                    data_files[named] = None
+    return list(data_files)
 
 
 class FlatNames:
@@ -131,19 +131,19 @@ def _package(component: Component, folder: Path) -> UsageError:
 PUBLISHED = "published.yaml"
 
 
-def record_of(project: Project, run: Run) -> str:
+def record_of(project: Project, run: LocalRun) -> str:
     """The id of the record that a run was published as, or came from; empty for none."""
     return run.data.record or _published(project).get(run.id, "")
 
 
-def published_ancestors(project: Project, run: Run) -> list[str]:
+def published_ancestors(project: Project, run: LocalRun) -> list[str]:
     """The records of the runs that a run went on from, the nearest first. The run itself is left out."""
     published = _published(project)
     records = (above.data.record or published.get(above.id, "") for above in ancestors(project, run))
     return [record for record in records if record]
 
 
-def remember_published(project: Project, run: Run, record: str) -> None:
+def remember_published(project: Project, run: LocalRun, record: str) -> None:
     """Note as which record a run was published."""
     project.write(f"{HIDDEN}/{PUBLISHED}", yaml.safe_dump({**_published(project), run.id: record}))
 

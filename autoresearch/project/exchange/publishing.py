@@ -19,7 +19,7 @@ import msgspec
 from autoresearch.errors import UsageError
 from autoresearch.project.components.installing import known_title
 from autoresearch.project.exchange.flat_files import BENCHMARK, ENVIRONMENT_INI, FlatNames, data_of, files_of
-from autoresearch.project.ini import Ini, Setting, value_of
+from autoresearch.project.ini import Ini, ParameterValue, value_of
 from autoresearch.project.learned import LEARNED
 from autoresearch.project.model import (
     INI,
@@ -31,7 +31,7 @@ from autoresearch.project.model import (
     read_code,
     with_parameters,
 )
-from autoresearch.project.runs.kept import Run
+from autoresearch.project.runs.kept import LocalRun
 from autoresearch.task.loading import MANIFEST
 from autoresearch.task.needs import LOCK, LOOSE
 from autoresearch.task.program import MAX_PROGRAM_FILES, check_file_name, join_files, source_digest, split_program
@@ -118,7 +118,7 @@ class Random(Policy):
 }
 
 
-def project_of_run(project: Project, run: Run) -> Project:
+def project_of_run(project: Project, run: LocalRun) -> Project:
     """A project as it was at one of its runs: ``agent.ini`` and parameters of then, the code of now.
 
     Raises:
@@ -132,7 +132,7 @@ def project_of_run(project: Project, run: Run) -> Project:
 def flat_program(project: Project, packages: Mapping[str, bytes] = MappingProxyType({})) -> str:
     """The program of a project, as one text: parameters stand in its ``agent.ini``, as they are in force.
 
-    ``packages`` are the files of :func:`package_files`, where its agent needs more than every node has.
+    ``packages`` are the files of :func:`.package_files`, where its agent needs more than every node has.
 
     Raises:
         UsageError: a file is missing, two have one name, there are too many, or a value can't stand in the file.
@@ -151,8 +151,8 @@ def flat_program(project: Project, packages: Mapping[str, bytes] = MappingProxyT
         ini.set(title, "path", ".")
         ini.set(title, "class_name", f"{name.removesuffix('.py')}:{component.class_name}")
         for key, text in _texts(ini, component).items():
-            there = ini.section(title)
-            if there is None or key not in there.items or there.items[key].text != text:
+            present = ini.section(title)
+            if present is None or key not in present.items or present.items[key].text != text:
                 ini.set(title, key, text)
     files = {INI: ini.text.encode(), **dict(sorted({**names.files, **packages}.items()))}
     if len(files) > MAX_PROGRAM_FILES:
@@ -174,13 +174,13 @@ def environment_files(project: Project) -> dict[str, bytes]:
     files = files_of(component, project.folder)
     names = FlatNames(set(), project.folder)
     first = names.add(component, files)
-    found = dict(names.files)
+    contents = dict(names.files)
     for path in data_of(files, project.folder):
         check_file_name(path.name)
-        if path.name in (MANIFEST, LOOSE, LOCK, ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK, *found):
+        if path.name in (MANIFEST, LOOSE, LOCK, ENVIRONMENT_LOOSE, ENVIRONMENT_LOCK, *contents):
             raise UsageError(f"{component.key} reads {path.name}, which can't be published", hint="rename that file")
         try:
-            found[path.name] = read_code(path, project.folder)
+            contents[path.name] = read_code(path, project.folder)
         except OSError as error:
             hint = "copy the file there, or don't name it"
             raise UsageError(f"{component.key} names {path}: {error.strerror}", hint=hint) from None
@@ -189,18 +189,19 @@ def environment_files(project: Project) -> dict[str, bytes]:
     texts = _texts(load_ini(project.ini), component)
     lines += [f"{key} = {text}" for key, text in sorted(texts.items())]
     lines += ["", f"[{BENCHMARK}]", f"episodes = {BENCHMARK_EPISODES}"]
-    found[ENVIRONMENT_INI] = "".join(f"{line}\n" for line in lines).encode()
-    if len(found) > MAX_PROGRAM_FILES:
+    contents[ENVIRONMENT_INI] = "".join(f"{line}\n" for line in lines).encode()
+    if len(contents) > MAX_PROGRAM_FILES:
         raise UsageError(
-            f"the environment {component.name} has {len(found)} files", hint=f"at most {MAX_PROGRAM_FILES} are allowed"
+            f"the environment {component.name} has {len(contents)} files",
+            hint=f"at most {MAX_PROGRAM_FILES} are allowed",
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(contents.items()))
 
 
 def environment_task_files(project: Project, packages: Mapping[str, bytes] = MappingProxyType({})) -> dict[str, bytes]:
     """The task folder of a project's environment, by file names. Its name is the environment's.
 
-    ``packages`` are the files of :func:`package_files`, where the environment needs more than every node has.
+    ``packages`` are the files of :func:`.package_files`, where the environment needs more than every node has.
 
     Raises:
         NotFound, UsageError: those of :func:`environment_files`.
@@ -228,7 +229,7 @@ def environment_task_files(project: Project, packages: Mapping[str, bytes] = Map
 def packages_asked(project: Project, required: Sequence[tuple[str, str]]) -> dict[str, str]:
     """The lines of packages that not every node has, with the key of the component that asks for each, if it is known.
 
-    ``required`` is what the project asks for, see :func:`required_by`. An environment of Gymnasium may ask for more.
+    ``required`` is what the project asks for, see :func:`.required_by`. An environment of Gymnasium may ask for more.
     """
     from autoresearch.project.components.finding import gym_packages
     from autoresearch.run.package_locks import every_node_has  # the command line starts without them
@@ -270,7 +271,7 @@ def _texts(ini: Ini, component: Component) -> dict[str, str]:
     }
 
 
-def _ini_text(component: Component, key: str, setting: Setting) -> str:
+def _ini_text(component: Component, key: str, setting: ParameterValue) -> str:
     """A parameter as text that is read as the same value. Raises UsageError where there is none."""
     if setting.plain or (isinstance(setting.value, str) and _is_plain(key, setting.value)):
         text = str(setting.value)
@@ -280,7 +281,7 @@ def _ini_text(component: Component, key: str, setting: Setting) -> str:
         except (TypeError, ValueError):
             text = ""
         # A comment's beginning or a quote inside of a quoted text would end it.
-        text = re.sub(r'\\\\|\\"|[#;]', lambda found: _ESCAPES.get(found[0], found[0]), text)
+        text = re.sub(r'\\\\|\\"|[#;]', lambda match: _ESCAPES.get(match[0], match[0]), text)
     if not _same(_read_back(key, text), _value(setting)):
         raise UsageError(
             f"{setting.origin}: the value of {component.key}: {key} can't stand in {INI}",
@@ -307,14 +308,14 @@ def _read_back(key: str, text: str) -> object:
 _ESCAPES = {'\\"': "\\u0022", "#": "\\u0023", ";": "\\u003b"}
 
 
-def _value(setting: Setting) -> object:
+def _value(setting: ParameterValue) -> object:
     return value_of(setting.value) if setting.plain else setting.value
 
 
-def _same(one: object, other: object) -> bool:
+def _same(value: object, other: object) -> bool:
     """Whether two values are equal and of one kind: 1 and true are not."""
     try:
-        return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+        return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)
     except (TypeError, ValueError):
         return False
 

@@ -15,12 +15,21 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.errors import AutoresearchError, UsageError
-from autoresearch.project.child.messages import ActOrder, Done, Figures, Message, Order, Played, ServeOrder, Serving
+from autoresearch.project.child.messages import (
+    ActOrder,
+    Message,
+    OrderDone,
+    Played,
+    RunFigures,
+    RunOrder,
+    ServeOrder,
+    ServiceStarted,
+)
 from autoresearch.project.child.recording import FIGURE_SECONDS, figures_of, metrics_of
 from autoresearch.project.components.trusting import refuse_foreign
 from autoresearch.project.model import HIDDEN, Project
-from autoresearch.project.runs.kept import Run
-from autoresearch.project.runs.process import Child, RunStopped, ended, stop_asked, told
+from autoresearch.project.runs.kept import LocalRun
+from autoresearch.project.runs.process import ProjectProcess, RunStopped, ended, run_order, stop_asked
 from autoresearch.project.runs.running import LOOPBACK, Choices, begun
 from autoresearch.run.sandbox.capture import curve_of
 from autoresearch.run.sandbox.layout import Interpreter
@@ -35,8 +44,8 @@ def train_with_actors(
     actors: int,
     *,
     now_ms: Callable[[], int],
-    on_figures: Callable[[Figures], None] = lambda _figures: None,
-) -> Run:
+    on_figures: Callable[[RunFigures], None] = lambda _figures: None,
+) -> LocalRun:
     """Train a project with one learner and several actors on this machine, and keep the run in its folder.
 
     It ends when the actors have played ``episodes`` together. Each actor has a seed of its own; as what reaches the
@@ -85,20 +94,20 @@ class _Fleet:
     def __init__(self, stack: ExitStack, python: Interpreter | None) -> None:
         self.is_stopped = False
         self._python = python
-        self._children: list[Child] = []
-        self._heard: queue.SimpleQueue[tuple[Child, Message | AutoresearchError | None]] = queue.SimpleQueue()
+        self._children: list[ProjectProcess] = []
+        self._heard: queue.SimpleQueue[tuple[ProjectProcess, Message | AutoresearchError | None]] = queue.SimpleQueue()
         self._stack = stack
         stack.enter_context(stop_asked(self._stop))
 
-    def started(self, order: ServeOrder | ActOrder, log: Path) -> Child:
+    def started(self, order: ServeOrder | ActOrder, log: Path) -> ProjectProcess:
         """A further process. This thread must live as long as it."""
-        child = Child(order, log, self._python)
+        child = ProjectProcess(order, log, self._python)
         self._stack.callback(child.close)
         self._children.append(child)
         threading.Thread(target=self._hear, args=(child,), daemon=True).start()
         return child
 
-    def port_of(self, learner: Child) -> int:
+    def port_of(self, learner: ProjectProcess) -> int:
         """Where a learner that has just been started listens.
 
         Raises:
@@ -106,11 +115,11 @@ class _Fleet:
             AutoresearchError: it fails.
         """
         for child, message in self.messages():
-            if child is learner and isinstance(message, Serving):
+            if child is learner and isinstance(message, ServiceStarted):
                 return message.port
         raise RunStopped("the training run was stopped before it began; nothing is kept of it")
 
-    def messages(self) -> Iterator[tuple[Child, Message]]:
+    def messages(self) -> Iterator[tuple[ProjectProcess, Message]]:
         """What the processes tell. Raises AutoresearchError where one fails, or ends without being asked to."""
         while not self.is_stopped:
             try:
@@ -123,7 +132,7 @@ class _Fleet:
                 raise ended(child.log)
             yield child, message
 
-    def finish(self, learner: Child) -> Done:
+    def finish(self, learner: ProjectProcess) -> OrderDone:
         """Stop the actors, then the learner, so that it gets all they sent. Returns what it tells last."""
         waiting = set(self._children) - {learner}
         for child in waiting:
@@ -132,7 +141,7 @@ class _Fleet:
             child, message = self._heard.get()
             if isinstance(message, AutoresearchError):
                 raise message
-            if child is learner and isinstance(message, Done):
+            if child is learner and isinstance(message, OrderDone):
                 return message
             if message is None and child is learner:
                 raise ended(learner.log)
@@ -144,7 +153,7 @@ class _Fleet:
     def _stop(self) -> None:
         self.is_stopped = True
 
-    def _hear(self, child: Child) -> None:
+    def _hear(self, child: ProjectProcess) -> None:
         try:
             for message in child.messages():
                 self._heard.put((child, message))
@@ -154,7 +163,7 @@ class _Fleet:
 
 
 def _played(
-    fleet: _Fleet, episodes: int, began: float, on_figures: Callable[[Figures], None]
+    fleet: _Fleet, episodes: int, began: float, on_figures: Callable[[RunFigures], None]
 ) -> tuple[list[float], int]:
     """The rewards and steps of the actors' episodes, until there are enough or a person stops it."""
     rewards: list[float] = []
@@ -172,7 +181,7 @@ def _played(
     return rewards, steps
 
 
-def _learner(order: Order) -> ServeOrder:
+def _learner(order: RunOrder) -> ServeOrder:
     project: Project = order.project
     trainer = project.component("trainer")
     return ServeOrder(
@@ -206,7 +215,7 @@ def act_for_learner(
     key_file: Path,
     server_key: str = "",
     elsewhere: Callable[[], Sequence[Service]] = tuple,
-    on_figures: Callable[[Figures], None] = lambda _figures: None,
+    on_figures: Callable[[RunFigures], None] = lambda _figures: None,
 ) -> Acted:
     """Play episodes of a project for a learner that ``serve trainer`` serves, and send it every transition.
 
@@ -254,13 +263,13 @@ def act_for_learner(
     )
     rewards: list[float] = []
     steps, began = 0, time.monotonic()
-    shown = began
-    for message in told(order, project.to_write(f"{HIDDEN}/actor.txt"), choices.pythons.main):
+    reported_at = began
+    for message in run_order(order, project.to_write(f"{HIDDEN}/actor.txt"), choices.pythons.main):
         if isinstance(message, Played):
             rewards.append(message.reward)
             steps += message.steps
         now = time.monotonic()
-        if now - shown >= FIGURE_SECONDS or isinstance(message, Done):
-            shown = now
+        if now - reported_at >= FIGURE_SECONDS or isinstance(message, OrderDone):
+            reported_at = now
             on_figures(figures_of(rewards, steps, now - began))
     return Acted(f"{address}:{port}", metrics_of(rewards, steps), len(rewards) < episodes)

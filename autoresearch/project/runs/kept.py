@@ -83,7 +83,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     policy: str = ""
 
 
-class Run(msgspec.Struct, frozen=True):
+class LocalRun(msgspec.Struct, frozen=True):
     """A run that is kept: its id, its folder, what is known of it."""
 
     id: str
@@ -91,17 +91,17 @@ class Run(msgspec.Struct, frozen=True):
     data: RunData
 
 
-def kept_runs(project: Project) -> list[Run]:
+def kept_runs(project: Project) -> list[LocalRun]:
     """All runs of a project, the oldest first; a folder that is damaged is left out."""
-    found: list[Run] = []
+    runs: list[LocalRun] = []
     for folder in project.runs.glob("*/"):
         if not folder.name.startswith("."):
             with suppress(UsageError):
-                found.append(read_run(project, folder.name))
-    return sorted(found, key=lambda run: (run.data.started, run.id))
+                runs.append(read_run(project, folder.name))
+    return sorted(runs, key=lambda run: (run.data.started, run.id))
 
 
-def read_run(project: Project, name: str) -> Run:
+def read_run(project: Project, name: str) -> LocalRun:
     """The run with an id. Raises UsageError when its file is missing, damaged, or not the one that the id names."""
     inside = f"{HIDDEN}/runs/{name}"
     folder = project.folder / inside
@@ -114,10 +114,10 @@ def read_run(project: Project, name: str) -> Run:
         raise UsageError(f"{folder / RUN_DATA} is damaged: {one_line(str(error), 80)}") from None
     if run_id(text) != folder.name:
         raise UsageError(f"{folder / RUN_DATA} was changed: its hash is not {folder.name}")
-    return Run(folder.name, folder, data)
+    return LocalRun(folder.name, folder, data)
 
 
-def find_run(project: Project, name: str) -> Run:
+def find_run(project: Project, name: str) -> LocalRun:
     """The run whose id begins with ``name``.
 
     Raises:
@@ -132,7 +132,7 @@ def find_run(project: Project, name: str) -> Run:
     return matching[0]
 
 
-def ancestors(project: Project, run: Run) -> Iterator[Run]:
+def ancestors(project: Project, run: LocalRun) -> Iterator[LocalRun]:
     """The kept runs that a run went on from, the nearest first. They end where one was removed by hand."""
     above, seen = run, {run.id}
     while (name := above.data.parent) and name.isalnum() and name not in seen:
@@ -150,14 +150,14 @@ def policy_of(data: RunData) -> str:
     return data.policy or (used[0] if len(used) == 1 else "")
 
 
-def totals_before(project: Project, parent: Run | None, policy: str) -> Totals:
+def totals_before(project: Project, parent: LocalRun | None, policy: str) -> Totals:
     """The sums that a run with this policy goes on from: another policy learned nothing for it."""
     above = [parent, *ancestors(project, parent)] if parent else []
     before = next((each for each in above if policy_of(each.data) == policy), None)
     return added_totals(project, before) if before else Totals()
 
 
-def added_totals(project: Project, run: Run) -> Totals:
+def added_totals(project: Project, run: LocalRun) -> Totals:
     """The sums over a run and its ancestors with its policy, added up anew from what each of them did.
 
     Of a run that was fetched the sums in its record are taken, and of the oldest whose ancestors were removed its own.
@@ -171,7 +171,7 @@ def added_totals(project: Project, run: Run) -> Totals:
     return totals
 
 
-def head_run(project: Project) -> Run | None:
+def head_run(project: Project) -> LocalRun | None:
     """The run that the next one goes on from; None in a new project and after ``reset``."""
     try:
         name = project.read(f"{HIDDEN}/{_HEAD}").decode().strip()
@@ -182,7 +182,7 @@ def head_run(project: Project) -> Run | None:
     return None
 
 
-def set_head(project: Project, run: Run | None) -> None:
+def set_head(project: Project, run: LocalRun | None) -> None:
     """Have the next run go on from this one; from none, begin anew."""
     if run is None:
         remove_beneath(project.folder, f"{HIDDEN}/{_HEAD}")
@@ -222,7 +222,7 @@ def new_run_folder(project: Project) -> Iterator[Path]:
         lock.release()
 
 
-def keep_run(project: Project, folder: Path, data: RunData, parameters: str) -> Run:
+def keep_run(project: Project, folder: Path, data: RunData, parameters: str) -> LocalRun:
     """Complete the folder of a run and make it the project's newest. Either the whole run is kept or nothing."""
     (folder / INI).write_bytes(read_beneath(project.ini.parent, project.ini.name, MOST_BYTES))
     (folder / PARAMETERS).write_text(parameters, "utf-8")
@@ -231,15 +231,15 @@ def keep_run(project: Project, folder: Path, data: RunData, parameters: str) -> 
     (folder / RUN_DATA).write_bytes(text)
     for path in folder.rglob("*"):
         _flush(path)
-    kept = folder.with_name(run_id(text))
-    folder.replace(kept)
-    _flush(kept.parent)
-    run = read_run(project, kept.name)
+    final = folder.with_name(run_id(text))
+    folder.replace(final)
+    _flush(final.parent)
+    run = read_run(project, final.name)
     set_head(project, run)
     return run
 
 
-def carry_state(parent: Run | None, folder: Path) -> None:
+def carry_state(parent: LocalRun | None, folder: Path) -> None:
     """Give a new run the state of its parent where it has none of its own: also that of components not used in it."""
     if parent is not None:
         carry_files(parent.folder / DATA, folder)

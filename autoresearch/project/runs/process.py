@@ -26,13 +26,13 @@ from autoresearch.errors import AutoresearchError, CannotRunHere, Refused
 from autoresearch.link import Link, LinkEnded, start_linked
 from autoresearch.project.child.messages import (
     AnyOrder,
-    Checked,
-    Done,
-    Failed,
-    Figures,
+    ComponentChecked,
     Message,
-    Order,
-    Stop,
+    OrderDone,
+    OrderFailed,
+    RunFigures,
+    RunOrder,
+    StopOrder,
     encode_line,
     unmarked,
 )
@@ -41,9 +41,9 @@ from autoresearch.project.components.trusting import is_fetched
 from autoresearch.project.learned import BEGIN, LEARNED, pack_learned, unpack_learned
 from autoresearch.project.model import Component, Project
 from autoresearch.record.kinds import AMOUNT_MAX, NUMBER_MAX
-from autoresearch.run.sandbox.capture import CURVE_POINTS, Progress
+from autoresearch.run.sandbox.capture import CURVE_POINTS, RunProgress
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Level, Limits, Outcome, Talk
+from autoresearch.run.sandbox.job import Job, JobChannel, JobLimits, JobOutcome, Level
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.run.sandbox.obstacle import find_obstacle
 from autoresearch.run.sandbox.probes import detect_level
@@ -66,32 +66,32 @@ _START = (
 _ROOT = Path(__file__).parents[3]
 
 
-def told(order: AnyOrder, log: Path, python: Interpreter | None = None) -> Iterator[Message]:
+def run_order(order: AnyOrder, log: Path, python: Interpreter | None = None) -> Iterator[Message]:
     """What a project's own process, of another Python if one is given, tells of an order until that is done.
 
-    Of a run, a service or an actor the last is ``Done``; of a check there is one ``Checked`` for each component. Ctrl-C
-    asks it to stop and keep what it learned; a second one kills it.
+    Of a run, a service or an actor the last is ``OrderDone``; of a check there is one ``ComponentChecked`` for each
+    component. Ctrl-C asks it to stop and keep what it learned; a second one kills it.
 
     Raises:
         AutoresearchError: a component is missing or wrong, raised an error, or ended the process.
         KeyboardInterrupt: it was killed by a second Ctrl-C; nothing is kept.
     """
-    child, checked = Child(order, log, python), 0
+    child, checked = ProjectProcess(order, log, python), 0
     try:
         with stop_asked(child.stop):
             for message in child.messages():
-                checked += isinstance(message, Checked)
+                checked += isinstance(message, ComponentChecked)
                 yield message
-                if isinstance(message, Done):
+                if isinstance(message, OrderDone):
                     return
     finally:
         child.close()
-    is_check = isinstance(order, Order) and not order.episodes
+    is_check = isinstance(order, RunOrder) and not order.episodes
     if not is_check or checked < len(order.project.all()):
         raise ended(log)
 
 
-class Child:
+class ProjectProcess:
     """A project's own process, at work on an order. It ends with the thread that made it."""
 
     def __init__(self, order: AnyOrder, log: Path, python: Interpreter | None = None) -> None:
@@ -111,12 +111,12 @@ class Child:
 
     def stop(self) -> None:
         """Ask it to stop."""
-        self._give(Stop())
+        self._give(StopOrder())
 
     def messages(self) -> Iterator[Message]:
         """What it tells, until it ends. Raises AutoresearchError where it failed."""
         for message in self._link:
-            if isinstance(message, Failed):
+            if isinstance(message, OrderFailed):
                 raise failure_of(message, self.log)
             yield message
 
@@ -126,7 +126,7 @@ class Child:
         self._process.wait()
         self._link.close()
 
-    def _give(self, message: AnyOrder | Stop) -> None:
+    def _give(self, message: AnyOrder | StopOrder) -> None:
         with suppress(LinkEnded):  # what it said last is in its log
             self._link.send(message)
 
@@ -154,7 +154,7 @@ def stop_asked(stop: Callable[[], None]) -> Iterator[None]:
         restore()
 
 
-def failure_of(message: Failed, log: Path) -> AutoresearchError:
+def failure_of(message: OrderFailed, log: Path) -> AutoresearchError:
     """The error that a process, maybe a stranger's, tells of."""
     error = AutoresearchError(one_line(message.error, 400), hint=one_line(message.hint, 200) or f"see {log}")
     error.exit_status = message.exit_status if 0 < message.exit_status < 128 else 1
@@ -184,9 +184,9 @@ def packed_code(project: Project, secrets: Sequence[Path] = (), *, within: bool 
         Refused: it is too large, or the project lies in the home folder itself.
     """
     hidden = frozenset(path.resolve() for path in secrets)
-    kept = io.BytesIO()
+    buffer = io.BytesIO()
     places: dict[Path, str] = {}
-    with zipfile.ZipFile(kept, "w", zipfile.ZIP_STORED) as file:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
         used = files = 0
         for component in project.all():
             root = _root(project, component)
@@ -211,7 +211,7 @@ def packed_code(project: Project, secrets: Sequence[Path] = (), *, within: bool 
         for kind, members in project.components.items()
     }
     inside = msgspec.structs.replace(project, folder=Path(OWN), ini=Path(OWN, project.ini.name), components=components)
-    return kept.getvalue(), inside
+    return buffer.getvalue(), inside
 
 
 def _code(root: Path, path: Path) -> bytes:
@@ -270,7 +270,7 @@ class Box:
     """
 
     level: Level
-    limits: Limits = field(default_factory=Limits)
+    limits: JobLimits = field(default_factory=JobLimits)
     threads: int = 1
     device: str = "cpu"
     least: Level = Level.LANDLOCK
@@ -283,14 +283,14 @@ def box_here() -> Box:
 
 
 def do_boxed_run(
-    order: Order,
+    order: RunOrder,
     box: Box,
     log: Path,
-    on_figures: Callable[[Figures], None],
+    on_figures: Callable[[RunFigures], None],
     *,
     others: Sequence[str],
     python: Interpreter | None = None,
-) -> Done:
+) -> OrderDone:
     """Do a run in the sandbox, with another Python if one is given.
 
     Ctrl-C asks it to stop and keep what it learned; a second one kills it.
@@ -307,13 +307,13 @@ def do_boxed_run(
     """
     began = time.monotonic()
 
-    def tell(step: Progress) -> None:
+    def tell(step: RunProgress) -> None:
         episodes = round(step.fraction * order.episodes)
-        on_figures(Figures(episodes, step.step, time.monotonic() - began, step.reward))
+        on_figures(RunFigures(episodes, step.step, time.monotonic() - began, step.reward))
 
     with scratch_folder() as scratch:
         messages, outcome = _executed(order, box, log, scratch.folder, tell, others, python)
-        done = next((each for each in reversed(messages) if isinstance(each, Done)), None)
+        done = next((each for each in reversed(messages) if isinstance(each, OrderDone)), None)
         if done is None or outcome.checkpoint is None:
             raise _ended(outcome, log)
         left = outcome.checkpoint.replace(scratch.folder / LEARNED)
@@ -322,26 +322,26 @@ def do_boxed_run(
 
 
 def check_boxed(
-    order: Order, box: Box, log: Path, *, others: Sequence[str], python: Interpreter | None = None
-) -> list[Checked]:
+    order: RunOrder, box: Box, log: Path, *, others: Sequence[str], python: Interpreter | None = None
+) -> list[ComponentChecked]:
     """Load every component of a project in the sandbox. Raises as ``do_boxed_run`` does."""
     with scratch_folder() as scratch:
         messages, outcome = _executed(order, box, log, scratch.folder, lambda _: None, others, python)
-    checks = [each for each in messages if isinstance(each, Checked)]
+    checks = [each for each in messages if isinstance(each, ComponentChecked)]
     if {each.key for each in checks} != {each.key for each in order.project.all()}:
         raise _ended(outcome, log)
     return checks
 
 
 def _executed(
-    order: Order,
+    order: RunOrder,
     box: Box,
     log: Path,
     scratch: Path,
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[RunProgress], None],
     others: Sequence[str],
     python: Interpreter | None,
-) -> tuple[list[Message], Outcome]:
+) -> tuple[list[Message], JobOutcome]:
     if box.level < max(box.least, Level.LANDLOCK):
         wrote = "another participant wrote" if len(others) == 1 else "other participants wrote"
         cause, remedy = find_obstacle()
@@ -357,7 +357,7 @@ def _executed(
     if order.learned:
         pack_learned(Path(order.learned), scratch / BEGIN)
         files[BEGIN] = (scratch / BEGIN).read_bytes()
-    ours, theirs = Talk.pair()
+    ours, theirs = JobChannel.pair()
     job = Job(
         files=files,
         command=_COMMAND,
@@ -393,7 +393,7 @@ def _executed(
     if outcome.status is RunStatus.CANCELLED:
         late = f"the run was stopped: it did not end within {GRACE_SECONDS:g} s, so nothing is kept"
         raise RunStopped(late if order.episodes else "the check was stopped", hint=f"see {log}")
-    if outcome.status is RunStatus.OK and messages and isinstance(failure := messages[-1], Failed):
+    if outcome.status is RunStatus.OK and messages and isinstance(failure := messages[-1], OrderFailed):
         raise failure_of(failure, log)
     return [_unless(each, stopped=bool(asked_at)) for each in messages], outcome
 
@@ -401,11 +401,13 @@ def _executed(
 def _unless(message: Message, *, stopped: bool) -> Message:
     """A run says that it was stopped only where somebody did."""
     return (
-        msgspec.structs.replace(message, stopped=message.stopped and stopped) if isinstance(message, Done) else message
+        msgspec.structs.replace(message, stopped=message.stopped and stopped)
+        if isinstance(message, OrderDone)
+        else message
     )
 
 
-def _ended(outcome: Outcome, log: Path) -> AutoresearchError:
+def _ended(outcome: JobOutcome, log: Path) -> AutoresearchError:
     """Why a run in the sandbox has no result."""
     kind = _SETTINGS.get(outcome.status)
     hint = f"autoresearch node config set {kind} allows more" if kind else f"see {log}"
@@ -423,7 +425,7 @@ _SETTINGS = {
 }
 
 
-def _plausible(done: Done, seconds: float) -> Done:
+def _plausible(done: OrderDone, seconds: float) -> OrderDone:
     """What a run told of itself, without what can't be: a component may have told it."""
     metrics = {name: value for name, value in done.metrics.items() if name in METRICS and abs(value) <= NUMBER_MAX}
     for name in ("episodes", "steps"):

@@ -36,7 +36,7 @@ from autoresearch.project.exchange.publishing import (
     project_of_run,
 )
 from autoresearch.project.model import Project, code_digest
-from autoresearch.project.runs.kept import Run, Totals, added_totals, ancestors, policy_of
+from autoresearch.project.runs.kept import LocalRun, Totals, added_totals, ancestors, policy_of
 from autoresearch.propose.mind.recall import known_genome
 from autoresearch.record.encoding import parse_id
 from autoresearch.record.kinds import Run as RunBody
@@ -143,8 +143,8 @@ def _replicate(notebook: Notebook, task: Task, program: bytes, checkpoint: Path)
     runs = notebook.log.runs.of_programs(task.digest, [program])
     for _, replicate, _, run, author in runs:
         body = notebook.log.records.get(run).body
-        kept = body.checkpoint if isinstance(body, RunBody) else None
-        if author == notebook.author and kept is not None and kept.sha256 == state:
+        blob = body.checkpoint if isinstance(body, RunBody) else None
+        if author == notebook.author and blob is not None and blob.sha256 == state:
             return replicate
     used = {replicate for _, replicate, *_ in runs}
     return next(number for number in itertools.count() if number not in used)
@@ -153,17 +153,17 @@ def _replicate(notebook: Notebook, task: Task, program: bytes, checkpoint: Path)
 _VALUE_DIGITS = 6
 
 
-class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+class PublishableRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run that can be published: its project as it was, the files of its environment.
 
-    ``asked`` are the packages that it needs and not every node has, as lines of ``requirements.in`` with the keys of
-    the components that ask for them.
+    ``requirements`` are the packages that it needs and not every node has, as lines of ``requirements.in`` with the
+    keys of the components that ask for them.
     """
 
     project: Project
-    run: Run
+    run: LocalRun
     harness: dict[str, bytes]
-    asked: dict[str, str] = {}
+    requirements: dict[str, str] = {}
 
     @property
     def budget(self) -> int:
@@ -174,15 +174,15 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     def asked_by_environment(self) -> dict[str, str]:
         """The lines that the environment asks for; the agent brings all others."""
         environment = self.project.component("environment").key
-        return {line: key for line, key in self.asked.items() if key == environment}
+        return {line: key for line, key in self.requirements.items() if key == environment}
 
     @property
     def brings_packages(self) -> bool:
         """Whether its agent needs packages that the environment does not ask for."""
-        return len(self.asked) > len(self.asked_by_environment)
+        return len(self.requirements) > len(self.asked_by_environment)
 
 
-def prepare_run(project: Project, run: Run) -> Prepared:
+def prepare_run(project: Project, run: LocalRun) -> PublishableRun:
     """What would be published of a kept run. Nothing is measured or sent.
 
     Raises:
@@ -215,27 +215,27 @@ def prepare_run(project: Project, run: Run) -> Prepared:
                 f"the code of {component.key} was changed after run {run.id}",
                 hint="do another run with the code as it is: autoresearch run, then publish that",
             )
-    return Prepared(
-        project=was, run=run, harness=environment_files(was), asked=packages_asked(was, required_by(project))
+    return PublishableRun(
+        project=was, run=run, harness=environment_files(was), requirements=packages_asked(was, required_by(project))
     )
 
 
-def tasks_of_run(log: Log, blobs: BlobStore, prepared: Prepared, *, author: bytes | None) -> list[bytes]:
+def tasks_of_run(log: Log, blobs: BlobStore, prepared: PublishableRun, *, author: bytes | None) -> list[bytes]:
     """The published tasks of this environment: that of the run that this one went on from, this device's, the oldest.
 
     The files and parameters of the environment have to be the same, and the task has the packages that it needs. Those
     of an earlier version, which could not have agents with packages of their own, come last.
     """
-    wanted = {name: hashlib.sha256(content).digest() for name, content in prepared.harness.items()}
-    found: dict[bytes, tuple[bool, bool, bool, int]] = {}
+    digests = {name: hashlib.sha256(content).digest() for name, content in prepared.harness.items()}
+    places: dict[bytes, tuple[bool, bool, bool, int]] = {}
     above = (run_body_of(log, record) for record in published_ancestors(prepared.project, prepared.run))
     nearest = next((body.task for body in above if body is not None), None)
     for row in log.tasks.all():
         body = log.records.get(row.id).body
-        if isinstance(body, TaskBody) and _fits(body, wanted, list(prepared.asked_by_environment), blobs):
+        if isinstance(body, TaskBody) and _fits(body, digests, list(prepared.asked_by_environment), blobs):
             place = (not is_current(body.definition), row.digest != nearest, row.author != author, row.time)
-            found.setdefault(row.digest, place)
-    return sorted(found, key=lambda digest: (found[digest], digest))
+            places.setdefault(row.digest, place)
+    return sorted(places, key=lambda digest: (places[digest], digest))
 
 
 def is_current(definition: Mapping[str, object]) -> bool:
@@ -244,14 +244,14 @@ def is_current(definition: Mapping[str, object]) -> bool:
     return isinstance(budget, Mapping) and budget.get("unit") == "episodes"
 
 
-def _fits(task: TaskBody, wanted: Mapping[str, bytes], requirements: list[str], blobs: BlobStore) -> bool:
+def _fits(task: TaskBody, digests: Mapping[str, bytes], requirements: list[str], blobs: BlobStore) -> bool:
     """Whether a task asks agents in an environment of these files, and has packages that meet the lines."""
     evaluation = task.definition.get("evaluation")
     if not isinstance(evaluation, Mapping) or not evaluation.get("answers"):
         return False
     files = {name: blob.sha256 for name, blob in task.harness.items()}
     loose, lock = files.pop(ENVIRONMENT_LOOSE, None), files.pop(ENVIRONMENT_LOCK, None)
-    if files != wanted or (lock is None) != (not requirements) or (loose is None) != (lock is None):
+    if files != digests or (lock is None) != (not requirements) or (loose is None) != (lock is None):
         return False
     if lock is None:
         return True
@@ -262,17 +262,17 @@ def _fits(task: TaskBody, wanted: Mapping[str, bytes], requirements: list[str], 
     return lock_meets(parse_wanted("\n".join(requirements), LOOSE), packages)
 
 
-def title_of(prepared: Prepared) -> str:
+def title_of(prepared: PublishableRun) -> str:
     """A run's title: its policy and trainer, and how long it was trained."""
     used = prepared.run.data.components
     names = [key.partition(".")[2] for key in used if key.startswith(("policy.", "trainer."))]
     defaults = [prepared.project.defaults.get(kind, "") for kind in ("policy", "trainer")]
-    shown = [name for name in defaults if name] if prepared.budget else defaults[:1]
+    chosen = [name for name in defaults if name] if prepared.budget else defaults[:1]
     trained = f"{counted(prepared.budget, 'training episode')}" if prepared.budget else "not trained"
-    return f"{' + '.join(shown or names) or 'agent'}, {trained}"[:120]
+    return f"{' + '.join(chosen or names) or 'agent'}, {trained}"[:120]
 
 
-def new_task(prepared: Prepared, packages: Mapping[str, bytes], folder: Path) -> Task:
+def new_task(prepared: PublishableRun, packages: Mapping[str, bytes], folder: Path) -> Task:
     """The task of a run's environment as a new folder; ``packages`` are the files with what the environment needs."""
     folder.mkdir(parents=True)
     write_files(folder, environment_task_files(prepared.project, packages))
@@ -280,7 +280,7 @@ def new_task(prepared: Prepared, packages: Mapping[str, bytes], folder: Path) ->
 
 
 def request_of(
-    prepared: Prepared, task: Task, program: str, checkpoint: Path, outcome: RunOutcome
+    prepared: PublishableRun, task: Task, program: str, checkpoint: Path, outcome: RunOutcome
 ) -> PublishRunRequest:
     """What there is to publish of a run whose learned state, in ``checkpoint``, was measured as ``outcome``.
 
@@ -314,7 +314,7 @@ def request_of(
     )
 
 
-def _training_curve(prepared: Prepared) -> list[float]:
+def _training_curve(prepared: PublishableRun) -> list[float]:
     """The mean rewards of the training that made what was measured; none where that has a record of its own."""
     runs = [prepared.run, *ancestors(prepared.project, prepared.run)]
     training = next((run for run in runs if run.data.mode == "train"), None)

@@ -19,16 +19,16 @@ import msgspec
 
 from autoresearch.errors import Refused, UsageError
 from autoresearch.project.child.messages import (
-    Checked,
-    Done,
-    Figures,
+    ComponentChecked,
     Message,
     Mode,
-    Order,
+    OrderDone,
+    RunFigures,
+    RunOrder,
     Served,
     ServeOrder,
     ServiceKind,
-    Serving,
+    ServiceStarted,
 )
 from autoresearch.project.components.trusting import Pythons, foreign_components, refuse_foreign, trusted_components
 from autoresearch.project.model import (
@@ -42,7 +42,7 @@ from autoresearch.project.model import (
 )
 from autoresearch.project.runs.kept import (
     DATA,
-    Run,
+    LocalRun,
     RunData,
     carry_state,
     find_run,
@@ -51,7 +51,7 @@ from autoresearch.project.runs.kept import (
     new_run_folder,
     totals_before,
 )
-from autoresearch.project.runs.process import Box, RunStopped, box_here, check_boxed, do_boxed_run, told
+from autoresearch.project.runs.process import Box, RunStopped, box_here, check_boxed, do_boxed_run, run_order
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.layout import Interpreter
 from autoresearch.services import Announcement, Service, reserved
@@ -86,13 +86,13 @@ class Choices:
         """The project with its parameters. Raises NotFound, or UsageError where a line or a parameter is wrong."""
         return with_parameters(load_project(self.path), self.assignments)
 
-    def before(self, project: Project) -> Run | None:
+    def before(self, project: Project) -> LocalRun | None:
         """The run to go on from; None where there is none yet. Raises NotFound where ``start`` names none."""
         return find_run(project, self.start) if self.start else head_run(project)
 
 
 @dataclass(frozen=True, slots=True)
-class InHand:
+class RunInProgress:
     """A run of a project that was begun in ``folder``: what it goes on from, and what it is to do.
 
     ``trusted`` are other participants' components that may run without a sandbox. ``started`` is in Unix milliseconds.
@@ -100,13 +100,13 @@ class InHand:
 
     project: Project
     folder: Path
-    parent: Run | None
-    order: Order
+    parent: LocalRun | None
+    order: RunOrder
     trusted: Sequence[str]
     python: Interpreter | None
     started: int
 
-    def keep(self, done: Done, *, level: int = 0) -> Run:
+    def keep(self, done: OrderDone, *, level: int = 0) -> LocalRun:
         """Keep what the run left in its folder, as the project's newest; ``level`` is the sandbox that it ran in."""
         project, parent, order = self.project, self.parent, self.order
         carry_state(parent, self.folder / DATA)
@@ -138,7 +138,9 @@ class InHand:
 
 
 @contextmanager
-def begun(project: Project, mode: Mode, episodes: int, choices: Choices, now_ms: Callable[[], int]) -> Iterator[InHand]:
+def begun(
+    project: Project, mode: Mode, episodes: int, choices: Choices, now_ms: Callable[[], int]
+) -> Iterator[RunInProgress]:
     """Begin a run; what is not kept is removed.
 
     Raises:
@@ -149,7 +151,7 @@ def begun(project: Project, mode: Mode, episodes: int, choices: Choices, now_ms:
         parent, seed, pythons = choices.before(project), choices.seed, choices.pythons
         if seed is None:
             seed = zlib.crc32(parent.id.encode()) if mode == "train" and parent else 0
-        order = Order(
+        order = RunOrder(
             project=project,
             mode=mode,
             episodes=episodes,
@@ -159,7 +161,7 @@ def begun(project: Project, mode: Mode, episodes: int, choices: Choices, now_ms:
             isolated=pythons.executables,
         )
         trusted = trusted_components(project) + (foreign_components(project) if choices.trust else [])
-        yield InHand(project, folder, parent, order, trusted, pythons.main, now_ms())
+        yield RunInProgress(project, folder, parent, order, trusted, pythons.main, now_ms())
 
 
 def do_project_run(
@@ -169,8 +171,8 @@ def do_project_run(
     *,
     now_ms: Callable[[], int],
     box: Callable[[], Box] = box_here,
-    on_figures: Callable[[Figures], None] = lambda _figures: None,
-) -> Run:
+    on_figures: Callable[[RunFigures], None] = lambda _figures: None,
+) -> LocalRun:
     """Train a project, or benchmark it, and keep the run in its folder.
 
     The seed of each episode of a benchmark run is hashed from the run's and its number. Where other participants wrote
@@ -190,19 +192,19 @@ def do_project_run(
         if foreign and not choices.trust:
             walls = box()
             level = walls.level
-            done = do_boxed_run(run.order, walls, log, on_figures, others=foreign, python=pythons.shown)
+            done = do_boxed_run(run.order, walls, log, on_figures, others=foreign, python=pythons.for_sandbox)
         else:
-            *_, done = _heard(told(run.order, log, pythons.main), on_figures)
+            *_, done = _heard(run_order(run.order, log, pythons.main), on_figures)
         if done.stopped and mode == "bench":
             raise RunStopped("the benchmark run was stopped; nothing is kept of it", hint="autoresearch run")
         return run.keep(done, level=level)
 
 
-def _heard(messages: Iterator[Message], on_figures: Callable[[Figures], None]) -> Iterator[Done]:
+def _heard(messages: Iterator[Message], on_figures: Callable[[RunFigures], None]) -> Iterator[OrderDone]:
     for message in messages:
-        if isinstance(message, Figures):
+        if isinstance(message, RunFigures):
             on_figures(message)
-        elif isinstance(message, Done):
+        elif isinstance(message, OrderDone):
             yield message
 
 
@@ -219,7 +221,7 @@ def _version(name: str) -> str | None:
         return None
 
 
-def check_project(path: Path, *, box: Callable[[], Box] = box_here, pythons: Pythons = OWN) -> list[Checked]:
+def check_project(path: Path, *, box: Callable[[], Box] = box_here, pythons: Pythons = OWN) -> list[ComponentChecked]:
     """Load every component of a project in a process of its own, and tell what each lacks of its interface.
 
     Raises:
@@ -229,10 +231,12 @@ def check_project(path: Path, *, box: Callable[[], Box] = box_here, pythons: Pyt
     """
     project = with_parameters(load_project(path))
     log = project.to_write(f"{HIDDEN}/{CHECK_LOG}")
-    order = Order(project=project, mode="bench", episodes=0, seed=0, learned="", out="", isolated=pythons.executables)
+    order = RunOrder(
+        project=project, mode="bench", episodes=0, seed=0, learned="", out="", isolated=pythons.executables
+    )
     if foreign := foreign_components(project):
-        return check_boxed(order, box(), log, others=foreign, python=pythons.shown)
-    return [each for each in told(order, log, pythons.main) if isinstance(each, Checked)]
+        return check_boxed(order, box(), log, others=foreign, python=pythons.for_sandbox)
+    return [each for each in run_order(order, log, pythons.main) if isinstance(each, ComponentChecked)]
 
 
 # What each kind serves where no component is named.
@@ -249,7 +253,7 @@ class ServiceEnded(msgspec.Struct, frozen=True):
     """What became of a service; ``run`` keeps what a trainer has learned in it, where it learned anything."""
 
     service: Service
-    run: Run | None
+    run: LocalRun | None
 
 
 def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
@@ -296,7 +300,7 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
     with ExitStack() as stack:
         file = stack.enter_context(reserved(folder, title))
         log = project.to_write(f"{HIDDEN}/serve-{title}.txt")
-        hand: InHand | None = None
+        hand: RunInProgress | None = None
         if usual == "trainer":
             project.component("policy")
             project.component("dataset")
@@ -317,15 +321,15 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
             isolated=choices.pythons.executables,
         )
         announcement: Announcement | None = None
-        run: Run | None = None
-        for message in told(order, log, choices.pythons.main):
+        run: LocalRun | None = None
+        for message in run_order(order, log, choices.pythons.main):
             if isinstance(message, Served):
                 assert announcement is not None
                 announcement.answered(message.requests)
-            elif isinstance(message, Done):
+            elif isinstance(message, OrderDone):
                 if hand and message.metrics.get("updates"):
                     run = hand.keep(message)
-            elif isinstance(message, Serving):
+            elif isinstance(message, ServiceStarted):
                 service = Service(
                     name=title,
                     kind=usual,

@@ -57,8 +57,8 @@ class DQN(Policy):
 
     def state_dict(self) -> Mapping[str, Tensor]:
         """The weights."""
-        found: Mapping[str, Tensor] = self.network.state_dict()
-        return found
+        weights: Mapping[str, Tensor] = self.network.state_dict()
+        return weights
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from them."""

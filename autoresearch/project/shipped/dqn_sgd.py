@@ -62,8 +62,8 @@ class DqnSgd(Trainer):
         while not done:
             explores = self.rng.random() < max(self.epsilon, 1 - self.steps / self.explore_steps)
             action = int(self.rng.integers(policy.actions)) if explores else self.choose(observation)
-            found, reward, terminated, truncated, _ = environment.step(action)
-            following, done = policy.encode(found), terminated or truncated
+            next_observation, reward, terminated, truncated, _ = environment.step(action)
+            following, done = policy.encode(next_observation), terminated or truncated
             place = self.remembered % CAPACITY
             self.seen[place], self.following[place], self.actions[place] = observation, following, action
             self.rewards[place], self.ended[place] = reward, terminated
@@ -87,8 +87,8 @@ class DqnSgd(Trainer):
 
     def is_solved(self) -> bool:
         """Whether the last episodes reached what the environment calls solved: then it does not learn, nor unlearn."""
-        wanted = getattr(self.environment, "solved_reward", None)
-        return wanted is not None and len(self.recent) == EPISODES and sum(self.recent) / EPISODES >= wanted
+        goal = getattr(self.environment, "solved_reward", None)
+        return goal is not None and len(self.recent) == EPISODES and sum(self.recent) / EPISODES >= goal
 
     @torch.inference_mode()
     def choose(self, observation: Any) -> int:
@@ -104,9 +104,9 @@ class DqnSgd(Trainer):
         rewards /= self.unit
         with torch.no_grad():
             chosen = self.network(following).argmax(1, keepdim=True)
-            wanted = rewards + self.discount * self.target(following).gather(1, chosen)[:, 0] * (1 - ended)
+            targets = rewards + self.discount * self.target(following).gather(1, chosen)[:, 0] * (1 - ended)
         value = self.network(torch.from_numpy(self.seen[rows])).gather(1, torch.from_numpy(self.actions[rows]))[:, 0]
-        loss = nn.functional.smooth_l1_loss(value, wanted)
+        loss = nn.functional.smooth_l1_loss(value, targets)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()

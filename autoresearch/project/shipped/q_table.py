@@ -38,10 +38,10 @@ class QTable(Policy):
             values: list[float] = self.boards[boards[:, self.parts] @ self.powers + self.offsets].mean(1).tolist()
             return values
         key = observation if isinstance(observation, int) else tuple(np.ravel(observation).tolist())
-        found = self.table.get(key)
-        if found is None:
-            found = self.table[key] = [self.initial] * self.actions
-        return found
+        row = self.table.get(key)
+        if row is None:
+            row = self.table[key] = [self.initial] * self.actions
+        return row
 
     def add(self, observation: Any, action: int, change: float) -> None:
         """Change the value of an action for an observation."""
@@ -54,8 +54,8 @@ class QTable(Policy):
         """The best known action; of several any, drawn by the seed of the run."""
         values = self.values(observation)
         best = max(values)
-        found = [action for action, value in enumerate(values) if value == best]
-        return found[0] if len(found) == 1 else found[int(self.rng.integers(len(found)))]
+        ties = [action for action, value in enumerate(values) if value == best]
+        return ties[0] if len(ties) == 1 else ties[int(self.rng.integers(len(ties)))]
 
     def state_dict(self) -> Mapping[str, object]:
         """What was learned."""

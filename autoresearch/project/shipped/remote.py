@@ -22,8 +22,8 @@ class Remote(Environment):
         self, service: str = "", host: str = "localhost", port: int = 0, server_key: str = "", patience: float = 30.0
     ) -> None:
         if service:
-            found = find_service(service, wait_s=patience)
-            (host, port), server_key = found.place, found.public_key
+            entry = find_service(service, wait_s=patience)
+            (host, port), server_key = entry.place, entry.public_key
         if not port:
             raise UsageError("no service is named", hint="service = NAME below the component, or host and port")
         self.inner = GymEnvClient(host, port, 0.1, keys=client_keys(server_key), patience_s=patience)

@@ -27,11 +27,11 @@ def fixed_files(task: Task, most: int) -> str:
     empty = len(text)
     for name in sorted(task.harness.keys() - task.hidden):
         try:
-            shown = in_short(name, task.harness[name].decode())
+            summary = in_short(name, task.harness[name].decode())
         except UnicodeDecodeError:
             continue
-        part = f"{name}:\n\n{fenced(shown, 'python' if name.endswith('.py') else '')}\n\n"
-        if shown and len((text + part).encode()) <= most:
+        part = f"{name}:\n\n{fenced(summary, 'python' if name.endswith('.py') else '')}\n\n"
+        if summary and len((text + part).encode()) <= most:
             text += part
     return text if len(text) > empty else ""
 

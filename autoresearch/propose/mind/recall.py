@@ -18,7 +18,7 @@ from autoresearch.propose.program.ranges import Value
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.effects import Comparisons
 from autoresearch.propose.search.evidence import PastRun
-from autoresearch.propose.search.proposal import LiveClaim, Problem
+from autoresearch.propose.search.proposal import LiveClaim, SearchProblem
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Claim, Run
 from autoresearch.task.model import Task
@@ -35,7 +35,7 @@ def recall(
     me: bytes,
     own: frozenset[bytes] | None = None,
     may_run: Callable[[str], bool] = lambda _: True,
-) -> tuple[Problem, list[PastRun], list[LiveClaim]]:
+) -> tuple[SearchProblem, list[PastRun], list[LiveClaim]]:
     """The problem, the runs with the task's full budget that say the most, and what is being tried at this moment.
 
     ``me`` is the device that asks: what it measured itself comes before what others only say. With ``own``,
@@ -59,7 +59,7 @@ def recall(
         effect = compared.of(setting)
         return None if effect is None else effect.median
 
-    problem = Problem(
+    problem = SearchProblem(
         task=task.digest,
         baseline=task.baseline.decode(),
         direction=task.metric.direction,
@@ -165,11 +165,11 @@ def past_run(trial: Trial, fault: str = "") -> PastRun:
 
 def claims(log: Log, task: Task, now_ms: int, me: bytes) -> list[LiveClaim]:
     """What ``me`` and those that are vouched for try at this moment."""
-    here = trust_context(log, me)
+    context = trust_context(log, me)
     return [
         LiveClaim(source_digest=row.source_digest, replicate=row.replicate, genome=_genome(log, row.id))
         for row in log.claims.open(task.digest, now_ms=now_ms)
-        if is_heard(row.author, now_ms, here, me)
+        if is_heard(row.author, now_ms, context, me)
     ]
 
 
@@ -214,9 +214,9 @@ def known_as(log: Log, task: Task, program: bytes, now_ms: int, *, me: bytes | N
         reason = HIDDEN if log.hidden.of([run]) else body.reason
         came = f"gave {body.value:.6g}" if body.value is not None else f"ended as {body.status}: {reason}"
         return f"{short_id(run)} {came}"
-    here = trust_context(log, me)
+    context = trust_context(log, me)
     tried = any(
-        row.source_digest == program and row.author != me and is_heard(row.author, now_ms, here, me)
+        row.source_digest == program and row.author != me and is_heard(row.author, now_ms, context, me)
         for row in log.claims.open(task.digest, now_ms=now_ms)
     )
     return "another node is trying it now" if tried else ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from autoresearch.errors import UsageError
-from autoresearch.propose.program.edits import Block, EditError, replace_lines
+from autoresearch.propose.program.edits import EditBlock, EditError, replace_lines
 from autoresearch.task.program import ENTRY, source_digest
 from autoresearch.task.seeds import seedless_digest
 from autoresearch.text import one_line
@@ -43,7 +43,7 @@ class Parts:
     hypothesis: str = ""
     expect: str = ""
     insight: str = ""
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[EditBlock] = field(default_factory=list)
     fences: list[str] = field(default_factory=list)
     files: set[str] = field(default_factory=set)
     """The files that blocks and fences are said to be of."""
@@ -53,10 +53,10 @@ class Parts:
 def parts_of(answer: str) -> Parts:
     """The parts of an answer. Takes time linear in its length, whatever it is."""
     spoken = answer[answer.rfind(_THOUGHT_ENDS) + len(_THOUGHT_ENDS) :] if _THOUGHT_ENDS in answer else answer
-    return _Reader(spoken.replace("\r\n", "\n").split("\n")).read()
+    return _BlockReader(spoken.replace("\r\n", "\n").split("\n")).read()
 
 
-class _Reader:
+class _BlockReader:
     """Reads lines one after the other; what is found is in ``parts``."""
 
     def __init__(self, lines: list[str]) -> None:
@@ -89,19 +89,19 @@ class _Reader:
         elif number > MOST_BLOCKS:
             self._parts.fault = f"The answer has more than {MOST_BLOCKS} blocks; propose one small change."
         else:
-            self._parts.blocks.append(Block("\n".join(search), "\n".join(replace)))
+            self._parts.blocks.append(EditBlock("\n".join(search), "\n".join(replace)))
             self._name_file(self._before)
         self._before = ""
 
     def _until(self, end: re.Pattern[str]) -> list[str] | None:
         """The lines up to the one that ends a part of a block; None where another block begins before."""
-        found: list[str] = []
+        lines: list[str] = []
         for line in self._lines:
             if end.fullmatch(line.strip()):
-                return found
+                return lines
             if _SEARCH.fullmatch(line.strip()):
                 return None
-            found.append(line)
+            lines.append(line)
         return None
 
     def _fence(self, mark: str, info: str) -> None:
@@ -165,7 +165,7 @@ class BadReply(UsageError):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AnswerRules:
     """What an answer must hold to."""
 
     parent: str
@@ -173,7 +173,7 @@ class Rules:
     files: frozenset[str] = frozenset({ENTRY})
     """The names of the files that a program consists of."""
     largest_bytes: int = 64 << 10
-    known: Callable[[bytes], str] = lambda _: ""
+    past_result: Callable[[bytes], str] = lambda _: ""
     """What to say of a program that was run or is being tried, by its digest: “g3xk gave 1.15”; empty for a new one."""
     guard: Callable[[str, str], list[str]] | None = None
     """Says in sentences what is wrong with a program, given its parent; None where the task has no such rules."""
@@ -182,7 +182,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ProposedProgram:
     """A program that a model wrote, and why."""
 
     source: str
@@ -195,7 +195,7 @@ class Change:
     """What the model says that the runs show; it names them by their ids."""
 
 
-def read_reply(answer: str, rules: Rules) -> Change:
+def read_reply(answer: str, rules: AnswerRules) -> ProposedProgram:
     """The change in an answer: SEARCH/REPLACE blocks, or without any the whole program in one code fence.
 
     Raises:
@@ -215,10 +215,10 @@ def read_reply(answer: str, rules: Rules) -> Change:
     if not title:
         raise BadReply("The answer has neither a line TITLE: nor a line HYPOTHESIS:; say what is changed and why.")
     insight = one_line(parts.insight, HYPOTHESIS_CHARACTERS)
-    return Change(source, digest, title, hypothesis or title, _expected(parts.expect), form, insight)
+    return ProposedProgram(source, digest, title, hypothesis or title, _expected(parts.expect), form, insight)
 
 
-def _changed(parts: Parts, rules: Rules) -> tuple[str, Literal["blocks", "whole"]]:
+def _changed(parts: Parts, rules: AnswerRules) -> tuple[str, Literal["blocks", "whole"]]:
     if parts.fault:
         raise BadReply(parts.fault)
     if parts.blocks:
@@ -238,7 +238,7 @@ def _changed(parts: Parts, rules: Rules) -> tuple[str, Literal["blocks", "whole"
     return whole, "whole"
 
 
-def check_program(source: str, rules: Rules) -> bytes:
+def check_program(source: str, rules: AnswerRules) -> bytes:
     """The digest of a program that may be run.
 
     Raises:
@@ -257,7 +257,7 @@ def check_program(source: str, rules: Rules) -> bytes:
         raise BadReply("Nothing changed but comments, spacing or the spelling of numbers.")
     if seedless_digest(source) == seedless_digest(rules.parent):
         raise BadReply("Only a seed changed: that repeats the program and is no improvement. Change something else.")
-    if earlier := rules.known(digest):
+    if earlier := rules.past_result(digest):
         raise BadReply(f"This very program is known: {one_line(earlier, 200)}. Propose another change.")
     wrong = rules.guard(source, rules.parent) if rules.guard else []
     if wrong:
@@ -265,7 +265,7 @@ def check_program(source: str, rules: Rules) -> bytes:
     return digest
 
 
-def _digest_or_none(rules: Rules) -> bytes | None:
+def _digest_or_none(rules: AnswerRules) -> bytes | None:
     try:
         return rules.digest(rules.parent)
     except UsageError:

@@ -16,7 +16,7 @@ from autoresearch.beneath import is_file_beneath, open_beneath
 from autoresearch.errors import UsageError
 from autoresearch.propose.mind.brief import answer_format, brief, fenced, file_names, plain_line, standing
 from autoresearch.propose.mind.fixed_files import fixed_files
-from autoresearch.propose.mind.known import Attempt, Change, Known, Said
+from autoresearch.propose.mind.history import Attempt, CitedNote, History, ProgramDiff
 from autoresearch.propose.search.effects import Effect
 from autoresearch.task.folder_state import replace_file
 from autoresearch.task.loading import MANIFEST
@@ -56,11 +56,11 @@ class _Section:
         return 0 if count == 0 else len(self.text(count).encode()) + _COUNTS
 
 
-def prompt_text(known: Known, task: Task, budget: int, operator: Operator = Operator.IMPROVE) -> str:
+def prompt_text(history: History, task: Task, budget: int, operator: Operator = Operator.IMPROVE) -> str:
     """A prompt that asks a model for one change of the best program.
 
     Args:
-        known: what the log knows.
+        history: what the log knows.
         task: the question.
         budget: the most bytes of the text in UTF-8, at least :data:`LEAST_BYTES`.
         operator: what kind of change.
@@ -69,20 +69,22 @@ def prompt_text(known: Known, task: Task, budget: int, operator: Operator = Oper
         ValueError: the budget is below :data:`LEAST_BYTES`.
     """
     # What never changes stands in front: a model's host keeps what prompts begin with alike.
-    rules = f"# Improve {file_names(task)} of the task {task.name}\n\n{brief(known, task)}\n"
-    first = f"{rules}{fixed_files(task, budget // FIXED_SHARE)}## What is known\n\n{standing(known, task)}\n"
-    return _within(budget, first, _sections(known, task), _program(known, task), f"\n{answer_format(task, operator)}")
+    rules = f"# Improve {file_names(task)} of the task {task.name}\n\n{brief(history, task)}\n"
+    first = f"{rules}{fixed_files(task, budget // FIXED_SHARE)}## What is known\n\n{standing(history, task)}\n"
+    return _within(
+        budget, first, _sections(history, task), _program(history, task), f"\n{answer_format(task, operator)}"
+    )
 
 
-def history_text(known: Known, task: Task, budget: int) -> str:
+def history_text(history: History, task: Task, budget: int) -> str:
     """The same for an agent that has the program as a file: without the program and the answer format.
 
     Raises:
         ValueError: the budget is below :data:`LEAST_BYTES`.
     """
-    about = f"{brief(known, task)}\n{standing(known, task)}"
+    about = f"{brief(history, task)}\n{standing(history, task)}"
     first = f"{HISTORY_MARK}\n\n# What is known of the task {task.name}\n\n{about}\n"
-    return _within(budget, first, _sections(known, task), "", "")
+    return _within(budget, first, _sections(history, task), "", "")
 
 
 def _within(budget: int, first: str, sections: Sequence[_Section], program: str, last: str) -> str:
@@ -94,8 +96,8 @@ def _within(budget: int, first: str, sections: Sequence[_Section], program: str,
     program = program if len(program.encode()) <= left else ""
     left -= len(program.encode())
     counts = _counts(sections, left)
-    shown = "".join(section.text(count) for section, count in zip(sections, counts, strict=True) if count)
-    return first + shown + program + last
+    body = "".join(section.text(count) for section, count in zip(sections, counts, strict=True) if count)
+    return first + body + program + last
 
 
 def _counts(sections: Sequence[_Section], left: int) -> list[int]:
@@ -112,8 +114,8 @@ def _counts(sections: Sequence[_Section], left: int) -> list[int]:
     return counts
 
 
-def _program(known: Known, task: Task) -> str:
-    best, names = known.best, file_names(task)
+def _program(history: History, task: Task) -> str:
+    best, names = history.best, file_names(task)
     whose = f"of the best run, {best.id}" if best.id else "of the task's baseline, which nobody has run yet"
     if best.source is None:
         return f"## The program\n\nThe {names} {whose} is not on this machine.\n"
@@ -124,7 +126,7 @@ def _program(known: Known, task: Task) -> str:
     return f"## The program\n\nThe {names} {whose}. {caution}\n\n{fenced(best.source, mark)}\n"
 
 
-def _sections(known: Known, task: Task) -> list[_Section]:
+def _sections(history: History, task: Task) -> list[_Section]:
     better = "larger" if task.metric.direction == MAXIMIZE else "smaller"
     change = "d: change of the value from the parent run, ± half of its 95 % interval."
     sections = [
@@ -133,49 +135,53 @@ def _sections(known: Known, task: Task) -> list[_Section]:
             "id, mean value (n: seeds; the verified value of a run where there is one, else the reported), "
             f"{change} State and title; [new lines of the program]. "
             f"The best is first; {better} is better.",
-            [_program_row(one) for one in known.frontier],
+            [_program_row(entry) for entry in history.frontier],
         ),
         _Section(
             "How the best came to be",
             f"The last steps to it, the newest first: id, value, {change} Then the lines that it changed.",
-            [_change_row(one) for one in known.steps],
+            [_change_row(entry) for entry in history.steps],
         ),
         _Section(
             "Worth combining",
             "Good programs that are no steps to the best one: id, value, title, and in lines what they have (+) "
             "that the best one has not (-).",
-            [_change_row(one) for one in known.others],
+            [_change_row(entry) for entry in history.others],
         ),
         _Section(
             "Being tried now",
             "By this node and others. Choose something else.",
-            [plain_line(one, _TITLE) for one in known.claims],
+            [plain_line(entry, _TITLE) for entry in history.claims],
         ),
         _Section(
-            "Failed", "id, status, title, cause. Don't repeat these.", [_failure_row(one) for one in known.failures]
+            "Failed",
+            "id, status, title, cause. Don't repeat these.",
+            [_failure_row(entry) for entry in history.failures],
         ),
         _Section(
             "Effects",
             "Over pairs of a run and its parent: median change of the value when a constant is raised or a +patch is "
             "added, its 95 % interval, in how many pairs it helped. Then how many runs failed, if any. "
             "The surest help is first.",
-            [_effect_row(one) for one in known.effects],
+            [_effect_row(entry) for entry in history.effects],
         ),
-        _Section("Latest runs", f"id, value, {change} The newest is first.", [_run_row(one) for one in known.recent]),
+        _Section(
+            "Latest runs", f"id, value, {change} The newest is first.", [_run_row(entry) for entry in history.recent]
+        ),
         _Section(
             "Insights",
             "What participants say that they learned, and what became of the runs that cite it.",
-            [_insight_row(one) for one in known.insights],
+            [_insight_row(entry) for entry in history.insights],
         ),
         _Section(
             "Open hypotheses",
             "Expected by participants; no run has tried them yet.",
-            [f"{one.id}  {plain_line(one.text, _NOTE)}" for one in known.hypotheses],
+            [f"{entry.id}  {plain_line(entry.text, _NOTE)}" for entry in history.hypotheses],
         ),
         _Section(
             "Results from elsewhere",
             "Brought in by participants, measured on other machines: their values say little here.",
-            [f"{one.id}  {plain_line(one.text, _NOTE)}" for one in known.past],
+            [f"{entry.id}  {plain_line(entry.text, _NOTE)}" for entry in history.past],
         ),
     ]
     return [section for section in sections if section.rows]
@@ -185,52 +191,54 @@ def _number(value: float | None) -> str:
     return "no value" if value is None else f"{value:.6g}"
 
 
-def _change(one: Attempt) -> str:
-    if one.delta is None:
+def _change(attempt: Attempt) -> str:
+    if attempt.delta is None:
         return ""
-    return f"  d={one.delta:+.4g}" + ("" if one.margin is None else f"±{one.margin:.2g}")
+    return f"  d={attempt.delta:+.4g}" + ("" if attempt.margin is None else f"±{attempt.margin:.2g}")
 
 
-def _title(one: Attempt) -> str:
+def _title(attempt: Attempt) -> str:
     """The title, and of a hand-written program what is new in it."""
-    title, new = plain_line(one.title, _TITLE), plain_line(one.change, _NEW)
+    title, new = plain_line(attempt.title, _TITLE), plain_line(attempt.change, _NEW)
     return f"{title} [{new}]" if new and new != title else title
 
 
-def _program_row(one: Attempt) -> str:
-    return f"{one.id}  {_number(one.value)} (n={one.seeds}){_change(one)}  {one.state}  {_title(one)}"
+def _program_row(attempt: Attempt) -> str:
+    value = f"{_number(attempt.value)} (n={attempt.seeds}){_change(attempt)}"
+    return f"{attempt.id}  {value}  {attempt.state}  {_title(attempt)}"
 
 
-def _change_row(one: Change) -> str:
-    lines = [one_line(line, _LINE) for line in one.lines]
-    more = [f"({one.more} more lines)"] if one.more else []
-    return "\n".join([_program_row(one.program), *(f"  {line}" for line in [*lines, *more])])
+def _change_row(change: ProgramDiff) -> str:
+    lines = [one_line(line, _LINE) for line in change.lines]
+    more = [f"({change.more} more lines)"] if change.more else []
+    return "\n".join([_program_row(change.program), *(f"  {line}" for line in [*lines, *more])])
 
 
-def _run_row(one: Attempt) -> str:
-    why = plain_line(one.hypothesis, _WHY)
-    because = f" — {why}" if why and why != plain_line(one.title, _WHY) else ""
-    doubt = f"  {one.state}: don't build on it" if one.state == RunState.NOT_BELIEVED else ""
-    return f"{one.id}  {_number(one.value)}{_change(one)}{doubt}  {_title(one)}{because}"
+def _run_row(attempt: Attempt) -> str:
+    why = plain_line(attempt.hypothesis, _WHY)
+    because = f" — {why}" if why and why != plain_line(attempt.title, _WHY) else ""
+    doubt = f"  {attempt.state}: don't build on it" if attempt.state == RunState.NOT_BELIEVED else ""
+    return f"{attempt.id}  {_number(attempt.value)}{_change(attempt)}{doubt}  {_title(attempt)}{because}"
 
 
-def _failure_row(one: Attempt) -> str:
-    return f"{one.id}  {plain_line(one.status, 32)}  {_title(one)}: {plain_line(one.reason, _CAUSE)}"
+def _failure_row(attempt: Attempt) -> str:
+    return f"{attempt.id}  {plain_line(attempt.status, 32)}  {_title(attempt)}: {plain_line(attempt.reason, _CAUSE)}"
 
 
-def _effect_row(one: Effect) -> str:
-    name = plain_line(one.parameter, 64)
-    failed = failures(one.raised, one.raised_failed, one.lowered, one.lowered_failed, one.failed_as)
-    if one.median is None:
+def _effect_row(effect: Effect) -> str:
+    name = plain_line(effect.parameter, 64)
+    failed = failures(effect.raised, effect.raised_failed, effect.lowered, effect.lowered_failed, effect.failed_as)
+    if effect.median is None:
         return f"{name}  {failed}"
-    interval = "too few pairs" if one.low is None or one.high is None else f"[{one.low:+.4g}, {one.high:+.4g}]"
-    helped = f"{name}  {one.median:+.4g}  {interval}  {one.better} of {one.pairs}"
+    low, high = effect.low, effect.high
+    interval = "too few pairs" if low is None or high is None else f"[{low:+.4g}, {high:+.4g}]"
+    helped = f"{name}  {effect.median:+.4g}  {interval}  {effect.better} of {effect.pairs}"
     return f"{helped}  {failed}" if failed else helped
 
 
-def _insight_row(one: Said) -> str:
-    cited = f"{one.better} better, {one.worse} not" if one.better or one.worse else "not cited"
-    return f"{one.id}  ({cited})  {plain_line(one.text, _NOTE)}"
+def _insight_row(note: CitedNote) -> str:
+    cited = f"{note.better} better, {note.worse} not" if note.better or note.worse else "not cited"
+    return f"{note.id}  ({cited})  {plain_line(note.text, _NOTE)}"
 
 
 AGENTS_MARK = "<!-- Written once by autoresearch; it is yours to change. -->"
@@ -242,8 +250,8 @@ def agents_text(task: Task) -> str:
     name, files = task.metric.name, "` and `".join(task.recipe.edit)
     fixed = ", ".join(f"`{file}`" for file in [MANIFEST, *sorted(task.harness)])
     noise, runs = task.metric.noise, task.metric.noise_runs
-    known = "unknown so far" if noise is None else f"about {noise:.2g}, by {runs} runs only" if runs else f"{noise:.3g}"
-    rule = f"A difference below the noise ({known}) is no finding. Repeat such a run before you build on it."
+    about = "unknown so far" if noise is None else f"about {noise:.2g}, by {runs} runs only" if runs else f"{noise:.3g}"
+    rule = f"A difference below the noise ({about}) is no finding. Repeat such a run before you build on it."
     if noise == 0:
         rule = "A program gives the same value with each seed, as far as anybody saw: no run is repeated."
     return f"""{AGENTS_MARK}
@@ -300,7 +308,7 @@ AGENTS, HISTORY = "AGENTS.md", "history.md"
 HISTORY_BYTES = 16 << 10
 
 
-def write_agent_files(task: Task, known: Known) -> list[str]:
+def write_agent_files(task: Task, history: History) -> list[str]:
     """Write both files into a task's folder; returns the names of those that somebody else wrote and that stay.
 
     ``AGENTS.md`` is written once, ``history.md`` each time. Raises UsageError when one can't be written.
@@ -309,19 +317,19 @@ def write_agent_files(task: Task, known: Known) -> list[str]:
     if not os.path.lexists(folder / AGENTS):
         replace_file(folder, AGENTS, agents_text(task).encode())
     if not os.path.lexists(folder / HISTORY) or _begins(folder, HISTORY, HISTORY_MARK):
-        replace_file(folder, HISTORY, _history(task, known))
+        replace_file(folder, HISTORY, _history(task, history))
     marks = ((AGENTS, AGENTS_MARK), (HISTORY, HISTORY_MARK))
     return [name for name, mark in marks if not _begins(folder, name, mark)]
 
 
-def refresh_history(task: Task, known: Callable[[], Known]) -> None:
+def refresh_history(task: Task, history: Callable[[], History]) -> None:
     """Write ``history.md`` anew where a folder has one of ours. Raises UsageError when it can't be written."""
     if _begins(task.folder, HISTORY, HISTORY_MARK):
-        replace_file(task.folder, HISTORY, _history(task, known()))
+        replace_file(task.folder, HISTORY, _history(task, history()))
 
 
-def _history(task: Task, known: Known) -> bytes:
-    return history_text(known, task, HISTORY_BYTES).encode()
+def _history(task: Task, history: History) -> bytes:
+    return history_text(history, task, HISTORY_BYTES).encode()
 
 
 def _begins(folder: Path, name: str, mark: str) -> bool:

@@ -30,7 +30,7 @@ from msgspec import Meta
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.known_names import guess
 from autoresearch.propose.program.literals import comments, line_literals, python_literals
-from autoresearch.propose.program.ranges import Constant, Range, Value, is_fixed, read_range
+from autoresearch.propose.program.ranges import Constant, Value, ValueRange, is_fixed, read_range
 from autoresearch.propose.program.settings_files import YAML, setting_literals
 from autoresearch.task.folders import side_file
 from autoresearch.task.guessing import FLAGS, SETTINGS_ENDINGS
@@ -77,15 +77,15 @@ def flag_literals(name: str, lines: Sequence[bytes]) -> Iterator[Constant]:
         place, words = _Word("", count, end, end), list(_words(_ENDS_COMMAND.split(texts[count])[0], count, end))
     else:
         return
-    found = []
+    flags = []
     for flag, (pattern, values) in _KNOWN.items():
         first, *others = [word for word in words if re.fullmatch(pattern, word.text)] or [place]
         if not others and first.text in values:
-            found.append((first, flag, values[first.text]))
-    for word, flag, value in sorted(found, key=lambda one: one[0][1:]):
+            flags.append((first, flag, values[first.text]))
+    for word, flag, value in sorted(flags, key=lambda item: item[0][1:]):
         choices = (False, True) if isinstance(value, bool) else tuple(sorted({*_LEVELS, int(value)}))
         before, end = (len(texts[word.line][:at].encode(errors="surrogateescape")) for at in (word.start, word.end))
-        yield Constant(flag, value, word.line + 1, before, end, Range("one of", choices=choices), is_flag=True)
+        yield Constant(flag, value, word.line + 1, before, end, ValueRange("one of", choices=choices), is_flag=True)
 
 
 def _words(text: str, line: int, start: int = 0) -> Iterator[_Word]:
@@ -101,7 +101,7 @@ class EditError(UsageError):
     """An edit does not apply to this source."""
 
 
-class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EditBlock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One SEARCH/REPLACE edit."""
 
     search: str
@@ -135,8 +135,8 @@ def _by_name(files: Mapping[str, str]) -> dict[str, tuple[str, Constant]]:
     """Each constant with the file that it is in."""
     placed = [(file, constant) for file, content in files.items() for constant in _of_file(file, content)]
     named = Counter(constant.name for _, constant in placed)
-    full = ((f"{file}:" if named[one.name] > 1 else "", file, one) for file, one in placed)
-    return {f"{where}{one.name}": (file, one) for where, file, one in full if len(where + one.name) <= NAME_LENGTH}
+    names = ((f"{file}:" if named[constant.name] > 1 else "") + constant.name for file, constant in placed)
+    return {name: place for name, place in zip(names, placed, strict=True) if len(name) <= NAME_LENGTH}
 
 
 @lru_cache(maxsize=64)
@@ -148,7 +148,7 @@ def _of_file(name: str, content: str) -> tuple[Constant, ...]:
     else:
         literals = setting_literals(name, lines) if name.endswith(SETTINGS_ENDINGS) else line_literals(lines)
         literals = [*literals, *flag_literals(name, lines)]
-        literals.sort(key=lambda one: (one.line, one.start, one.end))
+        literals.sort(key=lambda constant: (constant.line, constant.start, constant.end))
     return tuple({constant.name: constant for constant in literals}.values())
 
 
@@ -200,7 +200,7 @@ def set_constants(source: str, values: Mapping[str, Value]) -> str:
     return changed
 
 
-def apply_blocks(source: str, blocks: Sequence[Block]) -> str:
+def apply_blocks(source: str, blocks: Sequence[EditBlock]) -> str:
     """The source after each block in turn.
 
     Raises:
@@ -235,7 +235,7 @@ _QUOTED_CHARACTERS = 100
 _NEAR_LINES = 5_000
 
 
-def replace_lines(source: str, blocks: Sequence[Block]) -> str:
+def replace_lines(source: str, blocks: Sequence[EditBlock]) -> str:
     """The source after each block in turn; line ends and indentation of the SEARCH lines need not be exact.
 
     Raises:
@@ -247,8 +247,8 @@ def replace_lines(source: str, blocks: Sequence[Block]) -> str:
         if not search:
             raise EditError(f"The SEARCH part of block {number} is empty; copy lines of the program into it.")
         at = _only_place(lines, search, number)
-        there = lines[at : at + len(search)]
-        lines[at : at + len(search)] = _indented(replace, _indent(search), _indent(there))
+        matched = lines[at : at + len(search)]
+        lines[at : at + len(search)] = _indented(replace, _indent(search), _indent(matched))
     return "\n".join(lines)
 
 
@@ -326,23 +326,24 @@ class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Two or three words for the title of a run."""
     title: _Words
     rationale: _Words
-    blocks: Annotated[tuple[Block, ...], Meta(min_length=1)] = msgspec.field(name="edit")
+    blocks: Annotated[tuple[EditBlock, ...], Meta(min_length=1)] = msgspec.field(name="edit")
 
 
 class Patches(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The patches of a task. ``needs`` is a text without which a program has a text of a patch in it by chance.
 
-    ``given`` are the settings that the task's command gives: changes of them in the program would do nothing.
+    ``command_settings`` are the settings that the task's command gives: changes of them in the program would do
+    nothing.
     """
 
     needs: str = ""
     patches: Annotated[tuple[Patch, ...], Meta(max_length=64)] = msgspec.field(name="patch", default=())
-    given: frozenset[str] = frozenset()
+    command_settings: frozenset[str] = frozenset()
 
     def gives(self, name: str) -> bool:
         """Whether the command gives the setting that a constant of this name is."""
         plain = f".{_plain_name(name)}"
-        return any(plain.endswith(f".{one}") for one in self.given)
+        return any(plain.endswith(f".{setting}") for setting in self.command_settings)
 
     def find(self, name: str) -> Patch | None:
         """The patch of this name."""
@@ -382,12 +383,12 @@ def patches_of(task: Task) -> Patches:
     Raises UsageError naming the file and the key where it can't be read.
     """
     patches = read_patches(side_file(CHANGES, task.definition(), task.folder), f"{task.folder / CHANGES}")
-    given = settings_in(task.recipe.command)
-    return msgspec.structs.replace(patches, given=given) if given else patches
+    command_settings = settings_in(task.recipe.command)
+    return msgspec.structs.replace(patches, command_settings=command_settings) if command_settings else patches
 
 
 def settings_in(command: str) -> frozenset[str]:
-    """The settings that a command gives, as :attr:`Patches.given` has them."""
+    """The settings that a command gives, as :attr:`Patches.command_settings` has them."""
     words = (_GIVEN.fullmatch(word) for word in shlex.split(command))
     return frozenset(_plain_name(word["flag"] or word["name"]) for word in words if word)
 
@@ -414,7 +415,7 @@ def read_patches(content: bytes, path: str = CHANGES) -> Patches:
     return patches
 
 
-def _applies(source: str, blocks: tuple[Block, ...]) -> bool:
+def _applies(source: str, blocks: tuple[EditBlock, ...]) -> bool:
     if all(block.replace in source for block in blocks):
         return False
     try:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from autoresearch.propose.program.ranges import Range, Value, interval
+from autoresearch.propose.program.ranges import Value, ValueRange, interval
 
 # A number with another name may be this many times larger or smaller; a known range reaches as far past such a value.
 FACTOR = 4.0
@@ -55,7 +55,7 @@ Shape = Literal["log", "int", "float", "sizes", "choices"]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class NameRule:
     """A well-known name: how its values are spaced, between which bounds, and at most so many times its own value."""
 
     words: re.Pattern[str]
@@ -80,12 +80,12 @@ class Known:
             return False
         return value > 0 or (value == 0 and (bool(self.zero) or self.shape in {"float", "choices"}))
 
-    def range(self, value: float) -> Range | None:
+    def range(self, value: float) -> ValueRange | None:
         """The range around a value; one outside the bounds widens it."""
         if value == 0 and self.zero:
-            return Range("one of", choices=self.zero)
+            return ValueRange("one of", choices=self.zero)
         if self.shape == "choices":
-            return Range("one of", choices=tuple(sorted({*self.choices, float(value)})))
+            return ValueRange("one of", choices=tuple(sorted({*self.choices, float(value)})))
         low, high = self.low, self.high
         if self.reach is not None:
             low, high = max(low, value / self.reach), min(high, value * self.reach)
@@ -113,15 +113,15 @@ _SHARE_KEPT = _words("subsample colsample[a-z_]* feature_fraction bagging_fracti
 _SHARE = _words("frac fraction ratio prob probability share portion percentile quantile threshold rate")
 
 KNOWN = (
-    Known(_WARM, "float", 0, 0.5, most=1, whole=False),
-    Known(_WARM, "log", 1, 10_000, FACTOR, whole=True, zero=(0, 10, 30, 100, 300)),
-    Known(_words("smoothing"), "float", 0, 0.3, most=0.9),
-    Known(_words("p?_?drop_?out drop_path drop_rate drop p_drop"), "float", 0, 0.5, most=0.9),
-    Known(_words("beta_?1 betas_0 adam_b1"), "choices", choices=_BETA1, most=0.9999, whole=False),
-    Known(_words("beta_?2 betas_1 adam_b2"), "choices", choices=_BETA2, most=0.99999, whole=False),
-    Known(_words("momentum"), "choices", choices=_MOMENTUM, most=0.9999),
-    Known(_words("eps epsilon"), "log", 1e-12, 1e-3, 100, most=1e-2),
-    Known(
+    NameRule(_WARM, "float", 0, 0.5, most=1, whole=False),
+    NameRule(_WARM, "log", 1, 10_000, FACTOR, whole=True, zero=(0, 10, 30, 100, 300)),
+    NameRule(_words("smoothing"), "float", 0, 0.3, most=0.9),
+    NameRule(_words("p?_?drop_?out drop_path drop_rate drop p_drop"), "float", 0, 0.5, most=0.9),
+    NameRule(_words("beta_?1 betas_0 adam_b1"), "choices", choices=_BETA1, most=0.9999, whole=False),
+    NameRule(_words("beta_?2 betas_1 adam_b2"), "choices", choices=_BETA2, most=0.99999, whole=False),
+    NameRule(_words("momentum"), "choices", choices=_MOMENTUM, most=0.9999),
+    NameRule(_words("eps epsilon"), "log", 1e-12, 1e-3, 100, most=1e-2),
+    NameRule(
         _words("gamma discount decay ema rho polyak gae_lambda"),
         "choices",
         choices=_NEAR_ONE,
@@ -130,13 +130,13 @@ KNOWN = (
         whole=False,
     ),
     # The width of a kernel, or by how much a step makes the learning rate smaller.
-    Known(_words("gamma"), "log", 1e-6, 1, 10, most=0.8, whole=False),
-    Known(_words("weight_decay wd"), "log", 1e-5, 1, 100, zero=_REGULAR),
-    Known(
+    NameRule(_words("gamma"), "log", 1e-6, 1, 10, most=0.8, whole=False),
+    NameRule(_words("weight_decay wd"), "log", 1e-5, 1, 100, zero=_REGULAR),
+    NameRule(
         _words("l1 l2 lambda lam reg regulari[sz]ation ridge lasso penalty alpha"), "log", 1e-8, 100, 30, zero=_REGULAR
     ),
-    Known(re.compile("^_c_$"), "log", 1e-4, 1e4, 30),
-    Known(
+    NameRule(re.compile("^_c_$"), "log", 1e-4, 1e4, 30),
+    NameRule(
         _words("grad_?clip gradient_clip clip clipping grad_norm max_norm clip_norm clip_value"),
         "log",
         0.01,
@@ -144,29 +144,29 @@ KNOWN = (
         10,
         zero=(0.0, 0.3, 1.0, 3.0),
     ),
-    Known(_words("lr_frac lr_fraction lr_ratio final_lr lr_floor"), "float", 0, 0.5, most=1, whole=False),
-    Known(_words("lr learning_rate lrate eta"), "log", 1e-7, 1, 30, whole=False, most=10),
-    Known(re.compile("_(?:lr|learning_rate)_$"), "log", 1e-7, 1, 30, most=10),
-    Known(_words("step_size"), "log", 1e-7, 1, 30, whole=False, most=10),
-    Known(_words("batch batch_?size minibatch mini_?batch_?size bs"), "sizes", 1, 2**24, FACTOR, whole=True),
-    Known(_words("accum accumulation"), "sizes", 1, 256, FACTOR, whole=True),
-    Known(_words("max_depth tree_depth"), "int", 1, 64, 2, whole=True),
-    Known(_words("depth layers n_?layer num_layer blocks n_block num_block"), "int", 1, 128, 2, whole=True),
-    Known(_words("head_dim head_size dim_head"), "sizes", 4, 512, FACTOR, whole=True),
-    Known(_words("n_?heads? heads?"), "sizes", 1, 256, FACTOR, whole=True),
-    Known(_EXPAND, "log", 1, 16, FACTOR, whole=True),
-    Known(_EXPAND, "log", 1, 16, FACTOR),
-    Known(_WIDE, "sizes", 1, 65_536, FACTOR, whole=True),
-    Known(_words("estimators n_trees num_trees trees boost_rounds?"), "log", 1, 10_000, FACTOR, whole=True),
-    Known(_words("leaves leaf_nodes"), "log", 2, 4096, FACTOR, whole=True),
-    Known(_words("samples_split"), "log", 2, 200, 8, whole=True),
-    Known(_words("samples_leaf data_in_leaf child_samples child_weight"), "log", 1, 200, 8, whole=True),
-    Known(_words("n_components"), "log", 1, 10_000, FACTOR, whole=True),
-    Known(_words("degree"), "int", 1, 10, 2, whole=True),
-    Known(_words("neighbou?rs"), "log", 1, 200, FACTOR, whole=True),
-    Known(_SHARE_KEPT, "float", 0.2, 1, most=1, whole=False),
-    Known(_words("init_std init_scale initializer_range init"), "log", 1e-4, 10, 10, whole=False),
-    Known(_SHARE, "float", 0, 1, FACTOR, most=1, whole=False),
+    NameRule(_words("lr_frac lr_fraction lr_ratio final_lr lr_floor"), "float", 0, 0.5, most=1, whole=False),
+    NameRule(_words("lr learning_rate lrate eta"), "log", 1e-7, 1, 30, whole=False, most=10),
+    NameRule(re.compile("_(?:lr|learning_rate)_$"), "log", 1e-7, 1, 30, most=10),
+    NameRule(_words("step_size"), "log", 1e-7, 1, 30, whole=False, most=10),
+    NameRule(_words("batch batch_?size minibatch mini_?batch_?size bs"), "sizes", 1, 2**24, FACTOR, whole=True),
+    NameRule(_words("accum accumulation"), "sizes", 1, 256, FACTOR, whole=True),
+    NameRule(_words("max_depth tree_depth"), "int", 1, 64, 2, whole=True),
+    NameRule(_words("depth layers n_?layer num_layer blocks n_block num_block"), "int", 1, 128, 2, whole=True),
+    NameRule(_words("head_dim head_size dim_head"), "sizes", 4, 512, FACTOR, whole=True),
+    NameRule(_words("n_?heads? heads?"), "sizes", 1, 256, FACTOR, whole=True),
+    NameRule(_EXPAND, "log", 1, 16, FACTOR, whole=True),
+    NameRule(_EXPAND, "log", 1, 16, FACTOR),
+    NameRule(_WIDE, "sizes", 1, 65_536, FACTOR, whole=True),
+    NameRule(_words("estimators n_trees num_trees trees boost_rounds?"), "log", 1, 10_000, FACTOR, whole=True),
+    NameRule(_words("leaves leaf_nodes"), "log", 2, 4096, FACTOR, whole=True),
+    NameRule(_words("samples_split"), "log", 2, 200, 8, whole=True),
+    NameRule(_words("samples_leaf data_in_leaf child_samples child_weight"), "log", 1, 200, 8, whole=True),
+    NameRule(_words("n_components"), "log", 1, 10_000, FACTOR, whole=True),
+    NameRule(_words("degree"), "int", 1, 10, 2, whole=True),
+    NameRule(_words("neighbou?rs"), "log", 1, 200, FACTOR, whole=True),
+    NameRule(_SHARE_KEPT, "float", 0.2, 1, most=1, whole=False),
+    NameRule(_words("init_std init_scale initializer_range init"), "log", 1e-4, 10, 10, whole=False),
+    NameRule(_SHARE, "float", 0, 1, FACTOR, most=1, whole=False),
 )
 
 
@@ -178,23 +178,23 @@ _HEADS = _words("n_?heads? num_heads heads")
 
 def divisions(names: Iterable[str]) -> list[tuple[str, str]]:
     """Pairs of names of which the second divides the first, whether the program says so or not: width and heads."""
-    found: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for name in names:
         scope, last = name[: name.rfind(".") + 1], _plain(re.split(r"\.|--", name)[-1])
         for role, words in (("head_dim", _HEAD_DIM), ("kv", _KV_HEADS), ("heads", _HEADS), ("width", _WIDTH)):
             if words.search(last):
-                found.setdefault((scope, role), []).append(name)
+                groups.setdefault((scope, role), []).append(name)
                 break
     pairs = []
-    for scope in dict.fromkeys(scope for scope, _ in found):
+    for scope in dict.fromkeys(scope for scope, _ in groups):
         for large, small in (("width", "head_dim"), ("width", "heads"), ("heads", "kv")):
-            whole, parts = found.get((scope, large), []), found.get((scope, small), [])
+            whole, parts = groups.get((scope, large), []), groups.get((scope, small), [])
             if len(whole) == 1:
                 pairs += [(whole[0], part) for part in parts]
     return pairs
 
 
-def guess(name: str, value: Value, *, known_only: bool = False) -> Range | None:
+def guess(name: str, value: Value, *, known_only: bool = False) -> ValueRange | None:
     """The range of a constant from its name and value; None for what is not turned.
 
     ``known_only``: a name that isn't well known gets none.
@@ -212,7 +212,7 @@ def guess(name: str, value: Value, *, known_only: bool = False) -> Range | None:
     return _around(value)
 
 
-def widened(name: str, allowed: Range, value: Value, best: Value) -> Range:
+def widened(name: str, allowed: ValueRange, value: Value, best: Value) -> ValueRange:
     """A range that was guessed around ``value``, so that it reaches as far around ``best`` too; others stay."""
     for rule in (guess, guess_compiled):
         beyond = rule(name, best) if rule(name, value) is not None else None
@@ -234,7 +234,7 @@ _TILE = _words("block tile unroll chunk prefetch vec vector lanes stripe")
 _LEARNING = _words("lr learning_rate momentum weight_decay dropout")
 
 
-def guess_compiled(name: str, value: Value) -> Range | None:
+def guess_compiled(name: str, value: Value) -> ValueRange | None:
     """The range of a constant in a program that is not Python; None for what is not turned.
 
     There a width or a depth is mostly the problem itself. So only how loops are cut is known, and how fast is learned.
@@ -292,7 +292,7 @@ def _plain(name: str) -> str:
     return "_" + "_".join(re.findall(r"[a-z0-9]+", parted.lower())) + "_"
 
 
-def _around(value: float) -> Range | None:
+def _around(value: float) -> ValueRange | None:
     """A factor of four around a value; nothing around 0, a negative whole number (a mark) or a huge one."""
     if isinstance(value, int):
         high = max(value * FACTOR, value + 2)
@@ -303,7 +303,7 @@ def _around(value: float) -> Range | None:
     return interval("log", value / FACTOR, value * FACTOR) if value > 0 else None
 
 
-def _sizes(value: int, low: float, high: float) -> Range | None:
+def _sizes(value: int, low: float, high: float) -> ValueRange | None:
     """The value times powers of two, so that what divides it mostly still does; an odd one moves in single steps."""
     if value % 2 and value > 1:
         return interval("log", max(1, round(low)), round(high), whole=True)
@@ -312,4 +312,4 @@ def _sizes(value: int, low: float, high: float) -> Range | None:
         sizes.insert(0, sizes[0] // 2)
     while sizes[-1] * 2 <= high:
         sizes.append(sizes[-1] * 2)
-    return Range("one of", choices=tuple(sizes)) if len(sizes) > 1 else None
+    return ValueRange("one of", choices=tuple(sizes)) if len(sizes) > 1 else None

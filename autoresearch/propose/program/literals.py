@@ -24,8 +24,8 @@ from autoresearch.propose.program.ranges import (
     LARGEST,
     NUMBER,
     Constant,
-    Range,
     Value,
+    ValueRange,
     is_fixed,
     literal_value,
     read_range,
@@ -42,7 +42,7 @@ _AXES = frozenset({"dim", "axis"})
 _NAMELESS = frozenset({"dict", "add_argument"})
 
 
-class Place(NamedTuple):
+class NamedValue(NamedTuple):
     """A value with a name, and whether something reads it there."""
 
     name: str
@@ -50,17 +50,17 @@ class Place(NamedTuple):
     free: bool = True
 
 
-def in_calls(nodes: Sequence[ast.AST]) -> Iterator[Place]:
+def in_calls(nodes: Sequence[ast.AST]) -> Iterator[NamedValue]:
     """The keyword arguments of calls: of classes by their names, of functions those that are surely settings."""
     for node in nodes:
         if isinstance(node, ast.Call) and (called := _called(node)) and called not in _NAMELESS:
             for word in node.keywords:
                 is_class = called[0].isupper() and word.arg not in _AXES
                 if word.arg and (is_class or _OF_FUNCTIONS.fullmatch(word.arg)):
-                    yield Place(f"{called}.{word.arg}", word.value)
+                    yield NamedValue(f"{called}.{word.arg}", word.value)
 
 
-def in_functions(nodes: Sequence[ast.AST]) -> Iterator[Place]:
+def in_functions(nodes: Sequence[ast.AST]) -> Iterator[NamedValue]:
     """The defaults of functions, and what is assigned once in them; those of ``__init__`` belong to the class."""
     owners = {id(inner): node.name for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body}
     for node in nodes:
@@ -71,7 +71,7 @@ def in_functions(nodes: Sequence[ast.AST]) -> Iterator[Place]:
             yield from _assigned(node)
 
 
-def in_attributes(nodes: Sequence[ast.AST]) -> Iterator[Place]:
+def in_attributes(nodes: Sequence[ast.AST]) -> Iterator[NamedValue]:
     """What is assigned to attributes of a config: ``C.trainer.learning_rate = 5e-4``, but nothing of ``self``."""
     for node in nodes:
         match node:
@@ -82,7 +82,7 @@ def in_attributes(nodes: Sequence[ast.AST]) -> Iterator[Place]:
                     parts.insert(0, holder.attr)
                     holder = holder.value
                 if isinstance(holder, ast.Name) and holder.id not in {"self", "cls"}:
-                    yield Place(".".join((holder.id, *parts)), value)
+                    yield NamedValue(".".join((holder.id, *parts)), value)
 
 
 def _called(call: ast.Call) -> str:
@@ -90,9 +90,9 @@ def _called(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
-def _defaults(function: Function, owner: str | None, nodes: Sequence[ast.AST]) -> Iterator[Place]:
-    name, given = owner or function.name, function.args
-    usual = [*given.posonlyargs, *given.args]
+def _defaults(function: Function, owner: str | None, nodes: Sequence[ast.AST]) -> Iterator[NamedValue]:
+    name, arguments = owner or function.name, function.args
+    usual = [*arguments.posonlyargs, *arguments.args]
     names = [argument.arg for argument in usual[0 if owner is None else 1 :]]
     calls = [
         {*names[: len(node.args)], *(word.arg for word in node.keywords)}
@@ -100,14 +100,14 @@ def _defaults(function: Function, owner: str | None, nodes: Sequence[ast.AST]) -
         if isinstance(node, ast.Call) and _called(node) == name
     ]
     always = set.intersection(*calls) if calls else set()
-    late = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    tail = usual[len(usual) - len(given.defaults) :]
-    for argument, default in [*zip(tail, given.defaults, strict=True), *late]:
+    late = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    tail = usual[len(usual) - len(arguments.defaults) :]
+    for argument, default in [*zip(tail, arguments.defaults, strict=True), *late]:
         if default is not None and argument.arg not in always:
-            yield Place(f"{name}.{argument.arg}", default)
+            yield NamedValue(f"{name}.{argument.arg}", default)
 
 
-def _assigned(function: Function) -> Iterator[Place]:
+def _assigned(function: Function) -> Iterator[NamedValue]:
     inside = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
     bound = Counter(node.id for node in inside if not isinstance(node.ctx, ast.Load))
     read = {node.id for node in inside if isinstance(node.ctx, ast.Load)}
@@ -115,7 +115,7 @@ def _assigned(function: Function) -> Iterator[Place]:
     for statement in ast.walk(function):
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=node) if bound[name] == 1 and name not in arguments:
-                yield Place(f"{function.name}.{name}", node, free=name in read)
+                yield NamedValue(f"{function.name}.{name}", node, free=name in read)
 
 
 _CONFIG = re.compile(
@@ -134,7 +134,7 @@ class Literal:
     node: ast.expr
     free: bool = True
     """Whether something reads it, as far as can be seen."""
-    declared: Range | None = None
+    declared: ValueRange | None = None
     """What ``choices=`` of argparse, or ``Literal`` of a dataclass, allows."""
     known_only: bool = False
     """Whether only a well-known name makes it a setting: in a call, or in a dict that is not called a config."""
@@ -165,21 +165,21 @@ def python_literals(source: str) -> list[Literal]:
     places = [*_top_level(tree, nodes), *_arguments(nodes)]
     places += _deeper(nodes, {literal.name: literal for literal in places})
     bound, named = Counter(_bound(tree, nodes)), Counter(literal.name for literal in places)
-    once = [one for one in places if bound[one.root] <= 1 and named[one.name] == 1]
-    in_line = [one for one in once if one.node.end_lineno == one.node.lineno]
+    once = [literal for literal in places if bound[literal.root] <= 1 and named[literal.name] == 1]
+    in_line = [literal for literal in once if literal.node.end_lineno == literal.node.lineno]
     return sorted(in_line, key=lambda literal: (literal.node.lineno, literal.node.col_offset))
 
 
 def comments(literals: Iterable[Literal], lines: list[bytes]) -> dict[str, str]:
     """The comment behind each literal, by name. Of several literals in a line the last one has it."""
     last = {literal.node.lineno: literal for literal in literals}
-    found = {}
+    texts = {}
     for literal in literals:
         node, owner = literal.node, last[literal.node.lineno]
         match = _COMMENT.fullmatch(lines[node.lineno - 1], node.end_col_offset or 0)
         if match and literal.group == owner.group:
-            found[literal.name] = match[1].decode(errors="replace").lstrip("#")
-    return found
+            texts[literal.name] = match[1].decode(errors="replace").lstrip("#")
+    return texts
 
 
 def _top_level(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[Literal]:
@@ -248,11 +248,11 @@ def _fields(statement: ast.ClassDef, nodes: list[ast.AST]) -> Iterator[Literal]:
     if not _is_config(statement):
         return
     assigned = [target for inner in statement.body if (target := _assignment(inner)) is not None]
-    given, allowed = _given(statement, nodes), dict(_literal_types(statement))
+    passed, allowed = _given(statement, nodes), dict(_literal_types(statement))
     for field, node in assigned:
         for name, value, place in _spread(f"{statement.name}.{field}", node):
-            declared = None if field in given else _one_of(allowed.get(field), name, value)
-            yield Literal(name, value, place, free=field not in given, declared=declared)
+            declared = None if field in passed else _one_of(allowed.get(field), name, value)
+            yield Literal(name, value, place, free=field not in passed, declared=declared)
 
 
 def _is_config(statement: ast.ClassDef) -> bool:
@@ -308,15 +308,15 @@ def _arguments(nodes: list[ast.AST]) -> Iterator[Literal]:
             yield Literal(full, value, inner, free=choices is None, declared=_one_of(choices, full, value))
 
 
-def _one_of(choices: ast.expr | None, name: str, value: Value) -> Range | None:
+def _one_of(choices: ast.expr | None, name: str, value: Value) -> ValueRange | None:
     """The range that listed choices are: of numbers, and of words where the name says that they are a way to train."""
     if not isinstance(choices, ast.List | ast.Tuple) or isinstance(value, bool):
         return None
     if isinstance(value, str) and not names_a_choice(name):
         return None
     allowed = [literal_value(part) for part in choices.elts]
-    found = tuple(dict.fromkeys(one for one in allowed if type(one) is type(value)))
-    return Range("one of", choices=found) if len(found) == len(allowed) > 1 and value in found else None
+    values = tuple(dict.fromkeys(choice for choice in allowed if type(choice) is type(value)))
+    return ValueRange("one of", choices=values) if len(values) == len(allowed) > 1 and value in values else None
 
 
 # --- names that are bound in more than one place ---
@@ -376,7 +376,7 @@ def _define_constants(lines: list[bytes]) -> Iterator[Constant]:
             yield Constant(match["name"], value, count, before, before + width, allowed, declared is None)
 
 
-def _by_name(name: str, value: Value, comment: str) -> Range | None:
+def _by_name(name: str, value: Value, comment: str) -> ValueRange | None:
     return None if is_fixed(comment) else guess_compiled(name, value)
 
 

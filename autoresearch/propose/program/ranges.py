@@ -81,7 +81,7 @@ _FIXED = re.compile(r"fixed\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class ValueRange:
     """What a constant may be: an interval (``low``, ``high``) or some ``choices``."""
 
     kind: RangeKind
@@ -108,7 +108,7 @@ class Constant:
     line: int
     start: int
     end: int
-    range: Range | None
+    range: ValueRange | None
     """What it may be: by its comment, else by its name and value; None: it is not turned."""
     guessed: bool = False
     """Whether the range is a guess by the name, and not what the program says of it."""
@@ -121,7 +121,7 @@ def is_fixed(comment: str) -> bool:
     return _FIXED.match(comment.strip()) is not None
 
 
-def read_range(comment: str, value: Value) -> Range | None:
+def read_range(comment: str, value: Value) -> ValueRange | None:
     """The range that a comment declares; None for other comments and for ranges that make no sense."""
     comment = comment.strip()
     if match := _CHOICES.match(comment):
@@ -146,19 +146,19 @@ def read_range(comment: str, value: Value) -> Range | None:
     return None
 
 
-def interval(kind: RangeKind, low: float, high: float, *, whole: bool = False) -> Range | None:
+def interval(kind: RangeKind, low: float, high: float, *, whole: bool = False) -> ValueRange | None:
     """A range between two bounds; None where these make none."""
     if not -LARGEST < low < high < LARGEST or (kind == "log" and low <= 0):
         return None
-    return Range(kind, float(low), float(high), whole=whole)
+    return ValueRange(kind, float(low), float(high), whole=whole)
 
 
-def _choices(texts: list[str], value: Value) -> Range | None:
+def _choices(texts: list[str], value: Value) -> ValueRange | None:
     words = [_word(text) for text in texts]
     if isinstance(value, float):
         words = [float(word) if type(word) is int else word for word in words]
     choices = tuple(dict.fromkeys(word for word in words if type(word) is type(value)))
-    return Range("one of", choices=choices) if len(choices) == len(words) > 1 else None
+    return ValueRange("one of", choices=choices) if len(choices) == len(words) > 1 else None
 
 
 def _word(text: str) -> Value:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from autoresearch.propose.program.known_names import guess
-from autoresearch.propose.program.ranges import LARGEST, NUMBER, Constant, Range, Value, is_fixed, read_range
+from autoresearch.propose.program.ranges import LARGEST, NUMBER, Constant, Value, ValueRange, is_fixed, read_range
 
 TOML, YAML = ".toml", (".yaml", ".yml")
 _NESTED = (*YAML, ".json")
@@ -33,7 +33,7 @@ _NOT_ARGUMENTS = frozenset(
 _LONGEST_LINE = 1000
 
 
-class _Entry(NamedTuple):
+class _SettingLine(NamedTuple):
     """A key with its value as it stands there: in which line, counted from 1, between which columns in bytes."""
 
     key: str
@@ -65,7 +65,7 @@ def _in_sections(texts: list[str], *, is_toml: bool) -> Iterator[Constant]:
             entry = _entry(match, count)
             key = entry.key.lower()
             if key == "default" and entry.text in (names := _components(titles, section)):
-                allowed = None if is_fixed(entry.comment) or len(names) < 2 else Range("one of", choices=names)
+                allowed = None if is_fixed(entry.comment) or len(names) < 2 else ValueRange("one of", choices=names)
                 yield from _constant(section, entry.text, entry, allowed)
             elif key not in _NOT_ARGUMENTS:
                 yield from _setting(f"{section}.{key}" if section else key, entry)
@@ -99,17 +99,17 @@ def _nested(texts: list[str]) -> Iterator[Constant]:
             yield from _setting(".".join([*filter(None, names), entry.key]), entry)
 
 
-def _entry(match: re.Match[str], line: int) -> _Entry:
+def _entry(match: re.Match[str], line: int) -> _SettingLine:
     """What stands behind a key, up to the comment; JSON has commas between its entries."""
     rest = match.string[match.end() :]
     comment = _COMMENT.search(rest)
     text = (rest[: comment.start()] if comment else rest).rstrip().removesuffix(",").rstrip()
     start = len(match.string[: match.end()].encode(errors="surrogateescape"))
     end = start + len(text.encode(errors="surrogateescape"))
-    return _Entry(match["key"], text, rest[comment.end() :] if comment else "", line, start, end)
+    return _SettingLine(match["key"], text, rest[comment.end() :] if comment else "", line, start, end)
 
 
-def _setting(name: str, entry: _Entry) -> Iterator[Constant]:
+def _setting(name: str, entry: _SettingLine) -> Iterator[Constant]:
     text = entry.text
     value: Value
     if _NUMBER.fullmatch(text):
@@ -124,7 +124,7 @@ def _setting(name: str, entry: _Entry) -> Iterator[Constant]:
 
 
 def _constant(
-    name: str, value: Value, entry: _Entry, allowed: Range | None, *, guessed: bool = False
+    name: str, value: Value, entry: _SettingLine, allowed: ValueRange | None, *, guessed: bool = False
 ) -> Iterator[Constant]:
     if allowed is not None:
         yield Constant(name, value, entry.line, entry.start, entry.end, allowed, guessed)

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 from autoresearch.propose.program.edits import NO_PATCHES, EditError, Patches, constants, python_files, set_constants
 from autoresearch.propose.program.known_names import divisions, widened
-from autoresearch.propose.program.ranges import LARGEST, Constant, Draws, Range, Value
+from autoresearch.propose.program.ranges import LARGEST, Constant, Draws, Value, ValueRange
 from autoresearch.task.program import source_digest
 from autoresearch.task.source import parse_python
 
@@ -133,7 +133,7 @@ class Parameter:
     """A dimension of the search, with the value that its base source has."""
 
     name: str
-    range: Range
+    range: ValueRange
     default: Value
     guessed: bool = False
     """Whether the range is a guess by the name."""
@@ -305,13 +305,13 @@ class Space:
         }
         return replace(self, parameters={**self.parameters, **wider}) if wider else self
 
-    def settings(self, known: Collection[str] = ()) -> Genome:
+    def settings(self, names: Collection[str] = ()) -> Genome:
         """The values that the base source has, without those that no record can hold.
 
-        Besides its own settings these are constants that are settings elsewhere, by their names ``known``.
+        Besides its own settings these are constants that are settings elsewhere, by their names ``names``.
         """
         values = self.default()
-        for name in known:
+        for name in names:
             if name in self.constants and len(values) < GENES_MAX:
                 values.setdefault(name, self.constants[name])
         return {
@@ -356,13 +356,14 @@ def space_of(source: str, patches: Patches = NO_PATCHES) -> Space:
     """
     literals = constants(source)
     offered = [
-        Parameter(f"+{name}", Range("one of", choices=(False, True)), default=False) for name in patches.offered(source)
+        Parameter(f"+{name}", ValueRange("one of", choices=(False, True)), default=False)
+        for name in patches.offered(source)
     ]
     free = [constant for constant in literals.values() if not patches.gives(constant.name)]
     turned = [(constant, parameter) for constant in free if (parameter := constant_parameter(constant))]
     room = GENES_MAX - len(offered)
-    kept = {id(parameter) for _, parameter in sorted(turned, key=lambda one: one[0].guessed)[:room]}
-    parameters = [parameter for _, parameter in turned if id(parameter) in kept] + offered
+    chosen = {id(parameter) for _, parameter in sorted(turned, key=lambda item: item[0].guessed)[:room]}
+    parameters = [parameter for _, parameter in turned if id(parameter) in chosen] + offered
     values = {name: constant.value for name, constant in literals.items()}
     conditions = assertions(source)
     conditions += [test for pair in divisions(literals) if holds([test := divides(*pair)], values)]

@@ -135,8 +135,8 @@ class Comparisons:
     def effects(self) -> list[Effect]:
         """What each setting did in its newest pairs, the surest improvement first."""
         with self.log.reader.snapshot():
-            found = [self.of(name) for name in self.log.pairs.settings(self.task)]
-        return ranked(filter(None, found), sign=self.sign)
+            effects = [self.of(name) for name in self.log.pairs.settings(self.task)]
+        return ranked(filter(None, effects), sign=self.sign)
 
     def of(self, name: str, before_ms: int | None = None) -> Effect | None:
         """What the newest pairs say of a setting: those whose run is older than a time; None without any."""
@@ -146,7 +146,7 @@ class Comparisons:
         return cached(self.log, place, lambda: self._of(name, before_ms))
 
     def _of(self, name: str, before_ms: int) -> Effect | None:
-        found = self.log.pairs.of_setting(self.task, name, before_ms=before_ms, own=self._own)
+        pairs = self.log.pairs.of_setting(self.task, name, before_ms=before_ms, own=self._own)
         possible = self._is_possible
-        tried = [one for one in found if possible(one.parent_value) and (one.value is None or possible(one.value))]
+        tried = [pair for pair in pairs if possible(pair.parent_value) and (pair.value is None or possible(pair.value))]
         return effect_of(name, tried, sign=self.sign)

@@ -71,14 +71,9 @@ class Candidate:
     tier: int | None = 0
     """The first tier among its runs; None when nothing may be built upon it."""
 
-    @property
-    def is_preferred(self) -> bool:
-        """Whether it is what the log says to build upon."""
-        return self.first.preferred is not None
-
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class SearchEvidence:
     """Every source that was tried, best estimate first, and the standard deviation over seeds.
 
     ``noise`` is what the search reckons with, where need be an assumed one. ``spread`` is the same as the task or the
@@ -105,7 +100,8 @@ class Evidence:
 
 
 def _leading(candidate: Candidate) -> tuple[bool, float, float, bytes]:
-    return not candidate.is_preferred, by_tier(candidate.tier), candidate.cautious, candidate.source_digest
+    # First what the log says to build upon.
+    return candidate.first.preferred is None, by_tier(candidate.tier), candidate.cautious, candidate.source_digest
 
 
 def by_tier(tier: int | None) -> float:
@@ -119,7 +115,7 @@ def gather(
     direction: Literal["minimize", "maximize"],
     noise: float | None,
     floor: float | None,
-) -> Evidence:
+) -> SearchEvidence:
     """Pool the runs that are believed by source. The order in which they come does not matter."""
     runs = [run for run in runs if run.believed]
     sign = sign_of(direction)
@@ -145,7 +141,7 @@ def gather(
         )
         for idea, group in grouped.items()
     ]
-    return Evidence(tuple(sorted(candidates, key=lambda c: (c.estimate, c.source_digest))), deviation, measured)
+    return SearchEvidence(tuple(sorted(candidates, key=lambda c: (c.estimate, c.source_digest))), deviation, measured)
 
 
 def _first(run: PastRun) -> tuple[object, ...]:

@@ -77,14 +77,14 @@ def causes(space: Space, working: Sequence[Sample], failed: Sequence[Sample]) ->
     """Why programs of this base failed, as far as the runs explain it, in the order of the errors."""
     good = [_values(space, sample.genome) for sample in working if sample.weight == 1]
     groups: dict[str, list[Sample]] = {}
-    for sample in sorted(failed, key=lambda one: one.run.id):
+    for sample in sorted(failed, key=lambda sample: sample.run.id):
         if sample.weight == 1:
             groups.setdefault(_NUMBER.sub("#", sample.run.fault), []).append(sample)
-    found = []
+    explained = []
     for _, group in sorted(groups.items()):
         if good and len(group) >= LEAST and (rules := _explained(space, good, group)):
-            found.append(Cause(group[0].run.fault, len(group), rules))
-    return found
+            explained.append(Cause(group[0].run.fault, len(group), rules))
+    return explained
 
 
 def _values(space: Space, genome: Genome) -> dict[str, Value]:
@@ -108,14 +108,14 @@ def _explained(space: Space, good: Sequence[Mapping[str, Value]], group: Sequenc
 
 def _simple(space: Space, bad: Sequence[Mapping[str, Value]]) -> Iterator[Rule]:
     """Rules of one setting or two, the bounds as wide as these failures allow."""
-    numbers = [name for name, one in space.parameters.items() if one.ordered]
-    others = [name for name, one in space.parameters.items() if not one.ordered]
+    numbers = [name for name, parameter in space.parameters.items() if parameter.ordered]
+    others = [name for name, parameter in space.parameters.items() if not parameter.ordered]
     for name in space.parameters:
         yield Rule((name,), "!=", (bad[0][name],))
     for first, second in combinations(others, 2):
         yield Rule((first, second), "!=", (bad[0][first], bad[0][second]))
     for name in numbers:
-        values = [float(one[name]) for one in bad]
+        values = [float(values[name]) for values in bad]
         yield Rule((name,), "<", (min(values),))
         yield Rule((name,), ">", (max(values),))
     for name in (name for name in numbers if _is_whole(space, name)):
@@ -130,8 +130,8 @@ def _simple(space: Space, bad: Sequence[Mapping[str, Value]]) -> Iterator[Rule]:
 
 def _of_products(space: Space, bad: Sequence[Mapping[str, Value]]) -> Iterator[Rule]:
     """A product of two settings that is too large, or that a third value has to divide: depth times ratio."""
-    for first, second in combinations([name for name, one in space.parameters.items() if one.ordered], 2):
-        yield Rule((first, second), "<", (min(float(one[first]) * float(one[second]) for one in bad),))
+    for first, second in combinations([name for name, parameter in space.parameters.items() if parameter.ordered], 2):
+        yield Rule((first, second), "<", (min(float(values[first]) * float(values[second]) for values in bad),))
     whole = [name for name in space.parameters if _is_whole(space, name)][:_PRODUCTS]
     for first, second in combinations(whole, 2):
         for divisor, value in space.constants.items():

@@ -18,7 +18,7 @@ from autoresearch.propose.program.space import Genome, Parameter
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class Prior:
     """What is believed before anything is seen, in standard deviations of the scores."""
 
     noise: float = 0.2
@@ -63,7 +63,7 @@ class Process:
     """The posterior: the points, the inverse of the Cholesky factor of their covariance, and the whitened scores."""
 
     parameters: tuple[Parameter, ...]
-    belief: Belief
+    belief: Prior
     points: _Points
     inverse: _Array
     whitened: _Array
@@ -81,7 +81,7 @@ def fit(
     parameters: Sequence[Parameter],
     rows: Sequence[tuple[Genome, float, float]],
     pending: Sequence[Genome],
-    belief: Belief,
+    belief: Prior,
 ) -> Process:
     """The posterior from (genome, standardised score, weight) rows.
 
@@ -103,7 +103,7 @@ def fit(
     return Process(tuple(parameters), belief, points, inverse, _times(inverse[:count, :count], surprises))
 
 
-def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, float, float]], belief: Belief) -> Belief:
+def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, float, float]], belief: Prior) -> Prior:
     """The belief under which the rows are likeliest, among some that differ in reach, noise, bump and widths.
 
     See Rasmussen and Williams, 2006, chapter 5 (type II maximum likelihood; with widths, "automatic relevance
@@ -113,14 +113,14 @@ def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, floa
         return belief
     best, most = belief, -math.inf
 
-    def likelihood(other: Belief) -> float:
+    def likelihood(other: Prior) -> float:
         made = fit(parameters, rows[:MOST_ROWS], [], other)
         logarithm = math.fsum(np.log(np.diag(made.inverse))) - 0.5 * math.fsum(made.whitened**2)
         # a prior: few rows fit by chance with one width or another, so each doubling must explain something
         logarithm -= math.fsum(abs(math.log2(width)) for width in other.widths.values())
         return float(f"{logarithm:.9g}")
 
-    def consider(others: Iterable[Belief]) -> None:
+    def consider(others: Iterable[Prior]) -> None:
         nonlocal best, most
         for other in others:
             if (likely := likelihood(other)) > most:
@@ -131,7 +131,7 @@ def likeliest(parameters: Sequence[Parameter], rows: Sequence[tuple[Genome, floa
         for parameter in parameters:
             width = best.widths.get(parameter.name, 1.0)
             widths = [{**best.widths, parameter.name: width * factor} for factor in (0.5, 2.0)]
-            consider([replace(best, widths=one) for one in widths])
+            consider([replace(best, widths=choice) for choice in widths])
         consider([replace(best, noise=noise) for noise in NOISES])
     return best
 
@@ -143,7 +143,7 @@ def expected_improvement(mean: float, deviation: float, best: float) -> float:
     return deviation * (gap * below + math.exp(-0.5 * gap * gap) / math.sqrt(2.0 * math.pi))
 
 
-def _points(parameters: Sequence[Parameter], belief: Belief, genomes: Sequence[Genome]) -> _Points:
+def _points(parameters: Sequence[Parameter], belief: Prior, genomes: Sequence[Genome]) -> _Points:
     features, places, means = [], [], []
     for genome in genomes:
         curves, near, mean = [1.0], [], 0.0
@@ -168,7 +168,7 @@ def _points(parameters: Sequence[Parameter], belief: Belief, genomes: Sequence[G
 
 
 # The products are no calls of BLAS: its threads wait for work by spinning, beside the run that trains meanwhile.
-def _covariances(belief: Belief, a: _Points, b: _Points) -> _Array:
+def _covariances(belief: Prior, a: _Points, b: _Points) -> _Array:
     squared = _squares(a.places)[:, None] + _squares(b.places) - 2.0 * np.einsum("ij,kj->ik", a.places, b.places)
     bump = belief.bump**2 * np.exp(-0.5 * squared / belief.reach**2)
     return np.asarray(np.einsum("ij,kj->ik", a.features, b.features) + bump)

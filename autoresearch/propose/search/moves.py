@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, Parameter, Space
 from autoresearch.propose.search.evidence import PastRun, by_tier
-from autoresearch.propose.search.gaussian import Belief, Process, expected_improvement, fit, likeliest
+from autoresearch.propose.search.gaussian import Prior, Process, expected_improvement, fit, likeliest
 from autoresearch.propose.search.parzen import Density
 from autoresearch.propose.search.proposal import ProposalKind
 
@@ -51,7 +51,7 @@ def few_changes(parameters: Sequence[Parameter], parent: Genome, count: int, spr
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SearchSettings:
     """The dials of the search; the defaults were chosen by trying others on the shipped task."""
 
     start: int = 2
@@ -93,7 +93,7 @@ class Settings:
     """Share of proposals that go where the good lie close, while scores come in steps and other trials run."""
     dense_good: float = 0.1
     """The good are then this share of all that was tried, ``most_good`` of them at most."""
-    belief: Belief = field(default_factory=Belief)
+    belief: Prior = field(default_factory=Prior)
     """What the model believes before it has seen anything; in small spaces runs say how rough and noisy scores are."""
     margin: float = 0.3
     small_margin: float = 1.0
@@ -144,7 +144,7 @@ def next_move(
     claimed: Sequence[Genome],
     draws: Draws,
     fresh: Fresh,
-    settings: Settings,
+    settings: SearchSettings,
 ) -> Move | None:
     """The next genome that is allowed and fresh; None when none was found in many tries.
 
@@ -200,7 +200,7 @@ def next_move(
 
 
 def believed(
-    space: Space, working: Sequence[Sample], failed: Sequence[Sample], genome: Genome, settings: Settings
+    space: Space, working: Sequence[Sample], failed: Sequence[Sample], genome: Genome, settings: SearchSettings
 ) -> tuple[float, ...]:
     """The score that the model expects of a genome, between the bounds of its 95 % interval; empty with few runs."""
     if len(working) < max(settings.start, _TOLD_FROM):
@@ -212,7 +212,7 @@ def believed(
     return tuple(scale.score(mean + width * deviation) for width in (-_WIDE, 0.0, _WIDE))
 
 
-def _parents(standing: Sequence[Sample], settings: Settings) -> Sequence[Sample]:
+def _parents(standing: Sequence[Sample], settings: SearchSettings) -> Sequence[Sample]:
     """The good, on this base where there are some."""
     share = round(settings.good_share * len(standing))
     good = standing[: min(settings.most_good, max(settings.least_good, share))]
@@ -225,7 +225,7 @@ def _draw(
     working: Sequence[Sample],
     draws: Draws,
     usable: Fresh,
-    settings: Settings,
+    settings: SearchSettings,
 ) -> list[Genome]:
     """Genomes to choose from: around the good, from crossings of two, and from a few changes to one."""
     drawn: list[Genome] = []
@@ -253,7 +253,7 @@ def _densest(
     others: Sequence[Sample],
     draws: Draws,
     usable: Fresh,
-    settings: Settings,
+    settings: SearchSettings,
 ) -> Genome | None:
     """Of some genomes drawn near the good ones the one where these lie closest for what all others do.
 
@@ -274,7 +274,7 @@ def _densest(
             drawn.append(genome)
         if len(drawn) == settings.drawn:
             break
-    return max(drawn, key=lambda one: float(f"{good.logarithm(one) - rest.logarithm(one):.9g}"), default=None)
+    return max(drawn, key=lambda genome: float(f"{good.logarithm(genome) - rest.logarithm(genome):.9g}"), default=None)
 
 
 def _climb(
@@ -283,7 +283,7 @@ def _climb(
     promise: Callable[[Genome], float],
     draws: Draws,
     usable: Fresh,
-    settings: Settings,
+    settings: SearchSettings,
 ) -> Genome:
     """The most promising genome after some rounds in which the best few are varied."""
     ranked = sorted(((promise(genome), genome) for genome in drawn), key=lambda item: -item[0])
@@ -314,7 +314,7 @@ def _changes(before: Genome, after: Genome) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scale:
+class _ScoreScale:
     """Between scores and what the model sees: the logarithm of the distance to a little below the best.
 
     A step near the best counts there as much as a large one among bad runs; the worst fifth is all the same.
@@ -332,7 +332,7 @@ class _Scale:
         return self.floor + math.exp(self.centre + self.deviation * min(standard, self.standard(self.cap)))
 
 
-def _scale(scores: Sequence[float], parameters: Sequence[Parameter], settings: Settings) -> _Scale:
+def _scale(scores: Sequence[float], parameters: Sequence[Parameter], settings: SearchSettings) -> _ScoreScale:
     """The scale of sorted scores."""
     share = settings.small_margin if len(parameters) <= settings.small else settings.margin
     best, middle, cap = scores[0], scores[len(scores) // 2], scores[(len(scores) - 1) * 4 // 5]
@@ -341,7 +341,7 @@ def _scale(scores: Sequence[float], parameters: Sequence[Parameter], settings: S
     logs = [math.log(min(score, cap) - floor) for score in scores]
     centre = math.fsum(logs) / len(logs)
     deviation = math.sqrt(math.fsum((log - centre) ** 2 for log in logs) / len(logs)) or 1.0
-    return _Scale(floor, cap, centre, deviation)
+    return _ScoreScale(floor, cap, centre, deviation)
 
 
 def _model(
@@ -349,9 +349,9 @@ def _model(
     working: Sequence[Sample],
     failed: Sequence[Sample],
     claimed: Sequence[Genome],
-    scale: _Scale,
+    scale: _ScoreScale,
     draws: Draws,
-    settings: Settings,
+    settings: SearchSettings,
 ) -> Process:
     """The model of what was tried; a failure counts as the worst fifth, and bad runs weigh less than good ones."""
     rows = [
@@ -372,7 +372,7 @@ def _model(
 
 
 def _near(
-    space: Space, parents: Sequence[Sample], draws: Draws, usable: Fresh, most: int, settings: Settings
+    space: Space, parents: Sequence[Sample], draws: Draws, usable: Fresh, most: int, settings: SearchSettings
 ) -> Move | None:
     """Up to ``most`` changes to the best program that is known, or to the base; anything where nothing else is left."""
     parent = next(iter(parents), None)

@@ -34,8 +34,8 @@ class Density:
 
     def logarithm(self, genome: Genome) -> float:
         """Of the density at a genome."""
-        anywhere = math.prod(1 / len(one.range.choices) for one in self.parameters if not one.ordered)
-        return math.log((anywhere + math.fsum(self._near(genome, one) for one in self.centres)) / self._count)
+        anywhere = math.prod(1 / len(parameter.range.choices) for parameter in self.parameters if not parameter.ordered)
+        return math.log((anywhere + math.fsum(self._near(genome, centre) for centre in self.centres)) / self._count)
 
     @property
     def _count(self) -> int:
@@ -44,11 +44,11 @@ class Density:
     def _near(self, genome: Genome, centre: Genome) -> float:
         density = 1.0
         for parameter in self.parameters:
-            here, there = genome[parameter.name], centre[parameter.name]
+            value, middle = genome[parameter.name], centre[parameter.name]
             if parameter.ordered:
-                away = (parameter.place(here) - parameter.place(there)) / self.width
-                density *= math.exp(-0.5 * away * away) / (self.width * math.sqrt(2.0 * math.pi))
+                distance = (parameter.place(value) - parameter.place(middle)) / self.width
+                density *= math.exp(-0.5 * distance * distance) / (self.width * math.sqrt(2.0 * math.pi))
             else:
                 change = self.change(parameter)
-                density *= (here == there) * (1.0 - change) + change / len(parameter.range.choices)
+                density *= (value == middle) * (1.0 - change) + change / len(parameter.range.choices)
         return density

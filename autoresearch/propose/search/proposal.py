@@ -32,9 +32,9 @@ def title(change: Mapping[str, Sequence[Value]], gains: Mapping[str, float], pat
         last = Counter(map(_last, ordered))
         shorter = {name: _last(name) if last[_last(name)] == 1 else name for name in ordered}
         parts = [_change(patches, name, shorter[name], *change[name]) for name in ordered]
-    for shown in range(len(parts), 0, -1):
-        more = f" (+{len(parts) - shown})" if shown < len(parts) else ""
-        text = ", ".join(parts[:shown]) + more
+    for count in range(len(parts), 0, -1):
+        more = f" (+{len(parts) - count})" if count < len(parts) else ""
+        text = ", ".join(parts[:count]) + more
         if len(text) <= TITLE_LENGTH:
             return text
     return f"{parts[0][: TITLE_LENGTH - len(more) - 1]}…{more}" if parts else ""
@@ -50,13 +50,13 @@ def _last(name: str) -> str:
     return re.split(r"[.:]", name)[-1] or name
 
 
-def _change(patches: Patches, name: str, shown: str, old: Value, new: Value) -> str:
+def _change(patches: Patches, name: str, label: str, old: Value, new: Value) -> str:
     """One change in a few words."""
     if name.startswith("+"):
-        shown = patches.label(name[1:])
+        label = patches.label(name[1:])
     elif not isinstance(new, bool):
-        return f"{shown} {_short(old)} -> {_short(new)}"
-    return f"{'' if new else 'no '}{shown}"
+        return f"{label} {_short(old)} -> {_short(new)}"
+    return f"{'' if new else 'no '}{label}"
 
 
 def hypothesis(
@@ -155,7 +155,7 @@ def _next(files: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SearchProblem:
     """The task as a proposer sees it."""
 
     task: bytes

@@ -22,13 +22,13 @@ from dataclasses import dataclass, replace
 from autoresearch.errors import UsageError
 from autoresearch.propose.program.ranges import Draws, Value
 from autoresearch.propose.program.space import Genome, Space, space_of
-from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun, by_tier, gather
+from autoresearch.propose.search.evidence import Candidate, PastRun, SearchEvidence, by_tier, gather
 from autoresearch.propose.search.failures import Cause, causes
-from autoresearch.propose.search.moves import Move, Sample, Settings, believed, next_move
+from autoresearch.propose.search.moves import Move, Sample, SearchSettings, believed, next_move
 from autoresearch.propose.search.proposal import (
     LiveClaim,
-    Problem,
     Proposal,
+    SearchProblem,
     hypothesis,
     nothing_left,
     nothing_to_change,
@@ -53,19 +53,19 @@ class Base:
     base: bytes | None
 
 
-def choose_ground(problem: Problem, evidence: Evidence, baseline: bytes) -> Base:
+def choose_ground(problem: SearchProblem, evidence: SearchEvidence, baseline: bytes) -> Base:
     """The base of the leading source whose base is at hand and can be changed; the baseline when there is none."""
     first_runs = {candidate.source_digest: candidate.first.id for candidate in evidence.candidates}
     for leader in evidence.leaders[:LEADERS]:
         base = base_of(leader, baseline)
         if base is None:
             break
-        if base in first_runs and (found := _opened(problem, first_runs[base], base)) is not None:
-            return found
+        if base in first_runs and (opened := _opened(problem, first_runs[base], base)) is not None:
+            return opened
     return Base(space_of(problem.baseline, problem.patches), None)
 
 
-def _opened(problem: Problem, run: bytes, digest: bytes) -> Base | None:
+def _opened(problem: SearchProblem, run: bytes, digest: bytes) -> Base | None:
     """The source of a run as a base; None where it is not at hand, is another one, or has nothing to change."""
     source = problem.source_of(run)
     if source is None or not is_source(source, digest):
@@ -82,7 +82,7 @@ def base_of(candidate: Candidate, baseline: bytes) -> bytes | None:
     return None if base == baseline else base
 
 
-def samples(ground: Base, evidence: Evidence, baseline: bytes) -> tuple[list[Sample], list[Sample]]:
+def samples(ground: Base, evidence: SearchEvidence, baseline: bytes) -> tuple[list[Sample], list[Sample]]:
     """What was tried, as genomes of this space: what worked, best first, and what failed."""
     best: dict[bytes | None, float] = {}
     for candidate in evidence.working:
@@ -127,7 +127,7 @@ SEEDLESS = Replication(most=1)
 """Of a task whose author says that the seed changes nothing."""
 
 
-def wants_replicate(evidence: Evidence, in_flight: Mapping[bytes, int], policy: Replication) -> Candidate | None:
+def wants_replicate(evidence: SearchEvidence, in_flight: Mapping[bytes, int], policy: Replication) -> Candidate | None:
     """The source whose next seed should be run now, or None. ``in_flight`` counts live claims by source."""
     working = evidence.working
     first = next((candidate for candidate in working if candidate.tier is not None), None)
@@ -144,9 +144,9 @@ def wants_replicate(evidence: Evidence, in_flight: Mapping[bytes, int], policy: 
 class _State:
     """What one proposal is made from."""
 
-    problem: Problem
+    problem: SearchProblem
     runs: Collection[PastRun]
-    evidence: Evidence
+    evidence: SearchEvidence
     ground: Base
     claims: tuple[LiveClaim, ...]
     taken: frozenset[tuple[bytes, int]]
@@ -158,13 +158,13 @@ class _State:
 
 
 def propose(
-    problem: Problem,
+    problem: SearchProblem,
     runs: Collection[PastRun],
     claims: Collection[LiveClaim],
     *,
     worker: str,
     counter: int,
-    settings: Settings | None = None,
+    settings: SearchSettings | None = None,
     replication: Replication | None = None,
 ) -> Proposal:
     """The next experiment of this worker, whose proposals ``counter`` counts.
@@ -185,9 +185,9 @@ def propose(
         return again
     draws = Draws(problem.task, worker.encode(), str(counter).encode(), *_memory(runs, state.claims))
     if (untuned := _untuned(state)) and draws.chance(TUNING_SHARE):
-        opened = (_opened(problem, one.first.id, one.source_digest) for one in untuned[:LEADERS])
+        opened = (_opened(problem, candidate.first.id, candidate.source_digest) for candidate in untuned[:LEADERS])
         state = replace(state, ground=next(filter(None, opened), state.ground))
-    made = _new_source(state, draws, settings or Settings()) or _any_replicate(state, policy)
+    made = _new_source(state, draws, settings or SearchSettings()) or _any_replicate(state, policy)
     if made is None:
         raise nothing_left(problem.baseline)
     return made
@@ -206,25 +206,26 @@ def _untuned(state: _State) -> list[Candidate]:
     ]
 
 
-def replicate_due(problem: Problem, runs: Collection[PastRun], claims: Collection[LiveClaim]) -> Proposal | None:
+def replicate_due(problem: SearchProblem, runs: Collection[PastRun], claims: Collection[LiveClaim]) -> Proposal | None:
     """The next seed of the program that leads, where it is time for one, whoever proposed the program; else None."""
     return _due(_state(problem, runs, claims), _usual(problem))
 
 
-def _state(problem: Problem, runs: Collection[PastRun], claims: Collection[LiveClaim]) -> _State:
+def _state(problem: SearchProblem, runs: Collection[PastRun], claims: Collection[LiveClaim]) -> _State:
     baseline = source_digest(problem.baseline)
     taken = {(run.source_digest, run.replicate) for run in runs}
     taken |= {(claim.source_digest, claim.replicate) for claim in claims}
     evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
     live = tuple(sorted(claims, key=lambda claim: (claim.source_digest, claim.replicate)))
     ground = choose_ground(problem, evidence, baseline)
-    best = next((one for one in evidence.working if base_of(one, baseline) == ground.base and one.first.genome), None)
+    of_base = (candidate for candidate in evidence.working if base_of(candidate, baseline) == ground.base)
+    best = next((candidate for candidate in of_base if candidate.first.genome), None)
     if best is not None:
         ground = replace(ground, space=ground.space.widened(ground.space.read(best.first.genome)))
     return _State(problem, runs, evidence, ground, live, frozenset(taken), baseline)
 
 
-def _usual(problem: Problem) -> Replication:
+def _usual(problem: SearchProblem) -> Replication:
     return SEEDLESS if problem.noise == 0 else Replication()
 
 
@@ -249,7 +250,7 @@ class Expectation:
 
 
 def expectation(
-    problem: Problem, runs: Collection[PastRun], claims: Collection[LiveClaim], changed: Mapping[str, Value]
+    problem: SearchProblem, runs: Collection[PastRun], claims: Collection[LiveClaim], changed: Mapping[str, Value]
 ) -> Expectation:
     """What the search expects of the best program with some settings changed. Raises KeyError for an unknown one."""
     state = _state(problem, runs, claims)
@@ -261,7 +262,7 @@ def expectation(
     genome = dict(before)
     for name, value in changed.items():
         genome[space.parameters[name].name] = value
-    bounds = believed(space, working, failed, genome, Settings())
+    bounds = believed(space, working, failed, genome, SearchSettings())
     values = sorted(state.sign * score for score in bounds)
     run = None if parent is None else parent.run.id
     if not values:
@@ -289,7 +290,7 @@ def _in_flight(state: _State) -> dict[bytes, int]:
     return counts
 
 
-def _new_source(state: _State, draws: Draws, settings: Settings) -> Proposal | None:
+def _new_source(state: _State, draws: Draws, settings: SearchSettings) -> Proposal | None:
     """A source that nobody has tried: None when the space has no more to give."""
     space = state.ground.space
     working, failed = samples(state.ground, state.evidence, state.baseline)
@@ -320,10 +321,10 @@ def _proposal(
     move: Move,
     source: str,
     digest: bytes,
-    known: tuple[list[Sample], list[Sample]],
+    samples: tuple[list[Sample], list[Sample]],
     learnt: Sequence[Cause],
 ) -> Proposal:
-    space, (working, failed) = state.ground.space, known
+    space, (working, failed) = state.ground.space, samples
     before = space.default() if move.parent is None else move.parent.genome
     change = {name: [before[name], value] for name, value in move.genome.items() if value != before[name]}
     expected = None if move.expected is None else state.sign * move.expected
@@ -332,7 +333,8 @@ def _proposal(
     elif expected is None:
         closing = "A few changes to the best program so far: the search knows little yet."
     else:
-        best = min(state.evidence.working, key=lambda one: one.mean + (state.problem.noise or 0) / math.sqrt(one.runs))
+        noise = state.problem.noise or 0
+        best = min(state.evidence.working, key=lambda candidate: candidate.mean + noise / math.sqrt(candidate.runs))
         closing = f"Expected {expected:.4f}; the best so far is {state.sign * best.mean:.4f}{_moves(state.evidence)}."
     for cause in learnt:
         if set(change) & {name for rule in cause.rules for name in rule.names}:
@@ -358,7 +360,7 @@ def _proposal(
     )
 
 
-def _moves(evidence: Evidence) -> str:
+def _moves(evidence: SearchEvidence) -> str:
     """How far one seed moves a value, as the end of a sentence."""
     if evidence.spread is None:
         return f"; how far a seed moves it is unknown (the search assumes about {evidence.noise:.2g})"
@@ -384,7 +386,7 @@ def _ground_run(state: _State) -> bytes | None:
     return next((c.first.id for c in state.evidence.candidates if c.source_digest == ground), None)
 
 
-def _baseline(problem: Problem, digest: bytes) -> Proposal:
+def _baseline(problem: SearchProblem, digest: bytes) -> Proposal:
     return Proposal(
         source=problem.baseline,
         source_digest=digest,

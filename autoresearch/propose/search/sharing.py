@@ -34,7 +34,7 @@ MONEY_OF_HOUR = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class ProposerResults:
     """What one proposer's runs brought. ``gain`` is the sum of their gains over the best before, in the metric's unit.
 
     ``seconds`` of computing and ``money`` are what they cost. Runs without a gain count with 0.
@@ -56,7 +56,7 @@ class Brought:
 LEAST_COST = 1e-6
 
 
-def shares(brought: Mapping[str, Brought]) -> dict[str, float]:
+def shares(brought: Mapping[str, ProposerResults]) -> dict[str, float]:
     """The share of the next runs that each proposer gets; they sum to 1. Empty for none."""
     if not brought:
         return {}
@@ -73,7 +73,7 @@ def shares(brought: Mapping[str, Brought]) -> dict[str, float]:
     return {name: least + free * rate / total for name, rate in sorted(rates.items())}
 
 
-def choose(brought: Mapping[str, Brought], draws: Draws) -> str:
+def choose(brought: Mapping[str, ProposerResults], draws: Draws) -> str:
     """One of the proposers, drawn by their shares. Raises ValueError for none."""
     if not brought:
         raise ValueError("there is no proposer to choose from")
@@ -92,7 +92,7 @@ WORDS = {LLM: "language model", COMMAND: "command that proposes changes"}
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ProposerStanding:
     """How a proposer stands now. ``ready_ms``: not to be asked before; ``failure``: why its last attempt failed."""
 
     today: ModelCost = field(default_factory=ModelCost)
@@ -110,20 +110,20 @@ def configured(settings: Settings) -> list[str]:
     return proposers
 
 
-def check_proposer(wanted: str, settings: Settings) -> None:
+def check_proposer(proposer: str, settings: Settings) -> None:
     """Refuse to work with a proposer that this node does not have. Raises UsageError."""
     able = configured(settings)
-    if wanted == MIX and len(able) == 1:
+    if proposer == MIX and len(able) == 1:
         raise UsageError(
             "there is nothing to mix: this node has the search alone",
             hint="autoresearch node config set llm.model NAME, or agent.command",
         )
-    if wanted not in (MIX, *able):
-        key = "llm.model NAME" if wanted == LLM else "agent.command 'PROGRAM {prompt_file}'"
-        raise UsageError(f"this node has no {WORDS[wanted]} yet", hint=f"autoresearch node config set {key}")
+    if proposer not in (MIX, *able):
+        key = "llm.model NAME" if proposer == LLM else "agent.command 'PROGRAM {prompt_file}'"
+        raise UsageError(f"this node has no {WORDS[proposer]} yet", hint=f"autoresearch node config set {key}")
 
 
-def objection(name: str, settings: Settings, standing: Standing, now_ms: int) -> str:
+def objection(name: str, settings: Settings, standing: ProposerStanding, now_ms: int) -> str:
     """Why a proposer can't be asked now, or an empty text."""
     today = standing.today
     if name == SEARCH:
@@ -145,19 +145,19 @@ def objection(name: str, settings: Settings, standing: Standing, now_ms: int) ->
 
 
 def next_proposer(
-    wanted: str, settings: Settings, standings: Mapping[str, Standing], brought: Mapping[str, Brought],
-    draws: Draws, now_ms: int,
+    proposer: str, settings: Settings, standings: Mapping[str, ProposerStanding],
+    brought: Mapping[str, ProposerResults], draws: Draws, now_ms: int,
 ) -> tuple[str, str]:  # fmt: skip
     """Who makes the next change, and why the one that is wanted does not; the search takes every other's place."""
-    if wanted == MIX:
+    if proposer == MIX:
         able = {
-            name: brought.get(name, Brought())
+            name: brought.get(name, ProposerResults())
             for name in configured(settings)
-            if not objection(name, settings, standings.get(name, Standing()), now_ms)
+            if not objection(name, settings, standings.get(name, ProposerStanding()), now_ms)
         }
         return choose(able, draws), ""
-    reason = objection(wanted, settings, standings.get(wanted, Standing()), now_ms)
-    return (SEARCH, reason) if reason else (wanted, "")
+    reason = objection(proposer, settings, standings.get(proposer, ProposerStanding()), now_ms)
+    return (SEARCH, reason) if reason else (proposer, "")
 
 
 # Older runs say little about what a proposer brings now.
@@ -169,43 +169,48 @@ def family(proposer: str) -> str:
     return proposer.partition("/")[0]
 
 
-def brought_by(log: Log, ledger: ModelLedger, task: Task, me: bytes, proposers: Iterable[str]) -> dict[str, Brought]:
+def brought_by(
+    log: Log, ledger: ModelLedger, task: Task, me: bytes, proposers: Iterable[str]
+) -> dict[str, ProposerResults]:
     """What each of some proposers brought this device on a task, and what that cost in computing and in money."""
     runs = _own_runs(log, task, me)
     sums = _sums(log, runs, task, family)
     since_ms = min((record.time for record in runs), default=0)
     return {
-        name: replace(sums.get(name, Brought()), money=ledger.spent(name, since_ms=since_ms).cost) for name in proposers
+        name: replace(sums.get(name, ProposerResults()), money=ledger.spent(name, since_ms=since_ms).cost)
+        for name in proposers
     }
 
 
-def operators_brought(log: Log, task: Task, me: bytes, proposer: str, usable: Iterable[Operator]) -> dict[str, Brought]:
+def operators_brought(
+    log: Log, task: Task, me: bytes, proposer: str, usable: Iterable[Operator]
+) -> dict[str, ProposerResults]:
     """What each kind of change by one proposer brought this device on a task, and what that cost in computing."""
     sums = _sums(log, _own_runs(log, task, me), task, lambda name: f"{family(name)}/{name.rpartition('/')[2]}")
-    return {operator: sums.get(f"{proposer}/{operator}", Brought()) for operator in usable}
+    return {operator: sums.get(f"{proposer}/{operator}", ProposerResults()) for operator in usable}
 
 
 def _own_runs(log: Log, task: Task, me: bytes) -> list[Record]:
     """The newest runs of this device, the oldest of them first."""
     runs = [stored.record for stored in log.runs.newest(task.digest, limit=RUNS_READ, author=me)]
-    return sorted(runs, key=lambda one: one.time)
+    return sorted(runs, key=lambda record: record.time)
 
 
-def _sums(log: Log, runs: Iterable[Record], task: Task, key: Callable[[str], str]) -> dict[str, Brought]:
+def _sums(log: Log, runs: Iterable[Record], task: Task, key: Callable[[str], str]) -> dict[str, ProposerResults]:
     """What runs brought by the key of their proposer: each against the best of all parents and runs before it.
 
     Against its own parent a proposer would be paid for beginning with a bad one.
     """
     bodies = [record.body for record in runs if isinstance(record.body, Run)]
     parents = {row.id: row.value for row in log.runs.history_of({body.parent for body in bodies if body.parent})}
-    sums, sign, best = defaultdict[str, Brought](Brought), sign_of(task.metric.direction), math.inf
+    sums, sign, best = defaultdict[str, ProposerResults](ProposerResults), sign_of(task.metric.direction), math.inf
     for body in bodies:
         above = parents.get(body.parent) if body.parent else None
         best = best if above is None else min(best, sign * above)
         value = math.inf if body.value is None else sign * body.value
         gain = best - value - (task.metric.noise or 0.0) if value < best < math.inf else 0.0
         before = sums[name := key(body.proposed_by)]
-        sums[name] = Brought(
+        sums[name] = ProposerResults(
             runs=before.runs + 1,
             better=before.better + (gain > 0),
             gain=before.gain + max(0.0, gain),

@@ -88,11 +88,11 @@ def _use_inherited_descriptors() -> None:
 
 
 def _read_other_environments() -> None:
-    found = 0
+    readable = 0
     for name in os.listdir("/proc"):  # noqa: PTH208
         with contextlib.suppress(OSError):
-            found += TARGETS["token"].encode() in Path(f"/proc/{name}/environ").read_bytes()
-    if not found:
+            readable += TARGETS["token"].encode() in Path(f"/proc/{name}/environ").read_bytes()
+    if not readable:
         raise PermissionError("not in any process")
 
 
@@ -233,8 +233,8 @@ def _newer_calls() -> None:
 
 def _hide_children() -> None:
     for action, flags in ((signal.SIG_IGN, 0), (signal.SIG_DFL, _SA_NOCLDWAIT)):
-        asked = (ctypes.c_uint64 * 4)(action, flags, 0, 0)
-        _syscall(13, 134, signal.SIGCHLD, ctypes.addressof(asked), 0, 8)
+        sigaction = (ctypes.c_uint64 * 4)(action, flags, 0, 0)
+        _syscall(13, 134, signal.SIGCHLD, ctypes.addressof(sigaction), 0, 8)
         if (pid := os.fork()) == 0:
             os._exit(0)
         try:
@@ -338,8 +338,8 @@ def _identify_machine() -> None:
     for path in TARGETS["identities"]:
         with contextlib.suppress(OSError):
             text = Path(path).read_bytes()
-            if found := [name for name, value in TARGETS["identifiers"].items() if value.encode() in text]:
-                raise Leak(f"reads the {', '.join(found)} in {path}")
+            if leaked := [name for name, value in TARGETS["identifiers"].items() if value.encode() in text]:
+                raise Leak(f"reads the {', '.join(leaked)} in {path}")
     if os.uname().nodename == TARGETS["identifiers"].get("host name"):
         raise Leak("is told the host name")
     raise PermissionError("none of them")

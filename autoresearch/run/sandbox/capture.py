@@ -29,7 +29,7 @@ _Name = Annotated[str, Meta(min_length=1, max_length=64)]
 LINES_SHOWN, LINE_CHARACTERS = 8, 160
 
 
-class Progress(msgspec.Struct, frozen=True, tag_field="event", tag="progress"):
+class RunProgress(msgspec.Struct, frozen=True, tag_field="event", tag="progress"):
     """How far a run is: ``fraction`` of its budget, steps done, training loss in bits, mean reward of late episodes.
 
     ``lines``: the last that it printed, where they are new.
@@ -42,7 +42,7 @@ class Progress(msgspec.Struct, frozen=True, tag_field="event", tag="progress"):
     lines: Annotated[tuple[Annotated[str, Meta(max_length=LINE_CHARACTERS)], ...], Meta(max_length=LINES_SHOWN)] = ()
 
 
-class Result(msgspec.Struct, frozen=True, tag_field="event", tag="result"):
+class HarnessResult(msgspec.Struct, frozen=True, tag_field="event", tag="result"):
     """What the harness measured. Only a status of ok has a ``value``, unless the referee is to measure it."""
 
     status: Literal["ok", "diverged", "invalid"]
@@ -57,16 +57,16 @@ def _is_number(number: float) -> bool:
     return abs(number) <= NUMBER_MAX
 
 
-_decoder = msgspec.json.Decoder(Progress | Result)
+_decoder = msgspec.json.Decoder(RunProgress | HarnessResult)
 
 
-def parse_line(line: bytes) -> Progress | Result | str:
+def parse_line(line: bytes) -> RunProgress | HarnessResult | str:
     """One line's event, or a sentence saying why it is none."""
     try:
         event = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, OverflowError, RecursionError) as error:
         return f"the result channel carried a line that is no event: {str(error)[:200]}"
-    if isinstance(event, Progress):
+    if isinstance(event, RunProgress):
         if not all(map(_is_number, (event.loss or 0.0, event.reward or 0.0))):
             return "the result channel carried a loss or reward that is not finite"
         return event
@@ -80,8 +80,8 @@ class ResultChannel:
     """Collects events from raw bytes: the latest progress, the one result, what was wrong with the last bad line."""
 
     def __init__(self) -> None:
-        self.progress: Progress | None = None
-        self.result: Result | None = None
+        self.progress: RunProgress | None = None
+        self.result: HarnessResult | None = None
         self.complaint = ""
         self.results = 0
         self.over_limit = False
@@ -106,7 +106,7 @@ class ResultChannel:
         self._take(self._rest)
         self._rest = b""
 
-    def take_progress(self) -> Progress | None:
+    def take_progress(self) -> RunProgress | None:
         """The newest progress since the last call, if any."""
         progress, self.progress = self.progress, None
         return progress
@@ -117,7 +117,7 @@ class ResultChannel:
         event = parse_line(line) if len(line) <= LINE_BYTES else "the result channel carried an overlong line"
         if isinstance(event, str):
             self.complaint = event
-        elif isinstance(event, Progress):
+        elif isinstance(event, RunProgress):
             self.progress = msgspec.structs.replace(event, lines=())  # what it printed is read where it printed it
         else:
             self.results += 1
@@ -154,14 +154,14 @@ def printed_curve(text: str, metric: str = "") -> list[float]:
 
 def _numbers(lines: Iterable[str], pattern: re.Pattern[str], without: Collection[str]) -> list[float]:
     """The first number of each line that follows a name, unless a word ``without`` stands before that."""
-    found: list[float] = []
+    numbers: list[float] = []
     for line in lines:
         for match in pattern.finditer(line):
             if re.split(r"[_/ -]", match["name"])[0] not in without:
                 number = float(match["value"])
-                found += [number] if abs(number) < _LARGEST else []
+                numbers += [number] if abs(number) < _LARGEST else []
                 break
-    return found
+    return numbers
 
 
 def last_lines(text: str) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ CHECKPOINT_NAME = "checkpoint.safetensors"
 _CUT_BYTES = 4096
 
 
-class Log:
+class BoundedLog:
     """Keeps the head and the tail of a stream within ``limit_bytes``; counts all of it.
 
     Of what is between, the last line that has ``name`` is kept, such as ``val_loss: 0.3``: it may be the run's value.

@@ -65,7 +65,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class CardReading:
     """What the driver says of a card: MiB of its memory, in use and in all, and the watts that it may take.
 
     ``slowed`` has the seconds for which its clock was held back since the driver was loaded, by cause; without what
@@ -78,17 +78,17 @@ class Reading:
     slowed: Mapping[str, float]
 
 
-def read_card(card: Card) -> Reading | None:
+def read_card(card: Card) -> CardReading | None:
     """Ask the driver; None where nvidia-smi is missing or does not answer."""
     for counters in (tuple(_SLOWED_BY), ()):  # one field that it does not know, and it answers none
         query = f"--query-gpu={','.join((*_FIGURES, *counters))}"
         command = ("nvidia-smi", "-i", card.uuid, query, "--format=csv,noheader,nounits")
         try:
-            said = subprocess.run(command, capture_output=True, text=True, timeout=_SMI_SECONDS, check=False)
+            result = subprocess.run(command, capture_output=True, text=True, timeout=_SMI_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired):
             return None
-        words = [word.strip() for word in said.stdout.split(",")]
-        if said.returncode or len(words) != len(_FIGURES) + len(counters):
+        words = [word.strip() for word in result.stdout.split(",")]
+        if result.returncode or len(words) != len(_FIGURES) + len(counters):
             continue
         used, total, watts, *microseconds = (figure(word) for word in words)
         if used is None or total is None:
@@ -96,22 +96,22 @@ def read_card(card: Card) -> Reading | None:
         slowed: dict[str, float] = {}
         for counter, count in zip(counters, microseconds, strict=True):
             slowed[_SLOWED_BY[counter]] = max(slowed.get(_SLOWED_BY[counter], 0.0), (count or 0.0) / 1e6)
-        return Reading(used, total, watts, slowed)
+        return CardReading(used, total, watts, slowed)
     return None
 
 
-def conditions(before: Reading | None, after: Reading | None) -> dict[str, str]:
+def conditions(before: CardReading | None, after: CardReading | None) -> dict[str, str]:
     """How fast a card could be between two readings: its power limit, and for how long which cause held it back."""
     if before is None or after is None:
         return {}
-    found = {} if after.watts is None else {"power_limit": f"{after.watts:.0f} W"}
+    limits = {} if after.watts is None else {"power_limit": f"{after.watts:.0f} W"}
     times = {cause: seconds - before.slowed.get(cause, 0.0) for cause, seconds in after.slowed.items()}
     if slowed := ", ".join(f"{cause} {seconds:.0f} s" for cause, seconds in times.items() if seconds >= 1):
-        found["slowed_by"] = slowed
-    return found
+        limits["slowed_by"] = slowed
+    return limits
 
 
-def wait_for_memory(card: Card, before: Reading | None, most_seconds: float) -> Reading | None:
+def wait_for_memory(card: Card, before: CardReading | None, most_seconds: float) -> CardReading | None:
     """Wait until a run's memory on its card is free again, but not longer than this; the last reading.
 
     A driver frees it a moment after the process has ended. What is not free then belongs to another program.
@@ -134,14 +134,14 @@ def figure(word: str) -> float | None:
 
 def cards() -> list[Card]:
     """The cards here, by their place on the bus."""
-    found = [card for folder in sorted(DRIVER.glob("gpus/*")) if (card := _card(folder)) and card.node.exists()]
+    present = [card for folder in sorted(DRIVER.glob("gpus/*")) if (card := _card(folder)) and card.node.exists()]
     if "SLURM_JOB_ID" not in os.environ:
-        return found
+        return present
     numbers = os.environ.get("SLURM_JOB_GPUS", "").split(",")
-    usable = [card for card in found if _opens(card.node)]
-    given = [card for card in usable if str(card.minor) in numbers]
+    usable = [card for card in present if _opens(card.node)]
+    allocated = [card for card in usable if str(card.minor) in numbers]
     # Where the job can open as many as it was given, Slurm keeps it from the others, whatever it numbers them by.
-    return usable if len(usable) == len([number for number in numbers if number]) else given
+    return usable if len(usable) == len([number for number in numbers if number]) else allocated
 
 
 def are_awake() -> bool:
@@ -156,11 +156,11 @@ def card_of(device: str) -> Card | None:
     """The card that a device names; None for the processor. Raises CannotRunHere where there is none."""
     if device == PROCESSOR:
         return None
-    found = cards()
+    present = cards()
     if device.startswith("cuda"):
-        fitting = found[int(device.partition(":")[2] or 0) :][:1]
+        fitting = present[int(device.partition(":")[2] or 0) :][:1]
     else:
-        fitting = [card for card in found if card.uuid.lower().startswith(device.lower())]
+        fitting = [card for card in present if card.uuid.lower().startswith(device.lower())]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
@@ -168,7 +168,7 @@ def card_of(device: str) -> Card | None:
             f"{device} is the beginning of {len(fitting)} cards' UUIDs", hint="nvidia-smi -L lists them"
         )
     if "SLURM_JOB_ID" in os.environ:
-        have = ", ".join(card.uuid for card in found) or "no card"
+        have = ", ".join(card.uuid for card in present) or "no card"
         sentence = f"there is no {device} in the Slurm job {os.environ['SLURM_JOB_ID']}: it was given {have}"
         raise CannotRunHere(sentence, hint="autoresearch node config set executor.device cuda")
     raise CannotRunHere(f"there is no {device} on this machine", hint="autoresearch node config set work.device auto")
@@ -192,8 +192,8 @@ def named_devices(text: str) -> list[str]:
 
 def driver_version() -> str:
     """The version of the cards' driver; empty where there is none."""
-    found = re.search(r"\b[0-9]{3,}\.[0-9]+(\.[0-9]+)?\b", _text(DRIVER / "version"))
-    return found.group() if found else ""
+    match = re.search(r"\b[0-9]{3,}\.[0-9]+(\.[0-9]+)?\b", _text(DRIVER / "version"))
+    return match.group() if match else ""
 
 
 def make_nodes() -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from autoresearch.run.sandbox import filters, layout
 from autoresearch.run.sandbox.cards import PROCESSOR, card_of, libraries
-from autoresearch.run.sandbox.job import Job, Level, Limits
+from autoresearch.run.sandbox.job import Job, JobLimits, Level
 from autoresearch.run.sandbox.layout import shown_folders
 
 GIB = 1 << 30
@@ -45,12 +45,12 @@ def run_user() -> int | None:
     return _FIRST_UID + threading.get_native_id() if os.geteuid() == 0 else None
 
 
-def tasks_allowed(limits: Limits, threads: int) -> int:
+def tasks_allowed(limits: JobLimits, threads: int) -> int:
     """The kernel's own bound on processes and threads together; the watchdog counts processes before it."""
     return limits.processes + 4 * threads + 32
 
 
-def memory_allowed(limits: Limits) -> int:
+def memory_allowed(limits: JobLimits) -> int:
     """The kernel's own bound on memory, with files in memory and libraries; the watchdog looks at programs alone."""
     return min(limits.memory_bytes + 2 * limits.disk_bytes + GIB, _LARGEST_LIMIT)
 
@@ -99,7 +99,7 @@ def landlock_rules(job: Job, inputs: Iterable[Path], scratch: Path) -> list[tupl
     """What a run may touch below bubblewrap: system, interpreter, inputs to read, its scratch folder to write."""
     system = (*layout.SYSTEM_FOLDERS, *layout.SYSTEM_LINKS, *layout.SYSTEM_FILES)
     read = [*system, *shown_folders(job.python), *map(Path, _PROCESSOR_FILES), *inputs]
-    read += [*(mount.expanduser() for mount in job.shown), *job.inputs.values()]
+    read += [*(mount.expanduser() for mount in job.read_only_folders), *job.inputs.values()]
     write = [scratch]
     if job.data is not None:
         (write if job.writable_data else read).append(job.data)
@@ -285,7 +285,7 @@ def _folders(job: Job) -> list[str]:
     parts = ["--perms", "0755", "--dir", INPUT]
     if job.data is not None:
         parts += _bind("--bind" if job.writable_data else "--ro-bind", job.data, Path(DATA))
-    for mount in job.shown:
+    for mount in job.read_only_folders:
         parts += _bind("--ro-bind", mount.expanduser().absolute(), inside(mount))
     for place, path in job.inputs.items():
         parts += _bind("--ro-bind", path, Path(INPUTS, place))

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from autoresearch.errors import CannotRunHere, Refused, UsageError
-from autoresearch.run.sandbox.capture import CheckpointFile, Log, Progress, printed_curve
+from autoresearch.run.sandbox.capture import BoundedLog, CheckpointFile, RunProgress, printed_curve
 from autoresearch.run.sandbox.cards import NO_CARD, card_of
-from autoresearch.run.sandbox.job import Job, Level, Outcome, Used
+from autoresearch.run.sandbox.job import Job, JobOutcome, Level, Used
 from autoresearch.run.sandbox.obstacle import find_obstacle, get_bubblewrap
 from autoresearch.run.sandbox.process import Ending, StartError, started
 from autoresearch.run.sandbox.supervise import (
-    Stop,
-    Watch,
+    RunWatch,
+    StopReason,
     drain,
     failure,
     judge_result,
@@ -33,9 +33,9 @@ def execute(
     job: Job,
     *,
     level: Level,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[RunProgress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
-) -> Outcome:
+) -> JobOutcome:
     """Runs a job to its end, whatever it does, and returns what came of it; blocks.
 
     When it returns (or raises what a callback raised) every process of the run is dead. ``cancelled`` is asked about
@@ -49,7 +49,7 @@ def execute(
     if card is not None and level is Level.LANDLOCK:
         raise CannotRunHere(NO_CARD, hint=get_bubblewrap())
     begun = time.monotonic()
-    watch = Watch(job, Log(job.limits.output_bytes, job.metric_name), card=card)
+    watch = RunWatch(job, BoundedLog(job.limits.output_bytes, job.metric_name), card=card)
     if job.checkpoint_to is not None:
         watch.checkpoint = CheckpointFile(job.checkpoint_to, job.limits.checkpoint_bytes)
     try:
@@ -60,11 +60,13 @@ def execute(
             watch.used = watch.used.at_least(ending.used)
             stop = stop or _failed_start(watch)
             if stop is None and running.group is not None and running.group.killed_for_memory():
-                stop = Stop(RunStatus.OUT_OF_MEMORY, f"the kernel ended it{memory_used(b'', watch.used, job.limits)}")
+                stop = StopReason(
+                    RunStatus.OUT_OF_MEMORY, f"the kernel ended it{memory_used(b'', watch.used, job.limits)}"
+                )
             if stop is None and watch.used.cpu_ms > 1000 * job.limits.processor_seconds:
                 stop = over_processor_time(job.limits)
     except StartError as error:
-        stop, ending = Stop(RunStatus.REFUSED, f"the sandbox did not start: {error}"), Ending(125, Used())
+        stop, ending = StopReason(RunStatus.REFUSED, f"the sandbox did not start: {error}"), Ending(125, Used())
     except BaseException:
         if watch.checkpoint is not None:
             watch.checkpoint.finish(keep=False)
@@ -109,16 +111,16 @@ def _check(job: Job) -> None:
         raise UsageError(f"{job.artifact!r} is no file name, or there is no folder for it")
 
 
-def _failed_start(watch: Watch) -> Stop | None:
+def _failed_start(watch: RunWatch) -> StopReason | None:
     """The launcher says "ok" right before it becomes the program, and the error where it can't."""
     if watch.ready == b"ok":
         return None
-    said = watch.ready.removeprefix(b"ok") or watch.log.tail(500)
-    text = " ".join(said.decode(errors="replace").split()) or "the launcher ended early"
-    return Stop(RunStatus.REFUSED, f"the sandbox did not start: {text}")
+    message = watch.ready.removeprefix(b"ok") or watch.log.tail(500)
+    text = " ".join(message.decode(errors="replace").split()) or "the launcher ended early"
+    return StopReason(RunStatus.REFUSED, f"the sandbox did not start: {text}")
 
 
-def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, duration_ms: int) -> Outcome:
+def _outcome(watch: RunWatch, stop: StopReason | None, ending: Ending, level: Level, duration_ms: int) -> JobOutcome:
     job, result = watch.job, watch.channel.result
     metrics: Mapping[str, int | float] = result.metrics if result else {}
     log = watch.log.contents()
@@ -134,7 +136,7 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
             stop = failed
     is_ok = stop.status is RunStatus.OK
     answered = (0, 0) if watch.checkpoint is None else watch.answered or (duration_ms, watch.used.cpu_ms)
-    return Outcome(
+    return JobOutcome(
         status=stop.status,
         reason=stop.reason,
         value=value if is_ok and job.metric_source != "referee" else None,
@@ -151,17 +153,17 @@ def _outcome(watch: Watch, stop: Stop | None, ending: Ending, level: Level, dura
     )
 
 
-def _printed(job: Job, log: bytes) -> tuple[Stop, dict[str, float], float | None]:
+def _printed(job: Job, log: bytes) -> tuple[StopReason, dict[str, float], float | None]:
     """What a program that ended well printed: its last word on the metric decides."""
     if not job.metric_name:
-        return Stop(RunStatus.OK, "finished and measured"), {}, None
+        return StopReason(RunStatus.OK, "finished and measured"), {}, None
     reading = read_metric(log.decode(errors="replace"), job.metric_name)
     if reading.diverged:
-        stop = Stop(
+        stop = StopReason(
             RunStatus.DIVERGED, f"the last it printed of {job.metric_name} is no finite number: “{reading.line}”"
         )
     elif reading.value is None:
-        stop = Stop(RunStatus.CRASHED, f"it printed no {job.metric_name}")
+        stop = StopReason(RunStatus.CRASHED, f"it printed no {job.metric_name}")
     else:
-        stop = Stop(RunStatus.OK, "finished and measured")
+        stop = StopReason(RunStatus.OK, "finished and measured")
     return stop, reading.numbers, reading.value

@@ -50,10 +50,10 @@ def landlock_version() -> int:
 
 def path_rules(read: Iterable[Path], write: Iterable[Path], devices: Iterable[Path]) -> list[tuple[str, int]]:
     """Path and access rights for each path that exists; a file gets only the rights that files have."""
-    wanted = ((read, READ), (write, WRITE), (devices, DEVICE))
+    rights = ((read, READ), (write, WRITE), (devices, DEVICE))
     return [
         (str(path), access if path.is_dir() else access & _FILE_ONLY)
-        for paths, access in wanted
+        for paths, access in rights
         for path in paths
         if path.exists()
     ]
@@ -137,14 +137,14 @@ def asking_filter(machine: str) -> bytes:
     program += _when(syscalls.FCNTL[column], _if_one_of(1, 0xFFFFFFFF, _F_SETSIG))
     program += _when(syscalls.PRCTL[column], _if_one_of(0, 0xFFFFFFFF, _PR_SET_PDEATHSIG))
     program += _when(syscalls.CLONE[column], _unless_one_of(0, _EXIT_SIGNAL, 0, _SIGCHLD))
-    for numbers, index, mask, wanted in (
+    for numbers, index, mask, value in (
         (syscalls.READ, 0, 0xFFFFFFFF, 0),
         (syscalls.LSEEK, 2, 0xFFFFFFFE, 0),  # from the start or from here, not to where a file has data
         (syscalls.TGKILL, 2, 0xFFFFFFFF, _SIGABRT),
         (syscalls.MMAP, 3, _MAP_ANONYMOUS, _MAP_ANONYMOUS),
         (syscalls.CLONE, 0, _CLONE_THREAD, _CLONE_THREAD),
     ):
-        body: list[_Instruction] = [*_argument(index, mask), (_JUMP_EQUAL, 0, 1, wanted), (_RETURN, 0, 0, _ALLOW)]
+        body: list[_Instruction] = [*_argument(index, mask), (_JUMP_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
         program += _when(numbers[column], body)
     program.append((_RETURN, 0, 0, _ASK))
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)

@@ -30,7 +30,7 @@ _numbers = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ControlGroup:
     """The control group of one run."""
 
     folder: Path
@@ -85,7 +85,7 @@ def sentence() -> str:
 
 
 @contextmanager
-def control_group(*, memory_bytes: int | None, tasks: int) -> Iterator[Group | None]:
+def control_group(*, memory_bytes: int | None, tasks: int) -> Iterator[ControlGroup | None]:
     """A group with these bounds, where its controllers are to be had; None where there is no group to be had."""
     parent = parent_of_groups()
     group = None if parent is None else _made(parent)
@@ -105,13 +105,13 @@ def control_group(*, memory_bytes: int | None, tasks: int) -> Iterator[Group | N
             group.folder.rmdir()
 
 
-def _made(parent: Path) -> Group | None:
+def _made(parent: Path) -> ControlGroup | None:
     folder = parent / f"{_PREFIX}{os.getpid()}-{next(_numbers)}"
     try:
         folder.mkdir()
     except OSError:
         return None
-    return Group(folder)
+    return ControlGroup(folder)
 
 
 @functools.cache
@@ -146,13 +146,13 @@ def candidates(membership: str, mounts: tuple[Path, ...]) -> list[Path]:
     own = next((line[3:] for line in membership.splitlines() if line.startswith("0::")), None)
     if root is None or own is None:
         return []
-    folder, found = root / own.lstrip("/"), []
+    folder, folders = root / own.lstrip("/"), []
     while True:
-        found.append(folder)
+        folders.append(folder)
         if folder == root or any(_bound(folder / name) for name in _BOUNDS):
             break
         folder = folder.parent
-    return sorted(found, key=lambda folder: not _hands_down(folder))
+    return sorted(folders, key=lambda folder: not _hands_down(folder))
 
 
 def _hands_down(folder: Path) -> bool:

@@ -51,7 +51,7 @@ _SENTENCES = {
 MIB = 1 << 20
 
 
-class Talk:
+class JobChannel:
     """One side of a conversation between two jobs: a descriptor to read from, one to write to.
 
     They are held here too until the program has ended: so the other side hears of its end only after ``close``, and
@@ -63,7 +63,7 @@ class Talk:
         self.closed_at = math.inf
 
     @classmethod
-    def pair(cls) -> tuple[Talk, Talk]:
+    def pair(cls) -> tuple[JobChannel, JobChannel]:
         """Both sides of a new conversation."""
         (first, answer), (second, question) = os.pipe(), os.pipe()
         return cls(first, question), cls(second, answer)
@@ -82,7 +82,7 @@ LIBRARY = Path(__file__).absolute().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class JobLimits:
     """What one run may use. ``processes`` counts processes; threads have their own allowance on top.
 
     ``memory_bytes`` bounds the resident memory of all its processes together, what waits in its sockets and pipes and,
@@ -134,7 +134,7 @@ class Job:
     data: Path | None = None
     writable_data: bool = False
     mounts: tuple[Path, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: JobLimits = field(default_factory=JobLimits)
     seed: int = 0
     budget: float = 0.0
     stop_at: float = 1.0
@@ -147,10 +147,10 @@ class Job:
     text: bytes | None = None
     python: Interpreter | None = None
     library: bool = False
-    talk: Talk | None = None
+    talk: JobChannel | None = None
 
     @property
-    def shown(self) -> tuple[Path, ...]:
+    def read_only_folders(self) -> tuple[Path, ...]:
         """The folders that are shown read-only where they are."""
         return (*self.mounts, *((LIBRARY,) if self.library else ()))
 
@@ -173,7 +173,7 @@ class Used(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(peaks, **added)
 
 
-class Outcome(RunOutcome, frozen=True, kw_only=True):
+class JobOutcome(RunOutcome, frozen=True, kw_only=True):
     """How a job ended, and the files that it left on this machine; every process of it is gone.
 
     Of a job with a checkpoint channel ``answered_ms`` and ``answered_cpu_ms`` are how long it had run, and what it had

@@ -111,9 +111,9 @@ def drop_user(uid: int, *, keep_read: bool) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-    kept = _CAP_DAC_READ_SEARCH if keep_read else 0
+    capability = _CAP_DAC_READ_SEARCH if keep_read else 0
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    sets = (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0)
+    sets = (ctypes.c_uint32 * 6)(capability, capability, capability, 0, 0, 0)
     _checked(_libc.capset(header, sets), "capset")
     if keep_read:
         _prctl(_PR_CAP_AMBIENT, _AMBIENT_RAISE, 2)
@@ -213,8 +213,8 @@ def make_executable(name: str, folder: int) -> None:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
         return
-    found = os.fstat(descriptor)
-    if found.st_mode & _FILE_TYPE == _PLAIN_FILE and found.st_nlink == 1:
+    status = os.fstat(descriptor)
+    if status.st_mode & _FILE_TYPE == _PLAIN_FILE and status.st_nlink == 1:
         os.fchmod(descriptor, 0o755)
     os.close(descriptor)
 
@@ -264,12 +264,12 @@ def descendants() -> list[int]:
         # One that has ended, and whose threads have: a process lives on without its first thread.
         if fields and (fields[0] not in b"ZX" or int(fields[17]) > 1):
             parents.setdefault(int(fields[1]), []).append(int(name))
-    found, frontier = [], [int(os.readlink("/proc/self"))]  # noqa: PTH115
+    pids, frontier = [], [int(os.readlink("/proc/self"))]  # noqa: PTH115
     while frontier:
         children = parents.get(frontier.pop(), [])
-        found += children
+        pids += children
         frontier += children
-    return found
+    return pids
 
 
 def stat_fields(place: str) -> list[bytes] | None:
@@ -417,13 +417,13 @@ class Gate:
 
 def threads() -> list[str]:
     """Where ``/proc`` shows each thread of the processes below this one."""
-    found = []
+    places = []
     for pid in descendants():
         try:  # noqa: SIM105  (contextlib costs start-up time)
-            found += [f"{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208
+            places += [f"{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208
         except OSError:
             pass  # it ended meanwhile
-    return found
+    return places
 
 
 def mapped_files(places: set[str]) -> set[str]:
@@ -432,16 +432,16 @@ def mapped_files(places: set[str]) -> set[str]:
     Raises Unaskable where they can't be seen, and where a file could still be read: from descriptor 0 the filter lets
     every process read.
     """
-    found = set()
+    files = set()
     for place in places:
         try:
             with open(f"/proc/{place}/maps", "rb") as maps:  # noqa: PTH123
-                found |= {os.fsdecode(line.split(None, 5)[5].rstrip(b"\n")) for line in maps if b" /" in line}
+                files |= {os.fsdecode(line.split(None, 5)[5].rstrip(b"\n")) for line in maps if b" /" in line}
             if not reads_stream(f"/proc/{place}/fd/0"):
                 raise Unaskable("one of its processes has a file as descriptor 0")
         except OSError as error:
             raise Unaskable(f"what one of its processes has mapped is not seen: {error}") from error
-    return found
+    return files
 
 
 def reads_stream(descriptor: str) -> bool:
@@ -456,16 +456,12 @@ def _read_whole(paths: set[str]) -> None:
     """Brings files into memory, so that it says nothing which of their pages the program touches from now on."""
     for path in paths:
         try:
-            with open(path, "rb", buffering=0, opener=_without_waiting) as file:
+            with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
                 if os.fstat(file.fileno()).st_mode & _FILE_TYPE == _PLAIN_FILE:
                     while file.read(1 << 20):
                         pass
         except OSError:
             pass  # a file that was removed
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def keep(child: int, leash: int, gate: Gate | None) -> int:
@@ -525,8 +521,8 @@ def hand_out(path: str, channel: int, uid: int | None, leash: int) -> None:
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)
         source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        found = os.fstat(source)
-        if found.st_mode & _FILE_TYPE != _PLAIN_FILE or found.st_nlink != 1:
+        status = os.fstat(source)
+        if status.st_mode & _FILE_TYPE != _PLAIN_FILE or status.st_nlink != 1:
             return
         os.set_blocking(channel, False)
         poller = select.poll()

@@ -73,20 +73,20 @@ def home() -> Path:
 def outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
     """The existing folders that lie neither in the system's nor in another of them; never a home itself."""
     forbidden = {Path("/"), home(), *home().parents}
-    kept: list[Path] = []
+    outer: list[Path] = []
     for folder in sorted({f for f in folders if f.is_dir()} - forbidden):
-        if not any(folder.is_relative_to(other) for other in (*SYSTEM_FOLDERS, *SYSTEM_LINKS, *kept)):
-            kept.append(folder)
-    return tuple(kept)
+        if not any(folder.is_relative_to(other) for other in (*SYSTEM_FOLDERS, *SYSTEM_LINKS, *outer)):
+            outer.append(folder)
+    return tuple(outer)
 
 
 def identifiers(*, host: bool) -> dict[str, str]:
     """What tells this machine from others, by what it is called; its host name too, if ``host``."""
-    found = {"boot id": _content("/proc/sys/kernel/random/boot_id"), "machine id": _content("/etc/machine-id")}
-    found["time of the boot"] = next((line for line in _content("/proc/stat").splitlines() if "btime" in line), "")
+    identities = {"boot id": _content("/proc/sys/kernel/random/boot_id"), "machine id": _content("/etc/machine-id")}
+    identities["time of the boot"] = next((line for line in _content("/proc/stat").splitlines() if "btime" in line), "")
     if host:
-        found["host name"] = os.uname().nodename
-    return {name: value for name, value in found.items() if value}
+        identities["host name"] = os.uname().nodename
+    return {name: value for name, value in identities.items() if value}
 
 
 def _content(path: str) -> str:
@@ -98,8 +98,8 @@ def _content(path: str) -> str:
 
 def hidden_in_proc(card: Card | None) -> list[Path]:
     """What of ``/proc`` tells of the machine and its other programs rather than of the run: clocks, counters, ids."""
-    shown = _PROC_SHOWN | (PROC_OF_CARDS if card else set())
-    hidden = (path for path in Path("/proc").iterdir() if not path.name.isdigit() and path.name not in shown)
+    visible = _PROC_SHOWN | (PROC_OF_CARDS if card else set())
+    hidden = (path for path in Path("/proc").iterdir() if not path.name.isdigit() and path.name not in visible)
     return [*sorted(hidden), *(path for path in IDENTITIES if path.name == "boot_id" and path.exists())]
 
 
@@ -155,8 +155,8 @@ class Interpreter:
 
     def version_of(self, package: str) -> str | None:
         """The version of an installed package as it says itself, or None."""
-        for found in distributions(name=package, path=[str(folder) for folder in self.packages]):
-            return "".join(filter(str.isprintable, found.version or ""))[:_VERSION_CHARACTERS]
+        for distribution in distributions(name=package, path=[str(folder) for folder in self.packages]):
+            return "".join(filter(str.isprintable, distribution.version or ""))[:_VERSION_CHARACTERS]
         return None
 
 
@@ -202,12 +202,12 @@ def _version_in(environment: Path, bases: Sequence[Path], configured: Mapping[st
     """The version of an environment's Python as files say it, the most exact first; empty where none does."""
     libraries = [path.name.removeprefix("python") for path in sorted(environment.glob("lib/python3.*"))]
     stated = [configured.get("version_info", ""), configured.get("version", "")]
-    minor = next((found[0] for text in (*libraries, *stated) if (found := re.match(r"\d+\.\d+", text))), "3.*")
+    minor = next((match[0] for text in (*libraries, *stated) if (match := re.match(r"\d+\.\d+", text))), "3.*")
     headers = [file for base in bases for file in sorted(base.glob(f"include/python{minor}/patchlevel.h"))]
-    exact = [found[1] for file in headers[:1] if (found := _OF_HEADER.search(_beginning(file)))]
+    exact = [match[1] for file in headers[:1] if (match := _OF_HEADER.search(_beginning(file)))]
     conda = [path.name.removeprefix("python-") for path in sorted(environment.glob("conda-meta/python-3*.json"))]
     texts = (*exact, *conda, *stated, *libraries)
-    return next((found[0] for text in texts if (found := _VERSION.match(text))), "")
+    return next((match[0] for text in texts if (match := _VERSION.match(text))), "")
 
 
 def _beginning(path: Path) -> str:
@@ -240,7 +240,7 @@ def seeing(own: Interpreter | None, others: Sequence[Interpreter]) -> Interprete
         return own
     folders, packages = interpreter_folders(), package_folders()
     own = own or Interpreter(Path(sys.executable), platform.python_version(), folders, packages)
-    return replace(own, folders=outermost((*own.folders, *(each for one in others for each in one.folders))))
+    return replace(own, folders=outermost((*own.folders, *(each for other in others for each in other.folders))))
 
 
 def site_packages(environment: Path) -> Path:

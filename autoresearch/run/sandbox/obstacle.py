@@ -58,11 +58,11 @@ def obstacle(machine: Readings) -> Obstacle:
             "bubblewrap starts, but an attack on the sandbox got through",
             f"autoresearch node doctor names it, {_AGAIN}",
         )
-    said, lower = f"“{machine.message}”", machine.message.lower()
+    quote, lower = f"“{machine.message}”", machine.message.lower()
     if "unknown option" in lower:
-        return Obstacle(f"this bubblewrap is too old: {said}", f"install bubblewrap 0.8.0 or newer, {_AGAIN}")
+        return Obstacle(f"this bubblewrap is too old: {quote}", f"install bubblewrap 0.8.0 or newer, {_AGAIN}")
     if "setuid" in lower:
-        return Obstacle(f"bubblewrap is installed setuid: {said}", f"sudo chmod u-s {machine.program}, {_AGAIN}")
+        return Obstacle(f"bubblewrap is installed setuid: {quote}", f"sudo chmod u-s {machine.program}, {_AGAIN}")
     if not machine.is_root:
         for name, value in (
             ("user.max_user_namespaces", machine.max_user_namespaces),
@@ -70,7 +70,7 @@ def obstacle(machine: Readings) -> Obstacle:
         ):
             if value == "0":
                 return Obstacle(
-                    f"{name} is 0, so users of this machine can make no namespaces: {said}",
+                    f"{name} is 0, so users of this machine can make no namespaces: {quote}",
                     "its administrator decides on that for all programs; Apptainer, set up by the administrator, is "
                     "another way",
                 )
@@ -78,15 +78,15 @@ def obstacle(machine: Readings) -> Obstacle:
         if machine.is_container:
             more = " --security-opt apparmor=unconfined" if machine.apparmor else ""
             return Obstacle(
-                f"this container may make no namespaces: {said}",
+                f"this container may make no namespaces: {quote}",
                 f"start it (Docker, Podman) with --security-opt seccomp=unconfined{more}: that opens it alone",
             )
         if is_restricted:
             setting = "kernel.apparmor_restrict_unprivileged_userns is 1"
             return Obstacle(
-                f"AppArmor takes bubblewrap's rights in its namespaces ({setting}): {said}", _profile(machine)
+                f"AppArmor takes bubblewrap's rights in its namespaces ({setting}): {quote}", _profile(machine)
             )
-    return Obstacle(f"bubblewrap is installed and fails: {said}", "https://github.com/containers/bubblewrap/issues")
+    return Obstacle(f"bubblewrap is installed and fails: {quote}", "https://github.com/containers/bubblewrap/issues")
 
 
 def _profile(machine: Readings) -> str:

@@ -19,12 +19,12 @@ from autoresearch.run.sandbox import apptainer, layout
 from autoresearch.run.sandbox.cards import PROCESSOR, card_of
 from autoresearch.run.sandbox.command import SHARED, tasks_allowed
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import MIB, Job, Level, Limits
+from autoresearch.run.sandbox.job import MIB, Job, JobLimits, Level
 from autoresearch.run.sandbox.scratch import scratch_folder
 from autoresearch.words import STARTED, RunStatus
 
 _ATTACK = Path(__file__).with_name("attack.py")
-_LIMITS = Limits(seconds=120, memory_bytes=256 * MIB, disk_bytes=4 * MIB, processes=32, output_bytes=65536)
+_LIMITS = JobLimits(seconds=120, memory_bytes=256 * MIB, disk_bytes=4 * MIB, processes=32, output_bytes=65536)
 _UDP_PROBE = "UDP out"
 _SPARE_TASKS = 64
 """Below bubblewrap the kernel's process limit counts the user's other processes, which come and go meanwhile."""
@@ -75,13 +75,14 @@ def _attack(level: Level, secrets: Sequence[Path], device: str) -> tuple[ProbeRe
     if outcome.status not in STARTED:
         return (ProbeResult("start the sandbox", blocked=False, detail=outcome.reason),)
     try:
-        told = [ProbeResult(*json.loads(line)) for line in outcome.log.splitlines()]
+        results = [ProbeResult(*json.loads(line)) for line in outcome.log.splitlines()]
     except (ValueError, TypeError):
         return (ProbeResult("start the sandbox", blocked=False, detail="the attack said nothing sensible"),)
     if outcome.status is RunStatus.TIMED_OUT:
-        detail = f"it was through with {len(told)} of them after {_LIMITS.seconds:g} s: the machine is too busy"
-        told.append(ProbeResult("finish all attacks", blocked=False, detail=detail))
-    return tuple(ProbeResult(_UDP_PROBE, False, "it arrived") if arrived and r.name == _UDP_PROBE else r for r in told)  # noqa: FBT003
+        detail = f"it was through with {len(results)} of them after {_LIMITS.seconds:g} s: the machine is too busy"
+        results.append(ProbeResult("finish all attacks", blocked=False, detail=detail))
+    udp_leak = ProbeResult(_UDP_PROBE, blocked=False, detail="it arrived")
+    return tuple(udp_leak if arrived and result.name == _UDP_PROBE else result for result in results)
 
 
 def detect_level(secrets: Sequence[Path] = ()) -> tuple[Level, tuple[ProbeResult, ...]]:

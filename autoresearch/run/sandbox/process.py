@@ -36,7 +36,7 @@ from autoresearch.run.sandbox.command import (
     tasks_allowed,
     tasks_of,
 )
-from autoresearch.run.sandbox.groups import Group, control_group
+from autoresearch.run.sandbox.groups import ControlGroup, control_group
 from autoresearch.run.sandbox.job import LIBRARY, Job, Level, Used
 from autoresearch.run.sandbox.layout import home, launcher_python
 from autoresearch.run.sandbox.queues import Queues
@@ -85,7 +85,7 @@ class Sandboxed:
     pipes: Pipes
     leash: int
     walled: bool
-    group: Group | None = None
+    group: ControlGroup | None = None
     queues: Queues | None = None  # where the run has a network of its own
     written: tuple[Path, ...] = ()  # the folders of a disk that it writes; none under bubblewrap
 
@@ -144,7 +144,7 @@ def _under_bubblewrap(
 ) -> Iterator[Sandboxed]:
     leash_read, leash_write = descriptors.pipe()
     held, folder, cwd = [leash_read, *_text(job, descriptors)], INPUT, SCRATCH
-    told = specification(
+    spec = specification(
         job,
         level,
         folder=folder,
@@ -156,7 +156,7 @@ def _under_bubblewrap(
     )
     files = {f"{INPUT}/{name}": descriptors.memory_file(text) for name, text in job.files.items()}
     files[LAUNCHER] = descriptors.memory_file(_LAUNCHER.read_bytes())
-    tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, told]
+    tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, spec]
     try:
         command = bubblewrap_command(job, files, tail)
     except FileNotFoundError as error:
@@ -177,7 +177,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         input_folder, scratch, shared = (base.folder / name for name in ("in", "scratch", "shared"))
         _fill(base.folder, input_folder, (scratch, shared), job)
         library = _library(base.folder)
-        for mount in job.shown:
+        for mount in job.read_only_folders:
             if inside(mount).is_relative_to(HOME):
                 link = scratch / inside(mount).relative_to(HOME)
                 link.parent.mkdir(parents=True, exist_ok=True)
@@ -186,7 +186,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
         # The kernel counts the tasks of each user of a namespace, and root's runs have users of their own.
         alone = level is Level.LANDLOCK or os.geteuid() == 0
         others = 0 if alone else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
-        told = specification(
+        spec = specification(
             job,
             level,
             folder=str(input_folder),
@@ -200,7 +200,7 @@ def _under_keeper(job: Job, level: Level, pipes: Pipes, descriptors: Descriptors
             shared=shared,
             tasks_of_others=others,
         )
-        command = [launcher_python(job.python), "-I", "-S", str(_LAUNCHER), told]
+        command = [launcher_python(job.python), "-I", "-S", str(_LAUNCHER), spec]
         with _owned_data(job):
             variables = _environment(job, pipes, str(scratch), str(job.data), str(library))
             process = _popen(command, variables, pipes, (*pipes.inherited(), *_talk(job), *held, go_fd))
@@ -218,7 +218,7 @@ def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descript
         held = [leash_read, base.lock, *_text(job, descriptors)]
         # Without a user namespace of their own the kernel counts a user's runs with all else of that user.
         others = 0 if os.geteuid() == 0 else tasks_of(os.getuid(), Path("/proc").glob("[0-9]*"))
-        told = specification(
+        spec = specification(
             job,
             level,
             folder=INPUT,
@@ -230,7 +230,7 @@ def _under_apptainer(job: Job, level: Level, pipes: Pipes, descriptors: Descript
             tasks_of_others=others,
         )
         variables = _environment(job, pipes, HOME, DATA, str(inside(LIBRARY).parent))
-        tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, told]
+        tail = [launcher_python(job.python), "-I", "-S", LAUNCHER, spec]
         try:
             command = apptainer_command(job, base.folder, variables, tail)
         except FileNotFoundError as error:

@@ -63,12 +63,13 @@ class Queues:
     def _held(self, keeper: int, count: int) -> int:
         rows = [line.split() for line in _text(keeper, "protocols").splitlines()]
         local = sum(int(row[2]) for row in rows if row[0].startswith("UNIX"))
-        here = self.sizes(*_UNIX) if local else []
-        there = [size for question in _INTERNET for size in self.sizes(*question)] if count > local else []
-        hidden = max(0, local - len(here)) * full_socket() + max(0, count - local - len(there)) * _full_stream()
-        return sum(here) + sum(there) + hidden + _ITSELF * count
+        local_sizes = self.sizes(*_UNIX) if local else []
+        remote_sizes = [size for question in _INTERNET for size in self.sizes(*question)] if count > local else []
+        hidden = max(0, local - len(local_sizes)) * full_socket()
+        hidden += max(0, count - local - len(remote_sizes)) * _full_stream()
+        return sum(local_sizes) + sum(remote_sizes) + hidden + _ITSELF * count
 
-    def sizes(self, question: bytes, fixed: int, wanted: int) -> list[int]:
+    def sizes(self, question: bytes, fixed: int, attribute: int) -> list[int]:
         """Bytes of each socket that the kernel lists; it has no list where its configuration lacks one."""
         if self.diagnosis is None:
             return []
@@ -80,7 +81,7 @@ class Queues:
                 length, kind, *_ = _HEADER.unpack_from(answer, place)
                 if kind in (_ERROR, _DONE):
                     return sizes
-                sizes += _size(answer[place + _HEADER.size + fixed : place + length], wanted)
+                sizes += _size(answer[place + _HEADER.size + fixed : place + length], attribute)
                 place += (length + 3) & ~3
 
 
@@ -95,11 +96,11 @@ def sentence() -> str:
     return "the kernel does not tell what waits in sockets, so each counts as full, as memory; pipes count, too"
 
 
-def _size(attributes: bytes, wanted: int) -> list[int]:
+def _size(attributes: bytes, attribute: int) -> list[int]:
     place = 0
     while place < len(attributes):
         length, kind = _ATTRIBUTE.unpack_from(attributes, place)
-        if kind == wanted:
+        if kind == attribute:
             read, _, written, _, ahead, queued, options, backlog, _ = _SIZES.unpack_from(attributes, place + 4)
             return [read + max(written, queued) + ahead + options + backlog]
         place += (max(length, 4) + 3) & ~3

@@ -16,16 +16,16 @@ import msgspec
 
 from autoresearch.run.sandbox import watchdog
 from autoresearch.run.sandbox.capture import (
+    BoundedLog,
     CheckpointFile,
-    Log,
-    Progress,
-    Result,
+    HarnessResult,
     ResultChannel,
+    RunProgress,
     last_lines,
     printed_curve,
 )
 from autoresearch.run.sandbox.cards import PROCESSOR, Card
-from autoresearch.run.sandbox.job import MIB, Job, Limits, Used
+from autoresearch.run.sandbox.job import MIB, Job, JobLimits, Used
 from autoresearch.run.sandbox.process import Sandboxed
 from autoresearch.run.sandbox.queues import full_socket
 from autoresearch.words import RunStatus
@@ -63,26 +63,20 @@ KILLED = _by_signal(9)
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopReason:
     """Why the supervisor ended a run."""
 
     status: RunStatus
     reason: str
 
 
-def over_processor_time(limits: Limits) -> Stop:
+def over_processor_time(limits: JobLimits) -> StopReason:
     """Too much processor time, of all its processes and threads together."""
     text = f"stopped after {limits.processor_seconds:.1f} s of processor time, more than its budget may cost here"
-    return Stop(RunStatus.OVER_BUDGET, text)
+    return StopReason(RunStatus.OVER_BUDGET, text)
 
 
-def over_memory(limits: Limits, used_bytes: int) -> Stop:
-    """Too much resident memory."""
-    text = f"it used {used_bytes // MIB} MiB of memory, the limit is {limits.memory_bytes // MIB} MiB"
-    return Stop(RunStatus.OUT_OF_MEMORY, text)
-
-
-def memory_used(log_tail: bytes, used: Used, limits: Limits) -> str:
+def memory_used(log_tail: bytes, used: Used, limits: JobLimits) -> str:
     """What a program that ran out of memory used and might use, as the end of a sentence; of its card, as torch says.
 
     What was on the card when it asked for more is its peak there.
@@ -96,43 +90,45 @@ def memory_used(log_tail: bytes, used: Used, limits: Limits) -> str:
     return f": it used {used.peak_memory_bytes // MIB} MiB of memory, the limit is {limits.memory_bytes // MIB} MiB"
 
 
-def over_disk(limits: Limits) -> Stop:
+def over_disk(limits: JobLimits) -> StopReason:
     """Too many bytes or files on disk."""
-    return Stop(RunStatus.DISK_LIMIT, f"it wrote more than {limits.disk_bytes // MIB} MiB to disk or too many files")
+    return StopReason(
+        RunStatus.DISK_LIMIT, f"it wrote more than {limits.disk_bytes // MIB} MiB to disk or too many files"
+    )
 
 
-def failure(exit_status: int, log_tail: bytes, used: Used, limits: Limits) -> Stop | None:
+def failure(exit_status: int, log_tail: bytes, used: Used, limits: JobLimits) -> StopReason | None:
     """What an exit status says, with the log's end as a hint; None for success."""
     if exit_status == 0:
         return None
     if exit_status == 128 + _SIGXFSZ:
-        return Stop(RunStatus.DISK_LIMIT, "it wrote a file larger than its disk limit")
+        return StopReason(RunStatus.DISK_LIMIT, "it wrote a file larger than its disk limit")
     for status, pattern in _SIGNS:
-        if found := re.search(pattern, log_tail):
-            text = f"the program stopped: {found.group().decode()}"
-            return Stop(
+        if match := re.search(pattern, log_tail):
+            text = f"the program stopped: {match.group().decode()}"
+            return StopReason(
                 status, text + (memory_used(log_tail, used, limits) if status is RunStatus.OUT_OF_MEMORY else "")
             )
     if exit_status > 128:
-        return Stop(RunStatus.CRASHED, _by_signal(exit_status - 128))
+        return StopReason(RunStatus.CRASHED, _by_signal(exit_status - 128))
     last = log_tail.strip().rsplit(b"\n", 1)[-1].decode(errors="replace")[:200]
-    return Stop(RunStatus.CRASHED, f"the program ended with status {exit_status}" + (f": {last}" if last else ""))
+    return StopReason(RunStatus.CRASHED, f"the program ended with status {exit_status}" + (f": {last}" if last else ""))
 
 
 def judge_result(
-    result: Result | None, count: int, complaint: str, failed: Stop | None, *, wants_value: bool = True
-) -> Stop:
+    result: HarnessResult | None, count: int, complaint: str, failed: StopReason | None, *, wants_value: bool = True
+) -> StopReason:
     """The status of a run that the harness ends; ``wants_value`` when it measures it as well."""
     if count > 1:
-        return Stop(RunStatus.INVALID, "the result channel carried more than one result")
+        return StopReason(RunStatus.INVALID, "the result channel carried more than one result")
     if result is None:
-        return failed or Stop(RunStatus.CRASHED, complaint or "the program ended without a result")
+        return failed or StopReason(RunStatus.CRASHED, complaint or "the program ended without a result")
     if result.status == "ok":
         if wants_value and result.value is None:
-            return Stop(RunStatus.CRASHED, "the harness ended the run without a value")
-        return failed or Stop(RunStatus.OK, "finished and measured")
+            return StopReason(RunStatus.CRASHED, "the harness ended the run without a value")
+        return failed or StopReason(RunStatus.OK, "finished and measured")
     status = RunStatus(result.status)
-    return Stop(status, " ".join(result.reason.split()) or f"the harness says {status.value}")
+    return StopReason(status, " ".join(result.reason.split()) or f"the harness says {status.value}")
 
 
 _LOOK_SECONDS = 0.1
@@ -159,11 +155,11 @@ class Beside:
 
 
 @dataclass(slots=True)
-class Watch:
+class RunWatch:
     """Everything seen of one run so far."""
 
     job: Job
-    log: Log
+    log: BoundedLog
     checkpoint: CheckpointFile | None = None
     channel: ResultChannel = field(default_factory=ResultChannel)
     ready: bytes = b""
@@ -171,7 +167,7 @@ class Watch:
     looks: int = 0
     card: Card | None = None
     has_used_card: bool = False
-    told: Progress = field(default_factory=lambda: Progress(0.0))
+    last_progress: RunProgress = field(default_factory=lambda: RunProgress(0.0))
     printed: tuple[int, float] = (0, 0.0)  # bytes when lines were told last, and when that was
     beside: Beside = field(default_factory=Beside)
     most_free: int = 0  # bytes that the machine could give, at best, since the run began
@@ -181,11 +177,11 @@ class Watch:
 
 def supervise(
     running: Sandboxed,
-    watch: Watch,
+    watch: RunWatch,
     deadline: float,
-    on_progress: Callable[[Progress], None] | None,
+    on_progress: Callable[[RunProgress], None] | None,
     cancelled: Callable[[], bool] | None,
-) -> Stop | None:
+) -> StopReason | None:
     """Watches until the program has ended (None) or must be ended (why). ``deadline`` is on the monotonic clock."""
     poller = select.poll()
     ended = os.pidfd_open(running.process.pid)
@@ -204,7 +200,7 @@ def supervise(
             stop = _over_a_cap(watch)
             if stop is None and ended not in ready:
                 text = f"stopped after {watch.job.limits.seconds:g} s, the limit"
-                stop = Stop(RunStatus.TIMED_OUT, text) if now >= deadline else None
+                stop = StopReason(RunStatus.TIMED_OUT, text) if now >= deadline else None
                 if stop is None and now >= next_look:
                     stop = _look(running, watch, on_progress, cancelled)
                     if answers:
@@ -217,7 +213,7 @@ def supervise(
         os.close(ended)
 
 
-def drain(running: Sandboxed, watch: Watch) -> None:
+def drain(running: Sandboxed, watch: RunWatch) -> None:
     """Reads what the ended processes left in the pipes."""
     left = set(_sources(running, watch))
     while left:
@@ -225,7 +221,7 @@ def drain(running: Sandboxed, watch: Watch) -> None:
     watch.channel.close()
 
 
-def _sources(running: Sandboxed, watch: Watch) -> dict[int, Callable[[bytes], None]]:
+def _sources(running: Sandboxed, watch: RunWatch) -> dict[int, Callable[[bytes], None]]:
     pipes = running.pipes
 
     def started(data: bytes) -> None:
@@ -241,7 +237,7 @@ def _sources(running: Sandboxed, watch: Watch) -> dict[int, Callable[[bytes], No
     return sources
 
 
-def _feed(running: Sandboxed, watch: Watch, ready: set[int]) -> set[int]:
+def _feed(running: Sandboxed, watch: RunWatch, ready: set[int]) -> set[int]:
     """Reads once from each ready pipe. Returns those that have nothing more to give."""
     finished = set()
     for descriptor, take in _sources(running, watch).items():
@@ -258,27 +254,27 @@ def _feed(running: Sandboxed, watch: Watch, ready: set[int]) -> set[int]:
     return finished
 
 
-def _over_a_cap(watch: Watch) -> Stop | None:
-    limits = watch.job.limits
+def _over_a_cap(watch: RunWatch) -> StopReason | None:
     if watch.checkpoint is not None and watch.checkpoint.over_limit:
-        return Stop(RunStatus.OUTPUT_LIMIT, f"its checkpoint is larger than {limits.checkpoint_bytes // MIB} MiB")
+        mib = watch.job.limits.checkpoint_bytes // MIB
+        return StopReason(RunStatus.OUTPUT_LIMIT, f"its checkpoint is larger than {mib} MiB")
     if watch.channel.over_limit:
-        return Stop(RunStatus.OUTPUT_LIMIT, "it wrote more to the result channel than any harness does")
+        return StopReason(RunStatus.OUTPUT_LIMIT, "it wrote more to the result channel than any harness does")
     return None
 
 
 def _look(
     running: Sandboxed,
-    watch: Watch,
-    on_progress: Callable[[Progress], None] | None,
+    watch: RunWatch,
+    on_progress: Callable[[RunProgress], None] | None,
     cancelled: Callable[[], bool] | None,
-) -> Stop | None:
+) -> StopReason | None:
     limits = watch.job.limits
     watch.looks += 1
     if watch.card is not None and not watch.has_used_card:
         watch.has_used_card = watchdog.has_open(running.process.pid, watch.card.node)
     if cancelled is not None and cancelled():
-        return Stop(RunStatus.CANCELLED, "stopped on request")
+        return StopReason(RunStatus.CANCELLED, "stopped on request")
     if on_progress is not None and (progress := _news(watch)) is not None:
         on_progress(progress)
     now = watchdog.usage(running.process.pid, ours=running.keepers())
@@ -288,16 +284,17 @@ def _look(
     if watch.used.cpu_ms > 1000 * limits.processor_seconds:
         return over_processor_time(limits)
     if memory > limits.memory_bytes:
-        return over_memory(limits, memory)
+        text = f"it used {memory // MIB} MiB of memory, the limit is {limits.memory_bytes // MIB} MiB"
+        return StopReason(RunStatus.OUT_OF_MEMORY, text)
     if now.processes > limits.processes:
-        return Stop(RunStatus.PROCESS_LIMIT, f"it started more than {limits.processes} processes")
+        return StopReason(RunStatus.PROCESS_LIMIT, f"it started more than {limits.processes} processes")
     has_own_files = bool(watch.ready)  # until then its keeper may still see those of the machine
     if has_own_files and watch.looks % _DISK_EVERY_LOOKS == 0 and _disk_is_over(running, watch.job):
         return over_disk(limits)
     return None
 
 
-def _memory(running: Sandboxed, watch: Watch, now: watchdog.Usage) -> int:
+def _memory(running: Sandboxed, watch: RunWatch, now: watchdog.Usage) -> int:
     """Bytes of its processes, of its files in memory and of the kernel for it, as far as they are looked for.
 
     The quick sum counts shared pages more than once and sees nothing in pipes. Where its pipes could be above the limit
@@ -316,7 +313,7 @@ def _memory(running: Sandboxed, watch: Watch, now: watchdog.Usage) -> int:
     return memory
 
 
-def _beside(running: Sandboxed, watch: Watch) -> Beside:
+def _beside(running: Sandboxed, watch: RunWatch) -> Beside:
     keepers = running.keepers()
     sockets = running.queues.held_bytes(*keepers) if running.queues and len(keepers) == 1 else 0
     files = 0 if running.written or not watch.ready else sum(used for used, _ in map(_used, _roots(running)))
@@ -325,17 +322,17 @@ def _beside(running: Sandboxed, watch: Watch) -> Beside:
     return Beside(sockets, files, shared - watch.least_shared, watch.most_free - free)
 
 
-def _news(watch: Watch) -> Progress | None:
+def _news(watch: RunWatch) -> RunProgress | None:
     """How far it is, where it says so; and once a second what it printed, with the loss in that."""
     progress, (received, told_at), now = watch.channel.take_progress(), watch.printed, time.monotonic()
-    watch.told = progress or watch.told
+    watch.last_progress = progress or watch.last_progress
     if watch.log.received == received or now - told_at < _LINES_SECONDS:
         return progress
     watch.printed, text = (watch.log.received, now), watch.log.tail().decode(errors="replace")
-    loss = watch.told.loss
+    loss = watch.last_progress.loss
     if loss is None and (losses := printed_curve(text)):
         loss = losses[-1]
-    return msgspec.structs.replace(watch.told, loss=loss, lines=last_lines(text))
+    return msgspec.structs.replace(watch.last_progress, loss=loss, lines=last_lines(text))
 
 
 def _disk_is_over(running: Sandboxed, job: Job) -> bool:

@@ -33,24 +33,24 @@ class Usage:
 
 def children(pid: int) -> list[int]:
     """The direct children of a process, started by whichever of its threads."""
-    found: list[int] = []
+    pids: list[int] = []
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
-            found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
+            pids += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
     except OSError:
         pass  # it ended meanwhile
-    return found
+    return pids
 
 
 def descendants(root: int) -> list[int]:
     """All processes below ``root``, which itself is not among them."""
-    found: list[int] = []
+    pids: list[int] = []
     frontier = [root]
     while frontier:
         below = children(frontier.pop())
-        found += below
+        pids += below
         frontier += below
-    return found
+    return pids
 
 
 def usage(root: int, *, ours: frozenset[int] = frozenset()) -> Usage:
@@ -213,12 +213,12 @@ def unlinked_bytes(root: int) -> int:
 
 def has_open(root: int, file: Path) -> bool:
     """Whether a process below ``root`` has a file open, by whatever name."""
-    wanted = file.stat()
+    status = file.stat()
     for pid in descendants(root):
         with suppress(OSError):
             for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
                 with suppress(OSError):
-                    if os.path.samestat(os.stat(f"/proc/{pid}/fd/{name}"), wanted):  # noqa: PTH116
+                    if os.path.samestat(os.stat(f"/proc/{pid}/fd/{name}"), status):  # noqa: PTH116
                         return True
     return False
 

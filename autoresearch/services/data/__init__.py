@@ -7,5 +7,5 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from autoresearch import services  # which loads this module too
 
-    found: object = getattr(services, name)
-    return found
+    store: object = getattr(services, name)
+    return store

@@ -89,10 +89,10 @@ def source_of(store: DataStoreBase) -> str:
     return f"{_sources.setdefault(store, secrets.token_hex(8))}-{os.getpid()}"
 
 
-def ledger_of(store: DataStoreBase, kept: Ledger | None = None) -> Ledger:
-    """The ledger of a server's store, which lives as long as the store; ``kept`` is what was loaded with its rows."""
-    if kept is not None:
-        _ledgers[store] = kept
+def ledger_of(store: DataStoreBase, ledger: Ledger | None = None) -> Ledger:
+    """The ledger of a server's store, which lives as long as the store; ``ledger`` is what was loaded with its rows."""
+    if ledger is not None:
+        _ledgers[store] = ledger
     return _ledgers.setdefault(store, Ledger())
 
 

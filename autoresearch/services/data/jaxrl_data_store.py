@@ -9,13 +9,13 @@ import numpy as np
 
 from autoresearch.errors import UsageError
 from autoresearch.services.data.replay_buffer import ReplayBuffer
-from autoresearch.services.data.rows import Column, DataShape, Layout, Ring, nested, shown
+from autoresearch.services.data.rows import ArrayColumn, DataShape, Layout, Ring, key_name, nested
 from autoresearch.services.data.sampler import LatestSampler
 from autoresearch.services.data.tfds import EpisodeWriter
 from autoresearch.services.data.trajectory_buffer import END, Sampled, TrajectoryBuffer
 
 
-class Space(Protocol):
+class GymSpace(Protocol):
     """A space of Gymnasium with a shape, or one whose ``spaces`` maps names to further spaces."""
 
     @property
@@ -25,17 +25,17 @@ class Space(Protocol):
     def dtype(self) -> Any: ...  # noqa: ANN401, D102
 
 
-def layout_of_space(name: str, space: Space) -> Layout:
+def layout_of_space(name: str, space: GymSpace) -> Layout:
     """The columns that hold values of a space. Raises UsageError for a space of another kind."""
-    found: Layout = {}
+    layout: Layout = {}
     inner = getattr(space, "spaces", None)
     if isinstance(inner, Mapping):
         for each, part in inner.items():
-            found.update({(name, *key): column for key, column in layout_of_space(each, part).items()})
-        return found
+            layout.update({(name, *key): column for key, column in layout_of_space(each, part).items()})
+        return layout
     if space.shape is None or space.dtype is None:
         raise UsageError(f"{name}: a buffer can't keep values of the space {type(space).__name__}")
-    return {(name,): Column(tuple(space.shape), np.dtype(space.dtype).name)}
+    return {(name,): ArrayColumn(tuple(space.shape), np.dtype(space.dtype).name)}
 
 
 class ReplayBufferDataStore(ReplayBuffer):
@@ -47,15 +47,19 @@ class ReplayBufferDataStore(ReplayBuffer):
     _logger: EpisodeWriter | None = None
 
     def __init__(
-        self, observation_space: Space, action_space: Space, capacity: int, rlds_logger: EpisodeWriter | None = None
+        self,
+        observation_space: GymSpace,
+        action_space: GymSpace,
+        capacity: int,
+        rlds_logger: EpisodeWriter | None = None,
     ) -> None:
         """``rlds_logger`` also writes each row to episode files. Raises UsageError for a space of another kind."""
         layout = {
             **layout_of_space("observations", observation_space),
             **layout_of_space("next_observations", observation_space),
             **layout_of_space("actions", action_space),
-            ("rewards",): Column((), "float32"),
-            ("masks",): Column((), "float32"),
+            ("rewards",): ArrayColumn((), "float32"),
+            ("masks",): ArrayColumn((), "float32"),
         }
         self._start(Ring(capacity, layout))
         self._logger = _checked(rlds_logger)
@@ -109,8 +113,8 @@ class TrajectoryBufferDataStore(TrajectoryBuffer):
 
 
 def make_default_trajectory_buffer(
-    observation_space: Space,
-    action_space: Space,
+    observation_space: GymSpace,
+    action_space: GymSpace,
     capacity: int,
     device: object = None,
     rlds_logger: EpisodeWriter | None = None,
@@ -126,17 +130,18 @@ def make_default_trajectory_buffer(
         **layout_of_space("observations", observation_space),
         **layout_of_space("next_observations", observation_space),
         **layout_of_space("actions", action_space),
-        ("rewards",): Column((), "float64"),
-        ("masks",): Column((), "float64"),
-        (END,): Column((), "bool"),
+        ("rewards",): ArrayColumn((), "float64"),
+        ("masks",): ArrayColumn((), "float64"),
+        (END,): ArrayColumn((), "bool"),
     }
     shapes = [DataShape(key, each.shape, each.dtype) for key, each in layout.items()]
     buffer = TrajectoryBufferDataStore(capacity, shapes, device=device, rlds_logger=rlds_logger)
 
     def parted(batch: dict[str, Any], valid: dict[str, Any]) -> Sampled:
-        return nested({key: batch[shown(key)] for key in layout}), nested({key: valid[shown(key)] for key in layout})
+        values, valids = ({key: part[key_name(key)] for key in layout} for part in (batch, valid))
+        return nested(values), nested(valids)
 
-    buffer.register_sample_config("training", {shown(key): LatestSampler() for key in layout}, transform=parted)
+    buffer.register_sample_config("training", {key_name(key): LatestSampler() for key in layout}, transform=parted)
     return buffer
 
 

@@ -20,14 +20,14 @@ from autoresearch.errors import NotFound, UsageError
 from autoresearch.services.data.data_store import DataStoreBase, Ledger, ledger_of
 from autoresearch.services.data.rows import (
     Array,
-    Column,
+    ArrayColumn,
     DataShape,
     Key,
     Layout,
     Ring,
+    key_name,
     layout_of_shapes,
     nested,
-    shown,
 )
 from autoresearch.text import one_line
 
@@ -36,9 +36,9 @@ _COLUMNS = "columns"
 _H = TypeVar("_H", bound=msgspec.Struct)
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _ColumnEntry(msgspec.Struct, frozen=True):
     key: Key
-    column: Column
+    column: ArrayColumn
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
@@ -94,8 +94,8 @@ def pack_columns(header: msgspec.Struct, ring: Ring, first: int, end: int) -> di
     """A header and the rows from ``first`` to before ``end``."""
     for key, column in ring.layout.items():
         if column.dtype == "object":
-            raise UsageError(f"{shown(key)} of the rows holds no numbers, and a file keeps nothing else")
-    entries = [_Entry(key, column) for key, column in ring.layout.items()]
+            raise UsageError(f"{key_name(key)} of the rows holds no numbers, and a file keeps nothing else")
+    entries = [_ColumnEntry(key, column) for key, column in ring.layout.items()]
     arrays = {
         HEADER: np.frombuffer(msgspec.json.encode(header), np.uint8),
         _COLUMNS: np.frombuffer(msgspec.json.encode(entries), np.uint8),
@@ -112,22 +112,22 @@ def _name(key: Key) -> str:
 def unpack_columns(arrays: Mapping[str, Array], capacity: int, first: int, end: int, path: str) -> Ring:
     """A ring with the rows that ``pack_columns`` took. Raises UsageError where they contradict the header."""
     try:
-        entries = msgspec.json.decode(arrays[_COLUMNS].tobytes(), type=list[_Entry])
+        entries = msgspec.json.decode(arrays[_COLUMNS].tobytes(), type=list[_ColumnEntry])
         layout: Layout = {each.key: each.column for each in entries}
         if not 0 <= end - first <= capacity:
             raise ValueError("it holds more rows than its capacity")
         ring = Ring(capacity, layout)
         for key, column in layout.items():
-            found = arrays[_name(key)]
-            if found.shape != (end - first, *column.shape) or found.dtype.name != column.dtype:
-                raise ValueError(f"{shown(key)} is not what the header says")
-            ring.columns[key][np.arange(first, end) % capacity] = found
+            array = arrays[_name(key)]
+            if array.shape != (end - first, *column.shape) or array.dtype.name != column.dtype:
+                raise ValueError(f"{key_name(key)} is not what the header says")
+            ring.columns[key][np.arange(first, end) % capacity] = array
     except (KeyError, ValueError, TypeError, MemoryError, UnicodeDecodeError, msgspec.MsgspecError) as error:
         raise UsageError(f"{path} is damaged: {one_line(str(error), 120)}") from None
     return ring
 
 
-class _Header(msgspec.Struct, frozen=True, tag="replay"):
+class _ReplayHeader(msgspec.Struct, frozen=True, tag="replay"):
     capacity: int
     count: int
     random: dict[str, Any]
@@ -180,8 +180,8 @@ class ReplayBuffer(DataStoreBase):
     def batch_insert(self, batch_data: Sequence[object]) -> None:
         """Add rows, all or none of them. Raises UsageError as ``insert``."""
         with self._lock:
-            kept = [self._ring.fit(row, in_parts=True) for row in batch_data][-self.capacity :]
-            self._ring.put_many(self._count + len(batch_data) - len(kept), kept)
+            rows = [self._ring.fit(row, in_parts=True) for row in batch_data][-self.capacity :]
+            self._ring.put_many(self._count + len(batch_data) - len(rows), rows)
             self._count += len(batch_data)
 
     def sample(self, batch_size: int, keys: Iterable[str] | None = None, indx: Sequence[int] | None = None) -> Any:  # noqa: ANN401
@@ -218,7 +218,7 @@ class ReplayBuffer(DataStoreBase):
         """Write it to a file in numpy's npz format, whole or not at all. Nothing in the file is pickled."""
         with self._lock:
             offsets = ledger_of(self).as_dict()  # first: rows of an update in hand come again rather than never
-            header = _Header(self.capacity, self._count, dict(self._random.bit_generator.state), offsets)
+            header = _ReplayHeader(self.capacity, self._count, dict(self._random.bit_generator.state), offsets)
             arrays = pack_columns(header, self._ring, self._count - len(self), self._count)
         write_arrays(Path(path), arrays)
 
@@ -235,7 +235,7 @@ class ReplayBuffer(DataStoreBase):
         return buffer
 
     def _restore(self, arrays: Mapping[str, Array], path: str) -> None:
-        header = unpack_header(arrays, _Header, path)
+        header = unpack_header(arrays, _ReplayHeader, path)
         held = min(header.count, header.capacity)
         self._start(unpack_columns(arrays, header.capacity, header.count - held, header.count, path))
         self._random = generator_of(header.random, path)

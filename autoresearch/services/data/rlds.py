@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from autoresearch.errors import CannotRunHere, Refused, UsageError, install_command
-from autoresearch.services.data.rows import Array, Key, flat, nested, shown
+from autoresearch.services.data.rows import Array, Key, flat, key_name, nested
 from autoresearch.services.data.tfds import Episode, read_episodes
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -71,11 +71,11 @@ def _write(episodes: Iterable[Episode], folder: Path, name: str) -> None:
     with (folder / _FILE.format(name)).open("wb") as out:
         for episode in episodes:
             columns = flat(episode.steps)
-            found = {key: (column.dtype.name, column.shape[1:]) for key, column in columns.items()}
-            specification = specification or found
-            if found != specification:
-                key = next(key for key in {**found, **specification} if found.get(key) != specification.get(key))
-                raise UsageError(f"{shown(key)} of episode {count} is not as in the one before")
+            layout = {key: (column.dtype.name, column.shape[1:]) for key, column in columns.items()}
+            specification = specification or layout
+            if layout != specification:
+                key = next(key for key in {**layout, **specification} if layout.get(key) != specification.get(key))
+                raise UsageError(f"{key_name(key)} of episode {count} is not as in the one before")
             example = _example(columns, episode)
             out.write(_record(example))
             count, size = count + 1, size + len(example)
@@ -89,7 +89,7 @@ def _write(episodes: Iterable[Episode], folder: Path, name: str) -> None:
 
 
 def _features(specification: Specification) -> dict[str, object]:
-    steps = nested({key: _tensor(*found) for key, found in specification.items()})
+    steps = nested({key: _tensor(*column) for key, column in specification.items()})
     metadata = {"total": _tensor("float32", ()), "terminal": _tensor("bool", ())}
     return _dictionary(
         {

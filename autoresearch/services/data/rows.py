@@ -33,17 +33,17 @@ class DataShape(msgspec.Struct, frozen=True):
     dtype: Any = "float32"
 
 
-class Column(msgspec.Struct, frozen=True):
+class ArrayColumn(msgspec.Struct, frozen=True):
     """What every value of a column is like. ``dtype`` is numpy's name of it, as ``float32``."""
 
     shape: tuple[int, ...]
     dtype: str
 
 
-Layout = dict[Key, Column]
+Layout = dict[Key, ArrayColumn]
 
 
-def shown(key: Key) -> str:
+def key_name(key: Key) -> str:
     """A key as people read it: ``observations/image``."""
     return "/".join(map(str, key)) or "value"
 
@@ -54,16 +54,16 @@ def flat(row: object) -> dict[Key, Array]:
     Raises:
         UsageError: a value holds something other than numbers, or a name is no text.
     """
-    found: dict[Key, Array] = {}
-    _walk(row, (), found)
-    if not found:
+    arrays: dict[Key, Array] = {}
+    _walk(row, (), arrays)
+    if not arrays:
         raise UsageError("a row holds no value", hint="insert a mapping of names to arrays, or an array")
-    return found
+    return arrays
 
 
 def _walk(value: object, key: Key, values: dict[Key, Array]) -> None:
     if not isinstance(value, Mapping):
-        values[key] = as_array(value, shown(key))
+        values[key] = as_array(value, key_name(key))
         return
     for name, each in value.items():
         if not isinstance(name, str):
@@ -75,14 +75,14 @@ def parts_of(row: tuple[Any, ...]) -> dict[Key, Array]:
     """The parts of a tuple by their places. Raises UsageError where there are none."""
     if not row:
         raise UsageError("a row holds no value", hint="insert a mapping of names to arrays, or an array")
-    found: dict[Key, Array] = {}
+    parts: dict[Key, Array] = {}
     for place, part in enumerate(row):
         try:
-            found[(place,)] = as_array(part, str(place))
+            parts[(place,)] = as_array(part, str(place))
         except UsageError:
-            found[(place,)] = np.empty((), object)
-            found[(place,)][()] = part
-    return found
+            parts[(place,)] = np.empty((), object)
+            parts[(place,)][()] = part
+    return parts
 
 
 def as_array(value: object, name: str) -> Array:
@@ -90,12 +90,12 @@ def as_array(value: object, name: str) -> Array:
     if hasattr(value, "detach"):  # a tensor that has a gradient or is on a card
         value = value.detach().cpu()
     try:
-        found: Array = np.asarray(value)
+        array: Array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise UsageError(f"{name} is no array: {error}") from None
-    if found.dtype.kind not in _NUMBERS:
+    if array.dtype.kind not in _NUMBERS:
         raise UsageError(f"{name} holds {type(value).__name__}, not numbers", hint="a buffer keeps numbers and arrays")
-    return found
+    return array
 
 
 def nested(columns: Mapping[Key, Any]) -> Any:  # noqa: ANN401
@@ -104,18 +104,18 @@ def nested(columns: Mapping[Key, Any]) -> Any:  # noqa: ANN401
         return columns[()]
     if columns and all(len(key) == 1 and isinstance(key[0], int) for key in columns):
         return tuple(columns.values())
-    found: dict[str | int, Any] = {}
+    tree: dict[str | int, Any] = {}
     for key, column in columns.items():
-        place = found
+        place = tree
         for name in key[:-1]:
             place = place.setdefault(name, {})
         place[key[-1]] = column
-    return found
+    return tree
 
 
 def layout_of_shapes(shapes: Iterable[DataShape]) -> Layout:
     """The columns that a caller describes. Raises UsageError for a data type that is none of numbers."""
-    found: Layout = {}
+    layout: Layout = {}
     for each in shapes:
         key = (each.name,) if isinstance(each.name, str) else tuple(each.name)
         try:
@@ -123,9 +123,11 @@ def layout_of_shapes(shapes: Iterable[DataShape]) -> Layout:
         except TypeError:
             dtype = np.dtype(object)
         if dtype.kind not in _NUMBERS:
-            raise UsageError(f"the column {shown(key)} can't be of the type {each.dtype}", hint="as float32 or uint8")
-        found[key] = Column(tuple(each.shape), dtype.name)
-    return found
+            raise UsageError(
+                f"the column {key_name(key)} can't be of the type {each.dtype}", hint="as float32 or uint8"
+            )
+        layout[key] = ArrayColumn(tuple(each.shape), dtype.name)
+    return layout
 
 
 def fitted(row: Mapping[Key, Array], layout: Layout) -> dict[Key, Array]:
@@ -135,8 +137,8 @@ def fitted(row: Mapping[Key, Array], layout: Layout) -> dict[Key, Array]:
         UsageError: names or a shape differ, or a number would change its value in the column's type.
     """
     if row.keys() != layout.keys():
-        lacks = ", ".join(shown(key) for key in layout if key not in row)
-        more = ", ".join(shown(key) for key in row if key not in layout)
+        lacks = ", ".join(key_name(key) for key in layout if key not in row)
+        more = ", ".join(key_name(key) for key in row if key not in layout)
         difference = "; ".join(
             f"{word} {names}" for word, names in (("it lacks", lacks), ("it also has", more)) if names
         )
@@ -144,19 +146,19 @@ def fitted(row: Mapping[Key, Array], layout: Layout) -> dict[Key, Array]:
     return {key: _fitted(row[key], column, key) for key, column in layout.items()}
 
 
-def _fitted(value: Array, column: Column, key: Key) -> Array:
+def _fitted(value: Array, column: ArrayColumn, key: Key) -> Array:
     if value.shape != column.shape:
-        raise UsageError(f"{shown(key)} has the shape {value.shape}, the buffer {column.shape}")
+        raise UsageError(f"{key_name(key)} has the shape {value.shape}, the buffer {column.shape}")
     dtype = np.dtype(column.dtype)
     if value.dtype.kind == "O" != dtype.kind:
-        raise UsageError(f"{shown(key)} is no number, the buffer keeps {dtype} there")
+        raise UsageError(f"{key_name(key)} is no number, the buffer keeps {dtype} there")
     if value.dtype == dtype or np.can_cast(value.dtype, dtype, "same_kind"):
         return value.astype(dtype, copy=False)
     with np.errstate(invalid="ignore"):
-        found: Array = value.astype(dtype)
-    if not np.array_equal(found, value):  # 1.0 is as good as True, 0.5 is not
-        raise UsageError(f"{shown(key)} is {value.dtype.name}, which does not fit {column.dtype}")
-    return found
+        fitted: Array = value.astype(dtype)
+    if not np.array_equal(fitted, value):  # 1.0 is as good as True, 0.5 is not
+        raise UsageError(f"{key_name(key)} is {value.dtype.name}, which does not fit {column.dtype}")
+    return fitted
 
 
 Fitted = dict[Key, Array]
@@ -191,7 +193,7 @@ class Ring:
         """
         arrays = parts_of(row) if in_parts and isinstance(row, tuple) else flat(row)
         if not self.layout:
-            self._allocate({key: Column(value.shape, value.dtype.name) for key, value in arrays.items()})
+            self._allocate({key: ArrayColumn(value.shape, value.dtype.name) for key, value in arrays.items()})
         return fitted(arrays, self.layout)
 
     def put(self, index: int, row: Fitted) -> None:

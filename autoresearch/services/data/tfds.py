@@ -32,7 +32,7 @@ from autoresearch.services.data.trajectory_buffer import END, TrajectoryBuffer
 _NEEDED = ("observations", "actions", "rewards", "next_observations")
 
 
-class _Header(msgspec.Struct, frozen=True, tag="episode"):
+class _EpisodeHeader(msgspec.Struct, frozen=True, tag="episode"):
     steps: int
     total: float
     terminal: bool
@@ -120,7 +120,7 @@ class EpisodeWriter:
             flags = {"is_first": place == 0, "is_last": place == last, "is_terminal": terminal and place == last}
             discount = np.float32(0 if terminal and place >= last - 1 else 1)
             ring.put(place, ring.fit({**step, "discount": discount, **flags}))
-        header = _Header(len(steps), float(sum(float(step["reward"]) for step in self._steps)), terminal)
+        header = _EpisodeHeader(len(steps), float(sum(float(step["reward"]) for step in self._steps)), terminal)
         write_arrays(self._folder / f"episode-{self._number:06d}.npz", pack_columns(header, ring, 0, len(steps)))
         self._number += 1
         self._steps = []
@@ -151,7 +151,7 @@ def read_episodes(folder: str | Path) -> Iterator[Episode]:
         raise NotFound(f"{folder} holds no episodes", hint="EpisodeWriter(folder) writes them")
     for path in files:
         arrays = read_arrays(path)
-        header = unpack_header(arrays, _Header, str(path))
+        header = unpack_header(arrays, _EpisodeHeader, str(path))
         columns = unpack_columns(arrays, max(header.steps, 1), 0, header.steps, str(path)).columns
         if ("reward",) not in columns or not {"observation", "action"} <= {key[0] for key in columns if key}:
             raise UsageError(f"{path} is no episode: it lacks observation, action or reward")
@@ -162,9 +162,9 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("episode-" + "[0-9]" * 6 + "*.npz"))
 
 
-def _same(one: Mapping[Key, Array], other: Mapping[Key, Array]) -> bool:
-    return one.keys() == other.keys() and all(
-        np.array_equal(one[key], other[key], equal_nan=(one[key].dtype.kind in "fc")) for key in one
+def _same(row: Mapping[Key, Array], other: Mapping[Key, Array]) -> bool:
+    return row.keys() == other.keys() and all(
+        np.array_equal(row[key], other[key], equal_nan=(row[key].dtype.kind in "fc")) for key in row
     )
 
 

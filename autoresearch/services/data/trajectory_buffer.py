@@ -23,7 +23,7 @@ from autoresearch.services.data.replay_buffer import (
     unpack_header,
     write_arrays,
 )
-from autoresearch.services.data.rows import Array, DataShape, Fitted, Key, Ring, layout_of_shapes, nested, shown
+from autoresearch.services.data.rows import Array, DataShape, Fitted, Key, Ring, key_name, layout_of_shapes, nested
 from autoresearch.services.data.sampler import Sampler
 
 _OPEN = -1
@@ -92,8 +92,8 @@ class Spans:
 
     def is_last(self, indices: Array) -> Array:
         """Which of the indices end their trajectory."""
-        found: Array = self._ends[indices % self.capacity] == indices + 1
-        return found
+        ends: Array = self._ends[indices % self.capacity] == indices + 1
+        return ends
 
     def draw(self, random: np.random.Generator, count: int, begin: int, end: int) -> Array:
         """Indices whose window from ``begin`` to before ``end`` lies in their trajectory, drawn uniformly.
@@ -115,8 +115,8 @@ class Spans:
         if len(indices) and not (self.oldest <= indices.min() and indices.max() < self.newest):
             raise UsageError(f"the buffer draws from the rows {self.oldest} to {self.newest - 1} only")
         begins, ends = self.bounds(indices)
-        found: Array = np.clip(indices, begins - begin, ends - end)
-        return found
+        clipped: Array = np.clip(indices, begins - begin, ends - end)
+        return clipped
 
     def state(self) -> SpansState:
         """All of it."""
@@ -151,7 +151,7 @@ Sampled = tuple[dict[str, Any], dict[str, Any]]
 END = "end_of_trajectory"
 
 
-class _Header(msgspec.Struct, frozen=True, tag="trajectories"):
+class _TrajectoryHeader(msgspec.Struct, frozen=True, tag="trajectories"):
     spans: SpansState
     random: dict[str, Any]
     offsets: dict[str, int] = {}
@@ -204,7 +204,7 @@ class TrajectoryBuffer(DataStoreBase):
     @property
     def dataset(self) -> dict[str, Array]:
         """The columns by name; names of nested rows are joined by ``/``. Row ``i`` is at ``i % capacity``."""
-        return {shown(key): column for key, column in self._ring.columns.items()}
+        return {key_name(key): column for key, column in self._ring.columns.items()}
 
     @property
     def ids(self) -> range:
@@ -310,13 +310,13 @@ class TrajectoryBuffer(DataStoreBase):
         """Its rows, trajectories and random state as named arrays; sample configs are not in it."""
         with self._lock:
             offsets = ledger_of(self).as_dict()  # first: rows of an update in hand come again rather than never
-            header = _Header(self._spans.state(), dict(self._random.bit_generator.state), offsets)
+            header = _TrajectoryHeader(self._spans.state(), dict(self._random.bit_generator.state), offsets)
             return pack_columns(header, self._ring, self._spans.oldest, self._spans.following)
 
     @classmethod
     def deserialize(cls, loaded_data: Mapping[str, Array], *, path: str = "the data") -> Self:
         """The buffer that ``serialized`` gave. Raises UsageError where the arrays are none."""
-        header = unpack_header(loaded_data, _Header, path)
+        header = unpack_header(loaded_data, _TrajectoryHeader, path)
         spans = Spans.restored(header.spans, path)
         ring = unpack_columns(loaded_data, spans.capacity, spans.oldest, spans.following, path)
         buffer = cls.__new__(cls)

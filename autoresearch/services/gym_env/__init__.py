@@ -31,5 +31,5 @@ def __getattr__(name: str) -> object:
     """Load a client when it is asked for. Raises CannotRunHere without Gymnasium."""
     if name not in _CLIENTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f"{__name__}.clients"), _CLIENTS[name])
-    return found
+    client: object = getattr(import_module(f"{__name__}.clients"), _CLIENTS[name])
+    return client

@@ -43,10 +43,10 @@ class _Remote:
             raise UsageError(f"the server has {kind} environment{'' if vector else 's'}", hint=f"use {name}")
         return spec
 
-    def do(self, kind: str, given: object) -> Any:  # noqa: ANN401
+    def do(self, kind: str, argument: object) -> Any:  # noqa: ANN401
         """Reset, step or render, once. Raises ServiceError where it failed."""
         self._number += 1
-        return self._asked({"type": kind, "client": self._client, "number": self._number, "given": given})
+        return self._asked({"type": kind, "client": self._client, "number": self._number, "given": argument})
 
     def close(self) -> None:
         """End the connection."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autoresearch.errors import BadMessage, ServiceRefused
-from autoresearch.services.links.server import Counts, RequestServer
+from autoresearch.services.links.server import RequestServer, ServerCounts
 from autoresearch.services.links.sockets import ServerKeys
 from autoresearch.services.messages import encode
 from autoresearch.services.spaces import space_description
@@ -44,7 +44,7 @@ class GymEnvServer:
         return self._server.port
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> ServerCounts:
         """What it did so far."""
         return self._server.counts
 
@@ -65,32 +65,32 @@ class GymEnvServer:
         match question:
             case {"type": "spec"}:
                 return self._spec
-            case {"type": str() as kind, "client": str() as client, "number": int() as number, "given": given}:
+            case {"type": str() as kind, "client": str() as client, "number": int() as number, "given": argument}:
                 # A client that had no answer in time asks again: a step must not be taken twice.
                 if self._last[:2] != (client, number):
-                    self._last = (client, number, self._outcome(kind, client, given))
+                    self._last = (client, number, self._outcome(kind, client, argument))
                 outcome = self._last[2]
                 if isinstance(outcome, Exception):
                     raise outcome
                 return outcome
         raise ServiceRefused("an environment server does not know this question")
 
-    def _outcome(self, kind: str, client: str, given: Any) -> object:  # noqa: ANN401
+    def _outcome(self, kind: str, client: str, argument: Any) -> object:  # noqa: ANN401
         try:
-            return self._done(kind, client, given)
+            return self._done(kind, client, argument)
         except Exception as error:  # noqa: BLE001 - raised again for this question, however often it comes
             return error
 
-    def _done(self, kind: str, client: str, given: Any) -> object:  # noqa: ANN401
+    def _done(self, kind: str, client: str, argument: Any) -> object:  # noqa: ANN401
         if kind == "reset":
             self._owner = client
-            observation, info = self.env.reset(**_options(given))
+            observation, info = self.env.reset(**_options(argument))
             return (observation, _sendable(info))
         if self._owner != client:
             reason = "another client has reset this environment" if self._owner else "no episode is in progress"
             raise ServiceRefused(reason, hint="reset() begins an episode")
         if kind == "step":
-            *step, info = self.env.step(given)
+            *step, info = self.env.step(argument)
             return (*step, _sendable(info))
         if kind == "render":
             return self.env.render()
@@ -111,11 +111,11 @@ def _spec(env: Any) -> dict[str, Any]:  # noqa: ANN401
     }
 
 
-def _options(given: Any) -> dict[str, Any]:  # noqa: ANN401
+def _options(argument: Any) -> dict[str, Any]:  # noqa: ANN401
     """The arguments of a reset: those that the client's caller gave."""
-    if not isinstance(given, dict) or not given.keys() <= {"seed", "options"}:
+    if not isinstance(argument, dict) or not argument.keys() <= {"seed", "options"}:
         raise ServiceRefused("a reset takes seed and options alone")
-    return given
+    return argument
 
 
 def _sendable(info: Any) -> dict[str, Any]:  # noqa: ANN401

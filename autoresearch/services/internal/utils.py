@@ -27,12 +27,12 @@ def mat_to_jpeg(img: npt.NDArray[np.uint8]) -> bytes:
     Raises:
         UsageError: it is no such array.
     """
-    found = np.asarray(img)
-    if found.dtype != np.uint8 or not (found.ndim == 2 or (found.ndim == 3 and found.shape[2] == 3)) or not found.size:
+    image = np.asarray(img)
+    if image.dtype != np.uint8 or not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)) or not image.size:
         hint = "an image is uint8 of the shape (height, width) or (height, width, 3)"
-        raise UsageError(f"an array of {found.dtype} with the shape {found.shape} is no image", hint=hint)
+        raise UsageError(f"an array of {image.dtype} with the shape {image.shape} is no image", hint=hint)
     out = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(found[..., ::-1] if found.ndim == 3 else found)).save(out, "JPEG", quality=95)
+    Image.fromarray(np.ascontiguousarray(image[..., ::-1] if image.ndim == 3 else image)).save(out, "JPEG", quality=95)
     return out.getvalue()
 
 

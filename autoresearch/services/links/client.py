@@ -259,8 +259,8 @@ def check_same(own: Mapping[str, object], others: object) -> None:
     if not isinstance(others, dict):
         raise ServiceRefused("this server is of another kind", hint="compare the port")
     for name, value in own.items():
-        if (there := others.get(name)) != value:
+        if (other := others.get(name)) != value:
             raise ServiceRefused(
-                f"{name} is {one_line(repr(value), 100)} here and {one_line(repr(there), 100)} at the server",
+                f"{name} is {one_line(repr(value), 100)} here and {one_line(repr(other), 100)} at the server",
                 hint="give both sides the same config",
             )

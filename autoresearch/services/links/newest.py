@@ -34,7 +34,7 @@ class Publisher(Loop):
 
     def __init__(self, port: int = 0, address: str = "127.0.0.1", keys: ServerKeys | None = None) -> None:
         self.version = 0
-        self.asked = 0
+        self.requests = 0
         # Another one after a restart: what a subscriber has of the server before is never taken for newer.
         self._epoch = zlib.crc32(secrets.token_bytes(8))
         self._newest: tuple[int, list[zmq.Frame]] | None = None
@@ -85,7 +85,7 @@ class Publisher(Loop):
 
     def _wants(self, client: bytes, has: list[int]) -> None:
         """Note who waits. What was sent to a subscriber and has not arrived is on its way: it gets nothing besides."""
-        self.asked += 1
+        self.requests += 1
         if self._sent.get(client, has) == has:
             _keep(self._waiting, client, has)
 

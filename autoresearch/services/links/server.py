@@ -184,7 +184,7 @@ Handle = Callable[[Any], object]
 HandleMany = Callable[[list[Any]], Sequence[object]]
 
 
-class Counts(msgspec.Struct):
+class ServerCounts(msgspec.Struct):
     """What a server did since it was made. ``batches`` are calls of the callback; the largest had so many questions."""
 
     answered: int = 0
@@ -206,7 +206,7 @@ class RequestServer(Loop):
     def __init__(
         self, handle: Handle, port: int = 0, address: str = "127.0.0.1", keys: ServerKeys | None = None
     ) -> None:
-        self.counts = Counts()
+        self.counts = ServerCounts()
         self._handle = handle
         self._batching: Batching | None = None
         super().__init__(port, address, keys)

@@ -27,7 +27,7 @@ from autoresearch.run.lacking import lacking_in_list
 from autoresearch.run.packages import is_installed
 from autoresearch.run.preflight import forget_runs, missing_imports, preflight, way_to_packages
 from autoresearch.run.proving import prove
-from autoresearch.run.runner import Place, make_bench
+from autoresearch.run.runner import RunSite, make_bench
 from autoresearch.run.sandbox import groups
 from autoresearch.run.sandbox.cards import PROCESSOR, card_of, named_devices
 from autoresearch.run.sandbox.job import Level
@@ -201,7 +201,7 @@ def task_checks(folder: str) -> Iterator[Check]:
         ceiling=ceiling, threads=threads, device=here.first_device(), foreign=level >= Level.LANDLOCK
     )
     with scratch_folder(paths.spool) as scratch:
-        place = Place(level, paths.task_data, paths.environments, paths.allowed)
+        place = RunSite(level, paths.task_data, paths.environments, paths.allowed)
         try:
             bench = make_bench(task, conditions, place, scratch.folder)
         except AutoresearchError as error:

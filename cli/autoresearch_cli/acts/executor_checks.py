@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoresearch import __version__
 from autoresearch.ask.health import guarded, passed
 from autoresearch.ask.node import Check
 from autoresearch.run.executors import HERE, Executor, Machine, executor_name, executor_of
@@ -12,6 +11,7 @@ from autoresearch.run.folder import SLURM
 from autoresearch.run.sandbox.filters import LEAST_LANDLOCK
 from autoresearch.run.sandbox.job import Level
 from autoresearch.text import counted
+from autoresearch.version import __version__
 from autoresearch.words import Result
 from autoresearch_cli import here
 

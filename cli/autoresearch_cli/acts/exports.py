@@ -68,11 +68,11 @@ def export_git(name: str, task: str, *, bare: bool, follow: bool, json: bool) ->
             _follow(desk, folder, digest, bare=bare, json=json)
         found = _update(desk, folder, digest, bare=bare)
     _tell(folder, digest, found, json=json)
-    if found.kept and not json:
-        raise found.kept
-    if found.kept:  # the document has it already
-        say(f"{found.kept}\n→ {found.kept.hint}")
-        raise typer.Exit(found.kept.exit_status)
+    if found.refusal and not json:
+        raise found.refusal
+    if found.refusal:  # the document has it already
+        say(f"{found.refusal}\n→ {found.refusal.hint}")
+        raise typer.Exit(found.refusal.exit_status)
     if not json:
         say(f"→ git -C {quote(name)} runs, or how the best run came about: git -C {quote(name)} log -p main")
 
@@ -96,9 +96,9 @@ def _follow(desk: Desk, folder: Path, digest: bytes, *, bare: bool, json: bool) 
             found = _update(desk, folder, digest, bare=bare)
             if is_first or found.changed:
                 _tell(folder, digest, found, json=json)
-            if found.kept and str(found.kept) != kept:
-                say(f"{found.kept}; {found.kept.hint}")
-            kept = str(found.kept or "")
+            if found.refusal and str(found.refusal) != kept:
+                say(f"{found.refusal}; {found.refusal.hint}")
+            kept = str(found.refusal or "")
     raise DaemonNotRunning("the daemon has ended", hint="autoresearch up, then export again")
 
 
@@ -113,7 +113,7 @@ def _tell(folder: Path, digest: bytes, found: Exported, *, json: bool) -> None:
                 missing=found.missing,
                 waiting=found.waiting,
                 main=format_id(found.main) if found.main else None,
-                kept=str(found.kept or ""),
+                kept=str(found.refusal or ""),
             )
         )
         return

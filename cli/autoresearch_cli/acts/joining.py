@@ -28,7 +28,7 @@ from autoresearch.trust.identity import (
     write_request,
 )
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest import Manifest, is_loopback
+from autoresearch.trust.manifest import NetworkManifest, is_loopback
 from autoresearch_cli import here
 from autoresearch_cli.models import EnrolAnswer, MergeAnswer
 from autoresearch_cli.rendering.output import print_json, print_text, say
@@ -56,7 +56,7 @@ def own_addresses(*, patience_seconds: float = 0.0) -> list[str]:
     return not_only_here(answer.addresses)
 
 
-def to_be_sent(manifest: Manifest, addresses: list[str]) -> Manifest:
+def to_be_sent(manifest: NetworkManifest, addresses: list[str]) -> NetworkManifest:
     """The network as an invite says it: this node's addresses first, none that means another machine elsewhere."""
     whole = manifest.with_bootstrap(tuple(addresses[:OWN_ADDRESSES]))
     return replace(whole, bootstrap=tuple(not_only_here(list(whole.bootstrap))))

@@ -59,7 +59,7 @@ from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 
 if TYPE_CHECKING:
-    from autoresearch.propose.mind.known import Known
+    from autoresearch.propose.mind.history import History
 
 
 # A file that is put aside, however wrong: more than any program has.
@@ -105,9 +105,9 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
     return answer, left
 
 
-def _known(desk: Desk, task: Task) -> Known:
+def _known(desk: Desk, task: Task) -> History:
     """What the log knows of a task, for who invents the next change."""
-    from autoresearch.propose.mind.known import gather  # most commands start without it
+    from autoresearch.propose.mind.history import gather  # most commands start without it
 
     return gather(desk.log, desk.blobs, task, now_ms=here.now_ms(), me=desk.me)
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import msgspec
 
-from autoresearch import __version__
 from autoresearch.ask.acts.settings import settings_answer
 from autoresearch.ask.node import Setting
 from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.paths import Paths
+from autoresearch.version import __version__
 from autoresearch_cli.models import DoctorAnswer
 
 LOG_BYTES = 512 << 10

@@ -22,7 +22,7 @@ from autoresearch.project.components.installing import (
 from autoresearch.project.components.installing import install as put
 from autoresearch.project.components.installing import uninstall as take
 from autoresearch.project.components.installing import use as choose
-from autoresearch.project.components.trusting import Offer, own_code, reaches_of
+from autoresearch.project.components.trusting import ComponentOffer, own_code, reaches_of
 from autoresearch.project.model import INI, Project, load_project
 from autoresearch.project.runs.kept import kept_runs
 from autoresearch.project.runs.running import check_project
@@ -262,7 +262,7 @@ def _print_runs(answer: ProjectAnswer) -> None:
         say("→ autoresearch train")
 
 
-def _wants_default(project: Project, offer: Offer) -> bool:
+def _wants_default(project: Project, offer: ComponentOffer) -> bool:
     """Whether a new component becomes the default: unless one was chosen; then a person at a terminal is asked."""
     present = project.defaults.get(offer.type, "")
     if not present or present == offer.name or not has_chosen_default(project, offer.type):

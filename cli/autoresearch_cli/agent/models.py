@@ -19,7 +19,7 @@ from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import Answer
 from autoresearch.project.components.installing import isolated_packages, locked_packages, note_locked, required
-from autoresearch.project.components.trusting import Offer, Origin, Pythons
+from autoresearch.project.components.trusting import ComponentOffer, Origin, Pythons
 from autoresearch.project.model import Project
 from autoresearch.record.encoding import format_id
 from autoresearch.run.sandbox.job import Level
@@ -165,7 +165,7 @@ def offer_from_log(
     beside: Sequence[str] = (),
     isolated: bool = False,
     pinned: bytes | None = None,
-) -> Offer | None:
+) -> ComponentOffer | None:
     """The component that a name means among the releases of the log; None where there is none of this name.
 
     ``pinned`` is the release that a project names. The code of another participant runs in the sandbox, or with
@@ -207,7 +207,7 @@ def offer_from_log(
         )
     if origin == "foreign":
         say(f"{about.name} is another participant's: it runs in the sandbox")
-    return Offer(
+    return ComponentOffer(
         type=kind,
         name=about.name,
         class_name=about.metadata.class_name,
@@ -284,7 +284,7 @@ def lock_project(project: Project) -> None:
     project_pythons(project)
 
 
-def with_packages(offer: Offer, beside: Sequence[str]) -> Offer:
+def with_packages(offer: ComponentOffer, beside: Sequence[str]) -> ComponentOffer:
     """A component with the packages that fit what it asks for, and the lines ``beside`` that the project asks for.
 
     Raises:

@@ -13,11 +13,11 @@ import typer
 
 from autoresearch.errors import NotFound
 from autoresearch.paths import typed_path
-from autoresearch.project.child.messages import Checked, Figures, Mode
+from autoresearch.project.child.messages import ComponentChecked, Mode, RunFigures
 from autoresearch.project.components.trusting import reaches_of
 from autoresearch.project.model import AGENT, INI, Component, Project, is_project, load_project
 from autoresearch.project.runs.fleet import train_with_actors
-from autoresearch.project.runs.kept import Run, head_run
+from autoresearch.project.runs.kept import LocalRun, head_run
 from autoresearch.project.runs.process import Box
 from autoresearch.project.runs.running import Choices, do_project_run
 from autoresearch.run.consent import check_reaches
@@ -91,12 +91,12 @@ def means_project(text: str) -> bool:
 def sandbox() -> Box:
     """The sandbox of this machine, with the limits of the settings, for what other participants wrote."""
     from autoresearch.run.bench import Ceiling
-    from autoresearch.run.sandbox.job import Level, Limits
+    from autoresearch.run.sandbox.job import JobLimits, Level
     from autoresearch.run.sandbox.probes import detect_level
 
     work, secrets = here.settings().work, here.paths().secrets()
     most = Ceiling.of(work)
-    limits = Limits(
+    limits = JobLimits(
         seconds=most.seconds,
         memory_bytes=most.memory_mib << 20,
         disk_bytes=most.disk_mib << 20,
@@ -114,12 +114,12 @@ def sandbox() -> Box:
 
 
 @contextmanager
-def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Iterator[Callable[[Figures], None]]:
+def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Iterator[Callable[[RunFigures], None]]:
     """Show how far a run is, and with ``json`` print it now and then."""
     told = [time.monotonic()]
     with choose_display(quiet=True) as display:
 
-        def show(figures: Figures) -> None:
+        def show(figures: RunFigures) -> None:
             done = min(1.0, figures.episodes / episodes)
             reward = "" if figures.recent_reward is None else f"  mean reward {figures.recent_reward:.4g}"
             left = f"{duration(figures.seconds * 1000 * (1 - done) / done)} left" if done else ""
@@ -154,7 +154,7 @@ def chosen(
     return Choices(path, assignments or (), start, seed, trust, pythons)
 
 
-def do_run(choices: Choices, mode: Mode, episodes: int, *, json: bool, actors: int = 0) -> Run:
+def do_run(choices: Choices, mode: Mode, episodes: int, *, json: bool, actors: int = 0) -> LocalRun:
     """Train or benchmark, showing how far it is. With ``actors`` so many processes play for one that learns."""
     with figures_shown("train" if mode == "train" else "benchmark run", mode, episodes, json=json) as show:
         if actors:
@@ -162,7 +162,7 @@ def do_run(choices: Choices, mode: Mode, episodes: int, *, json: bool, actors: i
         return do_project_run(choices, mode, episodes, now_ms=here.now_ms, box=sandbox, on_figures=show)
 
 
-def finish_run(run: Run, *, json: bool) -> None:
+def finish_run(run: LocalRun, *, json: bool) -> None:
     """Show a run that was kept, and what to do next; leave with 130 when a person stopped it."""
     if json:
         print_json(ProjectRunAnswer(run=run_view(run)))
@@ -194,7 +194,7 @@ def metric_lines(metrics: Mapping[str, int | float]) -> list[tuple[str, str]]:
     ]
 
 
-def print_run(run: Run) -> None:
+def print_run(run: LocalRun) -> None:
     """A run's figures."""
     data, metrics = run.data, run.data.metrics
     totals = data.totals
@@ -223,7 +223,9 @@ def sparks(values: Sequence[float]) -> str:
     return f"{bars}  {low:.4g} to {high:.4g}"
 
 
-def project_answer(project: Project, *, checked: Sequence[Checked] = (), runs: Sequence[Run] = ()) -> ProjectAnswer:
+def project_answer(
+    project: Project, *, checked: Sequence[ComponentChecked] = (), runs: Sequence[LocalRun] = ()
+) -> ProjectAnswer:
     """A project as a document."""
     head = head_run(project)
     findings = {each.key: each for each in checked}
@@ -235,7 +237,7 @@ def project_answer(project: Project, *, checked: Sequence[Checked] = (), runs: S
     )
 
 
-def run_view(run: Run) -> ProjectRun:
+def run_view(run: LocalRun) -> ProjectRun:
     """A run as part of a document."""
     data = run.data
     return ProjectRun(
@@ -262,7 +264,7 @@ def print_project(answer: ProjectAnswer) -> None:
     print_list(PROJECT_COLUMNS, answer.components)
 
 
-def _component(project: Project, each: Component, checked: Checked | None) -> ProjectComponent:
+def _component(project: Project, each: Component, checked: ComponentChecked | None) -> ProjectComponent:
     return ProjectComponent(
         type=each.type,
         name=each.name,

@@ -17,9 +17,9 @@ from autoresearch.project.exchange.flat_files import record_of, remember_publish
 from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES, flat_program
 from autoresearch.project.learned import pack_learned
 from autoresearch.project.model import Project, load_project
-from autoresearch.project.runs.kept import DATA, Run, find_run, head_run
+from autoresearch.project.runs.kept import DATA, LocalRun, find_run, head_run
 from autoresearch.project.runs.records import (
-    Prepared,
+    PublishableRun,
     is_current,
     new_task,
     prepare_run,
@@ -32,7 +32,7 @@ from autoresearch.run.bench import Ceiling
 from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.run.folder import CHECKPOINT, Conditions
 from autoresearch.run.packages import ALLOWED
-from autoresearch.run.runner import Place, make_ready, outcome_of, run_here
+from autoresearch.run.runner import RunSite, make_ready, outcome_of, run_here
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.run.sandbox.scratch import scratch_folder
@@ -79,7 +79,7 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
             plan_as_it_stands(published_on, program),
             published_on,
             conditions,
-            Place(level, paths.task_data, paths.environments, paths.allowed),
+            RunSite(level, paths.task_data, paths.environments, paths.allowed),
             paths.spool,
             model=partial(pack_learned, run.folder / DATA),
             ready=partial(make_ready, is_tried=False),
@@ -100,7 +100,7 @@ def say_published(shown: ShowAnswer, task: str) -> None:
     say(f"→ others have it by: autoresearch get {name}")
 
 
-def _packages_of_agent(project: Project, prepared: Prepared) -> Mapping[str, bytes]:
+def _packages_of_agent(project: Project, prepared: PublishableRun) -> Mapping[str, bytes]:
     """The files of the packages that a project's agent brings; none where its environment asks for all that it needs.
 
     They are those that the project is locked to.
@@ -114,10 +114,10 @@ def _packages_of_agent(project: Project, prepared: Prepared) -> Mapping[str, byt
     from autoresearch.run.package_locks import lock_meets
 
     packages = [] if is_unlocked(project) else locked_packages(project)
-    if not lock_meets(list(prepared.asked), packages):
-        packages = _resolved(prepared.asked)
+    if not lock_meets(list(prepared.requirements), packages):
+        packages = _resolved(prepared.requirements)
     python_with(project.folder.name, packages)
-    return package_files(prepared.asked, packages)
+    return package_files(prepared.requirements, packages)
 
 
 def _resolved(asked: Mapping[str, str]) -> list[Package]:
@@ -128,13 +128,13 @@ def _resolved(asked: Mapping[str, str]) -> list[Package]:
     return packages
 
 
-def _new_task(prepared: Prepared, folder: Path) -> Task:
+def _new_task(prepared: PublishableRun, folder: Path) -> Task:
     """The task of an environment that nobody has published, with the packages that fit what it asks for."""
     asked = prepared.asked_by_environment
     return new_task(prepared, package_files(asked, _resolved(asked)) if asked else {}, folder)
 
 
-def _known_task(project: Project, run: Run, prepared: Prepared, named: str) -> Task | None:
+def _known_task(project: Project, run: LocalRun, prepared: PublishableRun, named: str) -> Task | None:
     """The published task of the run's environment, or the one that was ``named``; None where there is none.
 
     Raises:

@@ -65,7 +65,7 @@ def _asked(address: str) -> AttestAnswer:
     if len(address) > ADDRESS_MAX:
         raise UsageError("this is not a mail address", hint="autoresearch node id attest you@example.org")
     root = here.loaded().root
-    if isinstance(root, LockedKey) and not root.here:  # nobody could sign the answers
+    if isinstance(root, LockedKey) and not root.is_local:  # nobody could sign the answers
         raise Refused(
             "the root key is not on this machine",
             hint="ask for the attestation where the root key is: it counts for all its devices",

@@ -345,7 +345,7 @@ def _is(device: bytes, mine: OwnKeys) -> bool:
 
 def _report(found: OwnKeys, *, json: bool, encrypted: bool = False) -> None:
     plain = isinstance(found.root, KeyPair)
-    lies = "plain" if plain else "encrypted" if found.root.here else "elsewhere"  # type: ignore[union-attr]
+    lies = "plain" if plain else "encrypted" if found.root.is_local else "elsewhere"  # type: ignore[union-attr]
     answer = IdentityAnswer(
         participant=found.root.public.hex(),
         device_key=found.device.public.hex(),

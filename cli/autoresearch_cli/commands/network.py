@@ -20,7 +20,7 @@ from autoresearch.trust.invite import write_invite
 from autoresearch.trust.manifest import (
     NONCE_BYTES,
     PRESETS,
-    Manifest,
+    NetworkManifest,
     Preset,
     PresetName,
     parse_constant,
@@ -80,7 +80,7 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
     preset = PRESETS[kind] if kind else Preset(who_counts="", confirmed_from=0, founded=False)
     founders = {*map(parse_key, founder or ()), *([own_root(here.paths())] if preset.founded else [])}
     numbers = preset.constants | dict(map(parse_constant, constants or ()))
-    manifest = Manifest(
+    manifest = NetworkManifest(
         Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES), **numbers),
         Trust(
             frozenset(map(parse_key, attestor or ())),
@@ -255,7 +255,7 @@ def _refuse_both(*, participant: bool, founder: bool) -> None:
         raise UsageError("--participant or --founder, but not both", hint="a founder counts as a participant too")
 
 
-def _end_invite(manifest: Manifest, text: str, *, json: bool) -> None:
+def _end_invite(manifest: NetworkManifest, text: str, *, json: bool) -> None:
     invitations = voters.invitations(manifest.network)
     [row] = voters.invitation_rows([invitations.revoke(invitations.find(text))])
     if json:
@@ -265,7 +265,7 @@ def _end_invite(manifest: Manifest, text: str, *, json: bool) -> None:
     say("it admits nobody from now on; whom it admitted stays → autoresearch network dismiss WHO")
 
 
-def _admission_sentence(manifest: Manifest, admission: InvitationRow | None) -> str:
+def _admission_sentence(manifest: NetworkManifest, admission: InvitationRow | None) -> str:
     """What becomes of those who join with an invite."""
     if admission is not None:
         who = "who joins with it first counts" if admission.uses == 1 else f"the first {admission.uses} to join count"
@@ -275,7 +275,7 @@ def _admission_sentence(manifest: Manifest, admission: InvitationRow | None) -> 
     return "who joins with it reads and runs; how they come to count: autoresearch network show"
 
 
-def _change(manifest: Manifest, *, json: bool) -> None:
+def _change(manifest: NetworkManifest, *, json: bool) -> None:
     path = here.paths().manifest
     if manifest != load_manifest(path):
         save_manifest(path, manifest)
@@ -304,7 +304,7 @@ def _say_next(*, follows: bool) -> None:
         say("the daemon still uses the network that it read at its start → autoresearch down && autoresearch up")
 
 
-def _answer(manifest: Manifest, path: Path, addresses: list[str] | None = None) -> NetworkAnswer:
+def _answer(manifest: NetworkManifest, path: Path, addresses: list[str] | None = None) -> NetworkAnswer:
     mine = joining.own_addresses() if addresses is None else addresses
     try:
         word = write_invite(joining.to_be_sent(manifest, mine))

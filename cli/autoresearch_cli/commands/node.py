@@ -14,11 +14,11 @@ from typing import Annotated
 import typer
 from packaging.version import InvalidVersion, Version
 
-from autoresearch import __version__
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import WorkRequest
 from autoresearch.errors import DaemonNotRunning, Refused, not_running
 from autoresearch.text import counted
+from autoresearch.version import __version__
 from autoresearch.words import Part, WorkState
 from autoresearch_cli import here, starting
 from autoresearch_cli.acts import units

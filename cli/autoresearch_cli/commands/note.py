@@ -19,7 +19,7 @@ from autoresearch.ask.notes import note_on
 from autoresearch.ask.requests import MAXIMUM_ROWS, AskRequest, NoteRequest, NotesOf, SearchKind, SearchOf
 from autoresearch.errors import DaemonNotRunning, UsageError
 from autoresearch.face.columns.column import short
-from autoresearch.face.columns.node import SHIPPED_COLUMNS, Found, search_lists
+from autoresearch.face.columns.node import SHIPPED_COLUMNS, SearchHits, search_lists
 from autoresearch.face.columns.people import NOTE_COLUMNS
 from autoresearch.project.components.finding import shipped_offers
 from autoresearch.record.encoding import format_id
@@ -198,7 +198,7 @@ def search(
     lists = [one for one in search_lists(answer) if one.rows]
     if ships:
         place = next((number for number, one in enumerate(lists) if one.kind in ("note", "run")), len(lists))
-        lists.insert(place, Found("shipped", "Components that come with this program", SHIPPED_COLUMNS, ships))
+        lists.insert(place, SearchHits("shipped", "Components that come with this program", SHIPPED_COLUMNS, ships))
     with paged():
         for number, one in enumerate(lists):
             if is_rich():

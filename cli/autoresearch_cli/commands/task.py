@@ -368,7 +368,7 @@ def ceiling() -> Ceiling:
 
 def describe(task: Task) -> TaskAnswer:
     """A task as an answer."""
-    commanded = Patches(given=settings_in(task.recipe.command))
+    commanded = Patches(command_settings=settings_in(task.recipe.command))
     return TaskAnswer(
         folder=str(task.folder),
         name=task.name,

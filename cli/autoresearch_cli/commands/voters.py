@@ -21,7 +21,7 @@ from autoresearch.log.standing.participants import spent_uses
 from autoresearch.record.record import Network
 from autoresearch.trust.identity import load_identity
 from autoresearch.trust.invite import Invitation, Invitations
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.words import Counts
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, command_app, examples
@@ -69,17 +69,17 @@ def own_root() -> bytes | None:
     return None
 
 
-def is_founder(manifest: Manifest) -> bool:
+def is_founder(manifest: NetworkManifest) -> bool:
     """Whether this participant is a founder of the network."""
     return own_root() in manifest.trust.founders
 
 
-def admits_by_default(manifest: Manifest) -> bool:
+def admits_by_default(manifest: NetworkManifest) -> bool:
     """Whether a plain invite admits: a founder's, where no attestors decide about voters."""
     return is_founder(manifest) and not manifest.trust.attestors
 
 
-def make_token(manifest: Manifest, *, uses: int, days: int) -> tuple[InvitationRow, bytes]:
+def make_token(manifest: NetworkManifest, *, uses: int, days: int) -> tuple[InvitationRow, bytes]:
     """Note an invite that admits; returns it with the seed of its token. Raises UsageError, Refused."""
     if not is_founder(manifest):
         raise Refused(
@@ -122,7 +122,7 @@ def end_invite_of(voter: VoterView | None) -> bool:
     if voter is None or not voter.token:
         return False
     given = invitations(here.manifest().network)
-    found = [one for one in given.given() if one.token.hex() == voter.token and row(one, []).state == "open"]
+    found = [one for one in given.all() if one.token.hex() == voter.token and row(one, []).state == "open"]
     for one in found:
         given.revoke(one)
     return any(one.uses > 1 for one in found)
@@ -208,7 +208,7 @@ def dismiss(who: Who, *, reason: Why = "", json: Json = False) -> None:
 def invites(*, json: Json = False) -> None:
     """List the invites of this machine that admit or did: until when, and how many they admitted."""
     manifest = here.manifest()
-    rows = invitation_rows(invitations(manifest.network).given())
+    rows = invitation_rows(invitations(manifest.network).all())
     if json:
         print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=rows))
         return

@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
-from autoresearch import __version__
 from autoresearch.ask import questions
 from autoresearch.ask.node import OrderView, StatusAnswer
 from autoresearch.ask.node_acts import Node
@@ -19,6 +18,7 @@ from autoresearch.ask.requests import CancelRequest, OfTask, PauseRequest, Since
 from autoresearch.errors import BEGIN, AutoresearchError, TimedOut, UsageError
 from autoresearch.face.columns.node import order_words
 from autoresearch.text import parse_duration
+from autoresearch.version import __version__
 from autoresearch.words import Part, Result
 from autoresearch_cli import here, starting
 from autoresearch_cli.catalogue import (
@@ -135,7 +135,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     runs: Runs = None,
     verify_share: Annotated[
         float | None,
-        typer.Option("--verify-share", min=0, max=1, help="The most time for verification over 24 hours (setting: 0.2)."),
+        typer.Option("--verify-share", min=0, max=1, help="Most time for verification over 24 hours (setting: 0.2)."),
     ] = None,
     only: Annotated[
         Literal["search", "verify"] | None,

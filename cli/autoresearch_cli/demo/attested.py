@@ -34,7 +34,7 @@ from autoresearch.settings import Settings, environment_variable
 from autoresearch.trust.attestation import find_codes
 from autoresearch.trust.identity import create_identity, load_identity
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest import NONCE_BYTES, Manifest
+from autoresearch.trust.manifest import NONCE_BYTES, NetworkManifest
 from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch.words import AttestReason
@@ -86,7 +86,7 @@ class Daemon:
 
 @contextmanager
 def demo_cluster(
-    places: Sequence[Place], *, found: Callable[[Path], Manifest], tell: Callable[[str], None]
+    places: Sequence[Place], *, found: Callable[[Path], NetworkManifest], tell: Callable[[str], None]
 ) -> Iterator[list[Daemon]]:
     """Daemons in a new network, for as long as the context lasts; ``tell`` hears how it goes.
 
@@ -116,9 +116,9 @@ def demo_cluster(
         stop(daemons)
 
 
-def plain_network(_: Path) -> Manifest:
+def plain_network(_: Path) -> NetworkManifest:
     """A new network that trusts nobody."""
-    return Manifest(Network(name="demo", nonce=secrets.token_bytes(NONCE_BYTES)))
+    return NetworkManifest(Network(name="demo", nonce=secrets.token_bytes(NONCE_BYTES)))
 
 
 def trust_of(daemon: Daemon) -> Trust:
@@ -137,7 +137,7 @@ def clear(folder: Path) -> None:
         shutil.rmtree(home)
 
 
-def launch(folder: Path, number: int, place: Place, manifest: Manifest) -> Daemon:
+def launch(folder: Path, number: int, place: Place, manifest: NetworkManifest) -> Daemon:
     """Start one daemon in a home of its own; does not wait for it."""
     environment = environment_of(folder / place.name, number) | dict(place.settings)
     paths = Paths.from_environment(environment)
@@ -245,7 +245,7 @@ class PostOffice:
         }
         return [Place(f"attestor-{number}", 0, settings) for number in range(1, ATTESTORS + 1)]
 
-    def found_network(self, folder: Path) -> Manifest:
+    def found_network(self, folder: Path) -> NetworkManifest:
         """A network that trusts these attestors; whoever is attested verifies at once, not only a day later."""
         roots = []
         for place in self.attestors():
@@ -253,7 +253,7 @@ class PostOffice:
             roots.append(create_identity(Paths.from_environment(home).keys).root.public)
         self._attestors = {root.hex() for root in roots}
         network = Network(name="demo", nonce=secrets.token_bytes(NONCE_BYTES), verify_age_ms=0, verify_least=3)
-        return Manifest(network, Trust(frozenset(roots), ATTESTORS))
+        return NetworkManifest(network, Trust(frozenset(roots), ATTESTORS))
 
     @contextmanager
     def open(self) -> Iterator[None]:

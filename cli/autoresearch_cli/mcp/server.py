@@ -21,9 +21,9 @@ from mcp.types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from autoresearch import __version__
 from autoresearch.errors import AutoresearchError, NotFound
 from autoresearch.text import one_line
+from autoresearch.version import __version__
 from autoresearch_cli.mcp.tools import OTHERS, Facts, Tools
 
 HOST = "127.0.0.1"

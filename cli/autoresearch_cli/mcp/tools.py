@@ -41,9 +41,9 @@ from autoresearch.ask.runs.answers import DiffAnswer, EffectView
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.log.standing.answers import ProgramView, RunNumbers, RunView, numbers_of
-from autoresearch.propose.mind.known import gather
+from autoresearch.propose.mind.history import gather
 from autoresearch.propose.mind.writing import HISTORY_BYTES, history_text
-from autoresearch.propose.program.edits import Block, apply_blocks
+from autoresearch.propose.program.edits import EditBlock, apply_blocks
 from autoresearch.record.encoding import short_id
 from autoresearch.task.loading import load_task
 from autoresearch.task.program import source_digest
@@ -462,7 +462,7 @@ class Tools:
             raise UsageError("give either edits or a whole program")
         parent, source = self._source(client, folder, parent)
         if edits:
-            program = apply_blocks(source, [Block(edit["search"], edit["replace"]) for edit in edits])
+            program = apply_blocks(source, [EditBlock(edit["search"], edit["replace"]) for edit in edits])
             if source_digest(program) == source_digest(source):
                 raise UsageError("the edits change nothing but comments or spacing")
         return parent, program

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autoresearch.ask.runs.answers import BestAnswer, RunRow, TopAnswer
 from autoresearch.face.columns.column import person, reproach, short
-from autoresearch.face.columns.runs import ABOUT, DOUBT, doubts, number_words, program_columns, size_line, told
+from autoresearch.face.columns.runs import ABOUT, DOUBT, doubts, number_words, program_columns, run_title, size_line
 from autoresearch.log.standing.answers import ProgramView
 from autoresearch.text import lately, moment, one_line
 from autoresearch.words import (
@@ -45,7 +45,7 @@ def print_best(answer: BestAnswer, *, now_ms: int) -> None:
         lines.append(("yours", program_line(best, now_ms)))
     if answer.demoted and answer.demoted.confirmed_until_ms:
         until = f"{answer.demoted.state} now, was confirmed until {moment(answer.demoted.confirmed_until_ms)}"
-        lines.append(("!", f"{short(answer.demoted.id)} “{told(answer.demoted)}” is {until}"))
+        lines.append(("!", f"{short(answer.demoted.id)} “{run_title(answer.demoted)}” is {until}"))
     lines += [("size", size_line(size)) for size in answer.sizes]
     idea = answer.run.run.hypothesis if answer.run else ""
     if answer.run and idea not in ("", answer.run.run.title):
@@ -60,7 +60,7 @@ def program_line(program: ProgramView, now_ms: int) -> str:
     parts = [short(program.id), *(f"{word} {text}" for word, text in number_words(program))]
     if program.verdict:
         parts.append(program.verdict)
-    parts += [*doubts(program), *([f"“{told(program)}”"] if told(program) else [])]
+    parts += [*doubts(program), *([f"“{run_title(program)}”"] if run_title(program) else [])]
     wrong = reproach(program.marks or (), program.banned_until_ms, now_ms)
     author = f"by {person(program.participant)}{f' ({wrong})' if wrong else ''}"
     return " · ".join([*parts, author, lately(program.time_ms, now_ms)])

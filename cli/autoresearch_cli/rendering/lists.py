@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from autoresearch.face.columns.column import CODE, COUNT, RECORD, Column, Columns, Face, Format
+from autoresearch.face.columns.column import CODE, COUNT, RECORD, CellFormat, Column, Columns, Face
 from autoresearch.text import age, moment
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ ID_DIGITS = 8
 TOKEN_CHARACTERS = 8
 
 
-_NUMBER = Format(str, lambda number, _: str(number), right=True)
+_NUMBER = CellFormat(str, lambda number, _: str(number), right=True)
 
 
 def _reward(number: float | None) -> str:
     return "–" if number is None else f"{number:.4g}"
 
 
-_REWARD = Format(_reward, lambda number, _: _reward(number), right=True)
+_REWARD = CellFormat(_reward, lambda number, _: _reward(number), right=True)
 
 
 def _assigned(parameters: Mapping[str, object]) -> str:
@@ -58,12 +58,12 @@ CHECK_COLUMNS: Columns[Check] = (
     Column("sign", lambda one: _SIGNS[one.result], heading="", faces=Face.TERMINAL),
     Column("check", lambda one: one.name),
     Column("result", lambda one: one.result, faces=Face.PIPE),
-    Column("found", lambda one: one.detail, told=lambda one, _: one.sentence),
+    Column("found", lambda one: one.detail, display=lambda one, _: one.sentence),
     Column("fix", lambda one: one.fix, faces=Face.PIPE),
 )
 
 DEVICE_COLUMNS: Columns[DeviceRow] = (
-    Column("device key", lambda one: one.device_key, told=lambda one, _: one.device_key[:KEY_CHARACTERS]),
+    Column("device key", lambda one: one.device_key, display=lambda one, _: one.device_key[:KEY_CHARACTERS]),
     Column("state", lambda one: one.state),
     Column("until", lambda one: moment(one.until) if one.until else "never"),
     Column("this", lambda one: "this one" if one.this else "", heading=""),
@@ -71,7 +71,7 @@ DEVICE_COLUMNS: Columns[DeviceRow] = (
 
 HOME_NETWORK_COLUMNS: Columns[HomeNetworkView] = (
     Column("name", lambda one: one.name),
-    Column("id", lambda one: one.id, told=lambda one, _: one.id[:ID_DIGITS]),
+    Column("id", lambda one: one.id, display=lambda one, _: one.id[:ID_DIGITS]),
     Column("participants", lambda one: one.participants, COUNT),
     Column("records", lambda one: one.records, COUNT),
     Column("in use", lambda one: "✓" if one.in_use else ""),
@@ -83,16 +83,16 @@ BROUGHT_COLUMNS: Columns[RecordView] = (
 )
 
 INVITATION_COLUMNS: Columns[InvitationRow] = (
-    Column("token", lambda one: one.token, CODE, told=lambda one, _: one.token[:TOKEN_CHARACTERS]),
+    Column("token", lambda one: one.token, CODE, display=lambda one, _: one.token[:TOKEN_CHARACTERS]),
     Column("state", lambda one: one.state),
-    Column("admitted", lambda one: len(one.admitted), told=lambda one, _: f"{len(one.admitted)} of {one.uses}"),
+    Column("admitted", lambda one: len(one.admitted), display=lambda one, _: f"{len(one.admitted)} of {one.uses}"),
     Column("uses", lambda one: one.uses, faces=Face.PIPE),
     Column(
         "until",
         lambda one: moment(one.expires_ms),
-        told=lambda one, _: moment(one.expires_ms) if one.state == "open" else "",
+        display=lambda one, _: moment(one.expires_ms) if one.state == "open" else "",
     ),
-    Column("made", lambda one: moment(one.made_ms), told=lambda one, now_ms: age(one.made_ms, now_ms)),
+    Column("made", lambda one: moment(one.made_ms), display=lambda one, now_ms: age(one.made_ms, now_ms)),
 )
 
 PROJECT_COLUMNS: Columns[ProjectComponent] = (

@@ -166,7 +166,8 @@ def today_line(part: VerifyingStatus) -> str:
 
 def asked_line(part: VerifyingStatus) -> str:
     """The share of the time that goes to verification, and why there is none."""
-    share = "all of the time" if part.asked_share >= 1 else f"up to {percent(part.asked_share)} of the time over 24 hours"
+    most = f"up to {percent(part.asked_share)} of the time over 24 hours"
+    share = "all of the time" if part.asked_share >= 1 else most
     return " · ".join(filter(None, (share, part.note)))
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from autoresearch import __version__
 from autoresearch.ask import publishing, questions
 from autoresearch.ask.node import Health
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.operation import EVENTS, JSON, METRICS, OPENAPI, Operation, Text, declared, operation_of
 from autoresearch.log.standing.answers import Failure
 from autoresearch.project.runs import records
+from autoresearch.version import __version__
 from autoresearch_daemon.api.events import ENDINGS, end_streams, stream_events, write_metrics
 from autoresearch_daemon.api.listen import admit, protect
 from autoresearch_daemon.api.port import NODE, NodePort, answer_failures, open_desk

@@ -22,11 +22,11 @@ from autoresearch.record.kinds import Attestation
 from autoresearch.record.record import Record, admit
 from autoresearch.trust.attestation import (
     NONCE_BYTES,
+    AttestationMessage,
     Attested,
     Challenge,
     CodeAnswer,
     Here,
-    Message,
     No,
     Parties,
     Reply,
@@ -216,7 +216,7 @@ class Participant:
         root = roster_of(self._notebook.log).voter(reply.device, self._now_ms()).root
         return Found(root, peer) if root in self._notebook.log.trust.attestors else None
 
-    async def _say(self, peer: str, message: Message) -> Reply:
+    async def _say(self, peer: str, message: AttestationMessage) -> Reply:
         reply = decode_reply(await self._line.ask_attestor(peer, encode_message(message)))
         if reply is None:
             raise AutoresearchError("the peer gave no answer that can be understood")

@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable, Mapping
 
 from autoresearch.log.local import ModelFailure
-from autoresearch.propose.mind.known import Known
-from autoresearch.propose.mind.reply import BadReply, Change, Rules, read_reply
+from autoresearch.propose.mind.history import History
+from autoresearch.propose.mind.reply import AnswerRules, BadReply, ProposedProgram, read_reply
 from autoresearch.propose.mind.writing import prompt_text
 from autoresearch.settings import LanguageModel
 from autoresearch.task.model import Task
@@ -65,15 +65,15 @@ def _from_keyring(variable: str) -> str:
 
 
 def change_by_model(
-    known: Known,
+    known: History,
     task: Task,
-    rules: Rules,
+    rules: AnswerRules,
     settings: LanguageModel,
     spend: Spend,
     *,
     operator: Operator,
     may_go_on: Callable[[], bool],
-) -> Change:
+) -> ProposedProgram:
     """A change of ``rules.parent`` by the model, of the kind that ``operator`` says.
 
     ``spend`` is told what each answer costs; the model is not asked again once ``may_go_on`` says no.

@@ -24,16 +24,16 @@ from autoresearch.log.standing.bases import next_base
 from autoresearch.log.standing.context import trust_context
 from autoresearch.paths import Paths
 from autoresearch.propose.mind.brief import plain_line, usable_operators
-from autoresearch.propose.mind.known import Known, gather, reply_rules
+from autoresearch.propose.mind.history import History, gather, reply_rules
 from autoresearch.propose.mind.recall import known_genome
-from autoresearch.propose.mind.reply import Change
+from autoresearch.propose.mind.reply import ProposedProgram
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.search.sharing import (
     COMMAND,
     LLM,
     MIX,
     SEARCH,
-    Standing,
+    ProposerStanding,
     brought_by,
     choose,
     configured,
@@ -107,11 +107,11 @@ def propose_change(log: Log, blobs: BlobStore, occasion: Occasion, draws: Draws)
     )
 
 
-def standing(ledger: ModelLedger, name: str, at_ms: int) -> Standing:
+def standing(ledger: ModelLedger, name: str, at_ms: int) -> ProposerStanding:
     """How a proposer stands at a time."""
     last = ledger.last(name)
     failure = last[0].failure if last else ""
-    return Standing(ledger.spent(name, since_ms=at_ms - DAY_MS), not_before_ms(last), failure)
+    return ProposerStanding(ledger.spent(name, since_ms=at_ms - DAY_MS), not_before_ms(last), failure)
 
 
 class Turn:
@@ -150,7 +150,7 @@ class Turn:
         )
 
 
-def _change(log: Log, occasion: Occasion, known: Known, turn: Turn, operator: Operator) -> Change:
+def _change(log: Log, occasion: Occasion, known: History, turn: Turn, operator: Operator) -> ProposedProgram:
     task, cancelled = occasion.task, occasion.cancelled
     rules = reply_rules(log, task, known.best.source or "", now_ms=now_ms(), me=occasion.me)
     if turn.proposer == COMMAND:

@@ -25,7 +25,7 @@ from autoresearch.log.standing.verification import judgement, pending
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import Verification
-from autoresearch.run.checking import Check, Verified
+from autoresearch.run.checking import VerificationPlan, Verified
 from autoresearch.run.packages import is_installed, may_install, task_not_allowed
 from autoresearch.run.sandbox.execute import permit
 from autoresearch.run.sandbox.job import Level
@@ -238,7 +238,7 @@ class VerificationController:
         """What is measured here and not told yet."""
         return waiting(self._notebook.log, self._notebook.author, self._reveals.waiting())
 
-    def give(self, assignment: Assignment) -> Check | None:
+    def give(self, assignment: Assignment) -> VerificationPlan | None:
         """What a worker needs for an assignment that it gets now, if that is a verification."""
         if not assignment.job:
             return None

@@ -21,8 +21,8 @@ from autoresearch.log.standing.verification import bears_out, is_state_only, tol
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import BlobRef, Run, Verification
 from autoresearch.record.record import Record
-from autoresearch.run.checking import Check, Verified
-from autoresearch.run.sandbox.job import Limits
+from autoresearch.run.checking import VerificationPlan, Verified
+from autoresearch.run.sandbox.job import JobLimits
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.words import JOB_SENTENCES, JobReason
 from autoresearch_daemon.ingesting import Asking
@@ -34,7 +34,7 @@ logger = structlog.get_logger()
 AGAIN_MS, AGAIN_MS_MAX = 600_000, 256 * 600_000
 # No run that anybody's node recorded has more than these: a larger one fills disks and memory, and is not asked for.
 SOURCE_BYTES = MAX_FILE_BYTES
-CHECKPOINT_BYTES = Limits().checkpoint_bytes
+CHECKPOINT_BYTES = JobLimits().checkpoint_bytes
 REASON_CHARACTERS = 1000
 # Of verifications the cheapest goes first, but one that waits for longer goes before all.
 WAITS_MS_MAX = 3_600_000
@@ -66,7 +66,7 @@ class VerificationQueue:
         self._thread = thread
         self.fetch = fetch
         self._connected = connected
-        self._checks: dict[str, Check] = {}
+        self._checks: dict[str, VerificationPlan] = {}
         self._tried: dict[tuple[bytes, str, int], tuple[int, int]] = {}  # how often, and when it may be tried again
         self._since_ms: dict[tuple[bytes, str, int], int] = {}  # when it was seen first
         self._names = 0
@@ -174,7 +174,7 @@ class VerificationQueue:
         job = repeated_job(body.run, body.stage, body.round, body.proof)
         return await self._ready(job, JobReason.EVIDENCE, beside_parent=bool(body.parent_values))
 
-    def check(self, name: str) -> Check | None:
+    def check(self, name: str) -> VerificationPlan | None:
         """What a worker needs for a job."""
         return self._checks.get(name)
 
@@ -233,7 +233,7 @@ class VerificationQueue:
             elif beside_parent:
                 parent_checkpoint = await self._checkpoint(parent, job.run)
         compared = parent is not None and (job.stage == REPLICATE or parent_checkpoint is not None)
-        check = Check(
+        check = VerificationPlan(
             run=job.run,
             task=run.task,
             stage=job.stage,
@@ -305,5 +305,5 @@ class VerificationQueue:
         return tried | {_key(self._checks[name]) for name in in_hand if name in self._checks}
 
 
-def _key(job: VerificationJob | Check) -> tuple[bytes, str, int]:
+def _key(job: VerificationJob | VerificationPlan) -> tuple[bytes, str, int]:
     return job.run, job.stage, job.round

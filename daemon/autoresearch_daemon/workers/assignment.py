@@ -30,11 +30,11 @@ from autoresearch.paths import Paths
 from autoresearch.propose.mind.recall import due_from_smaller, known_genome, recall
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.search.evidence import PastRun
-from autoresearch.propose.search.proposal import LiveClaim, Problem, Proposal
+from autoresearch.propose.search.proposal import LiveClaim, Proposal, SearchProblem
 from autoresearch.propose.search.search import propose, replicate_due
 from autoresearch.propose.search.sharing import LLM, SEARCH
 from autoresearch.run.bench import Bench, Ceiling, limits_of
-from autoresearch.run.checking import Check
+from autoresearch.run.checking import VerificationPlan
 from autoresearch.run.consent import check_reaches, reaches_of
 from autoresearch.run.experiment import Plan, plan_as_it_stands
 from autoresearch.run.folder import (
@@ -42,15 +42,15 @@ from autoresearch.run.folder import (
     PARENT_MODEL,
     Conditions,
     Fault,
-    Request,
+    RunRequest,
     fault_of,
     run_folder,
     write_request,
 )
 from autoresearch.run.packages import are_allowed, may_install, program_python
-from autoresearch.run.runner import Place, make_ready
+from autoresearch.run.runner import RunSite, make_ready
 from autoresearch.run.runner import carry_out as carry_out_request
-from autoresearch.run.sandbox.capture import Progress as RunProgress
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.job import Level
 from autoresearch.run.sandbox.scratch import sweep
 from autoresearch.settings import Work, load_settings
@@ -167,7 +167,7 @@ def _carry_out(work: protocol.Work, talk: Talk, place: Workplace, folder: Path) 
             return protocol.Dropped(assignment=work.assignment)
         programs = [plan.source]
     conditions = msgspec.structs.replace(conditions, programs_may_install=place.allows(programs))
-    request = Request(
+    request = RunRequest(
         run=work.run, task=task, conditions=conditions, plan=plan, check=work.check, executor=work.executor
     )
     write_request(folder, request)
@@ -181,7 +181,7 @@ def _ready(
     work: protocol.Work, task: Task, talk: Talk, conditions: Conditions, place: Workplace, folder: Path
 ) -> Bench | None:
     """Make this machine ready before anything is claimed; None where that was cancelled."""
-    here = Place(Level(work.level), place.paths.task_data, place.paths.environments, place.paths.allowed)
+    here = RunSite(Level(work.level), place.paths.task_data, place.paths.environments, place.paths.allowed)
 
     def tell(why: Why) -> None:
         talk.say(protocol.Stage(assignment=work.assignment, why=why.value))
@@ -194,7 +194,9 @@ def _ready(
         return None
 
 
-def _run_here(work: protocol.Work, request: Request, talk: Talk, bench: Bench, folder: Path, place: Workplace) -> None:
+def _run_here(
+    work: protocol.Work, request: RunRequest, talk: Talk, bench: Bench, folder: Path, place: Workplace
+) -> None:
     """Carry out a request in this process; meanwhile a mind may make the next change."""
 
     def on_progress(progress: RunProgress) -> None:
@@ -239,7 +241,7 @@ def _has_others_part(work: protocol.Work, task: Task, place: Workplace) -> bool:
         return not is_own_program(log, task, program, parent, own, shipped=shipped_as(task))
 
 
-def _copy_models(check: Check, folder: Path, paths: Paths) -> None:
+def _copy_models(check: VerificationPlan, folder: Path, paths: Paths) -> None:
     """Put the models that a check asks into its folder; they are blobs here, and are checked on the way."""
     wanted = ((check.source, check.checkpoint, MODEL), (check.parent_source, check.parent_checkpoint, PARENT_MODEL))
     for source, checkpoint, name in wanted:
@@ -354,7 +356,7 @@ def _searched(
     work: protocol.Work,
     task: Task,
     place: Workplace,
-    make: Callable[[Problem, Collection[PastRun], Collection[LiveClaim]], Proposal | None],
+    make: Callable[[SearchProblem, Collection[PastRun], Collection[LiveClaim]], Proposal | None],
 ) -> Plan | None:
     """What the search makes of all that is known."""
     manifest = load_manifest(place.paths.manifest)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.run.checking import Check
+from autoresearch.run.checking import VerificationPlan
 from autoresearch.run.experiment import Plan
-from autoresearch.run.sandbox.capture import Progress as RunProgress
+from autoresearch.run.sandbox.capture import RunProgress
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -109,7 +109,7 @@ class Work(Message, frozen=True, kw_only=True):
     plan: Plan | None
     level: int
     author: bytes
-    check: Check | None = None
+    check: VerificationPlan | None = None
     recheck: bool = False
     proposer: str = ""
     counted: bool = False

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from autoresearch.ask.runs.telling import because, changes, headline, is_jump
 from autoresearch.propose.program.edits import patches_of
-from autoresearch.propose.program.ranges import Range
+from autoresearch.propose.program.ranges import ValueRange
 from autoresearch.propose.search.effects import Effect
 from autoresearch.task.loading import shipped_task
 from autoresearch.text import is_harmful
 from tests.nasty import NASTY
 
-LOG, FLOAT, INT = Range("log", 1e-4, 1.0), Range("float", 0.0, 1.0), Range("int", 1.0, 11.0, whole=True)
-SIZES, WORDS = Range("one of", choices=(32, 64, 128)), Range("one of", choices=("relu", "gelu"))
+LOG, FLOAT, INT = ValueRange("log", 1e-4, 1.0), ValueRange("float", 0.0, 1.0), ValueRange("int", 1.0, 11.0, whole=True)
+SIZES, WORDS = ValueRange("one of", choices=(32, 64, 128)), ValueRange("one of", choices=("relu", "gelu"))
 PATCHES = patches_of(shipped_task())
 RANGES = {"LR": LOG, "WEIGHT_DECAY": LOG, "DROPOUT": FLOAT, "DEPTH": INT, "WIDTH": SIZES, "ACTIVATION": WORDS}
 
@@ -84,7 +84,7 @@ def test_an_unknown_genome_tells_no_change_and_the_headline_is_the_title():
 def test_headlines_of_the_study():
     before = {"+muon": False, "WIDTH": 96, "LR": 0.01, "DEPTH": 3}
     after = {"+muon": True, "WIDTH": 64, "LR": 0.0101, "DEPTH": 4}
-    found = changes(before, after, {**RANGES, "WIDTH": Range("one of", choices=(64, 96))}, {})
+    found = changes(before, after, {**RANGES, "WIDTH": ValueRange("one of", choices=(64, 96))}, {})
     assert headline(found, replicate=0, baseline=False, title="x") == "Add muon, WIDTH 96 → 64, DEPTH 3 → 4, and 1 more"
     assert headline(found, replicate=1, baseline=False, title="x") == "Again, with another seed"
     assert headline([], replicate=0, baseline=True, title="x") == "The baseline"

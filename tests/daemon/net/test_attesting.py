@@ -20,7 +20,7 @@ from autoresearch.paths import Paths
 from autoresearch.record.record import Network
 from autoresearch.trust.attestation import find_codes
 from autoresearch.trust.identity import create_identity, load_identity
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from tests.daemon.daemons import Daemon, stop_all, wait_for
@@ -54,7 +54,9 @@ def daemons(tmp_path: Path, office: PostOffice) -> Iterator[list[Daemon]]:
     try:
         first = ""
         for home in homes:
-            save_manifest(Paths.from_environment({"AUTORESEARCH_HOME": str(home)}).manifest, Manifest(NETWORK, trust))
+            save_manifest(
+                Paths.from_environment({"AUTORESEARCH_HOME": str(home)}).manifest, NetworkManifest(NETWORK, trust)
+            )
             settings = {
                 "AUTORESEARCH_WORK_WORKERS": "0",
                 "AUTORESEARCH_LOGGING_LEVEL": "debug",

@@ -21,7 +21,7 @@ from autoresearch.record.record import Network
 from autoresearch.run.experiment import plan_as_it_stands
 from autoresearch.task.loading import load_task
 from autoresearch.trust.identity import create_identity
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch.words import Mark, RunState, RunStatus
@@ -50,7 +50,7 @@ def village(folder: Path) -> tuple[list[Path], list[str]]:
     for home in homes:
         paths_of(home).create()
         roots.append(create_identity(paths_of(home).keys).root.public)
-    manifest = Manifest(NETWORK, trust=Trust(participants=frozenset(roots)))
+    manifest = NetworkManifest(NETWORK, trust=Trust(participants=frozenset(roots)))
     for home in homes:
         save_manifest(paths_of(home).manifest, manifest)
     return homes, [root.hex() for root in roots]

@@ -12,9 +12,9 @@ import pytest
 from autoresearch_cli.agent.models import ActedAnswer, ServiceAnswer
 from autoresearch_cli.models import VersionAnswer
 
-from autoresearch import __version__
 from autoresearch.ask.node import PeersAnswer, ServicesAnswer
 from autoresearch.services import Service
+from autoresearch.version import __version__
 from tests.daemon.daemons import Daemon, stop_all, wait_for
 
 pytestmark = pytest.mark.slow

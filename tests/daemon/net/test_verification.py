@@ -16,7 +16,7 @@ from autoresearch.paths import Paths
 from autoresearch.record.record import Network
 from autoresearch.task.folders import pin_baseline
 from autoresearch.trust.identity import create_identity
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
 from tests.daemon.daemons import Daemon, stop_all, wait_for
@@ -37,7 +37,7 @@ def friends(place: Path, count: int) -> list[Path]:
         paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
         paths.create()
         roots.append(create_identity(paths.keys).root.public)
-    manifest = Manifest(Network(name="friends", nonce=bytes(16)), trust=Trust(participants=frozenset(roots)))
+    manifest = NetworkManifest(Network(name="friends", nonce=bytes(16)), trust=Trust(participants=frozenset(roots)))
     for home in made:
         save_manifest(Paths.from_environment({"AUTORESEARCH_HOME": str(home)}).manifest, manifest)
     return made

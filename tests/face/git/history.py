@@ -15,7 +15,7 @@ from autoresearch.record.kinds import BlobRef, Task
 from autoresearch.record.record import Record
 from autoresearch.task.program import source_digest
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed
 
@@ -91,7 +91,7 @@ def grown(history: History, runs: int) -> list[Record]:
 def settle(paths: Paths, records: Sequence[Record], sources: Sequence[bytes]) -> None:
     """Have records and files come to a home, in this order."""
     paths.create()
-    save_manifest(paths.manifest, Manifest(network=NETWORK))
+    save_manifest(paths.manifest, NetworkManifest(network=NETWORK))
     with Log.open(paths.log, NETWORK) as log, BlobStore(paths.blobs) as blobs:
         for record in records:
             log.writer.ingest(pairs([record]), now_ms=NOW_MS + 10_000_000)

@@ -17,7 +17,7 @@ from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Identity, Run, Withdrawal
 from autoresearch.record.record import Record
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from tests.face.git.conftest import Export, answer, git, references
 from tests.face.git.history import PREPARE, History, grown, home, settle, small
@@ -221,7 +221,7 @@ class Sourced(Village):
 def test_a_state_and_a_name_that_change_leave_every_commit_as_it_is(tmp_path: Path, export: Export) -> None:
     here, repo = home(tmp_path / "home"), tmp_path / "repo"
     here.create()
-    save_manifest(here.manifest, Manifest(network=NETWORK, trust=TRUST))
+    save_manifest(here.manifest, NetworkManifest(network=NETWORK, trust=TRUST))
     with Log.open(here.log, NETWORK, trust=TRUST) as log, BlobStore(here.blobs) as blobs:
         village = Sourced(log, blobs)
         better = village.run(1.5, "better")

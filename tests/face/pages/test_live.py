@@ -8,7 +8,7 @@ import pytest
 
 from autoresearch.record.record import Network
 from autoresearch.trust.invite import write_invite
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.roster import Trust
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import TRAIN, write_toy_task
@@ -146,7 +146,7 @@ print("loss:", (RATE - 0.3) ** 2)
 async def test_an_empty_page_joins_a_network_and_makes_a_folder_a_task(browser, daemon, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "train.py").write_text(GUESSING)
-    invite = write_invite(Manifest(Network(name="tea", nonce=bytes(16)), Trust()))
+    invite = write_invite(NetworkManifest(Network(name="tea", nonce=bytes(16)), Trust()))
 
     def act(page):
         wide = faults(page), page.evaluate("document.documentElement.scrollWidth > innerWidth")

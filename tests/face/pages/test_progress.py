@@ -100,7 +100,7 @@ async def test_the_key_is_a_filter_by_marks(get, told_world):
     found = await chart_of(get, "?state=refuted,fraud")
     assert {mark["mark"] for mark in found["marks"]} == {"refuted", "fraud"}
     assert (found["dots"]["id"], found["failures"]["id"]) == ([], [])
-    assert found["found"] == 2
+    assert found["matching"] == 2
 
 
 @pytest.mark.parametrize(("query", "titles"), [

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.proof import (
-    Given,
-    Outcome,
+    ProofResult,
+    StoredRecord,
     check_fork,
     check_lineage,
     check_run_seed,
@@ -29,12 +29,14 @@ AUTHOR, VERIFIER, ROOT = key(1), key(2), key(100)
 RUN = sealed(AUTHOR, run_body(1.2))
 
 
-def lying(record: Record, *, raw: bytes | None = None, signature: bytes | None = None) -> Given:
+def lying(record: Record, *, raw: bytes | None = None, signature: bytes | None = None) -> StoredRecord:
     """A record as it lies in a log, or with something changed."""
-    return Given(record.id, record.raw if raw is None else raw, record.signature if signature is None else signature)
+    return StoredRecord(
+        record.id, record.raw if raw is None else raw, record.signature if signature is None else signature
+    )
 
 
-def changed(outcome: Outcome) -> list[str]:
+def changed(outcome: ProofResult) -> list[str]:
     """What differs from what the records state."""
     return [step.what for step in outcome.steps if step.agrees is False]
 
@@ -67,7 +69,7 @@ def test_a_merge_of_that_device_ends_a_fork_and_no_other_record_does() -> None:
 def test_a_chosen_seed_is_shown_beside_the_one_that_follows() -> None:
     found = check_run_seed(lying(sealed(AUTHOR, run_body(0.5, seed=7))), NETWORK)
     assert (found.holds, changed(found)) == (True, ["seed"])
-    assert (found.steps[-1].stated, found.steps[-1].found) == ("7", str(run_body(0.5).seed))
+    assert (found.steps[-1].stated, found.steps[-1].computed) == ("7", str(run_body(0.5).seed))
     assert check_run_seed(lying(RUN), NETWORK).holds is False
 
 
@@ -121,7 +123,7 @@ def test_what_was_changed_or_signed_by_nobody_proves_nothing() -> None:
 
 @given(st.binary(max_size=200), st.binary(max_size=80), st.binary(min_size=32, max_size=32))
 def test_no_bytes_break_a_check(raw: bytes, signature: bytes, name: bytes) -> None:
-    junk = Given(name, raw, signature)
+    junk = StoredRecord(name, raw, signature)
     outcomes = [
         check_fork(junk, lying(RUN), NETWORK, merge=junk),
         check_fork(lying(RUN), junk, NETWORK),
@@ -200,7 +202,7 @@ def test_an_evaluation_holds_when_the_same_measurement_says_the_same(
         claim=1.2,
         within=0.001,
         stated_passes=stated[1],
-        found_passes=found[1],
+        measured_passes=found[1],
     )
     assert outcome.holds is holds
     assert {"claim", "value", "challenges", "mismatches", "mean difference", "gap"} <= {s.what for s in outcome.steps}
@@ -212,6 +214,6 @@ def test_pairs_hold_when_every_run_of_them_comes_to_its_number() -> None:
     pairs = verification(stage=REPLICATE, seeds=[1, 2], values=[1.2, 1.21], parent_values=[1.5, 1.52])
     for values, holds in (([1.2, 1.205], True), ([1.2, 1.3], False), ([1.2], False)):
         found = verification(stage=REPLICATE, seeds=[1, 2], values=values, parent_values=[1.5, 1.52])
-        outcome = compared(pairs, found, claim=1.2, within=0.02, stated_passes=False, found_passes=False)
+        outcome = compared(pairs, found, claim=1.2, within=0.02, stated_passes=False, measured_passes=False)
         assert outcome.holds is holds
         assert [step.what for step in outcome.steps][1:3] == ["pair 1, its parent", "pair 1, the run"]

@@ -20,7 +20,7 @@ from autoresearch.run.experiment import Plan, abandoned, plan_as_it_stands
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.trust.identity import create_identity
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch.words import Mark, RunStatus
@@ -87,7 +87,7 @@ def villagers(tmp_path: Path) -> Iterator[Villagers]:
     trust = Trust(participants=frozenset(create_identity(home.keys).root.public for home in homes))
     with ExitStack() as opened:
         for home in homes:
-            save_manifest(home.manifest, Manifest(Network(name="villagers"), trust=trust))
+            save_manifest(home.manifest, NetworkManifest(Network(name="villagers"), trust=trust))
         notebooks = [opened.enter_context(Notebook(home)) for home in homes]
         yield Villagers(notebooks, load_task(write_toy_task(tmp_path / "task")))
 

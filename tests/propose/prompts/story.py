@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.propose.mind.known import Known, gather
+from autoresearch.propose.mind.history import History, gather
 from autoresearch.record.kinds import Claim, Note, Run
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record
@@ -96,7 +96,7 @@ class Story:
         body = Claim(task=self.task.digest, source_digest=b"c" * 32, title=title, until=self.now_ms + HOUR_MS)
         return self.append("claim", body, by=by)
 
-    def known(self, log: Log | None = None) -> Known:
+    def known(self, log: Log | None = None) -> History:
         return gather(log or self.log, self.blobs, self.task, now_ms=self.now_ms, me=ME.public)
 
     def tell(self) -> Self:

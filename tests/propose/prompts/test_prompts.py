@@ -17,7 +17,7 @@ from autoresearch.log.standing.hiding import hide
 from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.propose.mind.brief import usable_operators
 from autoresearch.propose.mind.fixed_files import WHOLE_BYTES, fixed_files, in_short
-from autoresearch.propose.mind.known import Attempt, Best, Change, Known, Said, reply_rules
+from autoresearch.propose.mind.history import Attempt, BestProgram, CitedNote, History, ProgramDiff, reply_rules
 from autoresearch.propose.mind.reply import BadReply, read_reply
 from autoresearch.propose.mind.writing import LEAST_BYTES, history_text, prompt_text
 from autoresearch.propose.program.guard import names_of
@@ -51,7 +51,7 @@ def test_the_text_is_this_one(story: Story) -> None:
 def test_a_kind_of_change_can_be_asked_for_where_there_is_something_to_do_it_with(story: Story) -> None:
     known = replace(story.tell().known(), runs=3, others=(), steps=())
     assert usable_operators(known) == [Operator.IMPROVE]
-    change = Change(known.frontier[0], ("- X = 1", "+ X = 2"))
+    change = ProgramDiff(known.frontier[0], ("- X = 1", "+ X = 2"))
     every = replace(known, runs=20, others=(change,), steps=(change, change))
     assert set(usable_operators(every)) == set(Operator)
     texts = {prompt_text(every, story.task, 32_000, operator) for operator in Operator}
@@ -110,8 +110,10 @@ attempts = st.builds(
     parent=st.just("abcdefgh"), delta=numbers | st.none(), margin=numbers | st.none(), state=st.just("reported"),
     status=text, reason=text,
 )  # fmt: skip
-besides = st.builds(Change, program=attempts, lines=st.lists(text, max_size=16).map(tuple), more=st.integers(0, 99))
-said = st.builds(Said, id=st.just("abcdefgh"), text=text, better=st.integers(0, 99), worse=st.integers(0, 99))
+besides = st.builds(
+    ProgramDiff, program=attempts, lines=st.lists(text, max_size=16).map(tuple), more=st.integers(0, 99)
+)
+said = st.builds(CitedNote, id=st.just("abcdefgh"), text=text, better=st.integers(0, 99), worse=st.integers(0, 99))
 changes = st.builds(
     Effect,
     parameter=text,
@@ -127,7 +129,7 @@ changes = st.builds(
     lowered_failed=st.integers(0, 99),
 )
 bests = st.builds(
-    Best,
+    BestProgram,
     id=st.just("abcdefgh"),
     value=numbers | st.none(),
     seeds=st.integers(1, 9),
@@ -141,7 +143,7 @@ def several(of: st.SearchStrategy[object], most: int) -> st.SearchStrategy[tuple
 
 
 knowns = st.builds(
-    Known,
+    History,
     best=bests,
     baseline=numbers | st.none(),
     noise=numbers,
@@ -172,7 +174,7 @@ def longest_task() -> Task:
 
 @settings(max_examples=15)
 @given(knowns, st.integers(LEAST_BYTES, 20_000), st.booleans())
-def test_no_text_is_above_its_bytes(known: Known, budget: int, long: bool) -> None:
+def test_no_text_is_above_its_bytes(known: History, budget: int, long: bool) -> None:
     task = longest_task() if long else shipped_task()
     for write in (prompt_text, history_text):
         written = write(known, task, budget)

@@ -14,9 +14,9 @@ from autoresearch.run.experiment import measure, plan_as_it_stands
 from autoresearch.run.folder import Conditions
 from autoresearch.run.preflight import preflight
 from autoresearch.run.proving import fault_of_card, prove
-from autoresearch.run.runner import Place, make_bench
+from autoresearch.run.runner import RunSite, make_bench
 from autoresearch.run.sandbox.cards import card_of, read_card, wait_for_memory
-from autoresearch.run.sandbox.job import Level, Outcome
+from autoresearch.run.sandbox.job import JobOutcome, Level
 from autoresearch.run.sandbox.probes import probe_sandbox
 from autoresearch.settings import Work
 from autoresearch.task.folders import pin_baseline
@@ -60,7 +60,7 @@ def bench(tmp_path: Path, set_state: SetState) -> Bench:
     return Bench(Level.BUBBLEWRAP, 1, UUID, tmp_path / "cache", tmp_path / "scratch")
 
 
-def measured(bench: Bench, then: str = "", program: str = ON_CARD) -> Outcome:
+def measured(bench: Bench, then: str = "", program: str = ON_CARD) -> JobOutcome:
     folder = bench.scratch / "task"
     task = load_task(write_toy_task(folder, ON_CARD.replace("{then}", "")))
     pin_baseline(folder)
@@ -102,7 +102,7 @@ def test_landlock_gives_no_card_and_says_so(one_card: Machine, tmp_path: Path) -
     with pytest.raises(CannotRunHere, match="level S1"):
         run("succeed()", Level.LANDLOCK, device=UUID)
     conditions = Conditions(ceiling=Ceiling.of(Work()), device="cuda")
-    place = Place(Level.LANDLOCK, tmp_path / "cache", tmp_path / "environments")
+    place = RunSite(Level.LANDLOCK, tmp_path / "cache", tmp_path / "environments")
     plain = make_bench(load_task(write_toy_task(tmp_path / "task")), conditions, place, tmp_path)
     assert plain.device == "cpu", "a task that asks for no card is run all the same"
     with pytest.raises(CannotRunHere, match="level S1"):
@@ -125,7 +125,7 @@ def test_a_card_that_does_not_compute_is_said_before_anything_is_run(
     set_state(state)
     conditions = Conditions(ceiling=Ceiling.of(Work()), device="cuda")
     task = load_task(write_toy_task(tmp_path / "task"))
-    place = Place(Level.BUBBLEWRAP, tmp_path / "cache", tmp_path / "environments")
+    place = RunSite(Level.BUBBLEWRAP, tmp_path / "cache", tmp_path / "environments")
     with pytest.raises(CannotRunHere, match=said) as refused:
         make_bench(task, conditions, place, tmp_path)
     assert hint in refused.value.hint

@@ -9,7 +9,7 @@ from autoresearch.judging.statistics import Findings, has_learned_nothing
 from autoresearch.run.bench import Bench, Cost, job_limits, remember_cost, task_data
 from autoresearch.run.evaluating import Model, examine
 from autoresearch.run.experiment import measure, plan_as_it_stands, trained
-from autoresearch.run.sandbox.job import Outcome
+from autoresearch.run.sandbox.job import JobOutcome
 from autoresearch.run.texts import drawn_world
 from autoresearch.task.model import Task
 from autoresearch.words import RunStatus
@@ -36,7 +36,7 @@ def short(share: float = SHARE, program: str = TRAIN) -> Task:
     return msgspec.structs.replace(task, budget=msgspec.structs.replace(task.budget, amount=task.budget.amount * share))
 
 
-def run(task: Task, source: str, bench: Bench, world_seed: int | None = None, *, own: bool = False) -> Outcome:
+def run(task: Task, source: str, bench: Bench, world_seed: int | None = None, *, own: bool = False) -> JobOutcome:
     bench.scratch.mkdir(exist_ok=True)
     world = None if world_seed is None else drawn_world(task, world_seed, bench)
     return measure(task, plan_as_it_stands(task, source), bench, world=world, own=own)
@@ -56,7 +56,7 @@ def test_who_carries_the_tasks_own_world_loses_in_another(bench: Bench) -> None:
     cheat = carrying(data)
 
     # What the cheat costs is another test's: here it may cost more than the baseline, which is measured after it.
-    remember_cost(task, bench, float(task.budget.amount), Cost(training_ms=120_000, asked=1024))
+    remember_cost(task, bench, float(task.budget.amount), Cost(training_ms=120_000, workload=1024))
     cheats = [run(task, cheat, bench, world, own=True) for world in (None, 5)]
     at_home, elsewhere = (
         (run(task, TRAIN, bench, world), found) for world, found in zip((None, 5), cheats, strict=True)

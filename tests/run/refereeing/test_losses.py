@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from autoresearch.run.referee import Evaluation, _beginnings, _compare, _fault_of_losses, _positions
+from autoresearch.run.referee import RefereeEvaluation, _beginnings, _compare, _fault_of_losses, _positions
 from autoresearch.words import RunStatus
 
 VOCABULARY, LENGTH, COUNT = 8, 16, 2048
 Change = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
-def judged(losses: Change, answers: Change, own: int = COUNT) -> Evaluation:
+def judged(losses: Change, answers: Change, own: int = COUNT) -> RefereeEvaluation:
     """The verdict on a model of which only the numbers are changed; its logits are noise."""
     chance = np.random.default_rng(1)
     logs = chance.normal(size=(COUNT, LENGTH, VOCABULARY))

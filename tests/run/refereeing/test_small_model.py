@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from autoresearch.run.referee import Evaluation, Examinee, referee
-from autoresearch.run.sandbox.job import Limits
+from autoresearch.run.referee import Examinee, RefereeEvaluation, referee
+from autoresearch.run.sandbox.job import JobLimits
 from autoresearch.words import RunStatus
 from tests.walls import best_level
 
@@ -43,7 +43,7 @@ def documents() -> np.ndarray:
     return np.random.default_rng(2).integers(1, VOCABULARY, (64, 16), np.uint8)
 
 
-def asked(folder: Path, table: np.ndarray, documents: np.ndarray, *, ahead: int) -> Evaluation:
+def asked(folder: Path, table: np.ndarray, documents: np.ndarray, *, ahead: int) -> RefereeEvaluation:
     folder.chmod(0o755)
     save_file({"table": table}, folder / "weights.safetensors")
     examinee = Examinee(
@@ -51,7 +51,7 @@ def asked(folder: Path, table: np.ndarray, documents: np.ndarray, *, ahead: int)
         checkpoint=folder / "weights.safetensors",
         values=table.size,
         level=best_level(),
-        limits=Limits(seconds=120, memory_bytes=2 << 30, disk_bytes=1 << 24, processes=64, output_bytes=1 << 16),
+        limits=JobLimits(seconds=120, memory_bytes=2 << 30, disk_bytes=1 << 24, processes=64, output_bytes=1 << 16),
         scratch=folder,
     )
     return referee(examinee, documents, VOCABULARY, draw=b"draw", challenges=64)

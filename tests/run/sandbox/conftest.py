@@ -7,12 +7,12 @@ import functools
 import pytest
 
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Level, Outcome
+from autoresearch.run.sandbox.job import JobOutcome, Level
 from tests.run.sandbox.support import job
 
 
 @functools.cache
-def _trial(level: Level) -> Outcome:
+def _trial(level: Level) -> JobOutcome:
     return execute(job("succeed()"), level=level)
 
 

@@ -7,10 +7,10 @@ import textwrap
 from pathlib import Path
 
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Level, Limits, Outcome
+from autoresearch.run.sandbox.job import Job, JobLimits, JobOutcome, Level
 
 MIB = 1 << 20
-SMALL = Limits(
+SMALL = JobLimits(
     seconds=20, memory_bytes=256 * MIB, disk_bytes=16 * MIB, processes=16, output_bytes=65536, checkpoint_bytes=MIB
 )
 PREAMBLE = """
@@ -22,13 +22,13 @@ def succeed(value=1.0):
 """
 
 
-def job(source: str, *, limits: Limits = SMALL, beside: dict[str, bytes] | None = None, **more: object) -> Job:
+def job(source: str, *, limits: JobLimits = SMALL, beside: dict[str, bytes] | None = None, **more: object) -> Job:
     """A job of one small program, with the helpers ``report`` and ``succeed`` in scope, and files ``beside`` it."""
     files = {**(beside or {}), "train.py": (PREAMBLE + textwrap.dedent(source)).encode()}
     return Job(files=files, copied=tuple(files), limits=limits, **more)  # type: ignore[arg-type]
 
 
-def run(source: str, level: Level, *, limits: Limits = SMALL, **more: object) -> Outcome:
+def run(source: str, level: Level, *, limits: JobLimits = SMALL, **more: object) -> JobOutcome:
     """Executes one small program."""
     return execute(job(source, limits=limits, **more), level=level)
 

@@ -10,7 +10,7 @@ import pytest
 from autoresearch.run.bench import Bench
 from autoresearch.run.evaluating import evaluate
 from autoresearch.run.experiment import measure, plan_as_it_stands
-from autoresearch.run.sandbox.job import Level, Outcome
+from autoresearch.run.sandbox.job import JobOutcome, Level
 from autoresearch.task.loading import load_task
 from autoresearch.words import RunStatus
 from tests.cli.programs import ANSWER, asking_task
@@ -21,7 +21,7 @@ def bench(level: Level, tmp_path: Path) -> Bench:
     return Bench(level, 1, "cpu", tmp_path / "data", tmp_path / "scratch")
 
 
-def asked(tmp_path: Path, bench: Bench, answer: str, seed: int = 7, most_seconds: float = 20) -> Outcome:
+def asked(tmp_path: Path, bench: Bench, answer: str, seed: int = 7, most_seconds: float = 20) -> JobOutcome:
     """What comes of an evaluation with this program at the other end."""
     task = load_task(asking_task(tmp_path / "seek", answer))
     limits = msgspec.structs.replace(task.limits, seconds=most_seconds)

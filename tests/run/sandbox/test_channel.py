@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.record.kinds import NUMBER_MAX
-from autoresearch.run.sandbox.capture import CURVE_POINTS, LINE_BYTES, Log, Result, ResultChannel, parse_line
+from autoresearch.run.sandbox.capture import (
+    CURVE_POINTS,
+    LINE_BYTES,
+    BoundedLog,
+    HarnessResult,
+    ResultChannel,
+    parse_line,
+)
 
 NUMBERS = st.floats(-NUMBER_MAX, NUMBER_MAX)
 JSON = st.recursive(
@@ -32,7 +39,7 @@ def test_any_bytes_in_any_pieces_are_survived(pieces: list[bytes]) -> None:
 @given(JSON)
 def test_any_json_is_an_event_with_finite_numbers_or_a_sentence(value: object) -> None:
     event = parse_line(json.dumps(value).encode())
-    if isinstance(event, Result):
+    if isinstance(event, HarnessResult):
         assert all(abs(one) <= NUMBER_MAX for one in (event.value or 0.0, *event.metrics.values(), *event.curve))
 
 
@@ -40,7 +47,7 @@ def test_any_json_is_an_event_with_finite_numbers_or_a_sentence(value: object) -
 def test_a_good_result_arrives_as_it_was_sent(value: float, curve: list[float]) -> None:
     line = json.dumps({"event": "result", "status": "ok", "value": value, "curve": curve}).encode()
     event = parse_line(line)
-    assert isinstance(event, Result)
+    assert isinstance(event, HarnessResult)
     assert (event.value, list(event.curve)) == (value, curve)
 
 
@@ -53,7 +60,7 @@ def test_a_line_that_never_ends_is_over_the_limit() -> None:
 
 @given(st.lists(st.binary(max_size=300)), st.integers(1, 500))
 def test_the_log_keeps_all_or_head_and_tail(pieces: list[bytes], limit: int) -> None:
-    log, whole = Log(limit), b"".join(pieces)
+    log, whole = BoundedLog(limit), b"".join(pieces)
     for piece in pieces:
         log.feed(piece)
     kept = log.contents()
@@ -70,7 +77,7 @@ def test_the_log_keeps_all_or_head_and_tail(pieces: list[bytes], limit: int) -> 
 
 @pytest.mark.parametrize("line", ["val_loss: 0.25", "epoch 3, val loss 0.25"])
 def test_the_last_line_with_the_metric_is_kept_wherever_it_stands(line: str) -> None:
-    log, other = Log(4000, "val_loss"), "something else, and much of it\n" * 100
+    log, other = BoundedLog(4000, "val_loss"), "something else, and much of it\n" * 100
     for text in (*[other] * 100, "val_loss: 9.5\n", *[other] * 100, f"{line}\n", *[other] * 100):
         log.feed(text.encode())
     kept = log.contents().decode()
@@ -83,7 +90,7 @@ def test_the_last_line_with_the_metric_is_kept_wherever_it_stands(line: str) -> 
 
 
 def test_a_log_is_cut_between_lines() -> None:
-    log = Log(400)
+    log = BoundedLog(400)
     for step in range(1000):
         log.feed(b"step %d val_loss: 12.5\n" % step)
     before, marker, after = log.contents().decode().partition("[... ")

@@ -11,10 +11,10 @@ import pytest
 
 from autoresearch.errors import AutoresearchError, TimedOut, UsageError
 from autoresearch.run.data import MOST_TEXT_BYTES, data_digest, prepare_data, write_fresh
-from autoresearch.run.sandbox.job import Level, Limits
+from autoresearch.run.sandbox.job import JobLimits, Level
 
 MIB = 1 << 20
-LIMITS = Limits(seconds=20, memory_bytes=256 * MIB, disk_bytes=4 * MIB, files=1_000, processes=16)
+LIMITS = JobLimits(seconds=20, memory_bytes=256 * MIB, disk_bytes=4 * MIB, files=1_000, processes=16)
 CONTENT = b"tokens" * 1000
 EXPECTED = {"train.bin": hashlib.sha256(CONTENT).hexdigest()}
 GOOD = """
@@ -25,7 +25,9 @@ folder = pathlib.Path(os.environ["AUTORESEARCH_DATA"])
 """
 
 
-def make(source: str, cache: Path, level: Level, expected: dict[str, str] = EXPECTED, limits: Limits = LIMITS) -> Path:
+def make(
+    source: str, cache: Path, level: Level, expected: dict[str, str] = EXPECTED, limits: JobLimits = LIMITS
+) -> Path:
     return prepare_data({"prepare.py": source.encode()}, expected, cache, level=level, limits=limits)
 
 
@@ -75,14 +77,14 @@ def test_wrong_data_is_an_error_and_leaves_nothing(level: Level, tmp_path: Path,
 
 
 def test_slow_data_times_out(level: Level, tmp_path: Path) -> None:
-    limits = Limits(seconds=0.5, memory_bytes=256 * MIB, disk_bytes=4 * MIB, processes=16)
+    limits = JobLimits(seconds=0.5, memory_bytes=256 * MIB, disk_bytes=4 * MIB, processes=16)
     with pytest.raises(TimedOut):
         make("import time; time.sleep(60)", tmp_path, level, limits=limits)
 
 
 def test_text_that_is_larger_than_any_is_not_read(level: Level, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    limits = Limits(seconds=20, memory_bytes=256 * MIB, disk_bytes=2 * MOST_TEXT_BYTES, processes=16)
+    limits = JobLimits(seconds=20, memory_bytes=256 * MIB, disk_bytes=2 * MOST_TEXT_BYTES, processes=16)
     source = f"""
 import os, pathlib
 folder = pathlib.Path(os.environ["AUTORESEARCH_DATA"])

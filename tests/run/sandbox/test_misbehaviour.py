@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Level, Limits
+from autoresearch.run.sandbox.job import JobLimits, Level
 from tests.run.sandbox.support import MIB, SMALL, job, processes_with, run
 
-BRIEF = Limits(seconds=0.5, memory_bytes=256 * MIB, disk_bytes=16 * MIB, processes=16, output_bytes=65536)
+BRIEF = JobLimits(seconds=0.5, memory_bytes=256 * MIB, disk_bytes=16 * MIB, processes=16, output_bytes=65536)
 
 
 def test_a_good_run_reports_its_value_metrics_and_curve(level: Level) -> None:
@@ -318,7 +318,7 @@ def test_a_failed_run_leaves_no_checkpoint(level: Level, tmp_path: Path) -> None
 
 def test_cancelling_ends_everything(level: Level) -> None:
     marker = secrets.token_hex(8)
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     source = "report(event='progress', fraction=0.25, step=1)\nos.fork()\nwhile True: time.sleep(1)"
     outcome = execute(
         job(source, arguments=(marker,)), level=level, on_progress=seen.append, cancelled=lambda: bool(seen)
@@ -331,7 +331,7 @@ def test_cancelling_ends_everything(level: Level) -> None:
 def test_a_failing_callback_leaves_no_process_behind(level: Level) -> None:
     marker = secrets.token_hex(8)
 
-    def fail(progress: Progress) -> None:
+    def fail(progress: RunProgress) -> None:
         raise RuntimeError(str(progress))
 
     source = "report(event='progress', fraction=0.25)\nwhile True: time.sleep(1)"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.run.sandbox.capture import CURVE_POINTS, Progress, printed_curve
+from autoresearch.run.sandbox.capture import CURVE_POINTS, RunProgress, printed_curve
 from autoresearch.run.sandbox.execute import execute
 from autoresearch.run.sandbox.job import Level
 from autoresearch.words import RunStatus
@@ -72,7 +72,7 @@ def test_text_made_for_it_is_read_in_linear_time(piece: str) -> None:
 
 
 def test_what_a_program_prints_is_told_while_it_runs(level: Level) -> None:
-    told: list[Progress] = []
+    told: list[RunProgress] = []
     source = """
         for step in range(1, 21):
             print(f"step {step} loss {1 / step:.2f} " + "x" * 300, flush=True)

@@ -14,7 +14,7 @@ from safetensors import safe_open
 
 from autoresearch.run.bench import Bench, task_data
 from autoresearch.run.experiment import measure, plan_as_it_stands
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.sandbox.job import Level
 from autoresearch.task.loading import shipped_by_name, shipped_task
 from autoresearch.task.program import ENTRY
@@ -27,7 +27,7 @@ BUDGET = 2e10
 def test_the_shipped_task_gives_the_same_value_as_by_hand(level: Level, once: Once, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     task = shipped_task()
-    seen: list[Progress] = []
+    seen: list[RunProgress] = []
     bench = Bench(level, 1, "cpu", once("shipped-cache", lambda _: None), tmp_path / "out")
     (tmp_path / "out").mkdir()
     plan = msgspec.structs.replace(plan_as_it_stands(task, task.baseline.decode()), seed=3, budget=BUDGET)

@@ -15,7 +15,7 @@ import pytest
 
 from autoresearch.errors import UsageError
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Level, Limits
+from autoresearch.run.sandbox.job import Job, JobLimits, Level
 from tests.run.sandbox.support import job
 
 
@@ -26,8 +26,8 @@ from tests.run.sandbox.support import job
         Job(files={"../train.py": b""}, entry="../train.py"),
         Job(files={"train.py": b""}, data=Path("/does/not/exist")),
         Job(files={"train.py": b""}, mounts=(Path("/does/not/exist"),)),
-        Job(files={"train.py": b""}, limits=Limits(seconds=float("nan"))),
-        Job(files={"train.py": b""}, limits=Limits(processes=0)),
+        Job(files={"train.py": b""}, limits=JobLimits(seconds=float("nan"))),
+        Job(files={"train.py": b""}, limits=JobLimits(processes=0)),
         Job(files={"train.py": b""}, arguments=("a\0b",)),
     ],
 )
@@ -86,7 +86,7 @@ def test_an_empty_program_is_a_crash_not_an_error(level: Level) -> None:
 
 
 def test_enormous_limits_are_no_error(level: Level) -> None:
-    limits = Limits(1e20, 1 << 60, 1 << 60, 1 << 40, 1 << 50, 1 << 60)
+    limits = JobLimits(1e20, 1 << 60, 1 << 60, 1 << 40, 1 << 50, 1 << 60)
     assert execute(job("succeed()", limits=limits), level=level).status == "ok"
 
 

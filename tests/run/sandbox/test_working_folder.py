@@ -8,11 +8,11 @@ import pytest
 
 from autoresearch.errors import UsageError
 from autoresearch.run.sandbox.execute import execute
-from autoresearch.run.sandbox.job import Job, Level, Outcome
+from autoresearch.run.sandbox.job import Job, JobOutcome, Level
 from tests.run.sandbox.support import SMALL, run
 
 
-def shell(files: dict[str, str], command: tuple[str, ...], level: Level, *, build: tuple[str, ...] = ()) -> Outcome:
+def shell(files: dict[str, str], command: tuple[str, ...], level: Level, *, build: tuple[str, ...] = ()) -> JobOutcome:
     """Executes a command in the working folder of some files."""
     given = {name: content.encode() for name, content in files.items()}
     job = Job(

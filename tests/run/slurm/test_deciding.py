@@ -10,22 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autoresearch.errors import Refused, TimedOut
-from autoresearch.run.executors import Absences, Listed, Seen
-from autoresearch.run.folder import Ended, EventFile, Fault, write_outcome
-from autoresearch.run.sandbox.capture import Progress
+from autoresearch.run.executors import Absences, EngineJob, Seen
+from autoresearch.run.folder import EventFile, Fault, RunReply, write_outcome
+from autoresearch.run.sandbox.capture import RunProgress
 from autoresearch.run.slurm import Slurm, parse_list, run_command, script, submission
 from tests.run.test_folder import written
 
 NOWHERE = Path("/nowhere/search-1")
-OVER = Listed(native="7", state="over", sentence="node_fail")
+OVER = EngineJob(native="7", state="over", sentence="node_fail")
 
 
-def states(absences: Absences, *looks: tuple[float, Mapping[str, Listed] | None], folder: Path = NOWHERE) -> list[str]:
+def states(
+    absences: Absences, *looks: tuple[float, Mapping[str, EngineJob] | None], folder: Path = NOWHERE
+) -> list[str]:
     return [absences.judge(folder, listed, now).state for now, listed in looks]
 
 
-def listing(state: str) -> dict[str, Listed]:
-    return {"search-1": Listed(native="7", state=state)}
+def listing(state: str) -> dict[str, EngineJob]:
+    return {"search-1": EngineJob(native="7", state=state)}
 
 
 def test_an_absence_of_five_minutes_is_a_loss() -> None:
@@ -33,7 +35,7 @@ def test_an_absence_of_five_minutes_is_a_loss() -> None:
 
 
 @pytest.mark.parametrize("between", [listing("queued"), listing("running"), None], ids=["queued", "running", "away"])
-def test_the_clock_begins_anew_after_a_reappearance_or_silence(between: Mapping[str, Listed] | None) -> None:
+def test_the_clock_begins_anew_after_a_reappearance_or_silence(between: Mapping[str, EngineJob] | None) -> None:
     seen = states(Absences(), (0, {}), (200, between), (301, {}), (600, {}), (601, {}))
     assert seen[2:] == ["unknown", "unknown", "lost"]
 
@@ -43,8 +45,8 @@ def test_a_silent_engine_loses_nothing() -> None:
 
 
 def test_the_outcome_is_the_truth_whatever_the_engine_says(tmp_path: Path) -> None:
-    write_outcome(tmp_path, Ended(run=tmp_path.name, level=0, fault=Fault(sentence="no disk")))
-    for listed in (None, {}, {tmp_path.name: OVER}, {tmp_path.name: Listed(native="7", state="running")}):
+    write_outcome(tmp_path, RunReply(run=tmp_path.name, level=0, fault=Fault(sentence="no disk")))
+    for listed in (None, {}, {tmp_path.name: OVER}, {tmp_path.name: EngineJob(native="7", state="running")}):
         assert Absences(seconds=0).judge(tmp_path, listed, 0.0) == Seen(state="ended")
 
 
@@ -53,12 +55,12 @@ def test_a_lost_run_says_why(tmp_path: Path) -> None:
     never = absences.judge(tmp_path, {tmp_path.name: OVER}, 0.0)
     assert (never.state, never.sentence) == ("lost", "it never began, and the engine says node_fail of job 7")
     events = EventFile(tmp_path)
-    events.progress(Progress(fraction=0.5))
+    events.progress(RunProgress(fraction=0.5))
     events.close()
     gone = absences.judge(tmp_path, {}, 0.0)
     assert gone.sentence == "it left no outcome, and the engine does not list it"
-    running = absences.judge(tmp_path, {tmp_path.name: Listed(native="7", state="running")}, 0.0)
-    assert (running.native, running.progress) == ("7", Progress(fraction=0.5))
+    running = absences.judge(tmp_path, {tmp_path.name: EngineJob(native="7", state="running")}, 0.0)
+    assert (running.native, running.progress) == ("7", RunProgress(fraction=0.5))
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.sampled_from(["queued", "running", "over", "absent", "away"]))))
@@ -66,7 +68,7 @@ def test_only_a_whole_absence_loses(looks: list[tuple[float, str]]) -> None:
     absences, now, known = Absences(), 0.0, None
     for wait, word in looks:
         now += wait
-        listed = {"away": None, "absent": {}}.get(word, {"search-1": Listed(native="7", state=word)})
+        listed = {"away": None, "absent": {}}.get(word, {"search-1": EngineJob(native="7", state=word)})
         gone = word in ("absent", "over")
         known = (now if known is None else known) if gone else None
         seen = absences.judge(NOWHERE, listed, now)

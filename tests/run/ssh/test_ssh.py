@@ -16,8 +16,8 @@ from autoresearch.run.folder import (
     EVENTS,
     LOG,
     OUTCOME,
-    Ended,
     Fault,
+    RunReply,
     checkpoint_of,
     log_of,
     read_outcome,
@@ -112,7 +112,7 @@ def test_what_lies_there_comes_home_and_goes_away(sshd: Sshd, lab: Ssh, tmp_path
     assert (folder / EVENTS).exists()
     (place / LOG).write_bytes(b"words")
     (place / CHECKPOINT).write_bytes(bytes(3_000_000))
-    write_outcome(place, Ended(run=folder.name, level=2, fault=Fault(sentence="no disk")))
+    write_outcome(place, RunReply(run=folder.name, level=2, fault=Fault(sentence="no disk")))
     assert lab.look([folder])[folder].state == "ended"
     ended, checkpoint = read_outcome(folder), checkpoint_of(folder)
     assert ended
@@ -129,7 +129,7 @@ def test_what_lies_there_comes_home_and_goes_away(sshd: Sshd, lab: Ssh, tmp_path
 def test_what_is_no_plain_file_stays_there(sshd: Sshd, lab: Ssh, tmp_path: Path, name: str, kind: str) -> None:
     folder = on_leash(tmp_path)
     place = there(sshd, folder)
-    write_outcome(place, Ended(run=folder.name, level=2, fault=Fault(sentence="no disk")))
+    write_outcome(place, RunReply(run=folder.name, level=2, fault=Fault(sentence="no disk")))
     (place / name).unlink(missing_ok=True)
     if kind == "large":
         with (place / name).open("wb") as file:

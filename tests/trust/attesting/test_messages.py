@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from autoresearch.trust.attestation import (
     MESSAGE_BYTES_MAX,
+    AttestationMessage,
     Attested,
     Challenge,
     CodeAnswer,
     Here,
-    Message,
     No,
     Request,
     Who,
@@ -26,7 +26,7 @@ LONGEST = request(address="x" * 254)
 
 
 @pytest.mark.parametrize("message", [Who(nonce=b"n" * 16), request(), LONGEST, answer()])
-def test_a_question_is_read_as_it_was_written(message: Message) -> None:
+def test_a_question_is_read_as_it_was_written(message: AttestationMessage) -> None:
     raw = encode_message(message)
     assert decode_question(raw) == message
     assert decode_reply(raw) is None
@@ -42,7 +42,7 @@ def test_a_question_is_read_as_it_was_written(message: Message) -> None:
         No(why="busy"),
     ],
 )
-def test_a_reply_is_read_as_it_was_written(message: Message) -> None:
+def test_a_reply_is_read_as_it_was_written(message: AttestationMessage) -> None:
     raw = encode_message(message)
     assert decode_reply(raw) == message
     assert decode_question(raw) is None

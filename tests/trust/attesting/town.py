@@ -22,7 +22,7 @@ from autoresearch.record.record import Network, Record
 from autoresearch.settings import load_settings
 from autoresearch.trust.identity import create_identity
 from autoresearch.trust.keys import KeyPair
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Roster, Trust
 from tests.record.making import NOW_MS
@@ -137,7 +137,7 @@ class Town:
     clock: Clock
     office: PostOffice
     houses: dict[str, House]
-    manifest: Manifest
+    manifest: NetworkManifest
 
     def add(self, name: str, *, share: bool = True) -> House:
         """One more participant, who knows what all know, and all of whom."""
@@ -177,13 +177,13 @@ def town(
     **settings: str,
 ) -> Iterator[Town]:
     """So many attestors, two of which are needed, and one participant, “ada”."""
-    made = Town(folder / "town", Clock(), office, {}, Manifest(TEA))
+    made = Town(folder / "town", Clock(), office, {}, NetworkManifest(TEA))
     names = [f"attestor-{number}" for number in range(attestors)]
     roots = []
     for name in names:
         made._paths(name).create()
         roots.append(create_identity(made._paths(name).keys).root.public)
-    made.manifest = Manifest(change(TEA) if change else TEA, Trust(frozenset(roots), 2))
+    made.manifest = NetworkManifest(change(TEA) if change else TEA, Trust(frozenset(roots), 2))
     chosen = variables(settings)
     with ExitStack() as opened:
         for name in names:

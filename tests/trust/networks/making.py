@@ -5,12 +5,12 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from autoresearch.record.record import DEFAULT_NETWORK, Network
-from autoresearch.trust.manifest import DEFAULT_MANIFEST, Manifest
+from autoresearch.trust.manifest import DEFAULT_MANIFEST, NetworkManifest
 from autoresearch.trust.roster import Trust
 
 PEER = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 ADDRESS = f"/ip4/203.0.113.7/tcp/4001/p2p/{PEER}"
-TEA = Manifest(
+TEA = NetworkManifest(
     Network(name="tea", nonce=bytes(range(16)), per_day=1000),
     Trust(frozenset({b"a" * 32, b"b" * 32}), 1, frozenset({b"p" * 32})),
     (b"t" * 32,),
@@ -45,7 +45,7 @@ networks = st.builds(
 ) | st.just(replace(DEFAULT_NETWORK, nonce=b"n" * 16))
 manifests = (
     st.builds(
-        Manifest,
+        NetworkManifest,
         network=networks,
         trust=st.builds(
             Trust,

@@ -17,7 +17,7 @@ from autoresearch.trust.manifest import (
     DEFAULT_MANIFEST,
     PARTICIPANTS_MAX,
     TASKS_MAX,
-    Manifest,
+    NetworkManifest,
     parse_key,
 )
 from autoresearch.trust.manifest_file import (
@@ -37,7 +37,7 @@ VECTOR = Path(__file__).parent / "tea.txt"
 
 
 @given(manifests)
-def test_file_bytes_and_invite_give_back_the_same_network(manifest: Manifest) -> None:
+def test_file_bytes_and_invite_give_back_the_same_network(manifest: NetworkManifest) -> None:
     assert parse_manifest(format_manifest(manifest).encode(), "it") == manifest
     assert decode_manifest(encode_manifest(manifest)) == manifest
     invite = write_invite(manifest)
@@ -98,7 +98,7 @@ def test_the_largest_network_fits_on_the_wire_and_is_too_long_for_an_invite() ->
     def some(count: int) -> list[bytes]:
         return [number.to_bytes(32, "big") for number in range(count)]
 
-    largest = Manifest(
+    largest = NetworkManifest(
         Network(name="x" * 40, nonce=b"n" * 16, per_day=7),
         Trust(frozenset(some(ATTESTORS_MAX)), 2, frozenset(some(PARTICIPANTS_MAX))),
         tuple(some(TASKS_MAX)),

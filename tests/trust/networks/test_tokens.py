@@ -15,7 +15,7 @@ from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.record.encoding import decode
 from autoresearch.record.record import DAY_MS
 from autoresearch.trust.invite import Invitations, join_with, joined, read_invite, token_of, write_invite
-from autoresearch.trust.manifest import Manifest
+from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.trust.manifest_file import decode_manifest, encode_manifest, format_manifest, parse_manifest
 from autoresearch.trust.roster import Trust
 from tests.record.making import NOW_MS
@@ -26,7 +26,7 @@ FOUNDED = TEA.with_founder(ROOT)
 
 
 @given(manifests, st.binary(min_size=32, max_size=32) | st.none())
-def test_an_invite_gives_back_network_and_token(manifest: Manifest, token: bytes | None) -> None:
+def test_an_invite_gives_back_network_and_token(manifest: NetworkManifest, token: bytes | None) -> None:
     assert read_invite(write_invite(manifest, token)) == (manifest, token)
 
 
@@ -71,7 +71,7 @@ def test_an_invite_is_open_until_it_expires_or_is_ended(invitations: Invitations
     assert [made.is_open(NOW_MS + ms) for ms in (0, 7 * DAY_MS - 1, 7 * DAY_MS)] == [True, True, False]
     ended = invitations.revoke(invitations.find(made.token.hex()[:6]))
     assert not ended.is_open(NOW_MS)
-    assert invitations.given() == [ended]
+    assert invitations.all() == [ended]
     everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert seed.hex().encode() not in everything
     assert msgspec.json.encode(seed)[1:-1] not in everything
@@ -80,14 +80,14 @@ def test_an_invite_is_open_until_it_expires_or_is_ended(invitations: Invitations
 def test_invites_of_another_network_are_not_this_networks(invitations: Invitations, tmp_path: Path) -> None:
     invitations.make(NOW_MS, uses=1, days=1)
     other = replace(TEA.network, nonce=b"n" * 16)
-    assert Invitations(tmp_path / "network.toml", other).given() == []
+    assert Invitations(tmp_path / "network.toml", other).all() == []
 
 
 @pytest.mark.parametrize(("uses", "days"), [(0, 1), (257, 1), (1, 0), (1, 366), (-1, 7)])
 def test_an_invite_for_nobody_or_for_ever_is_none(invitations: Invitations, uses: int, days: int) -> None:
     with pytest.raises(UsageError, match="an invite has 1 to"):
         invitations.make(NOW_MS, uses=uses, days=days)
-    assert invitations.given() == []
+    assert invitations.all() == []
 
 
 def test_an_invite_is_found_by_the_beginning_of_its_token(invitations: Invitations) -> None:
@@ -97,7 +97,7 @@ def test_an_invite_is_found_by_the_beginning_of_its_token(invitations: Invitatio
         invitations.find("")
     with pytest.raises(NotFound):
         invitations.find("zz")
-    heads = [one.token.hex()[0] for one in invitations.given()]
+    heads = [one.token.hex()[0] for one in invitations.all()]
     with pytest.raises(AmbiguousId):
         invitations.find(max(heads, key=heads.count))
 
@@ -113,4 +113,4 @@ def test_a_damaged_file_is_a_sentence_and_what_to_publish_waits(invitations: Inv
     made, _ = invitations.make(NOW_MS, uses=1, days=1)
     (tmp_path / "invites" / f"{made.token.hex()}.json").write_text("{")
     with pytest.raises(UsageError, match="is damaged"):
-        invitations.given()
+        invitations.all()

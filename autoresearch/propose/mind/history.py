@@ -21,12 +21,12 @@ from autoresearch.log.standing.credit import Citations, citations, is_heard
 from autoresearch.log.standing.trials import Trial
 from autoresearch.log.standing.verdicts import Spread, spread_of
 from autoresearch.propose.mind.recall import ended_trials, known_as, past_run
-from autoresearch.propose.mind.reply import Rules
+from autoresearch.propose.mind.reply import AnswerRules
 from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.guard import Names, names_of, static_guard
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.effects import Comparisons, Effect
-from autoresearch.propose.search.evidence import Candidate, Evidence, PastRun
+from autoresearch.propose.search.evidence import Candidate, PastRun, SearchEvidence
 from autoresearch.propose.search.evidence import gather as weigh
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import Note, Run
@@ -62,7 +62,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ProgramDiff:
     """A program beside another one: the lines that one of them lacks, behind ``-`` and ``+``; ``more`` are left out."""
 
     program: Attempt
@@ -71,7 +71,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CitedNote:
     """A note: what somebody expects or has learned. ``better`` and ``worse`` count the runs that cite it."""
 
     id: str
@@ -81,7 +81,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestProgram:
     """The program to build on. ``id`` is empty where it is the baseline that nobody has run yet."""
 
     id: str
@@ -97,10 +97,10 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class History:
     """What a log knows of a task at a moment. Lists begin with what matters most."""
 
-    best: Best
+    best: BestProgram
     baseline: float | None
     noise: float | None
     """The standard deviation over seeds, as the task states it or replicates show it; None: nobody knows it."""
@@ -111,9 +111,9 @@ class Known:
     since_best: int
     """How many runs ended since the best program was found."""
     frontier: tuple[Attempt, ...] = ()
-    steps: tuple[Change, ...] = ()
+    steps: tuple[ProgramDiff, ...] = ()
     """How the best program came to be: each beside its parent, the newest first."""
-    others: tuple[Change, ...] = ()
+    others: tuple[ProgramDiff, ...] = ()
     """Good programs that are no steps to the best one, each beside that: what may be combined with it."""
     recent: tuple[Attempt, ...] = ()
     failures: tuple[Attempt, ...] = ()
@@ -122,9 +122,9 @@ class Known:
     untried: tuple[str, ...] = ()
     """Settings and +patches of the baseline that no run has changed."""
     effects: tuple[Effect, ...] = ()
-    hypotheses: tuple[Said, ...] = ()
-    insights: tuple[Said, ...] = ()
-    past: tuple[Said, ...] = ()
+    hypotheses: tuple[CitedNote, ...] = ()
+    insights: tuple[CitedNote, ...] = ()
+    past: tuple[CitedNote, ...] = ()
     """Results that participants brought in from elsewhere, the best first."""
     claims: tuple[str, ...] = ()
     """The titles of what is being tried now."""
@@ -144,35 +144,35 @@ STEPS, OTHERS, CHANGED_LINES, MATCHED_LINES = 6, 3, 16, 2_000
 
 
 @in_snapshot
-def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | None = None) -> Known:
+def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | None = None) -> History:
     """What the log knows of a task. The same records give the same values, in whatever order they came.
 
     ``me`` is the device that asks: its own runs come before what others only report.
     """
     context = trust_context(log, me)
     ended = ended_trials(log, task, me or b"")
-    heard = [trial for trial in ended if is_heard(trial.row.author, trial.row.time, context, me)]
-    runs = [past_run(trial) for trial in heard]
+    trials = [trial for trial in ended if is_heard(trial.row.author, trial.row.time, context, me)]
+    runs = [past_run(trial) for trial in trials]
     evidence = weigh(runs, direction=task.metric.direction, noise=task.metric.noise, floor=task.metric.floor)
     spread = spread_of(log, task.digest, task.metric)
-    desk = _Desk(log, blobs, task, evidence, spread, {trial.row.id: trial for trial in heard})
-    newest = sorted(heard, key=lambda trial: (-trial.row.time, trial.row.id))
+    desk = _Desk(log, blobs, task, evidence, spread, {trial.row.id: trial for trial in trials})
+    newest = sorted(trials, key=lambda trial: (-trial.row.time, trial.row.id))
     best = _best(log, blobs, task, context)
     worked = [trial for trial in newest if trial.row.status == RunStatus.OK]
     failed = [trial for trial in newest if trial.row.status != RunStatus.OK]
-    best_time = next((trial.row.time for trial in heard if best.id and short_id(trial.row.id) == best.id), None)
+    best_time = next((trial.row.time for trial in trials if best.id and short_id(trial.row.id) == best.id), None)
     notes = _notes(log, task, context, me)
     cited = citations(log, task.digest, [note for note, _ in notes], context, me=me)
     # Those that no run has cited yet, the newest first.
     hypotheses = [(note, body) for note, body in notes if body.topic == "hypothesis" and note not in cited]
-    return Known(
+    return History(
         best=best,
         baseline=desk.mean_of(source_digest(task.baseline.decode())),
         noise=None if spread is None else spread.deviation,
         assumed=evidence.noise,
-        runs=len(heard),
-        since_best=0 if best_time is None else sum(trial.row.time > best_time for trial in heard),
-        frontier=tuple(desk.of_candidate(one) for one in evidence.leaders[:FRONTIER]),
+        runs=len(trials),
+        since_best=0 if best_time is None else sum(trial.row.time > best_time for trial in trials),
+        frontier=tuple(desk.of_candidate(candidate) for candidate in evidence.leaders[:FRONTIER]),
         steps=tuple(desk.steps()),
         others=tuple(desk.others()),
         recent=tuple(desk.of_run(trial) for trial in worked[:RECENT]),
@@ -180,7 +180,7 @@ def gather(log: Log, blobs: BlobStore, task: Task, *, now_ms: int, me: bytes | N
         causes=tuple(Counter(trial.row.status for trial in failed).most_common()),
         untried=tuple(_untried(task, runs)[:UNTRIED]),
         effects=tuple(Comparisons(log, task.digest, me).effects[:EFFECTS]),
-        hypotheses=tuple(Said(short_id(note), body.text) for note, body in hypotheses[:NOTES]),
+        hypotheses=tuple(CitedNote(short_id(note), body.text) for note, body in hypotheses[:NOTES]),
         insights=tuple(_insights(notes, cited)[:NOTES]),
         past=tuple(_past(notes, task)[:NOTES]),
         claims=tuple(
@@ -201,14 +201,14 @@ def _untried(task: Task, runs: Iterable[PastRun]) -> list[str]:
     return list(left)
 
 
-def _best(log: Log, blobs: BlobStore, task: Task, context: TrustContext) -> Best:
+def _best(log: Log, blobs: BlobStore, task: Task, context: TrustContext) -> BestProgram:
     base = next_base(log, task.digest, context)
     if base is None:
-        return Best("", None, Origin.REPORTED, 0, "", task.baseline.decode())
+        return BestProgram("", None, Origin.REPORTED, 0, "", task.baseline.decode())
     body = log.records.get(base.row.first).body
     assert isinstance(body, Run)
     is_reported = base.found.value is None
-    return Best(
+    return BestProgram(
         short_id(base.row.first),
         base.value,
         Origin.REPORTED if is_reported else Origin.VERIFIED,
@@ -240,8 +240,8 @@ def _added(before: str, after: str) -> str:
     """The first new lines, without comments, and how many more there are."""
     lines = Counter(map(_code, after.splitlines())) - Counter(map(_code, before.splitlines()))
     new = [line for line in lines if line]
-    shown = "; ".join(one_line(line, LINE_CHARACTERS) for line in new[:NEW_LINES])
-    return shown + (f"; {len(new) - NEW_LINES} more lines" if len(new) > NEW_LINES else "")
+    text = "; ".join(one_line(line, LINE_CHARACTERS) for line in new[:NEW_LINES])
+    return text + (f"; {len(new) - NEW_LINES} more lines" if len(new) > NEW_LINES else "")
 
 
 def _code(line: str) -> str:
@@ -252,7 +252,7 @@ def _notes(log: Log, task: Task, context: TrustContext, me: bytes | None) -> lis
     """The newest notes on a task that may stand in a prompt, the newest first."""
     # Strangers who write many take no places.
     newest = log.texts.newest_notes(task.digest, limit=NOTES_READ, authors=trusted_authors(context, me))
-    bodies = [(one.id, log.records.get(one.id).body) for one in newest]
+    bodies = [(row.id, log.records.get(row.id).body) for row in newest]
     return [(note, body) for note, body in bodies if isinstance(body, Note)]
 
 
@@ -263,7 +263,7 @@ class _Desk:
     log: Log
     blobs: BlobStore
     task: Task
-    evidence: Evidence
+    evidence: SearchEvidence
     spread: Spread | None
     trials: dict[bytes, Trial]
 
@@ -272,16 +272,16 @@ class _Desk:
         return sign_of(self.task.metric.direction)
 
     def candidate_of(self, digest: bytes) -> Candidate | None:
-        candidates = (one for one in self.evidence.candidates if one.source_digest == digest)
-        return next((one for one in candidates if one.runs), None)
+        candidates = (candidate for candidate in self.evidence.candidates if candidate.source_digest == digest)
+        return next((candidate for candidate in candidates if candidate.runs), None)
 
     def mean_of(self, digest: bytes) -> float | None:
         candidate = self.candidate_of(digest)
         return None if candidate is None else self.sign * candidate.mean
 
-    def of_candidate(self, one: Candidate) -> Attempt:
+    def of_candidate(self, candidate: Candidate) -> Attempt:
         """A program, with the mean over its seeds."""
-        return self._attempt(self.trials[one.first.id], self.sign * one.mean, one.runs)
+        return self._attempt(self.trials[candidate.first.id], self.sign * candidate.mean, candidate.runs)
 
     def of_run(self, trial: Trial) -> Attempt:
         """One run."""
@@ -306,7 +306,7 @@ class _Desk:
             change="" if body.genome and body.base != body.source_digest else self._new_lines(body),
         )
 
-    def steps(self) -> Iterator[Change]:
+    def steps(self) -> Iterator[ProgramDiff]:
         """The last steps to the best program."""
         for trial in self._way()[:STEPS]:
             body, above = self._body(trial.row.id), self._body(trial.row.parent) if trial.row.parent else None
@@ -316,11 +316,11 @@ class _Desk:
             if change := self._beside(self.of_candidate(candidate), above, body):
                 yield change
 
-    def others(self) -> Iterator[Change]:
+    def others(self) -> Iterator[ProgramDiff]:
         """The best programs that are better than their parents and no steps to the best one, nor steps from it."""
         way = self._way()
         best, seen = self._body(way[0].row.id) if way else None, {trial.row.id for trial in way}
-        found = 0
+        count = 0
         for candidate in self.evidence.leaders[:FRONTIER] if best else ():
             trial = self.trials[candidate.first.id]
             program, body = self.of_candidate(candidate), self._body(trial.row.id)
@@ -328,8 +328,8 @@ class _Desk:
             if trial.row.id in seen or trial.row.parent == way[0].row.id or not is_better or body is None:
                 continue
             assert best is not None, "else nothing is looked at"
-            if found < OTHERS and (change := self._beside(program, best, body)):
-                found += 1
+            if count < OTHERS and (change := self._beside(program, best, body)):
+                count += 1
                 yield change
 
     def _way(self) -> list[Trial]:
@@ -345,13 +345,13 @@ class _Desk:
         record = self.log.records.find(run)
         return record.body if record and isinstance(record.body, Run) else None
 
-    def _beside(self, program: Attempt, before: Run, after: Run) -> Change | None:
+    def _beside(self, program: Attempt, before: Run, after: Run) -> ProgramDiff | None:
         old, new = _source(self.blobs, before), _source(self.blobs, after)
         if old is None or new is None or max(old.count("\n"), new.count("\n")) > MATCHED_LINES:
             return None
-        found = difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")
-        lines = [line for line in list(found)[2:] if not line.startswith("@@") and _code(line[1:])]
-        return Change(program, tuple(lines[:CHANGED_LINES]), max(0, len(lines) - CHANGED_LINES)) if lines else None
+        diff = difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")
+        lines = [line for line in list(diff)[2:] if not line.startswith("@@") and _code(line[1:])]
+        return ProgramDiff(program, tuple(lines[:CHANGED_LINES]), max(0, len(lines) - CHANGED_LINES)) if lines else None
 
     def _new_lines(self, body: Run) -> str:
         """What stands in a program and not in its parent's, in short."""
@@ -370,33 +370,33 @@ class _Desk:
         return delta, spread.margin(max(seeds, 1), before.runs) if spread else None
 
 
-def _past(notes: Iterable[tuple[bytes, Note]], task: Task) -> list[Said]:
+def _past(notes: Iterable[tuple[bytes, Note]], task: Task) -> list[CitedNote]:
     """The results from elsewhere, the best first, those without a value last."""
     name, sign = task.metric.name, sign_of(task.metric.direction)
     past = [(body.metrics.get(name), note, body) for note, body in notes if body.topic == "history"]
-    past.sort(key=lambda one: (one[0] is None, sign * (one[0] or 0), one[1]))
+    past.sort(key=lambda entry: (entry[0] is None, sign * (entry[0] or 0), entry[1]))
     return [
-        Said(short_id(note), f"{body.status}{'' if value is None else f' {value:.6g}'}: {body.text}")
+        CitedNote(short_id(note), f"{body.status}{'' if value is None else f' {value:.6g}'}: {body.text}")
         for value, note, body in past
     ]
 
 
-def _insights(notes: Sequence[tuple[bytes, Note]], cited: Mapping[bytes, Citations]) -> list[Said]:
+def _insights(notes: Sequence[tuple[bytes, Note]], cited: Mapping[bytes, Citations]) -> list[CitedNote]:
     """The insights, those first whose citing runs were better than their parents; then the newest first."""
-    told = [(note, body, cited.get(note, Citations())) for note, body in notes if body.topic == "insight"]
-    found = [Said(short_id(note), body.text, runs.better, runs.worse) for note, body, runs in told]
-    return sorted(found, key=lambda said: said.worse - said.better)
+    insights = [(note, body, cited.get(note, Citations())) for note, body in notes if body.topic == "insight"]
+    rated = [CitedNote(short_id(note), body.text, runs.better, runs.worse) for note, body, runs in insights]
+    return sorted(rated, key=lambda insight: insight.worse - insight.better)
 
 
-def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | None = None) -> Rules:
+def reply_rules(log: Log, task: Task, parent: str, *, now_ms: int, me: bytes | None = None) -> AnswerRules:
     """What a model's answer must hold to that changes the program ``parent``; the log must stay open meanwhile."""
     names = names_of(task)
-    return Rules(
+    return AnswerRules(
         parent=parent,
         files=frozenset(split_program(parent)),
         digest=lambda source: _digest_of(task, source),
         largest_bytes=task.limits.program_kib << 10,
-        known=lambda program: known_as(log, task, program, now_ms, me=me),
+        past_result=lambda program: known_as(log, task, program, now_ms, me=me),
         guard=partial(static_guard, names=names) if names else None,
     )
 

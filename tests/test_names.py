@@ -1,0 +1,88 @@
+"""Names in the code say what a value is, never how it was come by; docstrings refer to what exists."""
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[1]
+PACKAGES = ("autoresearch", "daemon/autoresearch_daemon", "cli/autoresearch_cli")
+VAGUE = {"found", "asked", "said", "told", "known", "here", "kept", "heard", "shown"}
+VAGUE |= {"given", "wanted", "one", "there", "away"}
+# How many each room still has. These numbers only ever become smaller; a room that is not in the table has none.
+LEFT = {
+    "autoresearch/ask": 407,
+    "autoresearch/log": 256,
+    "cli/autoresearch_cli": 23,
+    "cli/autoresearch_cli/acts": 50,
+    "cli/autoresearch_cli/agent": 22,
+    "cli/autoresearch_cli/commands": 83,
+    "cli/autoresearch_cli/demo": 8,
+    "cli/autoresearch_cli/mcp": 36,
+    "cli/autoresearch_cli/rendering": 80,
+    "daemon/autoresearch_daemon": 60,
+    "daemon/autoresearch_daemon/api": 11,
+    "daemon/autoresearch_daemon/mail": 4,
+    "daemon/autoresearch_daemon/minds": 10,
+    "daemon/autoresearch_daemon/net": 18,
+    "daemon/autoresearch_daemon/owner": 14,
+    "daemon/autoresearch_daemon/pages": 35,
+    "daemon/autoresearch_daemon/service": 19,
+    "daemon/autoresearch_daemon/verification": 17,
+    "daemon/autoresearch_daemon/workers": 5,
+}
+FIELDS = {ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name"}
+FIELDS |= {ast.MatchAs: "name", ast.MatchStar: "name", ast.ExceptHandler: "name"}
+REFERENCE = re.compile(r":(?:func|class|mod|meth|data|attr):`~?([\w.]+)`|`(autoresearch(?:_\w+)?\.[\w.]+)`")
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    files = [file for package in PACKAGES for file in (PROJECT / package).rglob("*.py")]
+    return {file: ast.parse(file.read_text()) for file in files}
+
+
+def defined_name(node: ast.AST) -> str:
+    """The name that this node defines (a variable, parameter, attribute or function), or nothing."""
+    field = FIELDS.get(type(node))
+    return "" if field is None or isinstance(getattr(node, "ctx", None), ast.Load) else getattr(node, field) or ""
+
+
+def members(tree: ast.Module | ast.ClassDef) -> Iterator[str]:
+    """What a module or a class defines or imports, and ``Class.member``."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+            yield from (f"{node.name}.{name}" for name in members(node))
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
+        else:
+            yield from filter(None, map(defined_name, ast.walk(node)))
+
+
+def test_names_say_what_a_value_is() -> None:
+    counts: Counter[str] = Counter()
+    for file, tree in trees().items():
+        room = next(package for package in PACKAGES if file.is_relative_to(PROJECT / package))
+        room += "".join(f"/{part}" for part in file.relative_to(PROJECT / room).parts[:-1][:1])
+        counts[room] += sum(defined_name(node) in VAGUE for node in ast.walk(tree))
+    assert {room: number for room, number in counts.items() if number > LEFT.get(room, 0)} == {}
+
+
+def test_what_a_docstring_refers_to_exists() -> None:
+    modules, endings = {}, set()
+    for file, tree in trees().items():
+        package = next(PROJECT / package for package in PACKAGES if file.is_relative_to(PROJECT / package))
+        module = ".".join(file.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
+        modules[file] = {member.rpartition(".")[2] for member in members(tree)}
+        for name in (module, *(f"{module}.{member}" for member in members(tree))):
+            endings |= {name.split(".", count)[-1] for count in range(name.count(".") + 1)}
+    missing = [
+        f"{file.relative_to(PROJECT)}: {reference}"
+        for file, own in modules.items()
+        for reference in map("".join, REFERENCE.findall(file.read_text()))
+        if reference.lstrip(".") not in (endings if "." in reference else own)
+    ]
+    assert missing == []
