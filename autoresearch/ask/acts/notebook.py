@@ -82,7 +82,7 @@ INSIGHTS_COMPARED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedRun:
     """A run whose record is in the log: the line for people, whether it leads now, and its numbers."""
 
     record: Record
@@ -145,15 +145,15 @@ class Notebook:
             UsageError: the file is damaged; everything stays as it was.
             Refused: it is another network's.
         """
-        found = load_manifest(self._manifest_file)
-        if found.network != self.manifest.network:
+        manifest = load_manifest(self._manifest_file)
+        if manifest.network != self.manifest.network:
             raise Refused(
                 f"{self._manifest_file} is another network's than when the daemon started",
                 hint="autoresearch down && autoresearch up",
             )
-        changed = found.trust != self.manifest.trust
-        self.manifest = found
-        self.log.trust = found.trust
+        changed = manifest.trust != self.manifest.trust
+        self.manifest = manifest
+        self.log.trust = manifest.trust
         return changed
 
     @property
@@ -182,8 +182,8 @@ class Notebook:
         root = self.identity.root
         if isinstance(root, KeyPair) and is_due(self.device(now_ms), now_ms):
             self.delegate(root, now_ms)
-        said = self.log.records.newest(kind="identity", author=self.author, limit=IDENTITY_RECORDS)
-        if not any(isinstance(r.body, IdentityBody) and r.body.root == root.public for r in said):
+        profiles = self.log.records.newest(kind="identity", author=self.author, limit=IDENTITY_RECORDS)
+        if not any(isinstance(r.body, IdentityBody) and r.body.root == root.public for r in profiles):
             self._append("identity", IdentityBody(action="profile", root=root.public), now_ms)
 
     def publish_name(self, name: str, now_ms: int) -> Record | None:
@@ -324,18 +324,17 @@ class Notebook:
         log: bytes = b"",
         checkpoint: Path | None = None,
         keep_all: bool = False,
-    ) -> Published:
+    ) -> PublishedRun:
         """Keep the run's files and append its record. Its checkpoint too, if it is among the best, or ``keep_all``."""
         read_sources(self.log, self.blobs, [plan.task])
         note_sources(self.log, plan.task, {plan.source_digest: plan.source})
         leader = self._leader(plan.task)
-        kept = self._kept_checkpoint(plan, outcome, checkpoint, keep_all=keep_all)
         body = run_body(
             plan,
             outcome,
             source=self.blobs.put(plan.source.encode()),
             log=self.blobs.put(log) if log else None,
-            checkpoint=kept,
+            checkpoint=self._kept_checkpoint(plan, outcome, checkpoint, keep_all=keep_all),
         )
         record = self.publish_run_body(body, now_ms)
         self._publish_insight(plan, now_ms)
@@ -362,16 +361,16 @@ class Notebook:
         """Take back what this attestor said of a root key, with any of its devices; returns what that was."""
         root = self.identity.root.public
         devices = {row.key for row in own_devices(self.log, root, now_ms)} | {self.author}
-        given = [
+        attestations = [
             (record.id, record.body)
             for device in sorted(devices)
             for record in self.log.records.newest(kind="attestation", author=device, limit=_ALL)
             if isinstance(record.body, Attestation) and record.body.subject == subject and record.body.expires > now_ms
         ]
-        for start in range(0, len(given), _LINKS):
-            links = [record_id for record_id, _ in given[start : start + _LINKS]]
+        for start in range(0, len(attestations), _LINKS):
+            links = [record_id for record_id, _ in attestations[start : start + _LINKS]]
             self._append("withdrawal", Withdrawal(reason=reason), now_ms, links=links)
-        return [body for _, body in given]
+        return [body for _, body in attestations]
 
     def withdraw(self, record: Record, now_ms: int, *, reason: str = "") -> Record:
         """Withdraw a record of this device: it stays in the log and leaves the views."""
@@ -411,8 +410,8 @@ class Notebook:
         """Append notes about past work, but none whose ``origin`` this device published before; how many were new."""
         self.publish_identity(now_ms)
         mine = self.log.records.newest(kind="note", author=self.author, limit=_ALL)
-        known = {record.body.origin for record in mine if isinstance(record.body, Note)}
-        fresh = list({note.origin: note for note in notes if note.origin not in known}.values())
+        origins = {record.body.origin for record in mine if isinstance(record.body, Note)}
+        fresh = list({note.origin: note for note in notes if note.origin not in origins}.values())
         for note in fresh:
             self.publish_note(note, now_ms)
         return len(fresh)
@@ -480,8 +479,8 @@ class Notebook:
         """
         text = plan.insight[:NOTE_CHARACTERS]
         evidence = runs_named_in(self.log, plan.task, text)
-        said = self.log.records.newest(kind="note", author=self.author, limit=INSIGHTS_COMPARED)
-        if evidence and not any(isinstance(record.body, Note) and record.body.text == text for record in said):
+        notes = self.log.records.newest(kind="note", author=self.author, limit=INSIGHTS_COMPARED)
+        if evidence and not any(isinstance(record.body, Note) and record.body.text == text for record in notes):
             with suppress(Refused):
                 self.publish_note(Note(topic="insight", text=text, task=plan.task), now_ms, links=evidence)
 
@@ -495,13 +494,12 @@ class Notebook:
         """What others evaluate a run by: kept where it may come among the best."""
         if checkpoint is None or outcome.value is None:
             return None
-        here = trust_context(self.log, self.author)
-        best = contenders(self.log, plan.task, here, limit=KEPT_ROWS)
+        best = contenders(self.log, plan.task, trust_context(self.log, self.author), limit=KEPT_ROWS)
         sign = self.log.tasks.sign(plan.task)
         is_among = len(best) < KEPT_ROWS or sign * outcome.value < sign * best[-1].row.mean
         return self.blobs.put_file(checkpoint) if keep_all or is_among else None
 
-    def _published(self, record: Record, body: Run, before: Placed | None) -> Published:
+    def _published(self, record: Record, body: Run, before: Placed | None) -> PublishedRun:
         status = RunStatus(body.status)
         after = self._leader(body.task)
         is_best = after is not None and after.row.source_digest == body.source_digest and before != after
@@ -511,7 +509,7 @@ class Notebook:
             "is_best": is_best,
         }
         sentence = body.title or RUN_STATUS_SENTENCES[status]
-        return Published(record, status, sentence, is_best, data)
+        return PublishedRun(record, status, sentence, is_best, data)
 
 
 def check_name(name: str) -> None:

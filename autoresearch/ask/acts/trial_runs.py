@@ -50,7 +50,7 @@ TIMES_MEMORY = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class TaskOptions:
     """What the command line says of a task; what is empty is guessed."""
 
     metric: str = ""
@@ -131,7 +131,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialRuns:
     """What the program printed when it was run, and what that took."""
 
     runs: Sequence[Printed] = ()
@@ -195,8 +195,8 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     ceiling = Ceiling(seconds, memory, limits.disk_mib, limits.processes, limits.output_kib)
     plan = again(plan_as_it_stands(task, task.program.decode()), seed)
     conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
-    with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task
-        place = Place(level, Path(known), paths.environments, paths.allowed)
+    with tempfile.TemporaryDirectory() as scratch:  # what is learnt of a draft is of no use to a task
+        place = Place(level, Path(scratch), paths.environments, paths.allowed)
         cancelled = _saying_so(look.occasion)
         with run_here(plan, task, conditions, place, paths.spool, ready=make_bench, cancelled=cancelled) as (
             folder,
@@ -238,7 +238,7 @@ def _saying_so(occasion: Occasion) -> Callable[[], bool]:
     return cancelled
 
 
-def try_program(look: Look, given: Given) -> tuple[Look, Trial]:
+def try_program(look: Look, options: TaskOptions) -> tuple[Look, TrialRuns]:
     """What the program prints: in two runs with different seeds, or of one that takes minutes in a first part.
 
     Where it fails for a folder of the home that it did not find, that is offered, and it is run once more. So it is
@@ -247,12 +247,12 @@ def try_program(look: Look, given: Given) -> tuple[Look, Trial]:
     Raises UsageError where it stops with an error, or takes too long.
     """
     names, say = " and ".join(look.recipe.edit), look.occasion.say
-    is_part = look.is_long and given.seconds is None
+    is_part = look.is_long and options.seconds is None
     seconds = PART_SECONDS if is_part else look.most
     if is_part:
         say(f"running {names} for {PART_SECONDS:g} s of the {look.stated:g} s that a run takes by its own word")
     else:
-        say(f"running {names} {'once' if given.once else 'twice'} to find its number")
+        say(f"running {names} {'once' if options.once else 'twice'} to find its number")
     first = printed_once(look, seconds=seconds)
     if first.fault and not first.is_part:
         mounts = agreed_mounts(look.occasion, _missed(first.text, look.mounts), look.mounts)
@@ -265,13 +265,13 @@ def try_program(look: Look, given: Given) -> tuple[Look, Trial]:
             first = printed_once(look, seconds=seconds)
     if first.fault and not (is_part and first.is_part):
         raise first.fault
-    if is_part or given.once:
-        return look, Trial([first], look.stated)
+    if is_part or options.once:
+        return look, TrialRuns([first], look.stated)
     second = printed_once(look, seconds=seconds, seed=1)
     if second.fault:
         say(f"the second run did not end as the first: {second.fault}")
-        return look, Trial([first], look.stated)
-    return look, Trial([first, second], look.stated)
+        return look, TrialRuns([first], look.stated)
+    return look, TrialRuns([first, second], look.stated)
 
 
 def _missed(text: str, mounts: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ import msgspec
 import typer
 
 from autoresearch.ask.acts.new_tasks import describe_program
-from autoresearch.ask.acts.trial_runs import Given
+from autoresearch.ask.acts.trial_runs import TaskOptions
 from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.face.columns.runs import budget_words
 from autoresearch.log.local import Choice, choose, chosen
@@ -144,7 +144,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         raise UsageError(f"{place} holds something already", hint=f"its program becomes a task without --new: {words}")
     if is_taken(place):
         environment = str(typed_path(venv).absolute()) if venv else ""
-        given = Given(
+        given = TaskOptions(
             metric,
             direction,
             seconds,
