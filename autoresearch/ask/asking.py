@@ -12,8 +12,8 @@ from statistics import fmean
 
 import msgspec
 
+from autoresearch.ask.discussion import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
 from autoresearch.ask.facts import Asked, facts
-from autoresearch.ask.ideas import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
 from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.notes import NOT_CITED, found_notes, note_view
 from autoresearch.errors import UsageError

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from autoresearch.ask.ideas import Fact
+from autoresearch.ask.discussion import Fact
 from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.runs.boards import best_answer
 from autoresearch.ask.runs.diffs import effects_answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from autoresearch.ask.ideas import CitingRun, NotesAnswer, NoteView
+from autoresearch.ask.discussion import CitingRun, NotesAnswer, NoteView
 from autoresearch.ask.lookup import FoundTask, find_task, task_of
 from autoresearch.ask.requests import NoteRequest
 from autoresearch.ask.runs.boards import resolve_reference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.ask.ideas import NoteView
+from autoresearch.ask.discussion import NoteView
 from autoresearch.ask.registry.components import ComponentView, ReleaseView
 from autoresearch.ask.runs.answers import ChangeView, RunRow
 from autoresearch.log.standing.answers import NOBODY, Answer, Judged, MarkView, ParticipantView, ProgramView, RunView

@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from autoresearch.ask import questions
-from autoresearch.ask.acts.ideas import Idea, seed_number
+from autoresearch.ask.acts.edited_program import Idea, seed_number
 from autoresearch.ask.acts.varying import VaryAnswer, outcome_of, variants
 from autoresearch.ask.client import Client
 from autoresearch.ask.desk import Desk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autoresearch.ask.ideas import ClaimsAnswer, OpenClaim
+from autoresearch.ask.discussion import ClaimsAnswer, OpenClaim
 from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.requests import BelieveRequest
 from autoresearch.ask.runs.boards import resolve_reference

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from autoresearch.ask.ideas import NoteView, OpenClaim
+from autoresearch.ask.discussion import NoteView, OpenClaim
 from autoresearch.ask.node import CandidateView, PeerView
 from autoresearch.ask.people.participants import AttestorAct, EvidenceStep, EvidenceView
 from autoresearch.ask.records import HiddenView
