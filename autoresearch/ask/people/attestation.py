@@ -63,7 +63,7 @@ def _without_mail(log: Log, root: bytes) -> str:
     return "admitted by a founder" if root in roster_of(log).admitted else ""
 
 
-class _Answer(NamedTuple):
+class _Reply(NamedTuple):
     """The answer to one code: its token in hex, and what the root key signs."""
 
     token: str
@@ -102,15 +102,15 @@ def confirmation_subject(text: str, awaited: Sequence[CodeView], root: bytes, de
     return proof_subject(subject_statement(answer.statement for answer in answers)) if answers else ""
 
 
-def _answers(text: str, awaited: Sequence[CodeView], root: bytes, device: bytes, network_id: bytes) -> list[_Answer]:
-    found: dict[str, _Answer] = {}
+def _answers(text: str, awaited: Sequence[CodeView], root: bytes, device: bytes, network_id: bytes) -> list[_Reply]:
+    answers: dict[str, _Reply] = {}
     for typed in find_codes(text):
         for code in awaited:
             attestor, token2 = bytes.fromhex(code.attestor), bytes.fromhex(code.token)
             if token1 := read_code(typed, token2, attestor):
                 parties = Parties(network_id, root, device, code.peer, attestor, code.attestor_peer)
-                found[code.token] = _Answer(code.token, answer_statement(parties, token1, token2))
-    return list(found.values())
+                answers[code.token] = _Reply(code.token, answer_statement(parties, token1, token2))
+    return list(answers.values())
 
 
 def quorum_ends(words: Sequence[Word], tag: bytes, needed: int) -> int:
