@@ -53,14 +53,14 @@ from autoresearch.words import BUDGET_UNITS, MEASURED_BY, RUN_MODES, UNDECIDED, 
 @in_snapshot
 def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> VerificationStateView:
     """The word for a run, why it is no better, who measured what; with ``marks`` its author's, which takes time."""
-    found = judgement(log, run.id)
+    judged = judgement(log, run.id)
     body = run.body
     assert isinstance(body, Run)
     author = roster_of(log).voter(run.author, run.time).voter
     counted = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
     return VerificationStateView(
-        state=found.state.value,
-        reason=reason(log, run, found.state),
+        state=judged.state.value,
+        reason=reason(log, run, judged.state),
         tolerance=allowed_difference(log, body),
         changes=[
             StateChange(state=change.state.value, id=format_id(change.record), time_ms=change.time_ms)
@@ -143,29 +143,29 @@ def log_answer(  # noqa: PLR0913 - one for each way to choose
     mark = log.records.get(before) if before is not None else None
     digest = task.digest if task else None
     without = None if claims or kind == "claim" else "claim"
-    wanted = limit
+    depth = limit
     while True:
         if only_starred:
-            found = [record for record in _newest(log, starred) if _is(record, kind, author, digest)]
+            records = [record for record in _newest(log, starred) if _is(record, kind, author, digest)]
         else:
-            found = log.records.newest(
-                kind=kind, author=author, task=digest, limit=wanted, without=without, visible=True
+            records = log.records.newest(
+                kind=kind, author=author, task=digest, limit=depth, without=without, visible=True
             )
         page = [
             record
-            for record in found
+            for record in records
             if (mark is None or (record.time, record.id) < (mark.time, mark.id))
             and record.time >= since_ms
             and (where is None or where(record))
         ]
-        is_all = only_starred or len(found) < wanted or found[-1].time < since_ms or wanted >= SEARCHED_MOST
+        is_all = only_starred or len(records) < depth or records[-1].time < since_ms or depth >= SEARCHED_MOST
         if len(page) >= limit or is_all:
             views = [stated_view(log, record, starred) for record in page[:limit]]
             since = page[:limit][-1].time if len(page) >= limit else since_ms
             hidden = log.records.count_hidden(kind=kind, task=digest, author=author, since_ms=since, without=without)
             return LogAnswer(records=views, hidden=hidden)
         # The log reads from its newest end only: look further back until the page is full.
-        wanted *= 4
+        depth *= 4
 
 
 @in_snapshot
@@ -200,8 +200,8 @@ def _release_of(log: Log, record: Record) -> ReleaseView | None:
 
 def _newest(log: Log, ids: frozenset[bytes]) -> list[Record]:
     """The records with these ids that are here, newest first."""
-    found = filter(None, map(log.records.find, ids))
-    return sorted(found, key=lambda record: (record.time, record.id), reverse=True)
+    records = filter(None, map(log.records.find, ids))
+    return sorted(records, key=lambda record: (record.time, record.id), reverse=True)
 
 
 def _is(record: Record, kind: str | None, author: bytes | None, task: bytes | None) -> bool:
@@ -229,8 +229,8 @@ def _budget_unit(log: Log, body: object) -> str:
 def _stated(log: Log, body: object, section: str, name: str) -> str:
     """A text in the definition of a run's task; empty where that is not here."""
     definition = log.tasks.definition(body.task) if isinstance(body, Run) else None
-    found = (definition or {}).get(section)
-    text = found.get(name) if isinstance(found, Mapping) else None
+    table = (definition or {}).get(section)
+    text = table.get(name) if isinstance(table, Mapping) else None
     return text if isinstance(text, str) else ""
 
 
@@ -294,37 +294,37 @@ def parse_conditions(texts: Sequence[str]) -> Condition | None:
 
 def _parse(text: str) -> Condition:
     match = _FORM.fullmatch(text)
-    name, sign, wanted = match.groups() if match else ("", "", "")
+    name, sign, operand = match.groups() if match else ("", "", "")
     if name in _NUMBERS and sign != "~":
-        return _of_number(name, sign, _number(text, wanted))
+        return _of_number(name, sign, _number(text, operand))
     if name in _TEXTS and sign in ("=", "!=", "~"):
-        return _of_text(name, sign, wanted.casefold())
+        return _of_text(name, sign, operand.casefold())
     raise UsageError(f"“{text[:80]}” is no condition on runs", hint=_HINT)
 
 
-def _of_number(name: str, sign: str, wanted: float) -> Condition:
+def _of_number(name: str, sign: str, operand: float) -> Condition:
     field, scale = _NUMBERS[name], 1000 if _NUMBERS[name].endswith("_ms") else 1
 
     def holds(record: Record) -> bool:
-        found = getattr(record.body, field) if isinstance(record.body, Run) else None
-        return found is not None and bool(_COMPARISONS[sign](found, scale * wanted))
+        number = getattr(record.body, field) if isinstance(record.body, Run) else None
+        return number is not None and bool(_COMPARISONS[sign](number, scale * operand))
 
     return holds
 
 
-def _of_text(name: str, sign: str, wanted: str) -> Condition:
+def _of_text(name: str, sign: str, operand: str) -> Condition:
     def holds(record: Record) -> bool:
         if not isinstance(record.body, Run):
             return False
-        found = getattr(record.body, name).casefold()
-        return wanted in found if sign == "~" else (found == wanted) == (sign == "=")
+        text = getattr(record.body, name).casefold()
+        return operand in text if sign == "~" else (text == operand) == (sign == "=")
 
     return holds
 
 
-def _number(text: str, wanted: str) -> float:
+def _number(text: str, operand: str) -> float:
     try:
-        return float(wanted)
+        return float(operand)
     except ValueError:
         raise UsageError(f"“{text[:80]}” compares with no number", hint=_HINT) from None
 

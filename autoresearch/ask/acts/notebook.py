@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from autoresearch.ask.people.voters import check_participant
-from autoresearch.ask.registry.preparing import Prepared
+from autoresearch.ask.registry.preparing import PreparedRelease
 from autoresearch.errors import Refused, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.connection import lock_device, refuse_unread_changes
@@ -397,7 +397,7 @@ class Notebook:
         """Append a note."""
         return self._append("note", note, now_ms, links=links)
 
-    def publish_release(self, prepared: Prepared, now_ms: int) -> Record:
+    def publish_release(self, prepared: PreparedRelease, now_ms: int) -> Record:
         """Keep the files of a component and append its release."""
         self.publish_identity(now_ms)
         return self._append("release", prepared.body(self.blobs.put(prepared.bundle)), now_ms)

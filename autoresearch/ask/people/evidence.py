@@ -228,7 +228,7 @@ def _answer(log: Log, record_id: bytes, kind: EvidenceKind, outcome: Outcome, *,
         kind=kind.value,
         device=device.hex(),
         steps=[
-            EvidenceStep(what=step.what, stated=step.stated, found=step.found, agrees=step.agrees)
+            EvidenceStep(what=step.what, stated=step.stated, actual=step.found, agrees=step.agrees)
             for step in outcome.steps
         ],
         holds=outcome.holds,

@@ -197,7 +197,7 @@ def step_columns(kind: str) -> Columns[EvidenceStep]:
         Column(
             "stated", lambda step: step.stated, told=lambda step, _: _shortened_words(step.stated), heading="the record"
         ),
-        Column("found", lambda step: step.found, told=lambda step, _: _shortened_words(step.found), heading="here"),
+        Column("found", lambda step: step.actual, told=lambda step, _: _shortened_words(step.actual), heading="here"),
     )
 
 

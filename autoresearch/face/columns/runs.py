@@ -462,7 +462,7 @@ def _remarks(one: Measured, tolerance: float) -> str:
     if one.stage == REPORTED:
         return f"± {tolerance:.2g} allowed"
     counted = "" if one.counts else "does not count"
-    return "; ".join(filter(None, (answers_checked(one), counted, "" if one.told else "not revealed yet")))
+    return "; ".join(filter(None, (answers_checked(one), counted, "" if one.published else "not revealed yet")))
 
 
 # The stage of the author's own value, beside those of the verifiers.

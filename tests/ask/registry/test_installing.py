@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.ask.registry.choosing import needs_of
 from autoresearch.ask.registry.installing import install_release
-from autoresearch.ask.registry.preparing import fetch_prepared, prepare, prepared, read_registry
+from autoresearch.ask.registry.preparing import fetch_prepared, prepare, read_registry
 from autoresearch.ask.requests import Description
-from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
 from autoresearch.record.kinds import BlobRef
@@ -128,27 +127,6 @@ def test_a_peer_comes_before_git_and_git_before_nothing(log: Log, blobs: BlobSto
 
 def copied(there: BlobStore, here: BlobStore, blob: BlobRef) -> None:
     here.put(there.get(blob.sha256))
-
-
-def test_needs_are_resolved_one_level_deep(log: Log, blobs: BlobStore) -> None:
-    def released(name: str, *needs: str) -> bytes:
-        made = prepared([File("main.py", MAIN)], Description(type="policy", name=name, version="1.0", needs=[*needs]))
-        return log.writer.append(key(1), "release", made.body(blobs.put(made.bundle)), now_ms=NOW_MS).id
-
-    plain = released("plain")
-    [(kind, choice)] = needs_of(log, released("top", "policy/plain==1.0"))
-    assert (kind, choice.release.row.id) == ("policy", plain)
-    for needs, why in (
-        (["policy/top"], "which needs others of its own"),
-        (["policy/nothing"], "there is no component nothing"),
-        (["plain"], "names no component"),
-    ):
-        with pytest.raises(AutoresearchError, match=why):
-            needs_of(log, released("other", *needs))
-    one = released("one", "policy/two")
-    released("two", "policy/one==1.0")
-    with pytest.raises(Refused, match="one needs two, which needs one"):
-        needs_of(log, one)
 
 
 def test_bundle_and_repository_give_the_same(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
