@@ -18,21 +18,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
-from autoresearch.ask import publishing, questions
+from autoresearch.ask import publishing, questions, requests
 from autoresearch.ask.client import Client
 from autoresearch.ask.node import StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.participants import AttestAnswer, AttestRequest
-from autoresearch.ask.requests import (
-    JoinRequest,
-    NewTaskRequest,
-    NoteRequest,
-    NotesOf,
-    OfTask,
-    OneRecord,
-    ProposeRequest,
-    SettingRequest,
-)
 from autoresearch.beneath import is_file_beneath
 from autoresearch.errors import (
     AutoresearchError,
@@ -182,7 +172,7 @@ class ResearchAgent:
         task_folder = next((place / name.parent for name in manifests if is_file_beneath(place, name)), None)
         if task_folder is None:
             self.connect()
-            task_folder = Path(self._client.ask(Node.new_task, NewTaskRequest(folder=str(place))).folder)
+            task_folder = Path(self._client.ask(Node.new_task, requests.NewTaskRequest(folder=str(place))).folder)
         self._folder = task_folder
         return task_folder
 
@@ -193,7 +183,7 @@ class ResearchAgent:
         status = self._client.ask(Node.status)
         if self._card and self._card not in (devices := named_devices(self._settings.device)):
             chosen = ",".join(sorted({*devices, self._card} - {"cpu"}))
-            self._client.ask(Node.set_setting, SettingRequest(name="work.device", value=chosen))
+            self._client.ask(Node.set_setting, requests.SettingRequest(name="work.device", value=chosen))
         return status
 
     def connect_to_ensue(self, network: str) -> StatusAnswer:
@@ -207,7 +197,7 @@ class ResearchAgent:
         except UsageError:  # an invite is longer than any path
             is_file = False
         where = str(typed_path(network).absolute()) if is_file else network
-        if not self._client.ask(Node.join_network, JoinRequest(where=where)).restarts:
+        if not self._client.ask(Node.join_network, requests.JoinRequest(where=where)).restarts:
             return before
         deadline = time.monotonic() + RESTART_SECONDS
         while time.monotonic() < deadline:
@@ -223,8 +213,8 @@ class ResearchAgent:
         """The program to build on: the best confirmed run's, else the best one known."""
         view, task = None, self._task
         with suppress(NotFound):  # nobody ran this task yet
-            view = self._client.ask(questions.best, OfTask(task=task.digest.hex())).run
-        source = self._client.ask(questions.source, OneRecord(id=view.id)) if view else task.baseline.decode()
+            view = self._client.ask(questions.best, requests.OfTask(task=task.digest.hex())).run
+        source = self._client.ask(questions.source, requests.OneRecord(id=view.id)) if view else task.baseline.decode()
         return BestProgram(
             run=view.id if view else "",
             state=view.standing.state if view else "baseline",
@@ -294,7 +284,7 @@ class ResearchAgent:
             raise UsageError("there is no changed program to run", hint="call modify_train_script first")
         self.connect()
         event = self._client.run(
-            ProposeRequest(
+            requests.ProposeRequest(
                 task=str(task.folder),
                 program=task.program.decode(),
                 parent=started_from(task.folder),
@@ -313,11 +303,13 @@ class ResearchAgent:
         """
         result = self._read(results.run)
         if hypothesis:
-            about = OfTask(task=self._task.digest.hex())
+            about = requests.OfTask(task=self._task.digest.hex())
             text = f"{_in_words(hypothesis)}: {_in_words(result)}"
-            notes = self._client.ask(questions.notes, NotesOf(task=about.task, topic="insight", limit=200)).notes
+            notes = self._client.ask(
+                questions.notes, requests.NotesOf(task=about.task, topic="insight", limit=200)
+            ).notes
             if not any(note.text == text and result.run in note.evidence for note in notes):
-                self._client.ask(publishing.note, NoteRequest(text=text, evidence=[result.run]))
+                self._client.ask(publishing.note, requests.NoteRequest(text=text, evidence=[result.run]))
         return result
 
     def verify_identity(self, address: str = "") -> AttestAnswer:
@@ -334,7 +326,7 @@ class ResearchAgent:
         return load_settings(self._paths.settings, self._environment)[0].work
 
     def _read(self, name: str) -> RunResult:
-        view = self._client.ask(questions.run, OneRecord(id=name)).run
+        view = self._client.ask(questions.run, requests.OneRecord(id=name)).run
         assert view is not None  # the operation answers with runs only
         run, gain = view.run, leading_gain(view.standing).value
         return RunResult(

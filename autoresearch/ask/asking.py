@@ -70,11 +70,13 @@ def ask_answer(
     cited = citations(log, task.digest, [note.id for note in notes], trust, me=me)
     ended = _ended(log, task, trust, me)
     settings = _settings(log, blobs, ended)
+    own = (trial.row.id for trial in ended if trial.row.source_digest == task.baseline)
+    baseline = next((program for run in own if (program := text_of(log, blobs, run))), "")
     names = {name for values in settings.values() for name in values}
     return AskAnswer(
         task=task.name,
         question=text,
-        facts=facts(Question(log, task, text, ended, trust, me, _baseline(log, blobs, task, ended), now_ms)),
+        facts=facts(Question(log, task, text, ended, trust, me, baseline, now_ms)),
         parameters=[
             _tried(name, ended, settings, sign_of(task.direction)) for name in named_in(text, names)[:PARAMETERS]
         ],
@@ -113,12 +115,6 @@ def _ended(log: Log, task: FoundTask, trust: TrustContext, me: bytes | None) -> 
         and trial.row.status not in STOPPED
         and is_heard(trial.row.author, trial.row.time, trust, me)
     ]
-
-
-def _baseline(log: Log, blobs: BlobStore, task: FoundTask, ended: Sequence[Trial]) -> str:
-    """The task's own program, where a run of it is known and its source is on this machine."""
-    runs = (trial.row.id for trial in ended if trial.row.source_digest == task.baseline)
-    return next((text for run in runs if (text := text_of(log, blobs, run))), "")
 
 
 def _settings(log: Log, blobs: BlobStore, ended: Sequence[Trial]) -> dict[bytes, dict[str, Value]]:

@@ -13,7 +13,7 @@ from autoresearch.ask.acts.trial_runs import (
     PART_SECONDS,
     USUAL_SECONDS,
     Look,
-    Occasion,
+    NewTaskContext,
     Person,
     TaskOptions,
     TrialRuns,
@@ -54,7 +54,7 @@ _KARPATHY = "val_bpb"
 _OUTSIDE = "docs/how-to/bring-your-own-task.md"
 
 
-def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
+def make_task(request: NewTaskRequest, context: NewTaskContext) -> NewTaskAnswer:
     """Make the program in a folder a task; a folder that is one stays as it is.
 
     Raises:
@@ -68,7 +68,7 @@ def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
         raise NotFound(f"there is no folder {place}", hint="give the folder that holds your program")
     note = "was a task already"
     if not os.path.lexists(place / MANIFEST):
-        describe_program(place, TaskOptions(request.metric, request.direction or None, request.seconds), occasion)
+        describe_program(place, TaskOptions(request.metric, request.direction or None, request.seconds), context)
         note = "is a task now"
     task = load_task(place)
     return NewTaskAnswer(
@@ -80,7 +80,7 @@ def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
     )
 
 
-def describe_program(place: Path, options: TaskOptions, occasion: Occasion) -> None:
+def describe_program(place: Path, options: TaskOptions, context: NewTaskContext) -> None:
     """Write task.toml for the program in a folder. A person is asked what could not be known.
 
     A notebook's code is written beside it, as a Python file. Where it fails, the folder is left as it was.
@@ -93,21 +93,21 @@ def describe_program(place: Path, options: TaskOptions, occasion: Occasion) -> N
     try:
         with notebook_as_program(place, options.command, options.edit) as (edit, sentences):
             for sentence in sentences:
-                occasion.say(sentence)
-            _describe(place, replace(options, edit=edit), occasion)
+                context.say(sentence)
+            _describe(place, replace(options, edit=edit), context)
     except BaseException:  # Ctrl-C too
         for path in () if (place / MANIFEST).exists() else own:  # another command may have made it a task meanwhile
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         raise
 
 
-def _describe(place: Path, options: TaskOptions, occasion: Occasion) -> None:
+def _describe(place: Path, options: TaskOptions, context: NewTaskContext) -> None:
     """The same for a program in files."""
     from autoresearch.run.bench import Ceiling
     from autoresearch.run.consent import allow_reaches, reaches_of
 
     recipe = guess_recipe(place, command=options.command, build=options.build, edit=options.edit)
-    say, person = occasion.say, occasion.person
+    say, person = context.say, context.person
     if person and not options.command:
         recipe = _asked_command(place, options, recipe, person)
     program = split_program(program_in(place, recipe).decode())
@@ -126,10 +126,10 @@ def _describe(place: Path, options: TaskOptions, occasion: Occasion) -> None:
     if stated is None and _is_karpathy(place, recipe):
         stated = USUAL_SECONDS
     named = set[str]().union(*(named_in_home(name, source) for name, source in sources.items()))
-    mounts = agreed_mounts(occasion, folders_to_mount(named, Path.home()), tuple(options.mounts))
+    mounts = agreed_mounts(context, folders_to_mount(named, Path.home()), tuple(options.mounts))
     if mounts != tuple(options.mounts):
         needed = needed_files(place, recipe, mounts)
-    look = Look(occasion, place, recipe, needed, options.venv, mounts, stated, options.seconds or USUAL_SECONDS)
+    look = Look(context, place, recipe, needed, options.venv, mounts, stated, options.seconds or USUAL_SECONDS)
     seen = TrialRuns()
     if not (options.metric and options.seconds):
         look, seen = try_program(look, options)
@@ -139,12 +139,12 @@ def _describe(place: Path, options: TaskOptions, occasion: Occasion) -> None:
         seconds = person.number("Seconds that a run may take", seconds)
         if not 1 <= seconds <= 86_400:
             raise UsageError(f"a run can't take {seconds:g} seconds", hint="between 1 and 86400")
-    floor = _floor(occasion, metric, direction, seen.values(metric))
+    floor = _floor(context, metric, direction, seen.values(metric))
     say(
         f"the program measures itself: an edit of it can print any {metric}, so a jump is not believed. To have it "
         f'measured outside, with source = "evaluator": {_OUTSIDE}'
     )
-    most = Ceiling.of(occasion.work).memory_mib
+    most = Ceiling.of(context.work).memory_mib
     write_task(
         place,
         recipe=recipe,
@@ -158,7 +158,7 @@ def _describe(place: Path, options: TaskOptions, occasion: Occasion) -> None:
         venv=options.venv,
         needed=look.needed,
     )
-    allow_reaches(place, reaches_of(load_task(place)), occasion.paths)
+    allow_reaches(place, reaches_of(load_task(place)), context.paths)
 
 
 def _asked_command(place: Path, options: TaskOptions, guess: Recipe, person: Person) -> Recipe:
@@ -178,7 +178,7 @@ def _judged(look: Look, options: TaskOptions, seen: TrialRuns, usual: str) -> tu
 
     ``usual`` is a number that is known.
     """
-    say, person = look.occasion.say, look.occasion.person
+    say, person = look.context.say, look.context.person
     text = seen.runs[0].text if seen.runs else ""
     guess = guess_metric(text)
     metric = options.metric or usual or (guess.name if guess else "")
@@ -231,15 +231,15 @@ def _unnamed(look: Look, guess: Guess, text: str) -> UsageError:
     return UsageError(f"{look.names} printed only speeds, times or sizes: {numbers}", hint=f"name one: {names}")
 
 
-def _floor(occasion: Occasion, metric: str, direction: str, values: Sequence[float]) -> float | None:
+def _floor(context: NewTaskContext, metric: str, direction: str, values: Sequence[float]) -> float | None:
     """The bound of the metric by its name, as a person corrects it; None where it has none."""
     bound = bound_of(metric, direction, values)
     if bound is None:
         return None
-    if not occasion.person:
-        occasion.say(f"no {metric} passes {bound.value:g}: metric.floor in task.toml, correct it where that is wrong")
+    if not context.person:
+        context.say(f"no {metric} passes {bound.value:g}: metric.floor in task.toml, correct it where that is wrong")
         return bound.value
-    line = occasion.person.line(f"Bound that no {metric} passes, or none", f"{bound.value:g}").strip()
+    line = context.person.line(f"Bound that no {metric} passes, or none", f"{bound.value:g}").strip()
     try:
         floor = None if line in ("none", "-") else float(line)
     except ValueError:

@@ -5,21 +5,7 @@ from __future__ import annotations
 from autoresearch.ask.lookup import FoundTask, named, task_of
 from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer, EvidenceStep, EvidenceView
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
-from autoresearch.judging.proof import (
-    NOT_ITS_RECORD,
-    Given,
-    Outcome,
-    Step,
-    check_fork,
-    check_lineage,
-    check_run_seed,
-    check_statement,
-    check_verifier_seeds,
-    compared,
-    failed,
-    nothing_found,
-    opened,
-)
+from autoresearch.judging import proof
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import CreditAnswer, TaskCredit
@@ -89,9 +75,9 @@ def evidence_answer(log: Log, blobs: BlobStore, record_id: bytes, kind: Evidence
         UsageError: a record of its kind proves nothing of that kind.
     """
     signed = _signed(log, record_id)
-    steps, record = opened(signed, log.network, "the record")
+    steps, record = proof.opened(signed, log.network, "the record")
     if record is None:
-        return _answer(log, record_id, kind or EvidenceKind.FORK, failed(steps, NOT_ITS_RECORD), device=b"")
+        return _answer(log, record_id, kind or EvidenceKind.FORK, proof.failed(steps, proof.NOT_ITS_RECORD), device=b"")
     chosen = kind or _natural(log, record)
     match chosen:
         case EvidenceKind.FORK:
@@ -141,7 +127,7 @@ def measured_evidence(log: Log, verification: bytes, measured: Verification) -> 
     if rules and rules.clocked and not is_asked and measured.device != record.body.device:
         theirs = one_line(record.body.device, 80)
         raise Refused(f"the same time on other hardware is another experiment: it was measured on {theirs}")
-    outcome = compared(
+    outcome = proof.compared(
         record.body,
         measured,
         claim=run.value or 0.0,
@@ -150,7 +136,7 @@ def measured_evidence(log: Log, verification: bytes, measured: Verification) -> 
         found_passes=bears_out(log, run, measured),
     )
     before = _statement(log, record)
-    whole = Outcome((*before.steps, *outcome.steps), outcome.holds, outcome.sentence)
+    whole = proof.Outcome((*before.steps, *outcome.steps), outcome.holds, outcome.sentence)
     return _answer(log, record.id, EvidenceKind.VALUE, whole, device=record.author)
 
 
@@ -169,36 +155,36 @@ def _natural(log: Log, record: Record) -> EvidenceKind:
     return EvidenceKind.FORK
 
 
-def _fork(log: Log, record: Record, signed: Given, steps: list[Step]) -> Outcome:
+def _fork(log: Log, record: Record, signed: proof.Given, steps: list[proof.Step]) -> proof.Outcome:
     fork = fork_at(log, record.author, record.seq)
     if fork is None:
-        return nothing_found(steps, "the device signed one record with this number")
+        return proof.nothing_found(steps, "the device signed one record with this number")
     other = next(record_id for record_id in fork.ids if record_id != record.id)
     merge = merge_of(log, fork)
-    return check_fork(signed, _signed(log, other), log.network, merge=_signed(log, merge) if merge else None)
+    return proof.check_fork(signed, _signed(log, other), log.network, merge=_signed(log, merge) if merge else None)
 
 
-def _seed(log: Log, blobs: BlobStore, record: Record, signed: Given) -> Outcome:
+def _seed(log: Log, blobs: BlobStore, record: Record, signed: proof.Given) -> proof.Outcome:
     if isinstance(record.body, Verification):
-        return check_verifier_seeds(signed, log.network)
+        return proof.check_verifier_seeds(signed, log.network)
     if not isinstance(record.body, Run):
         raise UsageError(f"{with_article(record.kind)} has no seed.", hint="the id of a run or of a verification")
     blob = blobs.find(record.body.source.sha256)
     # No node records a larger program, and reading one would take minutes.
     source = blobs.get(blob.sha256) if blob is not None and blob.size <= MAX_FILE_BYTES else None
-    return check_run_seed(signed, log.network, source=source)
+    return proof.check_run_seed(signed, log.network, source=source)
 
 
-def _lineage(log: Log, record: Record, signed: Given, steps: list[Step]) -> Outcome:
+def _lineage(log: Log, record: Record, signed: proof.Given, steps: list[proof.Step]) -> proof.Outcome:
     body = record.body
     if not isinstance(body, Run):
         raise UsageError(f"{with_article(record.kind)} has no parent.", hint="the id of a run")
     if body.parent is None:
-        return nothing_found(steps, "the run names no parent")
-    return check_lineage(signed, _signed(log, body.parent), log.network)
+        return proof.nothing_found(steps, "the run names no parent")
+    return proof.check_lineage(signed, _signed(log, body.parent), log.network)
 
 
-def _statement(log: Log, record: Record) -> Outcome:
+def _statement(log: Log, record: Record) -> proof.Outcome:
     body = record.body
     assert isinstance(body, Verification), "only a verification states what it measured"
     linked = [
@@ -206,7 +192,7 @@ def _statement(log: Log, record: Record) -> Outcome:
         for row in log.verifications.commitments(body.run)
         if row.id in record.links and row.author == record.author
     ]
-    return check_statement(
+    return proof.check_statement(
         _signed(log, record.id),
         _signed(log, body.run),
         log.network,
@@ -214,14 +200,14 @@ def _statement(log: Log, record: Record) -> Outcome:
     )
 
 
-def _signed(log: Log, record_id: bytes) -> Given:
+def _signed(log: Log, record_id: bytes) -> proof.Given:
     raw = log.records.raw([record_id])
     if not raw:
         raise NotFound(f"There is no record {format_id(record_id)} here, and the evidence needs it.")
-    return Given(record_id, *raw[0])
+    return proof.Given(record_id, *raw[0])
 
 
-def _answer(log: Log, record_id: bytes, kind: EvidenceKind, outcome: Outcome, *, device: bytes) -> EvidenceAnswer:
+def _answer(log: Log, record_id: bytes, kind: EvidenceKind, outcome: proof.Outcome, *, device: bytes) -> EvidenceAnswer:
     listed = evidence_with(log, kind, record_id) if device else None
     return EvidenceAnswer(
         id=format_id(record_id),

@@ -18,18 +18,8 @@ from autoresearch.ask.people.voters import too_few, works_alone
 from autoresearch.ask.runs.answers import BestAnswer, BoardLine, SizeView, TasksAnswer, TopAnswer
 from autoresearch.errors import BEGIN, NotFound, UsageError
 from autoresearch.log.log import Log
+from autoresearch.log.standing import bases
 from autoresearch.log.standing.answers import ProgramView, RunView, leading
-from autoresearch.log.standing.bases import (
-    CHECKING_AUTHORS,
-    backed,
-    best_of,
-    checked,
-    judged_rows,
-    preferred,
-    program_as_reported,
-    visible_programs,
-    vouched,
-)
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context
 from autoresearch.log.standing.jobs import confirmed_until
@@ -54,7 +44,7 @@ def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> Ta
     if best and not best.verdict and log.trust.names_anybody:  # nobody measured it yet: then what that takes
         best = msgspec.structs.replace(best, verdict=verdict(log, log.records.get(parse_id(best.id))))
     own = task.baseline and (task.digest, task.baseline, task.budget)
-    baseline = program_as_reported(log, own, trust_context(log, author)) if own else None
+    baseline = bases.program_as_reported(log, own, trust_context(log, author)) if own else None
     return TaskStatus(
         name=task.name,
         digest=task.digest.hex(),
@@ -122,7 +112,7 @@ def _sizes(log: Log, task: FoundTask, trust: TrustContext, leader: RunView | Non
     views = []
     for row in log.tasks.sizes(task.digest):
         assert row.budget is not None, "a size has one"
-        view, best = SizeView(name=row.name, budget=row.budget), preferred(log, row.digest, trust)
+        view, best = SizeView(name=row.name, budget=row.budget), bases.preferred(log, row.digest, trust)
         if leader is not None:
             program = log.programs.find(row.digest, bytes.fromhex(leader.run.source_digest), row.budget)
             baseline = log.programs.find(row.digest, task.baseline or b"", row.budget)
@@ -181,18 +171,20 @@ def _lines(log: Log, task: FoundTask, programs: Sequence[ProgramView]) -> list[B
 @in_snapshot
 def best_program(log: Log, task: FoundTask, *, author: bytes | None = None) -> ProgramView | None:
     """The program that the next change builds upon, and that ``@`` names."""
-    placed = preferred(log, task.digest, trust_context(log, author))
+    placed = bases.preferred(log, task.digest, trust_context(log, author))
     return program_view(log, placed.row, placed.found, position=1) if placed else None
 
 
 def _best_backed(log: Log, task: FoundTask, trust: TrustContext, state: RunState) -> ProgramView | None:
-    placed = next(iter(visible_programs(log, backed(log, task.digest, trust, state))), None)
+    placed = next(iter(bases.visible_programs(log, bases.backed(log, task.digest, trust, state))), None)
     return program_view(log, placed.row, placed.found, position=1) if placed else None
 
 
 def _best_reported(log: Log, task: FoundTask, trust: TrustContext) -> ProgramView | None:
     """The best that nobody checked, by a participant who counts where anybody is named."""
-    for number, placed in enumerate(judged_rows(log, vouched(log, task.digest, trust, visible=True), trust), start=1):
+    for number, placed in enumerate(
+        bases.judged_rows(log, bases.vouched(log, task.digest, trust, visible=True), trust), start=1
+    ):
         if placed.found.state is RunState.REPORTED:
             return program_view(log, placed.row, placed.found, position=number)
     return None
@@ -207,7 +199,7 @@ def _with_marks(log: Log, programs: Sequence[ProgramView | None]) -> list[Progra
 def _demoted(log: Log, task: FoundTask, trust: TrustContext, confirmed: ProgramView | None) -> ProgramView | None:
     """What was confirmed, is no more, and would lead: people who built on it have to know."""
     sign = sign_of(task.direction)
-    for placed in visible_programs(log, checked(log, task.digest, trust, voters=CHECKING_AUTHORS)):
+    for placed in bases.visible_programs(log, bases.checked(log, task.digest, trust, voters=bases.CHECKING_AUTHORS)):
         if confirmed is not None and sign * placed.row.mean >= sign * (confirmed.reported or 0.0):
             return None
         end = None if placed.found.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)
@@ -287,7 +279,7 @@ def _best(log: Log, start: str, task: FoundTask, author: bytes | None) -> bytes:
     if start == "@":
         if program := best_program(log, task, author=author):
             return parse_id(program.id)
-    elif author and (mine := best_of(log, task.digest, author, trust_context(log))):
+    elif author and (mine := bases.best_of(log, task.digest, author, trust_context(log))):
         return mine.first
     whose = "" if start == "@" else " of this device"
     raise NotFound(f"No run{whose} on {task.name} has a value yet.", hint=BEGIN)

@@ -14,17 +14,7 @@ import msgspec
 
 from autoresearch.ask.lookup import FoundTask, task_of
 from autoresearch.ask.requests import MAXIMUM_ROWS, PathOf, RunsOf, RunsOfParticipant
-from autoresearch.ask.runs.answers import (
-    MarkCounts,
-    ParticipantRunsAnswer,
-    PathAnswer,
-    PathStep,
-    RunContextAnswer,
-    RunnersAnswer,
-    RunnerView,
-    RunRow,
-    RunsAnswer,
-)
+from autoresearch.ask.runs import answers
 from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.filtering import filter_of, order_of, within
 from autoresearch.ask.runs.headlines import RunTeller, described, teller_of
@@ -71,7 +61,7 @@ class Rows:
     sign: float
     task: str  # its name
 
-    def at(self, numbers: Sequence[int]) -> list[RunRow]:
+    def at(self, numbers: Sequence[int]) -> list[answers.RunRow]:
         """The rows of the runs with these numbers. Of those that are hidden no words are told."""
         facts = self.log.listing.facts(self.every, numbers)
         ids = [run_id for run in facts.values() for run_id in (run.id, run.parent) if run_id]
@@ -100,7 +90,7 @@ class Rows:
         place: Sums,
         records: dict[bytes, Record],
         values: dict[bytes, float],
-    ) -> RunRow:
+    ) -> answers.RunRow:
         record = records[run.id]
         body, judgement = record.body, judged[run.id]
         assert isinstance(body, Run)
@@ -113,7 +103,7 @@ class Rows:
         gain, _, origin = leading_gain(numbers)
         within = gain is not None and abs(gain) < self.chance * NOISES[origin]
         roster = roster_of(self.log)
-        return RunRow(
+        return answers.RunRow(
             **msgspec.structs.asdict(numbers),
             id=format_id(record.id),
             task=self.task,
@@ -162,7 +152,9 @@ class Rows:
         ]
         return median(values) if values else None
 
-    def children(self, run: bytes, most: int, *, but: int | None = None) -> tuple[MarkCounts, list[RunRow]]:
+    def children(
+        self, run: bytes, most: int, *, but: int | None = None
+    ) -> tuple[answers.MarkCounts, list[answers.RunRow]]:
         """The children of a run in numbers, with the best value, and the rows of the best; one may be left out."""
         children = [child for child in self.log.listing.beside(self.every, run) if child[0] != but]
         standing = [
@@ -178,7 +170,7 @@ class Rows:
         best = self.sign * standing[0][0] if standing else None
         verified = {n for n, *_, is_verified in children if is_verified}
         origin = "" if not ranked else Origin.VERIFIED if ranked[0] in verified else Origin.REPORTED
-        total = MarkCounts(total=len(children), counts=counts, best=best, best_origin=origin)
+        total = answers.MarkCounts(total=len(children), counts=counts, best=best, best_origin=origin)
         return total, self.at([*ranked, *rest][:most])
 
 
@@ -215,7 +207,7 @@ def runs_answer(
     *,
     me: bytes | None = None,
     starred: frozenset[bytes] = frozenset(),
-) -> RunsAnswer:
+) -> answers.RunsAnswer:
     """One page of the runs of a task that a filter finds. Raises UsageError where the filter is none."""
     until = request.until or log.reader.revision().row
     criteria, (order, falling) = (
@@ -231,7 +223,7 @@ def runs_answer(
     numbers: list[int] = []
     if criteria and total:
         numbers = log.listing.page(criteria, order, falling=falling, limit=request.size, skip=(page - 1) * request.size)
-    return RunsAnswer(
+    return answers.RunsAnswer(
         task=task_status(log, task, author=me),
         runs=rows_of(log, blobs, task.digest, me=me, starred=starred).at(numbers),
         total=total,
@@ -253,7 +245,7 @@ def participant_runs_answer(
     *,
     me: bytes | None = None,
     starred: frozenset[bytes] = frozenset(),
-) -> ParticipantRunsAnswer:
+) -> answers.ParticipantRunsAnswer:
     """The runs of a participant on all tasks. Raises UsageError where that is no beginning of a key."""
     newest: list[tuple[Place, bytes, int]] = []
     best: dict[bytes, int] = {}
@@ -276,7 +268,7 @@ def participant_runs_answer(
     tasks = {*best, *(task for _, task, _ in newest)}
     rows = {task: rows_of(log, blobs, task, me=me, starred=starred) for task in tasks}
     leaders = [row for task, n in best.items() for row in rows[task].at([n])]
-    return ParticipantRunsAnswer(
+    return answers.ParticipantRunsAnswer(
         newest=[row for _, task, n in newest for row in rows[task].at([n])],
         best=sorted(leaders, key=lambda row: -row.time_ms),
         total=total,
@@ -287,7 +279,7 @@ def participant_runs_answer(
 @in_snapshot
 def run_context_answer(
     log: Log, blobs: BlobStore, run: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
-) -> RunContextAnswer:
+) -> answers.RunContextAnswer:
     """What stands around a run. Raises UsageError where it is none, NotFound where it was withdrawn."""
     body = run_body(log, run)
     rows, n = rows_of(log, blobs, body.task, me=me, starred=starred), _number_of(log, run)
@@ -295,7 +287,7 @@ def run_context_answer(
         row = rows.at([n])[0]  # it was asked for by its name
     total, children = rows.children(run, CHILDREN_SHOWN)
     way = log.listing.way(n, most=2)
-    return RunContextAnswer(
+    return answers.RunContextAnswer(
         row=row,
         parent=rows.at([way[0][0]])[0] if len(way) > 1 else None,
         children=children,
@@ -313,7 +305,7 @@ def path_answer(
     *,
     me: bytes | None = None,
     starred: frozenset[bytes] = frozenset(),
-) -> PathAnswer:
+) -> answers.PathAnswer:
     """The way from the oldest known ancestor to a run, with the branches beside it.
 
     Of a way with more steps than are asked for those that changed the value least are left out.
@@ -327,39 +319,39 @@ def path_answer(
     rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
     way = log.listing.way(_number_of(log, run))
     values = [value for _, _, value in way]
-    steps = [None, *(_difference(old, new) for old, new in pairwise(values))]
     # The steps that changed most, the first run and the last.
-    sizes = [abs(step or 0.0) for step in steps]
-    sizes[0] = sizes[-1] = math.inf
+    steps = (0.0 if old is None or new is None else abs(new - old) for old, new in pairwise(values))
+    sizes = [math.inf, *steps]
+    sizes[-1] = math.inf
     places = sorted(sorted(range(len(way)), key=lambda at: -sizes[at])[: request.steps if request else MAXIMUM_ROWS])
-    path: list[PathStep] = []
+    path: list[answers.PathStep] = []
     for row, at in zip(rows.at([way[at][0] for at in places]), places, strict=True):
         if request and not request.branches:
-            path.append(PathStep(row=row, branches=None))
+            path.append(answers.PathStep(row=row, branches=None))
             continue
         following = way[at + 1][0] if at + 1 < len(way) else None
         branches = BRANCHES_SHOWN if len(places) <= BRANCHED_MOST else 0
         total, best = rows.children(way[at][1], branches, but=following)
-        path.append(PathStep(row=row, branches=total, branch_runs=best))
-    return PathAnswer(task=task_status(log, task, author=me), steps=path, left_out=len(way) - len(places))
+        path.append(answers.PathStep(row=row, branches=total, branch_runs=best))
+    return answers.PathAnswer(task=task_status(log, task, author=me), steps=path, left_out=len(way) - len(places))
 
 
 @in_snapshot
-def runners_answer(log: Log, task: FoundTask) -> RunnersAnswer:
+def runners_answer(log: Log, task: FoundTask) -> answers.RunnersAnswer:
     """The participants with runs on a task, those with the most first; and the settings that runs changed."""
     hardware = defaultdict[bytes, set[str]](set)
     for author, device in log.listing.hardware(task.digest):
         hardware[author].add(device)
-    runners: dict[str, RunnerView] = {}
+    runners: dict[str, answers.RunnerView] = {}
     hidden = log.hidden.of_keys(hardware)
     for author, (runs, _, last_ms) in log.listing.devices(task.digest).items():
         if author in hidden:
             continue
         who = participant_of(log, author, last_ms)
-        before = runners.get(who.key, RunnerView(participant=who, runs=0))
+        before = runners.get(who.key, answers.RunnerView(participant=who, runs=0))
         devices = sorted({*before.devices, *hardware[author]} - {""})
-        runners[who.key] = RunnerView(participant=who, runs=before.runs + runs, devices=devices)
-    return RunnersAnswer(
+        runners[who.key] = answers.RunnerView(participant=who, runs=before.runs + runs, devices=devices)
+    return answers.RunnersAnswer(
         runners=sorted(runners.values(), key=lambda runner: (-runner.runs, runner.participant.key)),
         settings=log.pairs.settings(task.digest),
     )
@@ -370,7 +362,3 @@ def _number_of(log: Log, run: bytes) -> int:
     if number is None:
         raise NotFound(f"The run {short_id(run)} was withdrawn by its author.")
     return number
-
-
-def _difference(old: float | None, new: float | None) -> float | None:
-    return None if old is None or new is None else new - old
