@@ -186,12 +186,12 @@ def named(log: Log, text: str, *, author: bytes | None) -> frozenset[bytes]:
             by_key.setdefault(voter.voter, set()).add(voter.root)
         if name and plain_name(roster.name(voter.root)) == name:
             by_name.setdefault(voter.voter, set()).add(voter.root)
-    roots_of = by_key or by_name
-    if len(roots_of) > 1:
-        called = sorted(participant_with_key(log, min(roots)).short for roots in roots_of.values())
+    matches = by_key or by_name
+    if len(matches) > 1:
+        called = sorted(participant_with_key(log, min(roots)).short for roots in matches.values())
         raise AmbiguousId(f"{one_line(text, 80)} can mean several participants.", called[:10])
-    if roots_of:
-        return frozenset(*roots_of.values())
+    if matches:
+        return frozenset(*matches.values())
     if is_key:
         raise NotFound(
             f"Nobody whose key begins with {key} has signed anything here.", hint="autoresearch network credit"

@@ -96,8 +96,8 @@ def _newest(
     return [*notes, *_others(others, notes)][:limit]
 
 
-def _others(notes: Collection[FoundText], listed: Collection[FoundText]) -> list[FoundText]:
-    ids = {note.id for note in listed}
+def _others(notes: Collection[FoundText], excluded: Collection[FoundText]) -> list[FoundText]:
+    ids = {note.id for note in excluded}
     return [note for note in notes if note.id not in ids]
 
 

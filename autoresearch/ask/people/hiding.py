@@ -14,7 +14,6 @@ from autoresearch.ask.runs.boards import resolve_reference
 from autoresearch.ask.show import summary
 from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
 from autoresearch.log.log import Log
-from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import own_keys, participant_with_key
 from autoresearch.log.standing.hiding import Hiding, hide, unhide
@@ -181,7 +180,7 @@ def _list_of(log: Log, roots: frozenset[bytes]) -> tuple[Record, Note, list[Thin
             if is_list and not log.records.is_withdrawn(record):
                 newest = max(newest, (record.time, record.seq, record.id))
     if not newest[2]:
-        who = _shown(log, roots)
+        who = participant_with_key(log, min(roots))
         raise NotFound(f"{who.short} has shared no list of what it hides.", hint="autoresearch network hide WHAT")
     head = log.records.get(newest[2])
     assert isinstance(head.body, Note)
@@ -192,10 +191,6 @@ def _list_of(log: Log, roots: frozenset[bytes]) -> tuple[Record, Note, list[Thin
             things |= dict.fromkeys(part.body.hides or ())
             things |= dict.fromkeys(filter(None, map(folded, part.body.hides_words)))
     return head, head.body, list(things)
-
-
-def _shown(log: Log, roots: frozenset[bytes]) -> ParticipantView:
-    return participant_with_key(log, min(roots))
 
 
 def _others_things(log: Log, things: Sequence[Thing], me: bytes | None) -> list[Thing]:
@@ -213,7 +208,7 @@ def hidden_list_answer(log: Log, participant: str, *, me: bytes | None, limit: i
     head, body, things = _list_of(log, roots)
     others = _others_things(log, things, me)
     return HiddenListAnswer(
-        participant=_shown(log, roots),
+        participant=participant_with_key(log, min(roots)),
         note=format_id(head.id),
         time_ms=head.time,
         text=body.text,
@@ -243,7 +238,7 @@ def take_list(log: Log, request: TakeHiddenRequest, me: bytes, *, now_ms: int) -
         views = [hidden_view(log, row) for row in rows if row.origin == origin][:DESCRIBED]
         return _answer(views, unhide(log, origin=origin), undo=True)
     roots = named(log, request.participant, author=me)
-    who = _shown(log, roots)
+    who = participant_with_key(log, min(roots))
     if roots & own_keys(log, me, now_ms):
         raise Refused("that is your own list: it is hidden here already", hint="autoresearch network hidden")
     if roots & {row.thing for row in rows}:
@@ -269,8 +264,8 @@ def list_notes(log: Log, text: str) -> tuple[list[Note], Note, int]:
             parts.append([])
             size = 0
         parts[-1].append(thing)
-    listed = parts[: _PARTS_MOST + 1]
-    left_out = sum(map(len, parts[_PARTS_MOST + 1 :]))
+    parts, rest = parts[: _PARTS_MOST + 1], parts[_PARTS_MOST + 1 :]
+    left_out = sum(map(len, rest))
     title = _short(text) or f"what I hide: {counted(len(own) - left_out, 'thing')}"
     first, *others = [
         Note(
@@ -279,6 +274,6 @@ def list_notes(log: Log, text: str) -> tuple[list[Note], Note, int]:
             hides=[thing for thing in part if isinstance(thing, bytes)],
             hides_words=[thing for thing in part if isinstance(thing, str)],
         )
-        for at, part in enumerate(listed)
+        for at, part in enumerate(parts)
     ]
     return others, first, left_out

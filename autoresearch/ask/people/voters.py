@@ -224,11 +224,11 @@ def named_participant(log: Log, text: str, *, author: bytes | None) -> bytes:
         for device in log.devices.all():
             if device.hex().startswith(key):
                 _refuse_device(log, device)
-    meant = named(log, text, author=author)
-    if len(meant) > 1:
-        listed = ", ".join(sorted(participant_with_key(log, root).short for root in meant))
+    named_roots = named(log, text, author=author)
+    if len(named_roots) > 1:
+        listed = ", ".join(sorted(participant_with_key(log, root).short for root in named_roots))
         raise UsageError(f"“{text[:80]}” has several root keys: {listed}", hint="name one of them")
-    return next(iter(meant))
+    return next(iter(named_roots))
 
 
 def check_participant(log: Log, key: bytes) -> None:

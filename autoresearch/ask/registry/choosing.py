@@ -88,11 +88,11 @@ def choose(releases: Iterable[ListedRelease], spec: Spec, *, pinned: bytes | Non
     # What is yanked blocks no name: publishers who yanked all of theirs are asked after only where no other is left.
     publishers = {release.publisher for release in every if release.yanked is None or spec.version}
     mine = _of_one_publisher([release for release in every if release.publisher in publishers] or every, spec)
-    meant = [release for release in mine if not spec.version or release.row.version == spec.version]
-    if not meant:
+    candidates = [release for release in mine if not spec.version or release.row.version == spec.version]
+    if not candidates:
         versions = ", ".join(dict.fromkeys(release.row.version for release in reversed(mine)))
         raise NotFound(f"there is no {spec.name} {spec.version} here", hint=f"versions: {versions[:200]}")
-    return _newest(meant, spec)
+    return _newest(candidates, spec)
 
 
 def equivocal(releases: Iterable[ListedRelease]) -> frozenset[bytes]:
@@ -168,13 +168,13 @@ def _warnings(release: ListedRelease) -> tuple[str, ...]:
 
 def _ambiguous(sentence: str, every: Sequence[ListedRelease]) -> AmbiguousName:
     first = {(release.publisher, release.row.version, release.row.content): release for release in reversed(every)}
-    listed = in_order(first.values())[:_SHOWN]
+    releases = in_order(first.values())[:_SHOWN]
     words = ", ".join(
         f"{short_id(release.row.id)} ({release.row.version} by {release.publisher.hex()[:8]}"
         f"{'' if release.attested else ', unattested'})"
-        for release in listed
+        for release in releases
     )
-    ids = [format_id(release.row.id) for release in listed]
+    ids = [format_id(release.row.id) for release in releases]
     return AmbiguousName(sentence, ids, hint=f"name one by its id: {words}")
 
 
@@ -284,7 +284,8 @@ def search(
 def _releases(log: Log, rows: Sequence[ReleaseRow], me: bytes | None) -> list[ListedRelease]:
     """The same with who stands behind each, and what its own publisher yanked."""
     trust, roster = trust_context(log, me), roster_of(log)
-    own = roster.voter(me, here_ms(log)).root if me else None
+    # Who speaks for whom is judged by records, not by a clock.
+    own = roster.voter(me, log.records.newest_ms()).root if me else None
     yanks: dict[bytes, list[tuple[bytes, bytes]]] = {}
     for yank in log.releases.yanks([row.id for row in rows]):
         yanks.setdefault(yank.target, []).append((roster.voter(yank.author, yank.time).root, yank.id))
@@ -297,16 +298,11 @@ def _releases(log: Log, rows: Sequence[ReleaseRow], me: bytes | None) -> list[Li
     return releases
 
 
-def here_ms(log: Log) -> int:
-    """The time of the newest record: who speaks for whom is judged by records, not by a clock."""
-    return log.records.newest_ms()
-
-
 def _publishers(log: Log) -> dict[bytes, list[str]]:
     """The devices that published releases, with the key and the words of the name of each one's participant."""
 
     def words() -> dict[bytes, list[str]]:
-        newest = here_ms(log)
+        newest = log.records.newest_ms()
         views = ((device, participant_of(log, device, newest)) for device in log.releases.authors())
         return {device: f"{view.key} {view.name}".lower().split() for device, view in views}
 

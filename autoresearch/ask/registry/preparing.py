@@ -235,8 +235,8 @@ def _with_ini(files: Sequence[File], description: Description) -> Description:
         key: text.replace(",", " ").split() if key in _LISTS else text for key, text in written.items()
     }
     for key, text in fields.items():
-        if (typed := getattr(description, key)) and typed != text:
-            sentence = f"{COMPONENT_INI} says {key} = {written[key][:80]}, and you say {typed}"
+        if (option := getattr(description, key)) and option != text:
+            sentence = f"{COMPONENT_INI} says {key} = {written[key][:80]}, and you say {option}"
             raise UsageError(sentence, hint=f"leave --{key.replace('_', '-')} out, or correct the file")
     return msgspec.structs.replace(description, **{key: text for key, text in fields.items() if text})
 

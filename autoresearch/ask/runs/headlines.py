@@ -111,21 +111,21 @@ class RunTeller:
         credited = same_base and len(changed) <= JUMP
         compared = {name: self.compared(name, run.time_ms) for name in changed} if credited else {}
         seen = {name: effect for name, effect in compared.items() if effect is not None}
-        listed = changes(before, after, self.ranges, seen, self.patches, same_base=same_base)
+        views = changes(before, after, self.ranges, seen, self.patches, same_base=same_base)
         # A trained agent is neither the baseline nor a repetition, whatever its program: its title says what it is.
         is_experiment = run.mode == EXPERIMENT
         is_baseline = is_experiment and run.source_digest == self.baseline
         replicate = run.replicate if is_experiment else 0
         return RunText(
-            changes=listed,
+            changes=views,
             headline=headline(
-                listed if is_experiment and same_base else (),
+                views if is_experiment and same_base else (),
                 replicate=replicate,
                 baseline=is_baseline,
                 title=run.title,
             ),
             because=because(
-                listed if same_base else (),
+                views if same_base else (),
                 seen,
                 replicate=replicate,
                 baseline=is_baseline,
@@ -133,7 +133,7 @@ class RunTeller:
                 hypothesis=run.hypothesis,
                 patches=self.patches,
             ),
-            jump=is_jump(listed),
+            jump=is_jump(views),
         )
 
     def settings(self, run: Described) -> RunSettings:

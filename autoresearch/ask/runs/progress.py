@@ -160,8 +160,8 @@ def _dots(points: Points, *, with_value: bool = False) -> ProgressDots:
 def _marks(rows: Rows, points: Points, gains: Mapping[int, float | None]) -> list[ProgressMark]:
     steps = {run.n: gain for run, _ in points if (gain := gains.get(run.n)) and gain > 0}
     # Those with the largest steps are told in words; a chart has room for a few.
-    labelled = sorted((run.n for run, _ in points if run.n in steps), key=lambda n: -steps[n])[:LABELS]
-    labels = {n: _label(row) for n, row in zip(labelled, rows.at(labelled), strict=True)}
+    numbers = sorted((run.n for run, _ in points if run.n in steps), key=lambda n: -steps[n])[:LABELS]
+    labels = {n: _label(row) for n, row in zip(numbers, rows.at(numbers), strict=True)}
     return [
         ProgressMark(
             id=format_id(run.id),
