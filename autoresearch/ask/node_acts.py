@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
+from autoresearch.ask.discussion import AskAnswer, ClaimAnswer
 from autoresearch.ask.node import (
     ConfigAnswer,
     Health,

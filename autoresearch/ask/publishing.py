@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from autoresearch.ask.ideas import NoteAnswer
+from autoresearch.ask.discussion import NoteAnswer
 from autoresearch.ask.node import BroughtAnswer, HistoryAnswer, TaskStatus
 from autoresearch.ask.operation import operation
 from autoresearch.ask.records import BeliefAnswer, HideAnswer, SharedHiddenAnswer, WithdrawnAnswer
@@ -132,13 +132,13 @@ def import_history(notebook: Notebook, request: HistoryRequest) -> HistoryAnswer
     notes = [
         Note(
             topic="history",
-            task=bytes.fromhex(one.task),
-            text=one.text,
-            origin=one.origin,
-            metrics=one.metrics,
-            status=one.status,
+            task=bytes.fromhex(note.task),
+            text=note.text,
+            origin=note.origin,
+            metrics=note.metrics,
+            status=note.status,
         )
-        for one in request.notes
+        for note in request.notes
     ]
     return HistoryAnswer(added=notebook.publish_history(notes, notebook.now_ms()))
 

@@ -14,15 +14,15 @@ from typing import TypeVar
 
 import msgspec
 
-from autoresearch.ask.acts.ideas import Idea, plan_of_idea
+from autoresearch.ask.acts.edited_program import Idea, plan_of_idea
 from autoresearch.ask.acts.joining import find_network, join, joined_answer
 from autoresearch.ask.acts.new_tasks import make_task
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.acts.settings import AT_NEXT_START, FROM_NOW_ON, change_setting
-from autoresearch.ask.acts.trial_runs import Occasion
+from autoresearch.ask.acts.trial_runs import NewTaskContext
 from autoresearch.ask.asking import ask_answer
+from autoresearch.ask.discussion import AskAnswer, ClaimAnswer
 from autoresearch.ask.health import failed
-from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
 from autoresearch.ask.lookup import find_task, services_answer, task_of, with_participants
 from autoresearch.ask.node import (
     Check,
@@ -352,8 +352,8 @@ class ApiHandlers:
     async def new_task(self, request: NewTaskRequest) -> NewTaskAnswer:
         """Make the program in a folder a task, and work on it where that is asked for."""
         node, told = self._node, list[str]()
-        occasion = Occasion(node.paths, self._settings_now().work, told.append, cancelled=lambda: node.is_ending)
-        answer = await asyncio.to_thread(make_task, request, occasion)
+        context = NewTaskContext(node.paths, self._settings_now().work, told.append, cancelled=lambda: node.is_ending)
+        answer = await asyncio.to_thread(make_task, request, context)
         if request.work:
             await self.work(WorkRequest(task=answer.folder))
             told.append("this node works on it")

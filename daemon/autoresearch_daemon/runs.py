@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from autoresearch.ask.acts.notebook import Notebook, Published
+from autoresearch.ask.acts.notebook import Notebook, PublishedRun
 from autoresearch.ask.node import QueuedRun, RunInHand
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.connection import transaction
@@ -196,7 +196,7 @@ class Runs:
         if run.folder:
             await asyncio.to_thread(remove_tree, Path(run.folder))
 
-    def _published(self, run: InHand, notebook: Notebook) -> Published:
+    def _published(self, run: InHand, notebook: Notebook) -> PublishedRun:
         """In the thread of the log: a checkpoint is copied and hashed, and leaders are computed."""
         assert run.outcome is not None
         folder = Path(run.folder)

@@ -37,14 +37,14 @@ class EvidenceListAnswer(Judged, frozen=True, kw_only=True):
 
 
 class EvidenceStep(Answer, frozen=True, kw_only=True):
-    """One thing that was looked at: what the record states, what was found here.
+    """One thing that was looked at: what the record states, what this machine computed or read (``actual``).
 
     ``agrees`` is null where there is nothing to compare.
     """
 
     what: str
     stated: str
-    found: str
+    actual: str
     agrees: bool | None = None
 
 

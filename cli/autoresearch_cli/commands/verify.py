@@ -145,7 +145,7 @@ def _unrevealed(event: Event, me: bytes, whose: ParticipantView) -> Measured:
             "time_ms": event.time_ms,
             "counts": True,
             "device": "",
-            "told": False,
+            "published": False,
         },
         Measured,
     )

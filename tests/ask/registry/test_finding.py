@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.ask.registry.choosing import component, releases_like, resolve, search
+from autoresearch.ask.registry.choosing import read_component, releases_like, resolve, search
 from autoresearch.ask.registry.releases import component_view, release_answer
 from autoresearch.errors import AmbiguousName, NotFound, UsageError
 from autoresearch.log.blobs import BlobStore
@@ -198,7 +198,7 @@ def test_a_hostile_release_is_stored_and_is_no_component(log: Log) -> None:
     for record in stored:
         assert releases_like(log, record.id) == []
         with pytest.raises(UsageError, match="no release of a component"):
-            component(log, record.id)
+            read_component(log, record.id)
 
 
 def test_a_hidden_component_is_found_by_nobody_s_words_and_meant_by_its_id_alone(log: Log, blobs: BlobStore) -> None:

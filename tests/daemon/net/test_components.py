@@ -9,7 +9,7 @@ import pytest
 
 from autoresearch.ask.node import PeersAnswer
 from autoresearch.ask.records import SearchAnswer
-from autoresearch.ask.registry.choosing import component, resolve
+from autoresearch.ask.registry.choosing import read_component, resolve
 from autoresearch.ask.registry.components import ReleaseAnswer
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
@@ -64,4 +64,4 @@ def test_another_daemon_finds_it_and_installs_it_from_the_peer(tmp_path: Path) -
 def component_of(daemon: Daemon, release: str):
     manifest = load_manifest(daemon.paths.manifest)
     with Log.open(daemon.paths.log, manifest.network, read_only=True) as log:
-        return component(log, parse_id(release)).bundle
+        return read_component(log, parse_id(release)).bundle
