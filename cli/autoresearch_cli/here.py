@@ -138,7 +138,7 @@ def existing_folder(text: str) -> Path:
         hint = "autoresearch task new DIR makes the program in DIR a task; autoresearch task get TASK writes another"
         raise NotFound(f"there is no folder {folder}", hint=hint)
     if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder", hint="give the folder that holds task.toml")
+        raise UsageError(f"{folder} is not a folder", hint=f"give its folder: {folder.parent}")
     return folder
 
 

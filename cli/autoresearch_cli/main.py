@@ -79,7 +79,7 @@ def _wrong_usage(error: TyperException) -> Mishap:
         return Mishap(message, hint="autoresearch work TASK starts the daemon too", exit_status=error.exit_code)
     own = frozenset(option for parameter in context.command.params for option in parameter.opts)
     if (extra := re.search(r"unexpected extra argument\(s\) \((\S+)\)", message)) and (
-        typed := extra_of(extra[1], own)
+        typed := extra_of(extra[1], own - {"--since"})  # of some commands an id
     ):
         message = f"There is no place for {extra[1]} alone. Did you mean {typed}?"
     name, near = getattr(error, "option_name", ""), sorted(getattr(error, "possibilities", None) or ())

@@ -62,6 +62,8 @@ def test_a_word_of_another_tool_gets_the_line_to_type(
         ("task describe .", "task show"),
         ("run ls", "run list"),
         ("run show @", "show"),
+        ("run log @", "show ID --log"),
+        ("run logs @", "show ID --log"),
         ("run stop", "run cancel NAME"),
         ("task top", "top"),
         ("node restart", "down && autoresearch up"),
@@ -105,6 +107,27 @@ def test_a_folder_of_such_a_name_is_run(cli: Cli, tmp_path: Path, monkeypatch: p
 def test_an_option_of_another_tool_leads_on(cli: Cli, words: str, hint: str) -> None:
     result = cli(*words.split())
     assert (result.exit_code, hint in result.stderr) == (2, True), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        ("top 5", "top --limit 5"),
+        ("run list 12", "run list --limit 12"),
+        ("node records 3", "node records --limit 3"),
+        ("status 2h", "status --since 2h"),
+        ("node records 7d", "node records --since 7d"),
+    ],
+)
+def test_a_number_or_a_time_is_no_name_of_a_task(cli: Cli, filled: Filled, words: str, typed: str) -> None:
+    result = cli(*words.split())
+    assert (result.exit_code, f"→ autoresearch {typed}\n" in result.stderr) == (2, True), result.stderr
+
+
+def test_a_word_with_several_meanings_names_each_with_what_it_does(cli: Cli) -> None:
+    told = cli("export").stderr
+    assert "Did you mean run export or task export?" in told
+    assert re.search(r"→ autoresearch run export: Write the runs.* autoresearch task export: Write a task", told)
 
 
 @pytest.mark.parametrize("words", [words for words, command in EVERY.items() if "--task" in options(command)])

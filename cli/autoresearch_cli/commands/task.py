@@ -137,7 +137,9 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         raise UsageError("“” names no folder", hint="for the folder here: autoresearch task new .")
     place, words = typed_path(folder).absolute(), f"autoresearch task new {shlex.quote(folder)}"
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{place} is not a folder", hint="give a folder, new or with your program")
+        raise UsageError(
+            f"{place} is not a folder", hint=f"give its folder: autoresearch task new {shlex.quote(str(place.parent))}"
+        )
     if os.path.lexists(place / MANIFEST):
         raise Refused(f"{place / MANIFEST} exists already", hint="edit it, or move it away first")
     if copies and is_taken(place):
@@ -271,18 +273,18 @@ def list_tasks(
 app.command(
     "task archive",
     epilog=examples(
-        ("autoresearch task archive grammar", "out of lists, completion and work, on this machine"),
+        ("autoresearch task archive moons", "out of lists, completion and work, on this machine"),
         ("autoresearch task list --all", "all tasks, also those that are archived"),
-        ("autoresearch task restore grammar", "have it back"),
+        ("autoresearch task restore moons", "have it back"),
         see="task restore, task list, work",
     ),
 )(archive)
 app.command(
     "task restore",
     epilog=examples(
-        ("autoresearch task restore grammar", "by its name"),
+        ("autoresearch task restore moons", "by its name"),
         ("autoresearch task restore 7449108f2d37", "or by the beginning of its digest"),
-        ("autoresearch task restore grammar --json", "the same for a program"),
+        ("autoresearch task restore moons --json", "the same for a program"),
         see="task archive, task list, work",
     ),
 )(restore)
@@ -291,9 +293,9 @@ app.command(
 @app.command(
     "task get",
     epilog=examples(
-        ("autoresearch task get grammar ~/grammar", "by its name, into a new folder"),
-        ("autoresearch task get grammar ~/best --run @", "with the best program as the start of your edit"),
-        ("autoresearch task get grammar --json | jq -r .folder", "the same for a program"),
+        ("autoresearch task get moons ~/moons", "by its name, into a new folder"),
+        ("autoresearch task get moons ~/best --run @", "with the best program as the start of your edit"),
+        ("autoresearch task get moons --json | jq -r .folder", "the same for a program"),
         see="task list, run, work",
     ),
 )
@@ -336,9 +338,9 @@ app.command(
 app.command(
     "task allow",
     epilog=examples(
-        ("autoresearch task allow grammar", "look at its packages, then install them"),
+        ("autoresearch task allow gpt-small", "look at its packages, then install them"),
         ("autoresearch task allow ~/cloned", "look at what it reaches outside of its folder, then let it"),
-        ("autoresearch task allow grammar --yes --json | jq .installed", "the same for a program"),
+        ("autoresearch task allow gpt-small --yes --json | jq .installed", "the same for a program"),
         see="task lock, node doctor task, work --allow-packages",
     ),
 )(packages.allow_task)

@@ -93,7 +93,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         way = f" · unattested, your verifications do not count yet → {status.to_count}" if status.to_count else ""
         why = f" · {reason(status.voter, now_ms)}" if status.voter else way
         lines.append(("you", person(status.participant) + why))
-    if status.note:
+    if status.note and not status.to_count:  # first what this participant does, above
         lines.append(("needed", status.note))
     elif works_alone(status) and status.participant.short:
         lines.append(("alone", "others confirm runs in a network → autoresearch network new NAME --for lab"))
