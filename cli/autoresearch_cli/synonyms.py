@@ -6,6 +6,7 @@ A line is what follows ``autoresearch``; words in capitals stand for what a pers
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 # Other words by the line that is meant. A word after a noun, such as ``network leave``, stands with its noun.
 _LINES = {
@@ -42,7 +43,7 @@ _LINES = {
     "node logs": "log journal stderr",
     "node logs --follow": "tail",
     "node events --follow": "watch monitor follow",
-    "node config": "settings conf preferences env options",
+    "node config": "settings conf preferences env options node:config:list node:config:ls",
     "node config set NAME VALUE": "set unset",
     "node pause": "suspend sleep hold",
     "node resume": "continue unpause wake",
@@ -66,6 +67,7 @@ _LINES = {
     "note list": "issue issues pr",
     "note add": "comment remark annotate note:new note:create note:write",
     "note ask QUESTION": "chat question why",
+    "--install-completion": "completion completions autocomplete",
     "mcp": "claude cursor tools",
     "demo": "example examples quickstart tour tutorial hello",
     "--help": "man usage commands docs manual guide",
@@ -90,8 +92,17 @@ _OPTIONS = {
     "--foreground": "--no-daemon --no-detach",
     "--hypothesis": "--message --title --name -m",
     "--task": "--project",
+    "--version": "-v -V",
+    "--debug": "--verbose",
 }
-# An option of other tools that is a setting here.
+# An option of other tools that is an argument here, by the argument's name in the help.
+_ARGUMENTS = {
+    "TASK": "--task --name --project",
+    "DIR": "--dir --folder --path --directory --task",
+    "ID": "--id --run --run-id",
+    "FILE": "--file --path",
+}
+# An option of other tools that is a setting here, or another command.
 _SETTINGS = {
     "--port": "node config set api.port PORT",
     "--threads": "node config set work.threads N",
@@ -100,6 +111,13 @@ _SETTINGS = {
     "--gpu": "node config set work.device auto",
     "--cpu": "node config set work.device cpu",
     "--model": "node config set llm.model NAME",
+    "--detach": "up",
+    "--daemon": "up",
+    "--background": "up",
+    "-d": "up",
+    "--watch": "node events --follow",
+    "--live": "node events --follow",
+    "-w": "node events --follow",
 }
 
 
@@ -127,6 +145,12 @@ def extra_of(word: str, options: frozenset[str]) -> str:
     return next((f"{option} {word}" for option in wanted if option in options), "")
 
 
+def argument_of(word: str, arguments: Iterable[str]) -> str:
+    """The argument, such as ``TASK``, that an option of another tool names; ``arguments`` are a command's own."""
+    kinds = (kind for one in arguments for kind in one.split("|"))
+    return next((kind for kind in kinds if word in _ARGUMENTS.get(kind, "").split()), "")
+
+
 def setting_of(word: str) -> str:
-    """The line that sets what an option of another tool sets; empty where none is known."""
+    """The line that does what an option of another tool does; empty where none is known."""
     return _SETTINGS.get(word, "")

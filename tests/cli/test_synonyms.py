@@ -101,6 +101,18 @@ def test_a_folder_of_such_a_name_is_run(cli: Cli, tmp_path: Path, monkeypatch: p
         ("work moons --n 5", "Did you mean --runs?"),
         ("node pause 2h", "Did you mean --for 2h?"),
         ("best moons 5", "unexpected extra argument"),
+        ("work --task moons", "→ autoresearch work TASK"),
+        ("run --task moons", "→ autoresearch run DIR"),
+        ("task get --name moons", "→ autoresearch task get TASK"),
+        ("show --run x", "→ autoresearch show ID"),
+        ("up --detach", "→ autoresearch up"),
+        ("status --watch", "→ autoresearch node events --follow"),
+        ("node events --watch", "Did you mean --follow?"),
+        ("-v", "Did you mean --version?"),
+        ("show", "→ autoresearch show @, for the best run"),
+        ("run lineage --json", "→ autoresearch run lineage @, for the best run"),
+        ("node config list", "→ autoresearch node config\n"),
+        ("node id whoami", "→ autoresearch node id show"),
         ("best --verbos", "No such option: --verbos"),
     ],
 )
@@ -147,6 +159,15 @@ def test_a_task_is_an_argument_where_there_is_no_other(
     assert (twice.exit_code, json.loads(twice.stdout)["error"]) == (2, f"two tasks are named: {name} and moons")
     missing = cli(*words, "no-such-task")
     assert (missing.exit_code, "There is no task no-such-task here" in missing.stderr) == (4, True), missing.output
+
+
+def test_a_task_in_place_of_a_run_or_a_folder_leads_on(cli: Cli, filled: Filled) -> None:
+    name = filled.task.name
+    assert f"→ the best run of the task {name}: @ --task {name}\n" in cli("show", name).stderr
+    assert (
+        "→ autoresearch work grammar works on the task; autoresearch task get grammar" in cli("run", "grammar").stderr
+    )
+    assert json.loads(cli("task", "show", "moons", "--json").stdout)["name"] == "moons"
 
 
 def test_a_task_that_ships_is_known_before_its_first_run(cli: Cli, filled: Filled) -> None:

@@ -302,7 +302,9 @@ def _resolve(log: Log, start: str, steps: str) -> bytes:
         word = start.lower().removeprefix("@")
         near = next((name for name, words in _WORDS.items() if word in words.split()), "")
         hint = f"did you mean {near}{steps}? {near} is {_NAMED[near]}" if near else error.hint
-        if word in _NEWEST:
+        if any(task.name == start for task in log.tasks.all()):
+            hint = f"the best run of the task {start}: @ --task {start}"
+        elif word in _NEWEST:
             hint = "autoresearch run list begins with the newest"
         elif not near and isinstance(error, UsageError) and not hint.startswith("did you mean"):
             hint = f"an id or its beginning, as autoresearch run list has them; {_NAMES}"

@@ -35,7 +35,7 @@ from autoresearch.words import MEASURED_BY
 from autoresearch_cli import here
 from autoresearch_cli.acts import packages
 from autoresearch_cli.acts.new_tasks import mount_of, occasion
-from autoresearch_cli.acts.task_folders import get_task
+from autoresearch_cli.acts.task_folders import get_task, named_folder
 from autoresearch_cli.catalogue import Folder, Hidden, Json, command_app, complete_archived, complete_task, examples
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say, say_hidden
@@ -195,13 +195,24 @@ def _folders_beside(place: Path) -> list[str]:
     epilog=examples(
         ("autoresearch task show", "the task that this node works on"),
         ("autoresearch task show ~/my-task", "is this folder a task, and with which rules?"),
-        ("autoresearch task show --json | jq -r .digest", "its identity"),
+        ("autoresearch task show moons", "one that ships or is published, by its name"),
         see="task new, run, best",
     ),
 )
-def show(folder: Folder = "", *, json: Json = False) -> None:
+def show(
+    folder: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK",
+            help="A task folder, or the name of a task. Left out: the configured task.",
+            autocompletion=complete_task,
+        ),
+    ] = "",
+    *,
+    json: Json = False,
+) -> None:
     """What a task measures, what a run may use, which files are fixed, and which constants the search changes."""
-    task = load_task(here.task_folder(folder))
+    task = load_task(named_folder(folder) if folder else here.task_folder(""))
     answer = describe(task)
     if json:
         print_json(answer)
