@@ -54,7 +54,8 @@ def test_where_no_run_is_yet_the_next_step_is_what_the_node_does(status: StatusA
 
 def test_status_says_why_nothing_is_done_once() -> None:
     for state, why in (("idle", Why.NOT_ASKED), ("idle", Why.RUNS_DONE), ("paused", Why.PAUSED_BY_PERSON)):
-        lines = status_lines(node(state, why, worker(1, why), worker(2, why)), NOW_MS)
+        lines = status_lines(node(state, why, worker(1, why), worker(2, Why.NOT_ASKED)), NOW_MS)
+        assert "now" not in dict(lines)
         assert [text for label, text in lines if WHY_SENTENCES[why].partition(":")[0] in text] == [lines[0][1]]
         assert "autoresearch" not in lines[0][1], "the last line says what to type"
     lines = status_lines(node("working", Why.ASKED, worker(1, Why.PROPOSING), worker(2, Why.PROPOSING)), NOW_MS)

@@ -123,12 +123,12 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
 
 
 def now_lines(status: StatusAnswer, now_ms: int) -> list[str]:
-    """What each worker does; what none does is said once, and not again where it is the node's own reason."""
+    """What each worker does; why one waits only while the node works: else the state says why nothing is done."""
     if status.state == WorkState.WORKING and not status.workers:
         return [WHY_SENTENCES[Why.STARTING]]
     lines: dict[str, str] = {}
     for worker in status.workers:
-        if worker.run or worker.reason != status.reason:
+        if worker.run or (status.state == WorkState.WORKING and worker.reason != status.reason):
             lines.setdefault(worker.name if worker.run else worker.reason, worker_line(worker, now_ms))
     return list(lines.values())
 
