@@ -98,6 +98,8 @@ def _meant(error: TyperException, message: str, context: Context) -> tuple[str, 
         return f"There is no place for {word[1]} alone.", "", extra_of(word[1], own - {"--since"})  # may be an id
     if word := re.match(r"No such command '(\S+)'", message):  # of a group below a noun
         noun = path.removeprefix("autoresearch ")
+        if noun == "node config" and "." in word[1]:  # as `git config NAME` has it
+            return f"{message} A setting is read by get.", f"{path} get {word[1]}, {path} set {word[1]} VALUE", ""
         line = line_of(word[1], noun, frozenset(f"{noun} {name}" for name in getattr(command, "commands", ())))
         return f"There is no command '{noun} {word[1]}'.", line and f"autoresearch {line}", ""
     if message == "Missing argument 'ID'.":

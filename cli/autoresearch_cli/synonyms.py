@@ -27,13 +27,14 @@ _LINES = {
     "run export": "csv dump",
     "run export --format mlflow -o DIR": "mlflow",
     "run DIR --hypothesis TEXT": "commit",
+    "run DIR --again": "retry run:retry",
     "task list": "tasks projects problems",
     "task new DIR": "create add define task:create task:add task:init task:make create-study",
     "task get TASK": "clone download fetch task:clone task:download task:checkout",
     "task archive TASK": "task:rm task:delete task:remove task:del task:hide",
     "publish task DIR": "push upload share submit task:push task:publish task:share",
     "top": "leaderboard ranking rank scores board scoreboard",
-    "show ID": "cat view inspect describe print artifact artifacts metrics",
+    "show ID": "cat view inspect describe print artifact artifacts metrics run:info",
     "diff ID ID": "compare cmp changes",
     "show ID --log": "run:log run:logs run:tail",
     "verify ID": "reproduce repro replicate rerun retest confirm",
@@ -81,7 +82,7 @@ _COMMANDS = {word: command for command, words in _SAME.items() for word in words
 # Other options by the one that is meant, of a command that has it.
 _OPTIONS = {
     "--limit": "--n --lines --tail --head --top --max --count --size",
-    "--runs": "--n --times --iterations --trials --count --max-runs -n",
+    "--runs": "--n --times --iterations --trials --n-trials --count --max-runs -n",
     "--seeds": "--repeat --repeats --count",
     "--for": "--time --duration --minutes --hours --timeout --until",
     "--json": "--format --output --output-format",
@@ -93,6 +94,9 @@ _OPTIONS = {
     "--hypothesis": "--message --title --name -m",
     "--task": "--project",
     "--version": "-v -V",
+    "--all": "-a",
+    "--format": "--csv --tsv --jsonl --mlflow",
+    "--checkpoint": "--weights --save --download",
     "--debug": "--verbose",
 }
 # An option of other tools that is an argument here, by the argument's name in the help.

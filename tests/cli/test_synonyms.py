@@ -113,6 +113,12 @@ def test_a_folder_of_such_a_name_is_run(cli: Cli, tmp_path: Path, monkeypatch: p
         ("run lineage --json", "→ autoresearch run lineage @, for the best run"),
         ("node config list", "→ autoresearch node config\n"),
         ("node id whoami", "→ autoresearch node id show"),
+        (
+            "node config work.workers 2",
+            "→ autoresearch node config get work.workers, autoresearch node config set work.",
+        ),
+        ("run export --csv", "Did you mean --format?"),
+        ("run info @", "→ autoresearch show ID"),
         ("best --verbos", "No such option: --verbos"),
     ],
 )
