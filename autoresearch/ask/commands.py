@@ -69,7 +69,7 @@ NOUNS: dict[str, Noun] = {
         examples=(
             ("autoresearch task new ~/my-repo", "make a task of your own program"),
             ("autoresearch task list", "the tasks of this network"),
-            ("autoresearch task get grammar ~/grammar", "the folder of a published task"),
+            ("autoresearch task get moons ~/moons", "the folder of a published task"),
         ),
         see="run, work, node config set work.task",
         commands={

@@ -17,7 +17,12 @@ import typer
 from autoresearch.ask.commands import NOUNS
 
 RECENT = 200
-REFERENCES = [("@", "the best run"), ("@mine", "your best run"), ("@~1", "the best run's parent")]
+REFERENCES = [
+    ("@", "the best run"),
+    ("@mine", "your best run"),
+    ("@baseline", "the baseline's run"),
+    ("@~1", "the best run's parent"),
+]
 
 
 def complete_reference(incomplete: str) -> list[tuple[str, str]]:
@@ -107,7 +112,7 @@ Reference = Annotated[
     str,
     typer.Argument(
         metavar="ID",
-        help="An id or its beginning, @ for the best run, @mine for your best, @~1 for its parent.",
+        help="An id or its beginning, @ for the best run, @mine for your best, @baseline, @~1 for its parent.",
         autocompletion=complete_reference,
     ),
 ]

@@ -12,9 +12,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from autoresearch.ask.commands import COMMANDS, NOUNS, SECTIONS
-from autoresearch.errors import UsageError
+from autoresearch.errors import NotFound, UsageError
 from autoresearch_cli.catalogue import complete_task, examples
-from autoresearch_cli.synonyms import line_of
+from autoresearch_cli.synonyms import extra_of, line_of
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -68,7 +68,11 @@ class CommandGroup(TyperGroup):
             return name, CommandGroup(name), args[1:]
         if name not in self.list_commands(ctx) and not name.startswith("-"):
             lead_on(name, self.noun)
-            ctx.fail(f"There is no command {f'{self.noun} {name}'.lstrip()!r}.{meant(name, self.noun)}")
+            sentence = f"There is no command {f'{self.noun} {name}'.lstrip()!r}."
+            if near := meant(name, self.noun):
+                lines = (f"autoresearch {path}: {(COMMANDS.get(path) or NOUNS[path]).summary}" for path in near)
+                raise UsageError(f"{sentence} Did you mean {' or '.join(near)}?", hint=" ".join(lines))
+            ctx.fail(sentence)
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
@@ -96,12 +100,12 @@ def _command(path: str) -> Command:
     command: Command = group.commands.get(path, group)  # a module with one group has no other command
     command.name = path.rpartition(" ")[2]
     command.short_help = COMMANDS[path].summary
-    _take_task(command)
+    _take_task(path, command)
     _name_values(command)
     return command
 
 
-def _take_task(command: Command) -> None:
+def _take_task(path: str, command: Command) -> None:
     """Let a command that has ``--task`` and no argument take the task as one: ``best moons``."""
     kinds = {option for parameter in command.params for option in (*parameter.opts, parameter.param_type_name)}
     answer = command.callback
@@ -113,7 +117,13 @@ def _take_task(command: Command) -> None:
             raise UsageError("“” names no task", hint="a name of autoresearch task list")
         if named_task and values["task"] not in ("", named_task):
             raise UsageError(f"two tasks are named: {named_task} and {values['task']}", hint="name one of them")
-        return answer(**values | {"task": named_task or values["task"]})
+        try:
+            return answer(**values | {"task": named_task or values["task"]})
+        except NotFound:
+            if named_task and (typed := extra_of(named_task, frozenset(kinds))):
+                sentence = f"There is no task {named_task} here. Did you mean {typed}?"
+                raise UsageError(sentence, hint=f"autoresearch {path} {typed}") from None
+            raise
 
     command.callback = take
     command.params.insert(0, typer.main.get_command(_taking).params[0])
@@ -170,14 +180,13 @@ def lead_on(word: str, noun: str) -> None:
         raise UsageError(f"There is no command {f'{noun} {word}'.lstrip()!r}.", hint=f"autoresearch {line}")
 
 
-def meant(word: str, noun: str = "") -> str:
-    """Which commands a word may have meant: of the noun before it, else those that end with it or are spelt like it."""
+def meant(word: str, noun: str = "") -> list[str]:
+    """The commands that a word may mean: of the noun before it, else those that end with it or are spelt like it."""
     if noun and (own := difflib.get_close_matches(word, NOUNS[noun].commands, 2, NEAR)):
-        return f" Did you mean {' or '.join(f'{noun} {name}' for name in own)}?"
+        return [f"{noun} {name}" for name in own]
     ends = [path for path in COMMANDS if path.endswith(f" {word}")]
     names = {path.rpartition(" ")[2]: path for path in reversed([*COMMANDS, *NOUNS])}
-    near = ends or [names[name] for name in difflib.get_close_matches(word, names, 2, NEAR)]
-    return f" Did you mean {' or '.join(near)}?" if near else ""
+    return ends or [names[name] for name in difflib.get_close_matches(word, names, 2, NEAR)]
 
 
 class RunCommand(TyperCommand):

@@ -135,10 +135,14 @@ def existing_folder(text: str) -> Path:
 
     folder = typed_path(text).absolute()
     if not folder.exists():
+        from autoresearch.task.loading import shipped_by_name
+
         hint = "autoresearch task new DIR makes the program in DIR a task; autoresearch task get TASK writes another"
+        if shipped_by_name(text):
+            hint = f"autoresearch work {text} works on the task; autoresearch task get {text} writes it as a folder"
         raise NotFound(f"there is no folder {folder}", hint=hint)
     if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder", hint="give the folder that holds task.toml")
+        raise UsageError(f"{folder} is not a folder", hint=f"give its folder: {folder.parent}")
     return folder
 
 

@@ -21,7 +21,7 @@ from typer import Abort, TyperException
 
 from autoresearch.errors import PIP_INSTALL, AutoresearchError
 from autoresearch_cli.groups import CommandGroup
-from autoresearch_cli.synonyms import extra_of, option_of, setting_of
+from autoresearch_cli.synonyms import argument_of, extra_of, line_of, option_of, setting_of
 
 if TYPE_CHECKING:
     from typer._click import Context
@@ -75,26 +75,44 @@ def _wrong_usage(error: TyperException) -> Mishap:
     if type(error).__name__ == "NoArgsIsHelpError":
         return Mishap("", usage=error.format_message(), exit_status=error.exit_code)
     message = error.format_message().replace("Value error, ", "")  # pydantic writes that before each
-    if "unexpected extra argument" in message and context.command_path == "autoresearch up":
-        return Mishap(message, hint="autoresearch work TASK starts the daemon too", exit_status=error.exit_code)
-    own = frozenset(option for parameter in context.command.params for option in parameter.opts)
-    if (extra := re.search(r"unexpected extra argument\(s\) \((\S+)\)", message)) and (
-        typed := extra_of(extra[1], own)
-    ):
-        message = f"There is no place for {extra[1]} alone. Did you mean {typed}?"
-    name, near = getattr(error, "option_name", ""), sorted(getattr(error, "possibilities", None) or ())
-    if type(error).__name__ == "NoSuchOption":
-        if line := setting_of(name):
-            return Mishap(f"There is no option {name}.", hint=f"autoresearch {line}", exit_status=error.exit_code)
-        near = [option] if (option := option_of(name, own)) else near
-    if near:
-        message = f"There is no option {name}. Did you mean {' or '.join(near)}?"
+    sentence, line, option = _meant(error, message, context)
+    if line:
+        return Mishap(sentence, hint=line, exit_status=error.exit_code)
+    near = [option] if option else sorted(getattr(error, "possibilities", None) or ())
     return Mishap(
-        message,
+        f"{sentence} Did you mean {' or '.join(near)}?" if near else message,
         hint=f"{context.command_path} --help",
         exit_status=error.exit_code,
         usage=context.get_usage(),
     )
+
+
+def _meant(error: TyperException, message: str, context: Context) -> tuple[str, str, str]:
+    """What is wrong with a line, and what is meant, where it is known: another line, or an option of this one."""
+    path, command = context.command_path, context.command
+    own = frozenset(option for parameter in command.params for option in parameter.opts)
+    arguments = [parameter.metavar or "" for parameter in command.params if parameter.param_type_name == "argument"]
+    if word := re.search(r"unexpected extra argument\(s\) \((\S+)\)", message):
+        if path == "autoresearch up":
+            return message, "autoresearch work TASK starts the daemon too", ""
+        return f"There is no place for {word[1]} alone.", "", extra_of(word[1], own - {"--since"})  # may be an id
+    if word := re.match(r"No such command '(\S+)'", message):  # of a group below a noun
+        noun = path.removeprefix("autoresearch ")
+        if noun == "node config" and "." in word[1]:  # as `git config NAME` has it
+            return f"{message} A setting is read by get.", f"{path} get {word[1]}, {path} set {word[1]} VALUE", ""
+        line = line_of(word[1], noun, frozenset(f"{noun} {name}" for name in getattr(command, "commands", ())))
+        return f"There is no command '{noun} {word[1]}'.", line and f"autoresearch {line}", ""
+    if message == "Missing argument 'ID'.":
+        return message, f"{path} @, for the best run; others: autoresearch run list", ""
+    name = getattr(error, "option_name", "")
+    sentence = f"There is no option {name}."
+    if option := option_of(name, own):
+        return sentence, "", option
+    if line := setting_of(name):
+        return sentence, f"autoresearch {line}", ""
+    if argument := argument_of(name, arguments):
+        return sentence, f"{path} {argument}", ""
+    return sentence, "", ""
 
 
 def global_options_first(arguments: Sequence[str]) -> list[str]:

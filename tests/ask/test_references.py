@@ -75,6 +75,30 @@ def test_what_is_no_reference_is_refused_with_a_sentence(story, text):
     assert str(caught.value)
 
 
+def test_the_baseline_has_a_name(story):
+    assert resolve(story, "@baseline") == story.baseline
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("best", "did you mean @? @ is the best run"),
+        ("HEAD~1", "did you mean @~1? "),
+        ("@best", "did you mean @? "),
+        ("baseline", "did you mean @baseline? "),
+        ("first", "did you mean @baseline? "),
+        ("mine", "did you mean @mine? "),
+        ("latest", "autoresearch run list begins with the newest"),
+        ("1", "as autoresearch run list has them; @ for the best run"),
+        ("@nobody", "@ for the best run, @mine for"),
+    ],
+)
+def test_a_word_of_another_tool_leads_on_to_a_reference(story, text, hint):
+    with pytest.raises((NotFound, UsageError)) as caught:
+        resolve(story, text)
+    assert hint in caught.value.hint
+
+
 def test_a_beginning_that_all_share_is_ambiguous_and_lists_candidates(story):
     with pytest.raises(AmbiguousId) as caught:
         resolve(story, "bafyrei")

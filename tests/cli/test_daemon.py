@@ -261,7 +261,7 @@ def test_a_demo_ends_by_itself_and_what_it_asked_for_is_over_with_it(process: Pr
     lines = [line for line in result.stdout.splitlines() if line.startswith(("★", "✓", "·", "✗"))]
     assert len(lines) == 2
     assert "2 runs, 0 of them failed" in result.stderr
-    assert "autoresearch best --task toy --code" in result.stderr
+    assert "autoresearch best toy --code" in result.stderr
     assert not paths.socket.exists()
     lines = process("demo", "--runs", "1", "--json").stdout.splitlines()
     assert strictly(lines[-1], DemoAnswer).runs == 1

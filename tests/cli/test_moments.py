@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
+from autoresearch_cli.rendering.answers import voter_lines
 from autoresearch_cli.rendering.status import meanwhile, status_lines
 from autoresearch_cli.watching import finished_line
 
 from autoresearch.ask.node import Event, NetworkStatus, PeersAnswer, PeerView, RunInHand, StatusAnswer, WorkerStatus
 from autoresearch.ask.people.voters import way_to_count
 from autoresearch.log.log import Log
+from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.paths import Paths
 from autoresearch.trust.manifest_file import load_manifest
 from autoresearch.words import WHY_SENTENCES, Why
@@ -18,6 +21,7 @@ from tests.cli.conftest import Cli
 from tests.cli.filling import Filled
 
 NOW_MS = 1_790_000_000_000
+ANN = ParticipantView(key="3fa9" * 16, short="3fa9")
 
 
 def node(state: str, why: Why, *workers: WorkerStatus) -> StatusAnswer:
@@ -50,7 +54,8 @@ def test_where_no_run_is_yet_the_next_step_is_what_the_node_does(status: StatusA
 
 def test_status_says_why_nothing_is_done_once() -> None:
     for state, why in (("idle", Why.NOT_ASKED), ("idle", Why.RUNS_DONE), ("paused", Why.PAUSED_BY_PERSON)):
-        lines = status_lines(node(state, why, worker(1, why), worker(2, why)), NOW_MS)
+        lines = status_lines(node(state, why, worker(1, why), worker(2, Why.NOT_ASKED)), NOW_MS)
+        assert "now" not in dict(lines)
         assert [text for label, text in lines if WHY_SENTENCES[why].partition(":")[0] in text] == [lines[0][1]]
         assert "autoresearch" not in lines[0][1], "the last line says what to type"
     lines = status_lines(node("working", Why.ASKED, worker(1, Why.PROPOSING), worker(2, Why.PROPOSING)), NOW_MS)
@@ -61,6 +66,15 @@ def test_status_says_why_nothing_is_done_once() -> None:
 
 def test_right_after_work_status_has_a_line_of_now() -> None:
     assert ("now", "the worker is starting") in status_lines(node("working", Why.ASKED_FOR_RUNS), NOW_MS)
+
+
+def test_who_does_not_count_yet_is_told_one_thing_to_do() -> None:
+    alone = msgspec.structs.replace(node("idle", Why.NOT_ASKED), attested=False, note="2 more", participant=ANN)
+    assert "needed" in dict(status_lines(alone, NOW_MS))
+    joins = dict(status_lines(msgspec.structs.replace(alone, to_count="wait: the invite admits you"), NOW_MS))
+    assert "needed" not in joins
+    assert "wait: the invite admits you" in joins["you"]
+    assert [label for label, _ in voter_lines([], "2 more", "wait", NOW_MS)] == ["you"]
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,8 @@ def test_a_word_of_another_tool_gets_the_line_to_type(
         ("task describe .", "task show"),
         ("run ls", "run list"),
         ("run show @", "show"),
+        ("run log @", "show ID --log"),
+        ("run logs @", "show ID --log"),
         ("run stop", "run cancel NAME"),
         ("task top", "top"),
         ("node restart", "down && autoresearch up"),
@@ -99,12 +101,51 @@ def test_a_folder_of_such_a_name_is_run(cli: Cli, tmp_path: Path, monkeypatch: p
         ("work moons --n 5", "Did you mean --runs?"),
         ("node pause 2h", "Did you mean --for 2h?"),
         ("best moons 5", "unexpected extra argument"),
+        ("work --task moons", "→ autoresearch work TASK"),
+        ("run --task moons", "→ autoresearch run DIR"),
+        ("task get --name moons", "→ autoresearch task get TASK"),
+        ("show --run x", "→ autoresearch show ID"),
+        ("up --detach", "→ autoresearch up"),
+        ("status --watch", "→ autoresearch node events --follow"),
+        ("node events --watch", "Did you mean --follow?"),
+        ("-v", "Did you mean --version?"),
+        ("show", "→ autoresearch show @, for the best run"),
+        ("run lineage --json", "→ autoresearch run lineage @, for the best run"),
+        ("node config list", "→ autoresearch node config\n"),
+        ("node id whoami", "→ autoresearch node id show"),
+        (
+            "node config work.workers 2",
+            "→ autoresearch node config get work.workers, autoresearch node config set work.",
+        ),
+        ("run export --csv", "Did you mean --format?"),
+        ("run info @", "→ autoresearch show ID"),
         ("best --verbos", "No such option: --verbos"),
     ],
 )
 def test_an_option_of_another_tool_leads_on(cli: Cli, words: str, hint: str) -> None:
     result = cli(*words.split())
     assert (result.exit_code, hint in result.stderr) == (2, True), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        ("top 5", "top --limit 5"),
+        ("run list 12", "run list --limit 12"),
+        ("node records 3", "node records --limit 3"),
+        ("status 2h", "status --since 2h"),
+        ("node records 7d", "node records --since 7d"),
+    ],
+)
+def test_a_number_or_a_time_is_no_name_of_a_task(cli: Cli, filled: Filled, words: str, typed: str) -> None:
+    result = cli(*words.split())
+    assert (result.exit_code, f"→ autoresearch {typed}\n" in result.stderr) == (2, True), result.stderr
+
+
+def test_a_word_with_several_meanings_names_each_with_what_it_does(cli: Cli) -> None:
+    told = cli("export").stderr
+    assert "Did you mean run export or task export?" in told
+    assert re.search(r"→ autoresearch run export: Write the runs.* autoresearch task export: Write a task", told)
 
 
 @pytest.mark.parametrize("words", [words for words, command in EVERY.items() if "--task" in options(command)])
@@ -124,6 +165,15 @@ def test_a_task_is_an_argument_where_there_is_no_other(
     assert (twice.exit_code, json.loads(twice.stdout)["error"]) == (2, f"two tasks are named: {name} and moons")
     missing = cli(*words, "no-such-task")
     assert (missing.exit_code, "There is no task no-such-task here" in missing.stderr) == (4, True), missing.output
+
+
+def test_a_task_in_place_of_a_run_or_a_folder_leads_on(cli: Cli, filled: Filled) -> None:
+    name = filled.task.name
+    assert f"→ the best run of the task {name}: @ --task {name}\n" in cli("show", name).stderr
+    assert (
+        "→ autoresearch work grammar works on the task; autoresearch task get grammar" in cli("run", "grammar").stderr
+    )
+    assert json.loads(cli("task", "show", "moons", "--json").stdout)["name"] == "moons"
 
 
 def test_a_task_that_ships_is_known_before_its_first_run(cli: Cli, filled: Filled) -> None:

@@ -27,6 +27,7 @@ from autoresearch.log.standing.queries import board, program_view, run, run_body
 from autoresearch.log.standing.verdicts import verdict
 from autoresearch.log.tables.filters import Filter
 from autoresearch.record.encoding import parse_id, short_id
+from autoresearch.task.folder_state import BASELINE
 from autoresearch.text import one_line, sign_of
 from autoresearch.words import NOT_FAILED, SOUND, BoardSection, RunState
 
@@ -237,6 +238,12 @@ def closed(baseline: float | None, value: float | None, floor: float | None) -> 
     return min(1.0, max(0.0, (baseline - value) / (baseline - floor)))
 
 
+# What people type for a run that has a name, and what it means.
+_NAMED = {"@": "the best run", "@mine": "the best of this device", BASELINE: "the baseline's run"}
+_NAMES = ", ".join(f"{name} for {meaning}" for name, meaning in _NAMED.items())
+# Words of other tools for such a run.
+_WORDS = {"@": "best head top winner", "@mine": "mine own my", BASELINE: "baseline base first root original initial"}
+_NEWEST = frozenset({"latest", "last", "newest", "recent", "current", "tip"})
 _REFERENCE = re.compile(r"(?P<start>@[a-z]*|[^@~]+)(?:~(?P<steps>[0-9]{0,4}))?")
 
 
@@ -249,11 +256,11 @@ def resolve_reference(
     author: bytes | None = None,
     archived: frozenset[bytes] = frozenset(),
 ) -> bytes:
-    """The id of the record that is meant: ``bafy…``, ``g3x``, ``@``, ``@mine``, each with ``~`` or ``~2`` if wanted.
+    """The id of the record that is meant: ``bafy…``, ``g3x``, ``@``, ``@mine``, ``@baseline``; ``~2`` may follow.
 
     ``@`` is the best run of the task: confirmed, else provisional, else ``author``'s own, else reported; never one that
-    is in doubt. ``@mine`` is the best of ``author`` by its own word. Without ``task`` it is the one worked on last
-    that is not ``archived``. ``~N`` goes N parents back.
+    is in doubt. ``@mine`` is the best of ``author`` by its own word, ``@baseline`` the first run of the unchanged
+    program. Without ``task`` it is the one worked on last that is not ``archived``. ``~N`` goes N parents back.
 
     Raises:
         NotFound: there is none.
@@ -262,27 +269,50 @@ def resolve_reference(
     """
     match = _REFERENCE.fullmatch(text.strip())
     if match is None:
-        raise UsageError(
-            f"“{text[:80]}” names no run.", hint="an id or its beginning, @, @mine, or one of them with ~1"
-        )
+        raise UsageError(f"“{text[:80]}” names no run.", hint=f"an id or its beginning, {_NAMES}, or one with ~1")
     start, steps = match["start"], match["steps"]
-    if start.startswith("@"):
-        if start not in ("@", "@mine"):
-            raise UsageError(f"{start} names no run.", hint="@ is the best run, @mine the best of this device")
-        run_id = _best(log, start, task or find_task(log, author=author, archived=archived), author)
+    if start in _NAMED:
+        run_id = _named_run(log, start, task or find_task(log, author=author, archived=archived), author)
     else:
-        run_id = log.records.resolve(start)
+        run_id = _resolve(log, start, text.strip()[len(start) :])
     return run_id if steps is None else _ancestor(log, run_id, int(steps or 1))
 
 
-def _best(log: Log, start: str, task: FoundTask, author: bytes | None) -> bytes:
+def _resolve(log: Log, start: str, steps: str) -> bytes:
+    """The record whose id begins so; a word that is none, such as ``HEAD~1``, leads on to what is meant."""
+    try:
+        if start.startswith("@"):
+            raise UsageError(f"{start} names no run.", hint=_NAMES)
+        return log.records.resolve(start)
+    except (NotFound, UsageError) as error:
+        word = start.lower().removeprefix("@")
+        near = next((name for name, words in _WORDS.items() if word in words.split()), "")
+        hint = f"did you mean {near}{steps}? {near} is {_NAMED[near]}" if near else error.hint
+        if any(task.name == start for task in log.tasks.all()):
+            hint = f"the best run of the task {start}: @ --task {start}"
+        elif word in _NEWEST:
+            hint = "autoresearch run list begins with the newest"
+        elif not near and isinstance(error, UsageError) and not hint.startswith("did you mean"):
+            hint = f"an id or its beginning, as autoresearch run list has them; {_NAMES}"
+        raise type(error)(f"{error}", hint=hint) from None
+
+
+def _named_run(log: Log, start: str, task: FoundTask, author: bytes | None) -> bytes:
+    context = trust_context(log)
     if start == "@":
-        if program := best_program(log, task, author=author):
-            return parse_id(program.id)
-    elif author and (mine := bases.best_of(log, task.digest, author, trust_context(log))):
-        return mine.first
-    whose = "" if start == "@" else " of this device"
-    raise NotFound(f"No run{whose} on {task.name} has a value yet.", hint=BEGIN)
+        program = best_program(log, task, author=author)
+        run_id = parse_id(program.id) if program else None
+    elif start == BASELINE:
+        baseline = (task.digest, task.baseline, task.budget)
+        row = bases.program_as_reported(log, baseline, context) if task.baseline else None
+        run_id = row.first if row else None
+    else:
+        mine = bases.best_of(log, task.digest, author, context) if author else None
+        run_id = mine.first if mine else None
+    if run_id is None:
+        whose = {"@mine": " of this device", BASELINE: " of the baseline"}.get(start, "")
+        raise NotFound(f"No run{whose} on {task.name} has a value yet.", hint=BEGIN)
+    return run_id
 
 
 def _ancestor(log: Log, run_id: bytes, steps: int) -> bytes:

@@ -16,7 +16,7 @@ from autoresearch.ask.runs.answers import DiffAnswer, EffectsAnswer, EffectView,
 from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.headlines import described, teller_of
 from autoresearch.ask.runs.telling import changes
-from autoresearch.errors import NotFound, Refused, UsageError
+from autoresearch.errors import BEGIN, NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import LineageStep, RunNumbers
@@ -132,8 +132,7 @@ def parent_of(log: Log, run_id: bytes) -> bytes:
     """The run that a run was changed from. Raises NotFound where it has none, UsageError when it is not a run."""
     parent = run_body(log, run_id).parent
     if parent is None:
-        name = short_id(run_id)
-        raise NotFound(f"{name} has no parent: it is a baseline", hint=f"autoresearch show {name} --code")
+        raise NotFound(f"{short_id(run_id)} has no parent: it is a baseline", hint=BEGIN)
     return parent
 
 

@@ -184,7 +184,7 @@ def component(  # noqa: PLR0913 - one for each thing that can be said
 
 @publish_app.command(
     epilog=examples(
-        ("autoresearch publish task ~/grammar", "a task folder, before anybody has run it"),
+        ("autoresearch publish task ~/moons", "a task folder, before anybody has run it"),
         ("autoresearch publish task .", "the folder here"),
         ("autoresearch publish task . --json | jq -r .digest", "its identity"),
         see="task new, task show, task list, run, work",

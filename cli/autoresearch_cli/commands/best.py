@@ -32,7 +32,7 @@ app = command_app()
     epilog=examples(
         ("autoresearch best", "the best run, and how far the floor is"),
         ("autoresearch best --code > train.py", "its source"),
-        ("autoresearch best --task grammar --json", "of one task, for a program"),
+        ("autoresearch best moons --json", "of one task, for a program"),
         see="top, show, run lineage, diff",
     ),
 )
@@ -76,7 +76,7 @@ def _report(answer: BestAnswer, *, json: bool, named: bool) -> None:
 @app.command(
     "top",
     epilog=examples(
-        ("autoresearch top --task grammar -n 5", "the five best of one task"),
+        ("autoresearch top moons -n 5", "the five best of one task"),
         (
             "autoresearch top --component policy/q_table",
             "the agents with this policy, in all environments",
@@ -166,7 +166,7 @@ def _component_top(task: str, component: str, limit: int, budget: float | None, 
     "task effects",
     epilog=examples(
         ("autoresearch task effects", "on the task worked on last"),
-        ("autoresearch task effects --task grammar", "on one task"),
+        ("autoresearch task effects moons", "on one task"),
         ("autoresearch task effects --json", "the same for a program"),
         see="top, run lineage, note ask",
     ),

@@ -22,7 +22,7 @@ from autoresearch.text import counted, parse_duration, percent, value
 from autoresearch_cli import here, starting
 from autoresearch_cli.catalogue import For, JsonLines, Runs, Workers, command_app, examples
 from autoresearch_cli.demo.plan import ending, is_late, parts_of, say_dropped, say_part, task_to_name
-from autoresearch_cli.demo.show import best_sentence, demo_of_many, say_how_to_type, say_what_next
+from autoresearch_cli.demo.show import best_sentence, demo_of_many, say_what_next
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.starting import announce_pages
@@ -207,9 +207,4 @@ def _sum_up(answer: DemoAnswer, *, owned: bool) -> None:
     say(f"{counted(answer.runs, 'run')}, {answer.failed} of them failed")
     if answer.best is not None:
         say(best_sentence(answer))
-    say_how_to_type()
-    if answer.best is not None:
-        say(f"→ autoresearch best --task {answer.task} --code, or autoresearch top --task {answer.task}")
-    if owned:
-        say("→ to go on in the background: autoresearch up --work")
-    say_what_next()
+    say_what_next(answer, goes_on=owned)

@@ -114,9 +114,9 @@ def export(
 @app.command(
     "task export",
     epilog=examples(
-        ("autoresearch task export --git ~/grammar-runs", "a git repository: a commit a run, the best on main"),
-        ("autoresearch task export --git ~/grammar-runs --follow", "go on as records come, until Ctrl-C"),
-        ("autoresearch task export --html ~/grammar-pages", "pages that a browser opens without a server"),
+        ("autoresearch task export --git ~/moons-runs", "a git repository: a commit a run, the best on main"),
+        ("autoresearch task export --git ~/moons-runs --follow", "go on as records come, until Ctrl-C"),
+        ("autoresearch task export --html ~/moons-pages", "pages that a browser opens without a server"),
         see="run export, open, diff",
     ),
 )

@@ -32,6 +32,7 @@ from autoresearch_cli.rendering.output import (
     print_labelled,
     say,
 )
+from autoresearch_cli.rendering.status import next_step, works_alone
 from autoresearch_cli.starting import pages_address, private_address, show_pages
 
 app = command_app()
@@ -155,7 +156,11 @@ def _report(state: str, *, json: bool) -> None:
         if check.name == Part.SANDBOX:
             say(f"sandbox: {check.sentence}")
     say("the daemon runs" if answer.state == "started" else "the daemon runs already")
-    say("→ autoresearch status" if answer.working else "→ autoresearch work, or watch a few runs: autoresearch demo")
+    if status is None or working:
+        say("→ autoresearch status")
+    else:
+        is_new = works_alone(status) and status.task is None
+        say(f"→ {next_step(status)}{', or watch a few runs: autoresearch demo' if is_new else ''}")
 
 
 def _pass_on_signals(process: subprocess.Popen[bytes]) -> None:

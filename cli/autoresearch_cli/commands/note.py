@@ -84,7 +84,7 @@ def note(
     epilog=examples(
         ("autoresearch note list", "the newest notes on the task worked on last"),
         ("autoresearch note list cosine schedule", "those that fit these words best"),
-        ("autoresearch note list --task grammar -n 50 --json", "of one task, for a program"),
+        ("autoresearch note list --task moons -n 50 --json", "of one task, for a program"),
         see="note add, note ask, run claims, node records --kind note",
     ),
 )
@@ -121,7 +121,7 @@ def notes(
     epilog=examples(
         ("autoresearch note ask 'which batch sizes were tried?'", "values tried, with the best run of each"),
         ("autoresearch note ask 'what helped with divergence?' --no-model", "records alone, no language model"),
-        ("autoresearch note ask 'does dropout help' --task grammar --json", "about one task, for a program"),
+        ("autoresearch note ask 'does momentum help' --task moons --json", "about one task, for a program"),
         see="note list, run claims, top, show",
     ),
 )

@@ -41,7 +41,7 @@ app = command_app()
 @app.command(
     "run checkout",
     epilog=examples(
-        ("autoresearch run checkout ~/grammar", "its program becomes the best one"),
+        ("autoresearch run checkout ~/moons", "its program becomes the best one"),
         ("autoresearch run checkout . --run g3xk", "the program of another run, as the start of your next edit"),
         ("autoresearch run checkout . --json | jq -r .kept", "where the edit lies that was there and never run"),
         see="run, task get, best, diff",
@@ -86,7 +86,7 @@ def next_program(
 @app.command(
     "run propose",
     epilog=examples(
-        ("autoresearch run propose ~/grammar --hypothesis 'longer warm-up'", "the program of a task folder"),
+        ("autoresearch run propose ~/moons --hypothesis 'larger steps'", "the program of a task folder"),
         ("autoresearch run propose new.py --parent @ --seeds 3", "a file, as a change of the best run, on three seeds"),
         ("autoresearch run wait $(autoresearch run propose . --json | jq -r '.proposed[0]')", "and what came of it"),
         see="run, run wait, run cancel, status, node events",
@@ -258,12 +258,12 @@ MINUTES = 30
 @app.command(
     "run claim",
     epilog=examples(
-        ("autoresearch run claim ~/grammar", "the program of a task folder, for half an hour"),
+        ("autoresearch run claim ~/moons", "the program of a task folder, for half an hour"),
         (
             "autoresearch run claim new.py --parent @ --minutes 120",
             "a file, as a change of the best run, for two hours",
         ),
-        ("autoresearch run claim ~/grammar --json", "the claim's record, for a program"),
+        ("autoresearch run claim ~/moons --json", "the claim's record, for a program"),
         see="run claims, run, run propose",
     ),
 )

@@ -61,7 +61,7 @@ app = command_app()
     cls=RunCommand,
     epilog=examples(
         ("autoresearch run", "the configured task's program"),
-        ("autoresearch run ~/grammar --hypothesis 'longer warm-up'", "your edit, as a change of a known run"),
+        ("autoresearch run ~/moons --hypothesis 'larger steps'", "your edit, as a change of a known run"),
         ("autoresearch run agent.ini", "a benchmark run of a project"),
         see="run checkout, run propose, train, task get, show, diff",
     ),
@@ -246,7 +246,7 @@ def star(reference: Reference, *, task: Task = "", json: Json = False) -> None:
     "run unstar",
     epilog=examples(
         ("autoresearch run unstar g3xk", "a run by the beginning of its id"),
-        ("autoresearch run unstar @ --task grammar", "the best run of a task"),
+        ("autoresearch run unstar @ --task moons", "the best run of a task"),
         ("autoresearch node records --starred", "what is left"),
         see="run star, node records",
     ),
@@ -304,7 +304,7 @@ def believe(
     "run claims",
     epilog=examples(
         ("autoresearch run claims", "on the task worked on last"),
-        ("autoresearch run claims --task grammar", "on one task"),
+        ("autoresearch run claims moons", "on one task"),
         ("autoresearch run claims --json", "the same for a program"),
         see="note list, note ask, run propose, node records --claims",
     ),

@@ -35,7 +35,7 @@ from autoresearch.words import MEASURED_BY
 from autoresearch_cli import here
 from autoresearch_cli.acts import packages
 from autoresearch_cli.acts.new_tasks import mount_of, new_task_context
-from autoresearch_cli.acts.task_folders import get_task
+from autoresearch_cli.acts.task_folders import get_task, named_folder
 from autoresearch_cli.catalogue import Folder, Hidden, Json, command_app, complete_archived, complete_task, examples
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say, say_hidden
@@ -137,7 +137,9 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         raise UsageError("“” names no folder", hint="for the folder here: autoresearch task new .")
     place, words = typed_path(folder).absolute(), f"autoresearch task new {shlex.quote(folder)}"
     if place.exists() and not place.is_dir():
-        raise UsageError(f"{place} is not a folder", hint="give a folder, new or with your program")
+        raise UsageError(
+            f"{place} is not a folder", hint=f"give its folder: autoresearch task new {shlex.quote(str(place.parent))}"
+        )
     if os.path.lexists(place / MANIFEST):
         raise Refused(f"{place / MANIFEST} exists already", hint="edit it, or move it away first")
     if copies and is_taken(place):
@@ -193,13 +195,24 @@ def _folders_beside(place: Path) -> list[str]:
     epilog=examples(
         ("autoresearch task show", "the task that this node works on"),
         ("autoresearch task show ~/my-task", "is this folder a task, and with which rules?"),
-        ("autoresearch task show --json | jq -r .digest", "its identity"),
+        ("autoresearch task show moons", "one that ships or is published, by its name"),
         see="task new, run, best",
     ),
 )
-def show(folder: Folder = "", *, json: Json = False) -> None:
+def show(
+    folder: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK",
+            help="A task folder, or the name of a task. Left out: the configured task.",
+            autocompletion=complete_task,
+        ),
+    ] = "",
+    *,
+    json: Json = False,
+) -> None:
     """What a task measures, what a run may use, which files are fixed, and which constants the search changes."""
-    task = load_task(here.task_folder(folder))
+    task = load_task(named_folder(folder) if folder else here.task_folder(""))
     answer = describe(task)
     if json:
         print_json(answer)
@@ -271,18 +284,18 @@ def list_tasks(
 app.command(
     "task archive",
     epilog=examples(
-        ("autoresearch task archive grammar", "out of lists, completion and work, on this machine"),
+        ("autoresearch task archive moons", "out of lists, completion and work, on this machine"),
         ("autoresearch task list --all", "all tasks, also those that are archived"),
-        ("autoresearch task restore grammar", "have it back"),
+        ("autoresearch task restore moons", "have it back"),
         see="task restore, task list, work",
     ),
 )(archive)
 app.command(
     "task restore",
     epilog=examples(
-        ("autoresearch task restore grammar", "by its name"),
+        ("autoresearch task restore moons", "by its name"),
         ("autoresearch task restore 7449108f2d37", "or by the beginning of its digest"),
-        ("autoresearch task restore grammar --json", "the same for a program"),
+        ("autoresearch task restore moons --json", "the same for a program"),
         see="task archive, task list, work",
     ),
 )(restore)
@@ -291,9 +304,9 @@ app.command(
 @app.command(
     "task get",
     epilog=examples(
-        ("autoresearch task get grammar ~/grammar", "by its name, into a new folder"),
-        ("autoresearch task get grammar ~/best --run @", "with the best program as the start of your edit"),
-        ("autoresearch task get grammar --json | jq -r .folder", "the same for a program"),
+        ("autoresearch task get moons ~/moons", "by its name, into a new folder"),
+        ("autoresearch task get moons ~/best --run @", "with the best program as the start of your edit"),
+        ("autoresearch task get moons --json | jq -r .folder", "the same for a program"),
         see="task list, run, work",
     ),
 )
@@ -336,9 +349,9 @@ app.command(
 app.command(
     "task allow",
     epilog=examples(
-        ("autoresearch task allow grammar", "look at its packages, then install them"),
+        ("autoresearch task allow gpt-small", "look at its packages, then install them"),
         ("autoresearch task allow ~/cloned", "look at what it reaches outside of its folder, then let it"),
-        ("autoresearch task allow grammar --yes --json | jq .installed", "the same for a program"),
+        ("autoresearch task allow gpt-small --yes --json | jq .installed", "the same for a program"),
         see="task lock, node doctor task, work --allow-packages",
     ),
 )(packages.allow_task)

@@ -285,12 +285,9 @@ def sum_up(answer: DemoAnswer) -> None:
         say(f"{counted(answer.attested, 'attested participant')}{of_runs}")
     who = "all" if not lost else "those that are left"
     same = "the same records and the same best" if answer.runs > answer.failed else "the same records"
-    say(f"{who} hold {same}" if answer.equal else f"stopped before {who} had everything")
-    say_how_to_type()
-    if answer.best is not None:
-        home = f"AUTORESEARCH_HOME={answer.home} autoresearch"
-        say(f"→ {home} best --task {answer.task} --code, or top --task {answer.task}; the next demo begins anew")
-    say_what_next()
+    held = f"{who} hold {same}" if answer.equal else f"stopped before {who} had everything"
+    say(f"{held}; the next demo begins anew")
+    say_what_next(answer, goes_on=False)
 
 
 def best_sentence(answer: DemoAnswer) -> str:
@@ -300,15 +297,18 @@ def best_sentence(answer: DemoAnswer) -> str:
     return f"{answer.task}: best {answer.metric} {leading_words(answer.best or RunNumbers())}{before}{floor}"
 
 
-def say_how_to_type() -> None:
-    """Where the shell does not find this program by its name: the line that has it find it."""
+def say_what_next(answer: DemoAnswer, *, goes_on: bool) -> None:
+    """Lines that can be typed in the shell of the demo: its best program, one's own idea, one's own program."""
     activate = Path(sys.prefix, "bin", "activate")
     if shutil.which("autoresearch") is None and activate.exists():
         place = activate.relative_to(Path.cwd()) if activate.is_relative_to(Path.cwd()) else activate
         say(f"→ first, so that this shell finds autoresearch: . {shlex.quote(str(place))}")
-
-
-def say_what_next() -> None:
-    """The two lines for somebody who has seen enough: one's own idea, and one's own program."""
+    home = answer.home or here.environment().get("AUTORESEARCH_HOME", "")
+    program = f"AUTORESEARCH_HOME={shlex.quote(home)} autoresearch" if home else "autoresearch"
+    if answer.best is not None:
+        say(f"→ {program} best {answer.task} --code")
+        say(f"→ {program} top {answer.task}")
+    if goes_on:
+        say(f"→ to go on in the background: {program} up --work")
     say("→ your own idea: autoresearch task get moons my-idea, edit my-idea/train.py, autoresearch run my-idea")
     say("→ your own program: autoresearch task new DIR, autoresearch work DIR")

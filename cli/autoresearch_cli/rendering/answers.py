@@ -136,10 +136,10 @@ def reason(voter: VoterView, now_ms: int) -> str:
 
 
 def voter_lines(voters: Sequence[VoterView], note: str, way: str, now_ms: int) -> Iterator[tuple[str, str]]:
-    """Who counts and why, how many more it takes, and what this participant does so that it counts."""
+    """Who counts and why; then what this participant does so that it counts, else how many more it takes."""
     for voter in voters:
         yield "counts", f"{person(voter.participant)} · {reason(voter, now_ms)}{' · you' if voter.me else ''}"
     if way:
         yield "you", f"you do not count yet → {way}"
-    if note:
+    elif note:
         yield "needed", note

@@ -93,7 +93,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
         way = f" · unattested, your verifications do not count yet → {status.to_count}" if status.to_count else ""
         why = f" · {reason(status.voter, now_ms)}" if status.voter else way
         lines.append(("you", person(status.participant) + why))
-    if status.note:
+    if status.note and not status.to_count:  # first what this participant does, above
         lines.append(("needed", status.note))
     elif works_alone(status) and status.participant.short:
         lines.append(("alone", "others confirm runs in a network → autoresearch network new NAME --for lab"))
@@ -124,12 +124,12 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
 
 
 def now_lines(status: StatusAnswer, now_ms: int) -> list[str]:
-    """What each worker does; what none does is said once, and not again where it is the node's own reason."""
+    """What each worker does; why one waits only while the node works: else the state says why nothing is done."""
     if status.state == WorkState.WORKING and not status.workers:
         return [WHY_SENTENCES[Why.STARTING]]
     lines: dict[str, str] = {}
     for worker in status.workers:
-        if worker.run or worker.reason != status.reason:
+        if worker.run or (status.state == WorkState.WORKING and worker.reason != status.reason):
             lines.setdefault(worker.name if worker.run else worker.reason, worker_line(worker, now_ms))
     return list(lines.values())
 
