@@ -303,8 +303,8 @@ def _named_run(log: Log, start: str, task: FoundTask, author: bytes | None) -> b
         program = best_program(log, task, author=author)
         run_id = parse_id(program.id) if program else None
     elif start == BASELINE:
-        baseline = (task.digest, task.baseline, task.budget)
-        row = bases.program_as_reported(log, baseline, context) if task.baseline else None
+        baseline = (task.digest, task.baseline, task.budget) if task.baseline else None
+        row = bases.program_as_reported(log, baseline, context) if baseline else None
         run_id = row.first if row else None
     else:
         mine = bases.best_of(log, task.digest, author, context) if author else None
