@@ -153,7 +153,7 @@ def limits_of(work: Work, storage: Storage) -> list[LimitView]:
     return [
         LimitView(name="runs at a time", value=str(work.workers), setting="work.workers", number=work.workers),
         LimitView(
-            name="time for verification over 24 hours, at most",
+            name="verification in 24 h",
             value=percent(work.verify_share),
             setting="work.verify_share",
             number=work.verify_share,
