@@ -42,12 +42,10 @@ def publish(
     return log.writer.append(by or key(1), "release", made.body(blobs.put(made.bundle)), now_ms=time_ms)
 
 
-def installed(
-    log: Log, blobs: BlobStore, release: bytes, folder: Path, *, replace: bool = False, **how: Any
-) -> Checked:
+def installed(log: Log, blobs: BlobStore, release: bytes, folder: Path, **how: Any) -> Checked:
     """Check a release as ``agent install`` does, and write its files into a folder."""
     checked = checked_release(log, blobs, release, **how)
-    write_tree(checked.files, folder, replace=replace)
+    write_tree(checked.files, folder)
     return checked
 
 
