@@ -27,7 +27,6 @@ INI = "agent.ini"
 PARAMETERS = "parameters.yaml"
 HIDDEN = ".autoresearch"
 AGENT = "agent"
-TYPES = ("environment", "policy", "trainer", "dataset")
 # Keys of a section that are no arguments of the component: where its code is, and what was installed.
 RESERVED = frozenset(
     ("class_name", "file_path", "path", "default", "source", "release", "version", "commit", "tree", "isolated")

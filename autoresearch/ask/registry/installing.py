@@ -168,16 +168,15 @@ def read_requirements(path: str, content: bytes) -> list[str]:
         raise UsageError(f"{path} can't be read: {error}"[:300], hint="correct the file") from error
 
 
-def write_tree(files: Sequence[File], folder: Path, *, replace: bool = False) -> None:
-    """Write files into a folder, whole or not at all; with ``replace`` in the place of what is there.
+def write_tree(files: Sequence[File], folder: Path) -> None:
+    """Write files into a folder, whole or not at all, in the place of what is there.
 
     Killed at any point it leaves the whole folder, the one before, or none. What it began is invisible to git, and the
     next call removes it.
 
     Raises:
-        Refused: the folder is there already, the disk is full, or says no.
+        Refused: the disk is full, or says no.
     """
-    _refuse_present(folder, replace=replace)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         sweep(folder.parent)
@@ -195,7 +194,7 @@ def write_tree(files: Sequence[File], folder: Path, *, replace: bool = False) ->
             for place in made.rglob("*"):
                 _force(place)
             _force(made)
-            if replace and folder.exists():
+            if folder.exists():
                 folder.rename(before)
             _take_place(made, folder, before)
             sync_folder(folder.parent)
@@ -213,9 +212,12 @@ def _take_place(made: Path, folder: Path, before: Path) -> None:
         raise
 
 
-def _refuse_present(folder: Path, *, replace: bool) -> None:
-    if folder.exists() and not replace:
-        raise Refused(f"{folder} is there already", hint="uninstall it first")
+def _write(file: File, folder: Path) -> None:
+    place = folder / file.path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("xb") as target:
+        target.write(file.content)
+    place.chmod(0o755 if file.executable else 0o644)
 
 
 def _force(path: Path) -> None:

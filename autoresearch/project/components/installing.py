@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from autoresearch.ask.registry.installing import write_tree
 from autoresearch.beneath import remove_beneath, resolve_beneath, text_beneath
 from autoresearch.errors import Refused, UsageError
 from autoresearch.project.components.finding import shipped_offer
@@ -33,8 +33,9 @@ from autoresearch.project.model import (
     load_project,
     section_title,
 )
-from autoresearch.task.folder_state import create_file, replace_file, write_files
+from autoresearch.task.folder_state import create_file, replace_file
 from autoresearch.task.needs import LOCK, LOOSE, Package, parse_lock, parse_wanted, write_lock
+from autoresearch.task.release import File
 from autoresearch.text import one_line
 
 _KEY = re.compile(r"\s#\s(\S+)$")
@@ -295,24 +296,13 @@ def _set_default(ini: Ini, kind: str, name: str) -> None:
 
 
 def _copied(project: Project, offer: ComponentOffer) -> str:
-    """Copy a component's files into the project in one step; returns their folder, relative to the project."""
+    """Write a component's files into the project in one step; returns their folder, relative to the project."""
     path = f"{HIDDEN}/{COMPONENTS}/{offer.type}/{offer.name}"
-    target = project.to_write(path)
-    fresh, old = (target.with_name(f".{offer.name}.{word}") for word in ("new", "old"))
     for name in offer.files:
         inner = PurePosixPath(name)
         if inner.is_absolute() or ".." in inner.parts or not inner.parts:
             raise UsageError(f"the component has a file outside of its folder: {one_line(name, 60)}")
-    for left in (fresh, old):
-        remove_beneath(left.parent, left.name, tree=True)
-    fresh.mkdir()
-    write_files(fresh, offer.files)
-    if target.exists():
-        target.replace(old)
-        fresh.replace(target)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        fresh.replace(target)
+    write_tree([File(name, content) for name, content in offer.files.items()], project.to_write(path))
     return path
 
 

@@ -70,7 +70,6 @@ def bring_all(origin: HomeNetwork, *, progress: Callable[[int, int], None]) -> B
         progress(brought, brought + found.left)
 
 
-ID_DIGITS = 8
 app = command_app()
 
 Name = Annotated[

@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-import structlog
-
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.people.attestation import attest_answer
 from autoresearch.ask.people.participants import AttestAnswer, AttestRefusal, CodeView
@@ -46,8 +44,6 @@ from autoresearch_daemon.local import LocalState
 
 # How long to look for attestors, and for one to hear of this device.
 FIND_SECONDS = 15.0
-
-logger = structlog.get_logger()
 
 
 class Line(Protocol):

@@ -315,12 +315,6 @@ async def _prepare(app: web.Application) -> None:
     app[THREADS].submit(compile_templates)
 
 
-def is_page(request: web.Request) -> bool:
-    """Whether a request is for a page, which anybody on this machine may read."""
-    route = request.match_info.route
-    return request.method in {"GET", "HEAD"} and (route.name or "").startswith(PREFIX)
-
-
 def _name(path: str) -> str:
     return PREFIX + (path.strip("/").replace("/", ".").translate(str.maketrans("", "", "{}")) or "progress")
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from autoresearch.ask.registry.installing import Checked, checked_release, write_tree
+from autoresearch.ask.registry.installing import CheckedRelease, checked_release, write_tree
 from autoresearch.ask.registry.preparing import prepared
 from autoresearch.ask.requests import Description
 from autoresearch.log.blobs import BlobStore
@@ -42,12 +42,10 @@ def publish(
     return log.writer.append(by or key(1), "release", made.body(blobs.put(made.bundle)), now_ms=time_ms)
 
 
-def installed(
-    log: Log, blobs: BlobStore, release: bytes, folder: Path, *, replace: bool = False, **how: Any
-) -> Checked:
+def installed(log: Log, blobs: BlobStore, release: bytes, folder: Path, **how: Any) -> CheckedRelease:
     """Check a release as ``agent install`` does, and write its files into a folder."""
     checked = checked_release(log, blobs, release, **how)
-    write_tree(checked.files, folder, replace=replace)
+    write_tree(checked.files, folder)
     return checked
 
 

@@ -53,10 +53,8 @@ def test_files_and_lock_are_there_after_an_installation(
     ]
     assert tree_hash(read) == found.component.metadata.tree
     assert list(target.parent.iterdir()) == [target]
-    with pytest.raises(Refused, match="is there already"):
-        installed(log, blobs, release.id, target)
     other = publish(log, blobs, version="2.0.0", files=(File("other.py", MAIN),))
-    installed(log, blobs, other.id, target, replace=True)
+    installed(log, blobs, other.id, target)
     assert [path.name for path in target.rglob("*")] == ["other.py"]
     assert list(target.parent.iterdir()) == [target]
 

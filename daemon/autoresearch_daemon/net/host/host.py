@@ -75,7 +75,6 @@ class Host:
         handlers: Handlers,
         *,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        dice: random.Random | None = None,
     ) -> None:
         self.options = options
         self.book: AddressBook = load_book(options.book_file)
@@ -120,7 +119,7 @@ class Host:
             options,
             self.watch,
             now_ms,
-            dice or random.Random(),  # noqa: S311 - jitter, no secret
+            random.Random(),  # noqa: S311 - jitter, no secret
             self.relaying.dial,
         )
         self.serving = Serving(
