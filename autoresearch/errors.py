@@ -37,6 +37,11 @@ class AutoresearchError(Exception):
         super().__init__(sentence)
         self.hint = hint
 
+    @property
+    def with_hint(self) -> str:
+        """The sentence, and what to do next."""
+        return f"{self} → {self.hint}" if self.hint else str(self)
+
 
 class UsageError(AutoresearchError):
     """The command, an option or a file's content is wrong."""

@@ -41,7 +41,12 @@ class Work(Section, frozen=True, kw_only=True):
         int, Meta(ge=0, le=19, description="how far runs give way to other programs: 0 not at all, 19 most")
     ] = 10
     verify_share: Annotated[
-        float, Meta(ge=0, le=1, description="share of the time that goes to checking others' runs; 1: nothing else")
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="the most time over 24 hours, as a share, that goes to verifying others' runs; 1: nothing else",
+        ),
     ] = 0.2
     minimum_sandbox: Annotated[
         int,

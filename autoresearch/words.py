@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
 
 
 class Verdict(StrEnum):
@@ -451,6 +452,37 @@ class Why(StrEnum):
     STOPPING = "stopping"
 
 
+class WorkKind(IntEnum):
+    """A kind of work of a node. Of what waits the lowest number goes first."""
+
+    PERSON = 1
+    VERIFICATION = 2
+    ORDER = 3
+    SEARCH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRule:
+    """What stands in a node's queue as one kind of work, and how long it waits at most, where nothing forbids work."""
+
+    sentence: str
+    bound: str
+
+
+# A run of the search that has more than a minute left is ended for what goes before it, once, and is done later.
+WORK_RULES: dict[WorkKind, WorkRule] = {
+    WorkKind.PERSON: WorkRule(
+        "a run or a verification that a person asks for",
+        "it begins within a minute, or after a run in hand that was interrupted before",
+    ),
+    WorkKind.VERIFICATION: WorkRule(
+        "a verification that others wait for",
+        "it begins within a minute where verification has not had its share of the last 24 hours, else once it is due",
+    ),
+    WorkKind.ORDER: WorkRule("a number of runs, or a time", "its turn comes when the orders before it have ended"),
+    WorkKind.SEARCH: WorkRule("work without an end", "it goes on when nothing else is to be done"),
+}
+
 # What a person asked for is done.
 ORDER_DONE = frozenset({Why.RUNS_DONE, Why.TIME_OVER})
 
@@ -496,8 +528,6 @@ WHY_SENTENCES: dict[Why, str] = {
     Why.STOPPING: "the daemon is stopping",
 }
 
-# They keep this node from working on its task, and not from verifying runs on others.
-TASK_REASONS = frozenset({Why.TASK_BROKEN, Why.CANNOT_RUN_HERE})
 # The machine is its owner's now: nothing is begun on it. Runs that an executor carries out elsewhere go on.
 OWNER_REASONS = (
     *(Why.OUTSIDE_HOURS, Why.ON_BATTERY, Why.IN_USE),
@@ -578,8 +608,6 @@ class AttestReason(StrEnum):
     TOO_LATE = "too_late"
     OTHER_PEER = "other_peer"
     WRONG_CODE = "wrong_code"
-    NO_PROOF = "no_proof"
-    NO_DKIM_KEY = "no_dkim_key"
     TOO_MANY_TRIES = "too_many_tries"
     NOT_RECORDED = "not_recorded"
 
@@ -607,8 +635,6 @@ ATTEST_SENTENCES: dict[AttestReason, str] = {
     AttestReason.TOO_LATE: "the code came too late; ask for a new one",
     AttestReason.OTHER_PEER: "the request was made through another node; confirm it there",
     AttestReason.WRONG_CODE: "that is not the code that it mailed for this participant",
-    AttestReason.NO_PROOF: "the mail does not prove that it came from that address",
-    AttestReason.NO_DKIM_KEY: "it can't look up DKIM keys now; confirm without the mail, or later",
     AttestReason.TOO_MANY_TRIES: "too many wrong codes; ask for a new one",
     AttestReason.NOT_RECORDED: "it could not record its attestation; ask again later",
 }

@@ -37,7 +37,7 @@ from autoresearch.paths import Paths
 from autoresearch.record.kinds import Note
 from autoresearch.record.record import DEFAULT_NETWORK, Record, seal
 from autoresearch.trust.keys import KeyPair
-from benchmarks.gossip import Ear
+from benchmarks.gossip import Ear, hearers
 
 COMPARED = "the first row, the same without an attacker; 512 MiB, where the network process is replaced"
 ATTACKS = ("nobody", "records", "rubbish", "lies", "connections", "drip")
@@ -134,7 +134,7 @@ async def honest(address: str, seconds: float) -> None:
         )
         async with Host(options, Ear([])).run() as host:
             with trio.fail_after(30):
-                while not host.hearers():  # noqa: ASYNC110 - libp2p has no event for it
+                while not hearers(host):  # noqa: ASYNC110 - libp2p has no event for it
                     await trio.sleep(0.05)
             await trio.sleep(1)
             count = 0

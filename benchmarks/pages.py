@@ -22,11 +22,9 @@ from autoresearch.ask.runs.rows import path_answer, run_context_answer, runs_ans
 from autoresearch.face.pages.rendering import asset, asset_names
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.connection import transaction
-from autoresearch.log.listing import settle_listing
+from autoresearch.log.derive.driver import Driver
 from autoresearch.log.log import Log
-from autoresearch.log.settling import store
 from autoresearch.log.standing.answers import Answer
-from autoresearch.log.standing.settle import settle_stored
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import BlobRef, Run, Task
@@ -92,9 +90,10 @@ class _Story:
 def _put(log: Log, records: list[Record]) -> None:
     last = log.records.last_row()
     with transaction(log.reader.connection, durable=False):
-        store(log.reader.connection, DEFAULT_NETWORK, records)
-        settle_stored(log, last)
-        settle_listing(log.reader.connection)
+        driver = Driver(log)
+        driver.store(records)
+        driver.arrive(last)
+        driver.finish()
 
 
 def _p50_ms(question: Callable[[], object], times: int = 7) -> float:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from autoresearch.ask.registry.choosing import resolve, search
-from autoresearch.ask.registry.installing import install_release
+from autoresearch.ask.registry.installing import checked_release, write_tree
 from autoresearch.ask.registry.preparing import prepared
 from autoresearch.ask.requests import Description
 from autoresearch.log.blobs import BlobStore
@@ -119,6 +119,10 @@ def _fill(log: Log, count: int, chance: random.Random) -> None:
     assert all(verdict.record for verdict in stored), stored[0]
 
 
+def _install(log: Log, blobs: BlobStore, release: bytes, folder: Path) -> None:
+    write_tree(checked_release(log, blobs, release).files, folder)
+
+
 def _installed(folder: Path, rounds: int) -> dict[str, float]:
     _write_wheel(folder / "wheels")
     files = [File(f"part{number}.py", b"VALUE = 1\n" * 100) for number in range(20)]
@@ -131,14 +135,13 @@ def _installed(folder: Path, rounds: int) -> dict[str, float]:
         with_packages = log.writer.append(owner, "release", made.body(blobs.put(made.bundle)), now_ms=START_MS).id
         plain = log.writer.append(owner, "release", alone.body(blobs.put(alone.bundle)), now_ms=START_MS).id
         with _local_packages(folder / "wheels"):
-            install_release(log, blobs, with_packages, folder / "warm")
+            _install(log, blobs, with_packages, folder / "warm")
             whole = [
-                _milliseconds(partial(install_release, log, blobs, with_packages, folder / f"whole{number}"))
+                _milliseconds(partial(_install, log, blobs, with_packages, folder / f"whole{number}"))
                 for number in range(rounds)
             ]
         without = [
-            _milliseconds(partial(install_release, log, blobs, plain, folder / f"plain{number}"))
-            for number in range(rounds)
+            _milliseconds(partial(_install, log, blobs, plain, folder / f"plain{number}")) for number in range(rounds)
         ]
     written = [_milliseconds(partial(_write, files, folder / f"written{number}")) for number in range(rounds)]
     return {

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Genome, Space, space_of
-from autoresearch.propose.search.evidence import PastRun
+from autoresearch.propose.search.evidence import PastRun, gather
 from autoresearch.propose.search.moves import anywhere
 from autoresearch.propose.search.proposal import SearchProblem
-from autoresearch.propose.search.search import best_run, propose
+from autoresearch.propose.search.search import propose
 from autoresearch.task.loading import shipped_task
 from autoresearch.task.program import source_digest
 
@@ -50,6 +50,13 @@ def ours_next(space: Space, seed: int, done: Sequence[Measured]) -> Measured:
     made = propose(problem_of(space, seed), past_runs(done), [], worker="benchmark", counter=len(done))
     parent = None if made.parent is None else made.parent.hex()
     return Measured(made.source, made.genome, made.replicate, None, parent)
+
+
+def best_run(problem: SearchProblem, runs: Collection[PastRun]) -> PastRun | None:
+    """The first run of the source that leads: its mean over seeds, shrunk, plus a standard error."""
+    evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
+    leader = evidence.leader()
+    return None if leader is None else leader.first
 
 
 def ours_best(space: Space, seed: int, done: Sequence[Measured]) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from autoresearch.log.connection import transaction
+from autoresearch.log.derive.storing import store
 from autoresearch.log.log import Log
-from autoresearch.log.settling import store
 from autoresearch.log.standing.queries import best
 from autoresearch.record.encoding import encode
 from autoresearch.record.kinds import BlobRef, Run, Task

@@ -46,11 +46,11 @@ from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE, commitment_digest
 from autoresearch.log.blobs import BlobStore
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import backed, contenders
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.jobs import next_job
-from autoresearch.log.standing.settle import settle
 from autoresearch.propose.mind.recall import recall
 from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.ranges import Draws
@@ -279,7 +279,7 @@ def _made(folder: Path, size: int, shape: str) -> tuple[Path, dict[str, float]]:
                     take()
             take()
             kept = log.records.count()
-            left, began = log.standings.count_unsettled(), time.process_time()
+            left, began = log.todo.count(), time.process_time()
             settle(log, seconds=math.inf)
             settled = time.process_time() - began
         assert kept == count, f"{count - kept} of {count} records were not kept"

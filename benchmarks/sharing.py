@@ -25,11 +25,11 @@ from pathlib import Path
 
 from autoresearch.propose.program.space import Space
 from autoresearch.propose.search.proposal import LiveClaim
-from autoresearch.propose.search.search import best_run, propose
+from autoresearch.propose.search.search import propose
 from autoresearch.task.model import seed_for
 from autoresearch.task.program import source_digest
 from benchmarks.proposer import FRESH_FROM
-from benchmarks.proposer_methods import FAILED, Measured, past_runs, problem_of, shipped_space
+from benchmarks.proposer_methods import FAILED, Measured, best_run, past_runs, problem_of, shipped_space
 from benchmarks.proposer_runs import Trainer
 
 # By what the scripted model multiplies a number, one after the other.

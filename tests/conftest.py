@@ -7,26 +7,30 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 
 from autoresearch.run.sandbox import probes
 from tests.walls import attacked_once
 
 # Few examples, the same each time: a change is judged by what it changes. `make hunt` looks for others, many of them.
-# A property that found its mistake only among more says how many it needs.
+# A property that found its mistake only among more says how many it needs. The first example that fails is shown as it
+# is: making it small takes minutes, and ends with the time limit instead of a message. `make shrink` makes it small.
 settings.register_profile(
     "project",
     deadline=None,
     derandomize=True,
     max_examples=25,
+    phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
 )
+settings.register_profile("shrink", settings.get_profile("project"), phases=tuple(Phase))
 settings.load_profile("project")
 
 # Tests start many processes: all of them load compiled modules, whatever the caller's environment says.
@@ -67,8 +71,18 @@ SLOW_SECONDS = 1800
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--hunt N``: properties alone, with N times as many examples, other ones each time."""
+    """``--hunt N``: properties alone, N times as many examples, other ones each time; ``--shrink``: those of each run.
+
+    Both make an example that fails small, however long that takes.
+    """
     parser.addoption("--hunt", type=int, metavar="N", help="properties alone, with N times as many, random, examples")
+    parser.addoption("--shrink", action="store_true", help="properties alone; examples that fail are made small")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before tests are loaded: their own settings are added to those of the profile."""
+    if config.getoption("hunt") or config.getoption("shrink"):
+        settings.load_profile("shrink")
 
 
 WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
@@ -90,10 +104,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
-    if times := config.getoption("hunt"):
+    if config.getoption("hunt") or config.getoption("shrink"):
         items[:] = [item for item in items if is_hypothesis_test(getattr(item, "obj", None))]
         for item in items:
             item.add_marker(pytest.mark.timeout(0))  # as long as it takes
+    if times := config.getoption("hunt"):
         # Hypothesis has no public way to change a property's own settings from outside.
         holders = {
             (item.cls, "settings") if item.cls else (item.obj, "_hypothesis_internal_use_settings") for item in items
@@ -107,6 +122,55 @@ def pytest_collection_finish() -> None:
     """Has the garbage collector leave alone what stays until the end: modules and tests, a million objects."""
     gc.collect()
     gc.freeze()
+
+
+Report = pytest.CollectReport | pytest.TestReport
+# What extras install, beside the extra that the program names where it is missing.
+OPTIONAL = {
+    "aiosmtpd": "demo",
+    "aiosmtplib": "attest",
+    "asyncssh": "ssh",
+    "git": "components",
+    "google_crc32c": "rlds",
+    "gymnasium": "projects",
+    "libp2p": "network",
+    "mcp": "mcp",
+    "PIL": "images",
+}
+MISSING = {name: extra for name, extra in OPTIONAL.items() if find_spec(name) is None}
+# The interpreter's word for a missing package, and the program's.
+NAMED = re.compile(r"No module named '(\w+)|pip install [^\n]*\[(\w+)\]")
+
+
+def skip_missing(report: Report, path: Path, *errors: BaseException) -> Report:
+    """The same report, or that it was skipped where the failure comes from a package of an extra that is missing."""
+    texts = [report.longreprtext, report.capstdout, report.capstderr]
+    for error in errors:
+        texts += [str(error), getattr(error, "hint", "")]
+    names = {name or extra for name, extra in NAMED.findall("\n".join(texts))}
+    missing = next((name for name, extra in MISSING.items() if names & {name, extra}), None)
+    if report.failed and missing:
+        report.outcome, report.longrepr = "skipped", (str(path), None, f"Skipped: {missing} is not installed")
+    return report
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and those that it came from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Report, Report]:
+    """Skips a file that imports a package of an extra that is not installed."""
+    return skip_missing((yield), collector.path)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Report, Report]:
+    """Skips a test that fails for want of a package of an extra that is not installed."""
+    return skip_missing((yield), item.path, *causes(call.excinfo.value if call.excinfo else None))
 
 
 @pytest.fixture(scope="session", autouse=True)

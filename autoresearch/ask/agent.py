@@ -18,21 +18,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
-from autoresearch.ask import publishing, questions
+from autoresearch.ask import publishing, questions, requests
 from autoresearch.ask.client import Client
-from autoresearch.ask.node import Event, StatusAnswer
+from autoresearch.ask.node import StatusAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.participants import AttestAnswer, AttestRequest
-from autoresearch.ask.requests import (
-    JoinRequest,
-    NewTaskRequest,
-    NoteRequest,
-    NotesOf,
-    OfTask,
-    OneRecord,
-    ProposeRequest,
-    SettingRequest,
-)
 from autoresearch.beneath import is_file_beneath
 from autoresearch.errors import (
     AutoresearchError,
@@ -43,7 +33,7 @@ from autoresearch.errors import (
     UsageError,
     not_running,
 )
-from autoresearch.log.standing.answers import RunNumbers, RunView, leading_gain, numbers_of
+from autoresearch.log.standing.answers import RunNumbers, leading_gain, numbers_of
 from autoresearch.paths import Paths, typed_path
 from autoresearch.propose.program.edits import constants, set_constants
 from autoresearch.propose.program.known_names import named_in
@@ -76,7 +66,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Best(RunNumbers, frozen=True, kw_only=True):
+class BestProgram(RunNumbers, frozen=True, kw_only=True):
     """The program to build on with its numbers: the leading run's, or the baseline where there is no run yet.
 
     ``parameters`` are the numbers that its source names, ``run`` the run's id (empty: no run).
@@ -95,25 +85,25 @@ class Best(RunNumbers, frozen=True, kw_only=True):
         """What the program calls a setting. Raises UsageError where it has none of that name, or several."""
         if name in self.parameters:
             return name
-        found = named_in(name, self.parameters)
-        if set(found) & set(LEARNING_RATES):
-            found = [one for one in LEARNING_RATES if one in found][:1]
-        if len(found) == 1:
-            return found[0]
-        has = ", ".join((found or list(self.parameters))[:12]) or "no named number"
-        sentence = f"{name!r} can mean several settings" if found else f"the program has no setting {name!r}"
+        names = named_in(name, self.parameters)
+        if set(names) & set(LEARNING_RATES):
+            names = [rate for rate in LEARNING_RATES if rate in names][:1]
+        if len(names) == 1:
+            return names[0]
+        has = ", ".join((names or list(self.parameters))[:12]) or "no named number"
+        sentence = f"{name!r} can mean several settings" if names else f"the program has no setting {name!r}"
         raise UsageError(sentence, hint=f"it has {has}")
 
 
 class Hypothesis(msgspec.Struct, frozen=True, kw_only=True):
     """What to change in the program of ``best``, and why it should help."""
 
-    best: Best
+    best: BestProgram
     changes: dict[str, Value]
     reason: str
 
 
-class Result(RunNumbers, frozen=True, kw_only=True):
+class RunResult(RunNumbers, frozen=True, kw_only=True):
     """A run that ended, with its numbers.
 
     ``is_better``: its gain makes the metric better, the verified or else the reported. One run is little evidence.
@@ -179,12 +169,12 @@ class ResearchAgent:
         elif origin_of(place) != url:
             raise Refused(f"{place} is there, and no clone of {url}", hint="name another folder for the clone")
         manifests = (Path(inner, MANIFEST) for inner in TASK_FOLDERS)
-        found = next((place / name.parent for name in manifests if is_file_beneath(place, name)), None)
-        if found is None:
+        task_folder = next((place / name.parent for name in manifests if is_file_beneath(place, name)), None)
+        if task_folder is None:
             self.connect()
-            found = Path(self._client.ask(Node.new_task, NewTaskRequest(folder=str(place))).folder)
-        self._folder = found
-        return found
+            task_folder = Path(self._client.ask(Node.new_task, requests.NewTaskRequest(folder=str(place))).folder)
+        self._folder = task_folder
+        return task_folder
 
     def connect(self) -> StatusAnswer:
         """What the daemon does. Raises DaemonNotRunning when none runs."""
@@ -193,7 +183,7 @@ class ResearchAgent:
         status = self._client.ask(Node.status)
         if self._card and self._card not in (devices := named_devices(self._settings.device)):
             chosen = ",".join(sorted({*devices, self._card} - {"cpu"}))
-            self._client.ask(Node.set_setting, SettingRequest(name="work.device", value=chosen))
+            self._client.ask(Node.set_setting, requests.SettingRequest(name="work.device", value=chosen))
         return status
 
     def connect_to_ensue(self, network: str) -> StatusAnswer:
@@ -207,7 +197,7 @@ class ResearchAgent:
         except UsageError:  # an invite is longer than any path
             is_file = False
         where = str(typed_path(network).absolute()) if is_file else network
-        if not self._client.ask(Node.join_network, JoinRequest(where=where)).restarts:
+        if not self._client.ask(Node.join_network, requests.JoinRequest(where=where)).restarts:
             return before
         deadline = time.monotonic() + RESTART_SECONDS
         while time.monotonic() < deadline:
@@ -219,11 +209,13 @@ class ResearchAgent:
             time.sleep(POLL_SECONDS)
         raise TimedOut("the daemon does not begin again in the network", hint="autoresearch node doctor")
 
-    def read_best_result(self) -> Best:
+    def read_best_result(self) -> BestProgram:
         """The program to build on: the best confirmed run's, else the best one known."""
-        view, task = self._leading(), self._task
-        source = self._client.ask(questions.source, OneRecord(id=view.id)) if view else task.baseline.decode()
-        return Best(
+        view, task = None, self._task
+        with suppress(NotFound):  # nobody ran this task yet
+            view = self._client.ask(questions.best, requests.OfTask(task=task.digest.hex())).run
+        source = self._client.ask(questions.source, requests.OneRecord(id=view.id)) if view else task.baseline.decode()
+        return BestProgram(
             run=view.id if view else "",
             state=view.standing.state if view else "baseline",
             **(msgspec.structs.asdict(numbers_of(view.standing)) if view else {}),
@@ -232,7 +224,7 @@ class ResearchAgent:
         )
 
     def propose_hypothesis(
-        self, best: Best | None = None, changes: Mapping[str, Value] | None = None, reason: str = ""
+        self, best: BestProgram | None = None, changes: Mapping[str, Value] | None = None, reason: str = ""
     ) -> Hypothesis:
         """A change of a program's named numbers. Without ``changes`` its learning rate becomes a tenth larger.
 
@@ -240,9 +232,15 @@ class ResearchAgent:
             UsageError: the program has no such number, or no learning rate.
         """
         best = best or self.read_best_result()
-        changes = {best.setting(name): _plain(new) for name, new in changes.items()} if changes else _larger_rate(best)
-        said = ", ".join(f"{name} {best.parameters.get(name)} -> {new}" for name, new in changes.items())
-        return Hypothesis(best=best, changes=changes, reason=reason or said)
+        if changes:  # as a person would write them: 0.9 times 1.1 is 0.99
+            changes = {
+                best.setting(name): float(f"{new:.12g}") if isinstance(new, float) else new
+                for name, new in changes.items()
+            }
+        else:
+            changes = _larger_rate(best)
+        steps = (f"{name} {best.parameters.get(name)} -> {new}" for name, new in changes.items())
+        return Hypothesis(best=best, changes=changes, reason=reason or ", ".join(steps))
 
     def modify_train_script(self, hypothesis: Hypothesis | Mapping[str, Value], source: str = "") -> str:
         """Write the changed program into the task's folder, where :meth:`run_experiment` finds it; returns its text.
@@ -262,8 +260,8 @@ class ResearchAgent:
             sentence = "task.toml pins no baseline, so each edit is another task"
             raise Refused(sentence, hint=f"autoresearch task pin {folder}")
         keep_baseline(folder, task.baseline)
-        known = {remembered_edit(folder)[0], source_digest(task.baseline.decode()).hex(), source_digest(changed).hex()}
-        if source_digest(now).hex() not in known:
+        own = {remembered_edit(folder)[0], source_digest(task.baseline.decode()).hex(), source_digest(changed).hex()}
+        if source_digest(now).hex() not in own:
             stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
             for name, content in split_program(now).items():
                 keep_edit(folder, name, content.encode(), stamp)
@@ -272,7 +270,7 @@ class ResearchAgent:
         remember_edit(folder, changed, hypothesis.reason)
         return changed
 
-    def run_experiment(self) -> Result:
+    def run_experiment(self) -> RunResult:
         """Hand the program in the task's folder to the daemon and wait until it ran, however it ends.
 
         The daemon signs and announces the run as soon as it ended.
@@ -285,26 +283,33 @@ class ResearchAgent:
         if not edit and task.program == task.baseline:
             raise UsageError("there is no changed program to run", hint="call modify_train_script first")
         self.connect()
-        asked = ProposeRequest(
-            task=str(task.folder),
-            program=task.program.decode(),
-            parent=started_from(task.folder),
-            hypothesis=hypothesis,
+        event = self._client.run(
+            requests.ProposeRequest(
+                task=str(task.folder),
+                program=task.program.decode(),
+                parent=started_from(task.folder),
+                hypothesis=hypothesis,
+            )
         )
-        return self._result(self._client.run(asked))
+        run = event.data.get("id")
+        if not isinstance(run, str) or not run:
+            raise AutoresearchError(f"the run did not take place: {event.data.get('reason') or event.text}")
+        return self._read(run)
 
-    def publish_results(self, results: Result, hypothesis: Hypothesis | Mapping[str, Value] | str = "") -> Result:
+    def publish_results(self, results: RunResult, hypothesis: Hypothesis | Mapping[str, Value] | str = "") -> RunResult:
         """The run as the log has it now. With a hypothesis, publish as a note what the run shows of it, once.
 
         The run itself is published when it ended.
         """
         result = self._read(results.run)
         if hypothesis:
-            about = OfTask(task=self._task.digest.hex())
+            about = requests.OfTask(task=self._task.digest.hex())
             text = f"{_in_words(hypothesis)}: {_in_words(result)}"
-            notes = self._client.ask(questions.notes, NotesOf(task=about.task, topic="insight", limit=200)).notes
+            notes = self._client.ask(
+                questions.notes, requests.NotesOf(task=about.task, topic="insight", limit=200)
+            ).notes
             if not any(note.text == text and result.run in note.evidence for note in notes):
-                self._client.ask(publishing.note, NoteRequest(text=text, evidence=[result.run]))
+                self._client.ask(publishing.note, requests.NoteRequest(text=text, evidence=[result.run]))
         return result
 
     def verify_identity(self, address: str = "") -> AttestAnswer:
@@ -320,22 +325,11 @@ class ResearchAgent:
     def _settings(self) -> Work:
         return load_settings(self._paths.settings, self._environment)[0].work
 
-    def _leading(self) -> RunView | None:
-        try:
-            return self._client.ask(questions.best, OfTask(task=self._task.digest.hex())).run
-        except NotFound:  # nobody ran this task yet
-            return None
-
-    def _result(self, event: Event) -> Result:
-        run = event.data.get("id")
-        if not isinstance(run, str) or not run:
-            raise AutoresearchError(f"the run did not take place: {event.data.get('reason') or event.text}")
-        return self._read(run)
-
-    def _read(self, name: str) -> Result:
-        view = self._run(name)
+    def _read(self, name: str) -> RunResult:
+        view = self._client.ask(questions.run, requests.OneRecord(id=name)).run
+        assert view is not None  # the operation answers with runs only
         run, gain = view.run, leading_gain(view.standing).value
-        return Result(
+        return RunResult(
             **msgspec.structs.asdict(numbers_of(view.standing)),
             run=view.id,
             status=run.status,
@@ -344,11 +338,6 @@ class ResearchAgent:
             parent=run.parent,
             is_better=gain is not None and gain > 0,
         )
-
-    def _run(self, run: str) -> RunView:
-        found = self._client.ask(questions.run, OneRecord(id=run)).run
-        assert found is not None  # the operation answers with runs only
-        return found
 
 
 def _in_thread(
@@ -381,27 +370,22 @@ class AsyncResearchAgent:
     verify_identity = _in_thread(ResearchAgent.verify_identity)
 
 
-def _in_words(one: Hypothesis | Result | Mapping[str, Value] | str) -> str:
+def _in_words(content: Hypothesis | RunResult | Mapping[str, Value] | str) -> str:
     """A hypothesis, or what a run shows of it, as a note says it."""
-    match one:
+    match content:
         case str():
-            return one
+            return content
         case Hypothesis():
-            return one.reason
-        case Result():
-            gain = one.gain if one.gain is not None else one.gain_reported
+            return content.reason
+        case RunResult():
+            gain = content.gain if content.gain is not None else content.gain_reported
             if gain is None:
-                return one.status if one.reported is None else value(one.reported)
+                return content.status if content.reported is None else value(content.reported)
             return f"{'better' if gain > 0 else 'not better'} than its parent, by {value(gain)}"
-    return ", ".join(f"{name} = {new}" for name, new in one.items())
+    return ", ".join(f"{name} = {new}" for name, new in content.items())
 
 
-def _plain(new: Value) -> Value:
-    """A value as a person would write it: 0.9 times 1.1 is 0.99."""
-    return float(f"{new:.12g}") if isinstance(new, float) else new
-
-
-def _larger_rate(best: Best) -> dict[str, Value]:
+def _larger_rate(best: BestProgram) -> dict[str, Value]:
     for name in LEARNING_RATES:
         value = best.parameters.get(name)
         if isinstance(value, float):

@@ -12,10 +12,10 @@ from statistics import fmean
 
 import msgspec
 
-from autoresearch.ask.facts import Asked, facts
-from autoresearch.ask.ideas import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
+from autoresearch.ask.discussion import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
+from autoresearch.ask.facts import Question, facts
 from autoresearch.ask.lookup import FoundTask
-from autoresearch.ask.notes import NOT_CITED, found_notes, note_view
+from autoresearch.ask.notes import NOT_CITED, note_view, search_notes
 from autoresearch.errors import UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
@@ -57,35 +57,41 @@ def ask_answer(
     Raises:
         UsageError: there is no word in the question, or it is too long.
     """
-    asked = question.strip()
-    if not re.search(r"\w", asked):
+    text = question.strip()
+    if not re.search(r"\w", text):
         raise UsageError("the question has no word", hint='autoresearch note ask "which batch sizes were tried?"')
-    if len(asked) > QUESTION_CHARACTERS:
+    if len(text) > QUESTION_CHARACTERS:
         raise UsageError(
-            f"the question has {len(asked)} characters, of {QUESTION_CHARACTERS} at most", hint="ask less at a time"
+            f"the question has {len(text)} characters, of {QUESTION_CHARACTERS} at most", hint="ask less at a time"
         )
-    here = trust_context(log, me)
-    words = " ".join(word for word in re.findall(r"[\w.+-]+", asked) if word.strip(".").casefold() not in COMMON_WORDS)
-    notes = found_notes(log, task, words, here, me=me, limit=NOTES, every=False, strangers=False)
-    cited = citations(log, task.digest, [one.id for one in notes], here, me=me)
-    ended = _ended(log, task, here, me)
+    trust = trust_context(log, me)
+    words = " ".join(word for word in re.findall(r"[\w.+-]+", text) if word.strip(".").casefold() not in COMMON_WORDS)
+    notes = search_notes(log, task, words, trust, me=me, limit=NOTES, every=False, strangers=False)
+    cited = citations(log, task.digest, [note.id for note in notes], trust, me=me)
+    ended = _ended(log, task, trust, me)
+    settings = _settings(log, blobs, ended)
+    own = (trial.row.id for trial in ended if trial.row.source_digest == task.baseline)
+    baseline = next((program for run in own if (program := text_of(log, blobs, run))), "")
+    names = {name for values in settings.values() for name in values}
     return AskAnswer(
         task=task.name,
-        question=asked,
-        facts=facts(Asked(log, task, asked, ended, here, me, _baseline(log, blobs, task, ended), now_ms)),
-        parameters=_parameters(log, blobs, task, asked, ended),
-        notes=[note_view(log, log.records.get(one.id), cited.get(one.id, NOT_CITED)) for one in notes],
-        runs=_runs(log, task, "worked", words, here, me),
-        failures=_runs(log, task, "failed", words, here, me),
+        question=text,
+        facts=facts(Question(log, task, text, ended, trust, me, baseline, now_ms)),
+        parameters=[
+            _tried(name, ended, settings, sign_of(task.direction)) for name in named_in(text, names)[:PARAMETERS]
+        ],
+        notes=[note_view(log, log.records.get(note.id), cited.get(note.id, NOT_CITED)) for note in notes],
+        runs=_runs(log, task, "worked", words, trust, me),
+        failures=_runs(log, task, "failed", words, trust, me),
     )
 
 
 def _runs(
-    log: Log, task: FoundTask, kind: TextKind, words: str, here: TrustContext, me: bytes | None
+    log: Log, task: FoundTask, kind: TextKind, words: str, trust: TrustContext, me: bytes | None
 ) -> list[RunFound]:
     """The runs that worked or that failed, by the words of their titles, hypotheses and reasons."""
-    found = log.texts.search(task.digest, kind, words, limit=RUNS, authors=trusted_authors(here, me), every=False)
-    bodies = [(one.id, log.records.get(one.id).body) for one in found if is_heard(one.author, one.time, here, me)]
+    texts = log.texts.search(task.digest, kind, words, limit=RUNS, authors=trusted_authors(trust, me), every=False)
+    bodies = [(text.id, log.records.get(text.id).body) for text in texts if is_heard(text.author, text.time, trust, me)]
     return [
         RunFound(
             id=format_id(run),
@@ -100,48 +106,29 @@ def _runs(
     ]
 
 
-def _ended(log: Log, task: FoundTask, here: TrustContext, me: bytes | None) -> list[Trial]:
+def _ended(log: Log, task: FoundTask, trust: TrustContext, me: bytes | None) -> list[Trial]:
     """The runs with the full budget, without those that were stopped."""
     return [
         trial
-        for trial in trials(log, task.digest, here, device=me or b"", always=[task.baseline] if task.baseline else [])
+        for trial in trials(log, task.digest, trust, device=me or b"", always=[task.baseline] if task.baseline else [])
         if trial.row.budget == task.budget
         and trial.row.status not in STOPPED
-        and is_heard(trial.row.author, trial.row.time, here, me)
+        and is_heard(trial.row.author, trial.row.time, trust, me)
     ]
-
-
-def _baseline(log: Log, blobs: BlobStore, task: FoundTask, ended: Sequence[Trial]) -> str:
-    """The task's own program, where a run of it is known and its source is on this machine."""
-    runs = (trial.row.id for trial in ended if trial.row.source_digest == task.baseline)
-    return next((text for run in runs if (text := text_of(log, blobs, run))), "")
-
-
-def _parameters(
-    log: Log, blobs: BlobStore, task: FoundTask, question: str, ended: Sequence[Trial]
-) -> list[TriedParameter]:
-    """The values tried of each parameter that a question names."""
-    settings = _settings(log, blobs, ended)
-    named = named_in(question, {name for values in settings.values() for name in values})
-    sign = sign_of(task.direction)
-    return [_tried(name, ended, settings, sign) for name in named[:PARAMETERS]]
 
 
 def _settings(log: Log, blobs: BlobStore, ended: Sequence[Trial]) -> dict[bytes, dict[str, Value]]:
     """The constants of each run: those of its record, else of the program where that is on this machine."""
-    found: dict[bytes, dict[str, Value]] = {}
+    settings: dict[bytes, dict[str, Value]] = {}
     left = PROGRAMS_READ
     for trial in sorted(ended, key=lambda trial: (-trial.row.time, trial.row.id)):
         values = msgspec.json.decode(trial.row.genome, type=dict[str, Value])
         if not values and left:
             left -= 1
-            values = _constants(log, blobs, trial.row.id)
-        found[trial.row.id] = values
-    return found
-
-
-def _constants(log: Log, blobs: BlobStore, run: bytes) -> dict[str, Value]:
-    return {name: constant.value for name, constant in constants(text_of(log, blobs, run) or "").items()}
+            program = constants(text_of(log, blobs, trial.row.id) or "")
+            values = {name: constant.value for name, constant in program.items()}
+        settings[trial.row.id] = values
+    return settings
 
 
 def _tried(name: str, ended: Sequence[Trial], settings: dict[bytes, dict[str, Value]], sign: float) -> TriedParameter:
@@ -151,14 +138,15 @@ def _tried(name: str, ended: Sequence[Trial], settings: dict[bytes, dict[str, Va
         if name in values:  # True is 1 for Python, but not for people
             by_value[isinstance(values[name], bool), values[name]].append(trial)
     tried = [_value(value, runs, sign) for (_, value), runs in by_value.items()]
-    ordered = sorted(tried, key=lambda one: (one.best is None, sign * (one.best or 0.0), str(one.value)))
+    ordered = sorted(tried, key=lambda value: (value.best is None, sign * (value.best or 0.0), str(value.value)))
     return TriedParameter(name=name, tried=len(ordered), values=ordered[:VALUES])
 
 
 def _value(value: Value, runs: Sequence[Trial], sign: float) -> TriedValue:
     """What became of the runs with one value."""
     good = [(trial.value, trial.row.id) for trial in runs if trial.value is not None and trial.believed]
-    best, run = min(good, key=lambda one: (sign * one[0], one[1]), default=(None, min(one.row.id for one in runs)))
+    first = min(trial.row.id for trial in runs)
+    best, run = min(good, key=lambda pair: (sign * pair[0], pair[1]), default=(None, first))
     return TriedValue(
         value=value,
         runs=len(runs),
@@ -187,7 +175,12 @@ def question_prompt(answer: AskAnswer, most: int = PROMPT_BYTES) -> str:
     """What a model is asked, within so many bytes: rows that do not fit are left out, the last first."""
     rows = [
         *(f"{' '.join(map(_short, fact.ids))} {fact.sentence}".strip() for fact in answer.facts),
-        *(row for parameter in answer.parameters for row in _parameter_rows(parameter)),
+        *(
+            f"{_short(value.id)} {plain_line(parameter.name, 64)} = {plain_line(str(value.value), 64)}: "
+            f"{value.runs} runs, {value.failed} failed, mean {_number(value.mean)}, best {_number(value.best)}"
+            for parameter in answer.parameters
+            for value in parameter.values
+        ),
         *(
             f"{_short(note.id)} note, {note.topic}{_cited(note)}: {plain_line(note.text, _NOTE)}"
             for note in answer.notes
@@ -195,47 +188,38 @@ def question_prompt(answer: AskAnswer, most: int = PROMPT_BYTES) -> str:
         *(f"{_short(run.id)} run, {_result(run)}: {_words(run)}" for run in answer.runs),
         *(f"{_short(run.id)} run, {_result(run)}: {_words(run)}" for run in answer.failures),
     ]
-    kept = list(rows)
     while True:
-        data = fenced("\n".join(kept) or "no record has words of the question")
+        data = fenced("\n".join(rows) or "no record has words of the question")
         text = f"{_ASKED}\n## The records\n\n{data}\n\n## The question\n\n{fenced(plain_line(answer.question, 500))}\n"
-        if len(text.encode()) <= most or not kept:
+        if len(text.encode()) <= most or not rows:
             return text
-        kept.pop()
+        rows.pop()
 
 
-def cited_text(said: str, answer: AskAnswer) -> tuple[str, list[str]]:
+def cited_text(reply: str, answer: AskAnswer) -> tuple[str, list[str]]:
     """A model's answer with only those ids in brackets that it was shown, and these ids whole."""
-    known = {_short(one): one for one in shown_ids(answer)}
+    whole_ids = {_short(record): record for record in shown_ids(answer)}
     cited: dict[str, None] = {}
 
-    def check(found: re.Match[str]) -> str:
-        named = [part.strip().removeprefix(COMMON)[:SHORT] for part in re.split(r"[,;\s]+", found[1]) if part.strip()]
-        there = [part for part in named if part in known]
-        cited.update(dict.fromkeys(known[part] for part in there))
-        return f"[{', '.join(there)}]" if there else ""
+    def check(match: re.Match[str]) -> str:
+        named = [part.strip().removeprefix(COMMON)[:SHORT] for part in re.split(r"[,;\s]+", match[1]) if part.strip()]
+        ids = [part for part in named if part in whole_ids]
+        cited.update(dict.fromkeys(whole_ids[part] for part in ids))
+        return f"[{', '.join(ids)}]" if ids else ""
 
-    text = _SPACES.sub("", _CITED.sub(check, sanitised(said.strip(), lines=True)))
+    text = _SPACES.sub("", _CITED.sub(check, sanitised(reply.strip(), lines=True)))
     return text[:TEXT_CHARACTERS].strip(), list(cited)
 
 
 def shown_ids(answer: AskAnswer) -> list[str]:
     """The ids of the records in an answer."""
     values = [value.id for parameter in answer.parameters for value in parameter.values]
-    facts_ids = [one for fact in answer.facts for one in fact.ids]
+    facts_ids = [record for fact in answer.facts for record in fact.ids]
     return [
         *facts_ids,
         *values,
         *(note.id for note in answer.notes),
         *(run.id for run in (*answer.runs, *answer.failures)),
-    ]
-
-
-def _parameter_rows(parameter: TriedParameter) -> list[str]:
-    return [
-        f"{_short(one.id)} {plain_line(parameter.name, 64)} = {plain_line(str(one.value), 64)}: {one.runs} runs, "
-        f"{one.failed} failed, mean {_number(one.mean)}, best {_number(one.best)}"
-        for one in parameter.values
     ]
 
 

@@ -123,27 +123,27 @@ class Client:
         """
         status = self.ask(Node.status)
         is_known = name in {*(each.name for each in status.queue), *(worker.proposal for worker in status.workers)}
-        found: Future[Event] = Future()
-        follower = threading.Thread(target=self._follow_to_end, args=(name, found), daemon=True)
+        end: Future[Event] = Future()
+        follower = threading.Thread(target=self._follow_to_end, args=(name, end), daemon=True)
         follower.start()
         try:
-            return found.result(seconds if is_known else REPLAY_SECONDS)
+            return end.result(seconds if is_known else REPLAY_SECONDS)
         except TimeoutError:
             if is_known:
                 return None
         reason = f"no proposal {one_line(name, 80)} waits, runs or has ended lately"
         raise NotFound(reason, hint="autoresearch status, autoresearch run list")
 
-    def _follow_to_end(self, name: str, found: Future[Event]) -> None:
+    def _follow_to_end(self, name: str, end: Future[Event]) -> None:
         try:
             with self.events(since=0) as events:
                 for event in events:
                     if event.kind in RUN_ENDED and event.data.get("assignment") == name:
-                        found.set_result(event)
+                        end.set_result(event)
                         return
-            found.set_exception(DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up"))
+            end.set_exception(DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up"))
         except AutoresearchError as error:
-            found.set_exception(error)
+            end.set_exception(error)
 
     @contextmanager
     def events(
@@ -210,13 +210,13 @@ def _checked(response: HTTPResponse) -> bytes:
         return content
     try:
         failure = msgspec.json.decode(content, type=Failure)
-    except msgspec.DecodeError as error:
+    except msgspec.DecodeError as broken:
         raise AutoresearchError(
             f"the daemon answered with HTTP {response.status}", hint="autoresearch node doctor"
-        ) from error
-    told = ERRORS.get(failure.exit_status, AutoresearchError)(failure.error, hint=failure.hint)
-    told.exit_status = failure.exit_status  # also of a class that takes more than a sentence
-    raise told
+        ) from broken
+    error = ERRORS.get(failure.exit_status, AutoresearchError)(failure.error, hint=failure.hint)
+    error.exit_status = failure.exit_status  # also of a class that takes more than a sentence
+    raise error
 
 
 def _read(response: HTTPResponse) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from autoresearch.ask.ideas import Fact
+from autoresearch.ask.discussion import Fact
 from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.runs.boards import best_answer
 from autoresearch.ask.runs.diffs import effects_answer
@@ -42,7 +42,7 @@ _STATUS: dict[str, str] = {
 }
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """A question to a task. ``ended`` are runs that count: all of a task with few, else the best, the newest, a sample.
 
     ``baseline`` is the task's own program as text, empty where it is not here.
@@ -50,32 +50,32 @@ class Asked(NamedTuple):
 
     log: Log
     task: FoundTask
-    question: str
+    text: str
     ended: Sequence[Trial]
-    here: TrustContext
+    trust: TrustContext
     me: bytes | None
     baseline: str = ""
     now_ms: int = 0
 
     def bodies(self) -> Iterator[tuple[bytes, Run]]:
         """The newest runs, whole."""
-        for trial in sorted(self.ended, key=lambda one: -one.row.time)[:READ]:
+        for trial in sorted(self.ended, key=lambda trial: -trial.row.time)[:READ]:
             body = self.log.records.get(trial.row.id).body
             assert isinstance(body, Run), "these are runs"
             yield trial.row.id, body
 
 
-def facts(asked: Asked) -> list[Fact]:
+def facts(question: Question) -> list[Fact]:
     """What answers a question, in the order of its words; an empty list where none of this is asked."""
-    words = asked.question.casefold()
+    words = question.text.casefold()
     places = sorted(
-        (found.start(), number) for number, (about, _) in enumerate(_TOPICS) if (found := re.search(about, words))
+        (match.start(), number) for number, (about, _) in enumerate(_TOPICS) if (match := re.search(about, words))
     )
-    return [fact for _, number in places for fact in _TOPICS[number][1](asked)]
+    return [fact for _, number in places for fact in _TOPICS[number][1](question)]
 
 
-def _best(asked: Asked) -> Iterator[Fact]:
-    answer = best_answer(asked.log, asked.task, author=asked.me)
+def _best(question: Question) -> Iterator[Fact]:
+    answer = best_answer(question.log, question.task, author=question.me)
     status, best = answer.task, answer.task.best
     if best is None:
         yield Fact(sentence="no run has a value yet")
@@ -89,26 +89,26 @@ def _best(asked: Asked) -> Iterator[Fact]:
     yield Fact(sentence="; ".join(parts), ids=[best.id])
 
 
-def _failures(asked: Asked) -> Iterator[Fact]:
-    found = statistics(asked.log, asked.task.digest)
-    causes = Counter({one: number for one, number in found.statuses.items() if one not in NOT_FAILED})
+def _failures(question: Question) -> Iterator[Fact]:
+    task_runs = statistics(question.log, question.task.digest)
+    causes = Counter({status: number for status, number in task_runs.statuses.items() if status not in NOT_FAILED})
     if not causes.total():
-        yield Fact(sentence=f"none of {counted(found.runs, 'run')} failed")
+        yield Fact(sentence=f"none of {counted(task_runs.runs, 'run')} failed")
         return
-    told = ", ".join(f"{number} {_STATUS.get(one, one.replace('_', ' '))}" for one, number in causes.most_common())
-    last = next((trial for trial in reversed(asked.ended) if trial.row.status != RunStatus.OK), None)
-    sentence = f"{causes.total()} of {counted(found.runs, 'run')} failed: {told}"
+    parts = (f"{number} {_STATUS.get(status, status.replace('_', ' '))}" for status, number in causes.most_common())
+    last = next((trial for trial in reversed(question.ended) if trial.row.status != RunStatus.OK), None)
+    sentence = f"{causes.total()} of {counted(task_runs.runs, 'run')} failed: {', '.join(parts)}"
     yield Fact(sentence=sentence, ids=[format_id(last.row.id)] if last else [])
     reasons: defaultdict[str, list[bytes]] = defaultdict(list)
-    for run, body in asked.bodies():
+    for run, body in question.bodies():
         if body.status != RunStatus.OK and body.reason:
             reasons[one_line(body.reason.strip().splitlines()[-1], TEXT)].append(run)
-    for reason, runs in sorted(reasons.items(), key=lambda one: -len(one[1]))[:NAMED]:
+    for reason, runs in sorted(reasons.items(), key=lambda reason: -len(reason[1]))[:NAMED]:
         yield Fact(sentence=f"{counted(len(runs), 'time')}: {reason}", ids=[format_id(run) for run in runs[:NAMED]])
 
 
-def _noise(asked: Asked) -> Iterator[Fact]:
-    learnt, rules = learnt_noise(asked.log, asked.task.digest), asked.log.tasks.rules(asked.task.digest)
+def _noise(question: Question) -> Iterator[Fact]:
+    learnt, rules = learnt_noise(question.log, question.task.digest), question.log.tasks.rules(question.task.digest)
     stated = rules.noise if rules else None
     states = f"the task states {value(stated)}" if stated else "the task states none"
     if learnt is None:
@@ -118,59 +118,60 @@ def _noise(asked: Asked) -> Iterator[Fact]:
     yield Fact(sentence=f"runs of one program differ by {value(learnt.deviation)} (standard deviation, {of}); {states}")
 
 
-def _counts(asked: Asked) -> Iterator[Fact]:
-    found = since_answer(asked.log, asked.task, since_ms=1, now_ms=asked.now_ms, me=asked.me)
-    programs = asked.log.programs.count(asked.task.digest)
-    numbers = ("confirmed", found.confirmed), ("refuted", found.refuted), ("failed", found.failed)
+def _counts(question: Question) -> Iterator[Fact]:
+    since = since_answer(question.log, question.task, since_ms=1, now_ms=question.now_ms, me=question.me)
+    programs = question.log.programs.count(question.task.digest)
+    numbers = ("confirmed", since.confirmed), ("refuted", since.refuted), ("failed", since.failed)
     more = "".join(f", {number} {word}" for word, number in numbers if number)
-    who = counted(found.participants, "participant")
-    runs = f"{counted(found.runs, 'run')} by {who}{more}"
+    who = counted(since.participants, "participant")
+    runs = f"{counted(since.runs, 'run')} by {who}{more}"
     yield Fact(sentence=f"{runs}; {counted(programs, 'program')} with a value")
 
 
-def _people(asked: Asked) -> Iterator[Fact]:
-    runners = runners_answer(asked.log, asked.task).runners[:NAMED]
-    named = [f"{one_line(one.participant.name, 40) or one.participant.short} {one.runs}" for one in runners]
+def _people(question: Question) -> Iterator[Fact]:
+    runners = runners_answer(question.log, question.task).runners[:NAMED]
+    named = [f"{one_line(runner.participant.name, 40) or runner.participant.short} {runner.runs}" for runner in runners]
     yield Fact(sentence=f"participants by their runs: {', '.join(named) or 'none'}")
 
 
-def _effects(asked: Asked) -> Iterator[Fact]:
-    told = 0
-    for one in effects_answer(asked.log, asked.task, me=asked.me).effects:
-        if one.median is None or told == NAMED:
+def _effects(question: Question) -> Iterator[Fact]:
+    count = 0
+    for effect in effects_answer(question.log, question.task, me=question.me).effects:
+        if effect.median is None or count == NAMED:
             continue
-        told += 1
-        span = f" [{value(one.low)}, {value(one.high)}]" if one.low is not None and one.high is not None else ""
-        act = f"{'adding' if one.name.startswith('+') else 'raising'} {one_line(one.name.removeprefix('+'), 64)}"
-        pairs = counted(one.pairs, "pair")
-        yield Fact(
-            sentence=f"{act} was better in {one.better} of {pairs} with the parent: median {one.median:+.4g}{span}"
-        )
-    if not told:
+        count += 1
+        low, high = effect.low, effect.high
+        span = f" [{value(low)}, {value(high)}]" if low is not None and high is not None else ""
+        act = f"{'adding' if effect.name.startswith('+') else 'raising'} {one_line(effect.name.removeprefix('+'), 64)}"
+        better = f"{effect.better} of {counted(effect.pairs, 'pair')}"
+        yield Fact(sentence=f"{act} was better in {better} with the parent: median {effect.median:+.4g}{span}")
+    if not count:
         yield Fact(sentence="no setting was changed by a run beside its parent yet")
 
 
-def _untried(asked: Asked) -> Iterator[Fact]:
+def _untried(question: Question) -> Iterator[Fact]:
     """Settings that nobody has changed, and hypotheses that nobody has tried."""
-    changed = set(runners_answer(asked.log, asked.task).settings)
-    left = [name for name in constants(asked.baseline) if name not in changed]
+    changed = set(runners_answer(question.log, question.task).settings)
+    left = [name for name in constants(question.baseline) if name not in changed]
     if left:
         yield Fact(sentence=f"nobody has changed {', '.join(left[:20])}")
-    authors = trusted_authors(asked.here, asked.me)
-    notes = asked.log.texts.newest_notes(asked.task.digest, limit=100, authors=authors, topic="hypothesis")
-    known = citations(asked.log, asked.task.digest, [note.id for note in notes], asked.here, me=asked.me)
-    open_ones = [note for note in notes if known.get(note.id, Citations()).state == HypothesisState.OPEN]
+    authors = trusted_authors(question.trust, question.me)
+    notes = question.log.texts.newest_notes(question.task.digest, limit=100, authors=authors, topic="hypothesis")
+    cited = citations(question.log, question.task.digest, [note.id for note in notes], question.trust, me=question.me)
+    open_ones = [note for note in notes if cited.get(note.id, Citations()).state == HypothesisState.OPEN]
     for note in open_ones[:NAMED]:
+        body = question.log.records.get(note.id).body
+        assert isinstance(body, Note), "these are notes"
         yield Fact(
-            sentence=f"a hypothesis that no run cites: {one_line(_text(asked, note.id), TEXT)}",
+            sentence=f"a hypothesis that no run cites: {one_line(body.text, TEXT)}",
             ids=[format_id(note.id)],
         )
 
 
-def _proposers(asked: Asked) -> Iterator[Fact]:
-    values = {trial.row.id: trial.value for trial in asked.ended if trial.believed}
-    sign, tried = sign_of(asked.task.direction), defaultdict[str, list[bool]](list)
-    for run, body in asked.bodies():
+def _proposers(question: Question) -> Iterator[Fact]:
+    values = {trial.row.id: trial.value for trial in question.ended if trial.believed}
+    sign, tried = sign_of(question.task.direction), defaultdict[str, list[bool]](list)
+    for run, body in question.bodies():
         mine, above = values.get(run), values.get(body.parent or b"")
         if mine is not None and above is not None:
             tried[body.proposed_by or "by hand"].append(sign * mine < sign * above)
@@ -178,27 +179,25 @@ def _proposers(asked: Asked) -> Iterator[Fact]:
     yield Fact(sentence=f"better than their parent, by who proposed them: {', '.join(parts) or 'none'}")
 
 
-def _cost(asked: Asked) -> Iterator[Fact]:
-    lengths = [body.duration_ms for _, body in asked.bodies() if body.status == RunStatus.OK]
+def _cost(question: Question) -> Iterator[Fact]:
+    lengths = [body.duration_ms for _, body in question.bodies() if body.status == RunStatus.OK]
     if lengths:
         span = f"{duration(min(lengths))} to {duration(max(lengths))}"
         yield Fact(sentence=f"a run takes {duration(round(median(lengths)))} (median of {len(lengths)}, {span})")
 
 
-def _lately(asked: Asked) -> Iterator[Fact]:
-    days = int(found[1]) if (found := _DAYS.search(asked.question)) else 7 if "week" in asked.question else 1
-    since = asked.now_ms - min(days, 3650) * _DAY_MS
-    yield Fact(sentence=since_answer(asked.log, asked.task, since_ms=since, now_ms=asked.now_ms, me=asked.me).sentence)
-
-
-def _text(asked: Asked, note: bytes) -> str:
-    body = asked.log.records.get(note).body
-    assert isinstance(body, Note), "these are notes"
-    return body.text
+def _lately(question: Question) -> Iterator[Fact]:
+    days = int(match[1]) if (match := _DAYS.search(question.text)) else 7 if "week" in question.text else 1
+    since = question.now_ms - min(days, 3650) * _DAY_MS
+    yield Fact(
+        sentence=since_answer(
+            question.log, question.task, since_ms=since, now_ms=question.now_ms, me=question.me
+        ).sentence
+    )
 
 
 # Which words of a question ask for what.
-_TOPICS: tuple[tuple[str, Callable[[Asked], Iterator[Fact]]], ...] = (
+_TOPICS: tuple[tuple[str, Callable[[Question], Iterator[Fact]]], ...] = (
     (r"\b(best|leads?|leader|leading|record|so far|state of the art)\b", _best),
     (r"\b(fail\w*|crash\w*|diverg\w*|errors?|broke|broken|out of memory|oom)\b", _failures),
     (r"\b(noise|noisy|variance|spread|seeds?|luck|significan\w*|reproducib\w*)\b", _noise),

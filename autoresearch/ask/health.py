@@ -80,12 +80,14 @@ def examine(paths: Paths, environment: Mapping[str, str], now_ms: int, *, log: L
 
 def conditions(checks: Sequence[Check]) -> list[Check]:
     """What is not ok, the failures first."""
-    return sorted((one for one in checks if one.result != Result.OK), key=lambda one: one.result != Result.FAILED)
+    return sorted(
+        (check for check in checks if check.result != Result.OK), key=lambda check: check.result != Result.FAILED
+    )
 
 
-def is_usable(found: Sequence[Check]) -> bool:
+def is_usable(checks: Sequence[Check]) -> bool:
     """Whether no condition keeps the node from its work."""
-    return all(one.result != Result.FAILED for one in found)
+    return all(check.result != Result.FAILED for check in checks)
 
 
 def guarded(name: str, look: Callable[[], Check]) -> Check:
@@ -145,16 +147,16 @@ def _is_open(descriptor: int) -> bool:
 def of_peers(peers: Sequence[PeerView]) -> list[Check]:
     """The conditions that the connected peers show: all are strangers, or their clocks differ from this one."""
     connected = [peer for peer in peers if peer.connected]
-    found = []
+    checks = []
     if connected and all(peer.other_network for peer in connected):
         text = "all connected peers are in another network"
-        found.append(warning(Part.PEERS, f"{text} → all must join the same one: autoresearch network show"))
+        checks.append(warning(Part.PEERS, f"{text} → all must join the same one: autoresearch network show"))
     skew = skew_ms(peers)
     if skew is not None and abs(skew) > SKEW_MS:
         way = "behind" if skew > 0 else "ahead of"
         text = f"this clock is {duration(abs(skew))} {way} the peers'; peers hold back records that are far ahead"
-        found.append(warning(Part.CLOCK, f"{text} → {SET_CLOCK}"))
-    return found
+        checks.append(warning(Part.CLOCK, f"{text} → {SET_CLOCK}"))
+    return checks
 
 
 def skew_ms(peers: Sequence[PeerView]) -> int | None:
@@ -202,9 +204,9 @@ def _home(paths: Paths) -> Check:
 
 
 def _device(device: str) -> Check:
-    found = [(name, card_of(name)) for name in named_devices(device)]
+    cards = [(name, card_of(name)) for name in named_devices(device)]
     return passed(
-        Part.DEVICE, ", ".join(f"{name}: {card.model}, {card.uuid}" if card else name for name, card in found)
+        Part.DEVICE, ", ".join(f"{name}: {card.model}, {card.uuid}" if card else name for name, card in cards)
     )
 
 

@@ -6,7 +6,7 @@ Also which participants are behind the peers of a node, and which services run o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,16 +60,18 @@ def find_task(
     """
     # A definition without a direction and a budget cannot be ranked; anybody may have published it.
     published = [row for row in log.tasks.all() if row.direction is not None]
-    known = {row.digest: row for row in published}
+    tasks = {row.digest: row for row in published}
     visible = {row.digest: row for row in log.tasks.all(visible=True) if row.direction is not None}
     if reference is None:
-        if known and not visible:
+        if tasks and not visible:
             hint = "name one with --task, or look at: autoresearch network hidden"
             raise NotFound("All tasks here are hidden.", hint=hint)
         return _load(log, _last(log, _but(visible, archived), author))
-    named = [task for digest in _named(published, reference) if (task := _load(log, known[digest])).name == reference]
+    # Somebody published these under the name; whether the definition has that name is another question.
+    digests = dict.fromkeys(row.digest for row in published if row.name == reference)
+    named = [task for digest in digests if (task := _load(log, tasks[digest])).name == reference]
     if not named and _DIGEST.fullmatch(reference.lower()):
-        named = [_load(log, row) for row in known.values() if row.digest.hex().startswith(reference.lower())]
+        named = [_load(log, row) for row in tasks.values() if row.digest.hex().startswith(reference.lower())]
     named = [task for task in named if task.digest not in archived] or named
     if len(named) > 1:
         named = [task for task in named if task.unit == "episodes"] or named
@@ -78,14 +80,14 @@ def find_task(
     if not named:
         raise _no_task(reference, sorted({row.name for row in visible.values()}))
     if len(named) > 1:
-        newest = sorted(named, key=lambda task: -known[task.digest].time)[:10]
-        digests = [task.digest.hex()[:12] for task in newest]
+        newest = sorted(named, key=lambda task: -tasks[task.digest].time)[:10]
+        shortened = [task.digest.hex()[:12] for task in newest]
         runs = {task.digest: sum(log.runs.endings(task.digest).values()) for task in newest}
         about = [
-            f"{digest} of {moment(known[task.digest].time)}, {counted(runs[task.digest], 'run')}"
-            for digest, task in zip(digests, newest, strict=True)
+            f"{digest} of {moment(tasks[task.digest].time)}, {counted(runs[task.digest], 'run')}"
+            for digest, task in zip(shortened, newest, strict=True)
         ]
-        raise AmbiguousId(f"{reference} can mean several tasks.", digests, hint="name one: " + "; ".join(about))
+        raise AmbiguousId(f"{reference} can mean several tasks.", shortened, hint="name one: " + "; ".join(about))
     return named[0]
 
 
@@ -114,28 +116,23 @@ def task_of(log: Log, digest: bytes) -> FoundTask | None:
     return _load(log, row) if row and row.direction is not None else None
 
 
-def _named(published: Iterable[TaskRow], name: str) -> list[bytes]:
-    """The digests that somebody published under a name; whether the definition has that name is another question."""
-    return list(dict.fromkeys(row.digest for row in published if row.name == name))
-
-
-def _but(known: Mapping[bytes, TaskRow], archived: frozenset[bytes]) -> dict[bytes, TaskRow]:
+def _but(tasks: Mapping[bytes, TaskRow], archived: frozenset[bytes]) -> dict[bytes, TaskRow]:
     """The tasks that are not archived."""
-    left = {digest: row for digest, row in known.items() if digest not in archived}
-    if known and not left:
+    left = {digest: row for digest, row in tasks.items() if digest not in archived}
+    if tasks and not left:
         hint = "name one with --task, or: autoresearch task restore NAME"
         raise NotFound("All tasks here are archived.", hint=hint)
     return left
 
 
-def _last(log: Log, known: Mapping[bytes, TaskRow], author: bytes | None) -> TaskRow:
-    if not known:
+def _last(log: Log, tasks: Mapping[bytes, TaskRow], author: bytes | None) -> TaskRow:
+    if not tasks:
         raise NoTaskYet
     own = log.records.newest(kind="run", author=author, limit=RECENT_RUNS) if author is not None else []
     for record in own or log.records.newest(kind="run", limit=RECENT_RUNS):
-        if isinstance(record.body, Run) and record.body.task in known:
-            return known[record.body.task]
-    return max(known.values(), key=lambda row: (row.time, row.id))
+        if isinstance(record.body, Run) and record.body.task in tasks:
+            return tasks[record.body.task]
+    return max(tasks.values(), key=lambda row: (row.time, row.id))
 
 
 def _load(log: Log, row: TaskRow) -> FoundTask:
@@ -185,16 +182,16 @@ def named(log: Log, text: str, *, author: bytes | None) -> frozenset[bytes]:
     by_name: dict[bytes, set[bytes]] = {}
     for device in log.devices.all():
         voter = roster.voter(device, newest_ms)
-        if is_key and any(one.hex().startswith(key) for one in (device, voter.root, voter.voter)):
+        if is_key and any(owner.hex().startswith(key) for owner in (device, voter.root, voter.voter)):
             by_key.setdefault(voter.voter, set()).add(voter.root)
         if name and plain_name(roster.name(voter.root)) == name:
             by_name.setdefault(voter.voter, set()).add(voter.root)
-    found = by_key or by_name
-    if len(found) > 1:
-        called = sorted(participant_with_key(log, min(roots)).short for roots in found.values())
+    matches = by_key or by_name
+    if len(matches) > 1:
+        called = sorted(participant_with_key(log, min(roots)).short for roots in matches.values())
         raise AmbiguousId(f"{one_line(text, 80)} can mean several participants.", called[:10])
-    if found:
-        return frozenset(*found.values())
+    if matches:
+        return frozenset(*matches.values())
     if is_key:
         raise NotFound(
             f"Nobody whose key begins with {key} has signed anything here.", hint="autoresearch network credit"
@@ -208,8 +205,8 @@ def with_participants(log: Log, answer: PeersAnswer) -> PeersAnswer:
     """The peers with the participants behind those that have proven their device key."""
     now_ms = log.records.newest_ms()
     devices = [bytes.fromhex(peer.device_key) for peer in answer.peers if peer.device_key]
-    found = iter(records_behind(log, [(device, now_ms) for device in devices]))
-    peers = [_with_participant(log, peer, next(found), now_ms) if peer.device_key else peer for peer in answer.peers]
+    records = iter(records_behind(log, [(device, now_ms) for device in devices]))
+    peers = [_with_participant(log, peer, next(records), now_ms) if peer.device_key else peer for peer in answer.peers]
     return msgspec.structs.replace(answer, peers=peers)
 
 

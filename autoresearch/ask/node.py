@@ -12,6 +12,9 @@ from autoresearch.log.standing.answers import (
 )
 from autoresearch.services import Service
 
+# Of less of a run nothing can be concluded about the rest.
+LEAST_FRACTION = 0.02
+
 
 class VoterView(Answer, frozen=True, kw_only=True):
     """A participant whose verifications count. ``why`` is "founder", "admitted", "named by hand" or "attested".
@@ -105,6 +108,16 @@ class RunInHand(Answer, frozen=True, kw_only=True):
     participant: ParticipantView = NOBODY
     reason: str = ""
 
+    def elapsed_ms(self, now_ms: int) -> int:
+        """How long it has been going on."""
+        return max(0, now_ms - self.started_ms) if self.started_ms else 0
+
+    def time_left_ms(self, now_ms: int) -> int | None:
+        """How long it goes on if it goes on as fast as until now; None while that can't be said."""
+        if self.fraction < LEAST_FRACTION or not self.started_ms:
+            return None
+        return round(self.elapsed_ms(now_ms) * (1 - min(self.fraction, 1.0)) / self.fraction)
+
 
 class QueuedRun(Answer, frozen=True, kw_only=True):
     """A program that somebody proposed here and that waits for a worker. ``task`` is a digest, ``reason`` why it waits.
@@ -121,6 +134,28 @@ class QueuedRun(Answer, frozen=True, kw_only=True):
     replicate: int = 0
     reason: str = ""
     source_digest: str = ""
+
+
+class OrderView(Answer, frozen=True, kw_only=True):
+    """Work that a person ordered: on a task, by its name, for ``runs`` runs, ``for_ms`` milliseconds or without an end.
+
+    ``runs_left`` are still to do; ``until_ms``: when it ends, as soon as it had its first turn. ``state`` is "working",
+    "next" for what waits for a worker, "waiting" behind others, or "passed over"; ``reason`` says why. ``bound``: how
+    long it waits at most.
+    """
+
+    number: int
+    task: str
+    state: str
+    reason: str = ""
+    bound: str = ""
+    runs: int | None = None
+    runs_left: int | None = None
+    for_ms: int | None = None
+    until_ms: int | None = None
+    verify_share: float = 0.0
+    proposer: str = ""
+    executor: str = ""
 
 
 class WorkerStatus(Answer, frozen=True, kw_only=True):
@@ -360,6 +395,7 @@ class StatusAnswer(Judged, frozen=True, kw_only=True):
     verifying: VerifyingStatus | None = None
     workers: list[WorkerStatus] = []
     machine: MachineStatus | None = None
+    orders: list[OrderView] = []
     queue: list[QueuedRun] = []
     proposers: list[ProposerStatus] = []
     conditions: list[Check] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
+from autoresearch.ask.discussion import AskAnswer, ClaimAnswer
 from autoresearch.ask.node import (
     ConfigAnswer,
     Health,
@@ -37,6 +37,7 @@ from autoresearch.ask.requests import (
     AdmitRequest,
     AskRequest,
     BlockRequest,
+    CancelRequest,
     ClaimRequest,
     DialRequest,
     DropRequest,
@@ -107,7 +108,12 @@ class Node(Protocol):
 
     @operation("POST /v1/work")
     def work(self, request: WorkRequest) -> StatusAnswer:
-        """Work until told otherwise, for a number of runs, or until a time; verify for that share of the time."""
+        """Order work: for a number of runs, for a time, or until told otherwise; verify for that share of the time."""
+        ...
+
+    @operation("POST /v1/orders/cancel")
+    def cancel_order(self, request: CancelRequest) -> StatusAnswer:
+        """Cancel an order and end its runs in hand; 404 when there is none of that number."""
         ...
 
     @operation("POST /v1/pause")

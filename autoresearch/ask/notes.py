@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from autoresearch.ask.ideas import CitingRun, NotesAnswer, NoteView
+from autoresearch.ask.discussion import CitingRun, NotesAnswer, NoteView
 from autoresearch.ask.lookup import FoundTask, find_task, task_of
 from autoresearch.ask.requests import NoteRequest
 from autoresearch.ask.runs.boards import resolve_reference
@@ -12,7 +12,7 @@ from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import TrustContext, participant_of, trust_context, trusted_authors
-from autoresearch.log.standing.credit import Citation, Citations, citations, is_heard
+from autoresearch.log.standing.credit import Citations, citations, is_heard
 from autoresearch.log.tables.texts import FoundText
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Note, Run
@@ -40,25 +40,25 @@ def notes_answer(
     first, and whose citing runs were better than their parents; strangers' come last, where trust names anybody. Any
     text may be asked for.
     """
-    here = trust_context(log, me)
+    trust = trust_context(log, me)
     if not query.strip():
-        found = _newest(log, task, here, me, limit, topic)
+        notes = _newest(log, task, trust, me, limit, topic)
     else:
-        found = found_notes(log, task, query, here, me=me, limit=limit)
-        found = found or found_notes(log, task, query, here, me=me, limit=limit, every=False)
-    cited = citations(log, task.digest, [one.id for one in found], here, me=me)
-    views = [note_view(log, log.records.get(one.id), cited.get(one.id, NOT_CITED)) for one in found]
+        notes = search_notes(log, task, query, trust, me=me, limit=limit)
+        notes = notes or search_notes(log, task, query, trust, me=me, limit=limit, every=False)
+    cited = citations(log, task.digest, [note.id for note in notes], trust, me=me)
+    views = [note_view(log, log.records.get(note.id), cited.get(note.id, NOT_CITED)) for note in notes]
     if query.strip() and topic:
         views = [view for view in views if view.topic == topic]
     hidden = log.texts.count_hidden_notes(task.digest)
     return NotesAnswer(task=task.name, query=query, notes=views, hidden=hidden)
 
 
-def found_notes(
+def search_notes(
     log: Log,
     task: FoundTask,
     words: str,
-    here: TrustContext,
+    trust: TrustContext,
     *,
     me: bytes | None,
     limit: int,
@@ -71,32 +71,34 @@ def found_notes(
     def read(authors: Collection[bytes] | None) -> list[FoundText]:
         return log.texts.search(task.digest, "note", words, limit=most, authors=authors, every=every)
 
-    found = read(trusted_authors(here, me))
+    notes = read(trusted_authors(trust, me))
     if not strangers:
-        found = [one for one in found if is_heard(one.author, one.time, here, me)]
-    elif len(found) < most:
-        found += _others(read(None), found)
-    cited = citations(log, task.digest, [one.id for one in found], here, me=me)
+        notes = [note for note in notes if is_heard(note.author, note.time, trust, me)]
+    elif len(notes) < most:
+        notes += _others(read(None), notes)
+    cited = citations(log, task.digest, [note.id for note in notes], trust, me=me)
 
-    def order(one: FoundText) -> tuple[bool, float, int, bytes]:
-        runs = cited.get(one.id, NOT_CITED)
+    def order(note: FoundText) -> tuple[bool, float, int, bytes]:
+        runs = cited.get(note.id, NOT_CITED)
         useful = (1 + runs.better) / (1 + runs.worse)
-        return not is_heard(one.author, one.time, here, me), one.distance * useful, -one.time, one.id
+        return not is_heard(note.author, note.time, trust, me), note.distance * useful, -note.time, note.id
 
-    return sorted(found, key=order)[:limit]
-
-
-def _newest(log: Log, task: FoundTask, here: TrustContext, me: bytes | None, limit: int, topic: str) -> list[FoundText]:
-    heard = log.texts.newest_notes(task.digest, limit=limit, authors=trusted_authors(here, me), topic=topic)
-    if len(heard) >= limit:
-        return heard
-    others = log.texts.newest_notes(task.digest, limit=limit + len(heard), topic=topic)
-    return [*heard, *_others(others, heard)][:limit]
+    return sorted(notes, key=order)[:limit]
 
 
-def _others(found: Collection[FoundText], known: Collection[FoundText]) -> list[FoundText]:
-    ids = {one.id for one in known}
-    return [one for one in found if one.id not in ids]
+def _newest(
+    log: Log, task: FoundTask, trust: TrustContext, me: bytes | None, limit: int, topic: str
+) -> list[FoundText]:
+    notes = log.texts.newest_notes(task.digest, limit=limit, authors=trusted_authors(trust, me), topic=topic)
+    if len(notes) >= limit:
+        return notes
+    others = log.texts.newest_notes(task.digest, limit=limit + len(notes), topic=topic)
+    return [*notes, *_others(others, notes)][:limit]
+
+
+def _others(notes: Collection[FoundText], excluded: Collection[FoundText]) -> list[FoundText]:
+    ids = {note.id for note in excluded}
+    return [note for note in notes if note.id not in ids]
 
 
 def notes_of(log: Log, run: Record) -> list[NoteView]:
@@ -112,7 +114,7 @@ def note_view(log: Log, record: Record, cited: Citations = NOT_CITED) -> NoteVie
     body = record.body
     assert isinstance(body, Note)
     task = task_of(log, body.task) if body.task else None
-    hidden = log.hidden.of([one.run for one in cited.runs])
+    hidden = log.hidden.of([citation.run for citation in cited.runs])
     return NoteView(
         id=format_id(record.id),
         time_ms=record.time,
@@ -126,15 +128,13 @@ def note_view(log: Log, record: Record, cited: Citations = NOT_CITED) -> NoteVie
         participant=participant_of(log, record.author, record.time),
         better=cited.better,
         worse=cited.worse,
-        cited_by=[_citing(log, one) for one in cited.runs if one.run not in hidden][:SHOWN_CITING],
+        cited_by=[
+            CitingRun(id=format_id(citation.run), title=run.title, better=citation.better)
+            for citation in cited.runs
+            if citation.run not in hidden and isinstance(run := log.records.get(citation.run).body, Run)
+        ][:SHOWN_CITING],
         state=cited.state if body.topic == "hypothesis" else "",
     )
-
-
-def _citing(log: Log, one: Citation) -> CitingRun:
-    body = log.records.get(one.run).body
-    assert isinstance(body, Run)
-    return CitingRun(id=format_id(one.run), title=body.title, better=one.better)
 
 
 def note_on(
@@ -149,8 +149,7 @@ def note_on(
     named = find_task(log, request.task, author=author, archived=archived) if request.task else None
     evidence = tuple(
         dict.fromkeys(
-            _run(log, resolve_reference(log, run, task=named, author=author, archived=archived))
-            for run in request.evidence
+            resolve_reference(log, run, task=named, author=author, archived=archived) for run in request.evidence
         )
     )
     tasks = {_task_of_run(log, run) for run in evidence} | ({named.digest} if named else set())
@@ -165,15 +164,9 @@ def note_on(
     return Note(topic=request.topic, text=text, task=task), evidence
 
 
-def _run(log: Log, found: bytes) -> bytes:
-    record = log.records.get(found)
+def _task_of_run(log: Log, run: bytes) -> bytes:
+    record = log.records.get(run)
     if not isinstance(record.body, Run):
         hint = "autoresearch top lists runs"
         raise UsageError(f"{short_id(record.id)} is {with_article(record.kind)}, not a run", hint=hint)
-    return found
-
-
-def _task_of_run(log: Log, run: bytes) -> bytes:
-    body = log.records.get(run).body
-    assert isinstance(body, Run)
-    return body.task
+    return record.body.task

@@ -86,12 +86,12 @@ class Operation:
         Raises:
             UsageError: a value is out of its bounds, or a part of the path is empty.
         """
-        given = msgspec.to_builtins(request)
-        for name in {"id", "old", "new", *self.in_path} & given.keys():
-            if given[name] in ("", ".", ".."):
-                raise UsageError(f"“{given[name]}” names no run.", hint="an id or its beginning, or @ for the best run")
+        sent = msgspec.to_builtins(request)
+        for name in {"id", "old", "new", *self.in_path} & sent.keys():
+            if sent[name] in ("", ".", ".."):
+                raise UsageError(f"“{sent[name]}” names no run.", hint="an id or its beginning, or @ for the best run")
         try:
-            msgspec.convert(given, type(request))
+            msgspec.convert(sent, type(request))
         except msgspec.ValidationError as error:
             reason, _, field = str(error).partition(" - at `$.")
             for kind, words in KINDS.items():
@@ -104,10 +104,10 @@ class Operation:
         """The path and the query string of a request."""
         if request is None or self.has_body:
             return self.path
-        given = {name: value for name, value in msgspec.to_builtins(request).items() if value is not None}
-        rest = {name: value for name, value in given.items() if name not in self.in_path}
+        sent = {name: value for name, value in msgspec.to_builtins(request).items() if value is not None}
+        rest = {name: value for name, value in sent.items() if name not in self.in_path}
         query = urlencode(rest, doseq=True)
-        path = self.path.format(**{name: quote(str(value), safe="@~") for name, value in given.items()})
+        path = self.path.format(**{name: quote(str(value), safe="@~") for name, value in sent.items()})
         return f"{path}?{query}" if query else path
 
 
@@ -156,7 +156,7 @@ def _with_unsettled(question: F) -> F:
     @wraps(question)
     def ask(desk: Desk, *request: msgspec.Struct) -> Judged:
         answer = cast("Judged", question(desk, *request))
-        return msgspec.structs.replace(answer, unsettled=desk.log.standings.count_unsettled())
+        return msgspec.structs.replace(answer, unsettled=desk.log.todo.count())
 
     return cast("F", ask)
 
@@ -182,8 +182,8 @@ def operation_of(question: Callable[..., object]) -> Operation:
 def declared(*places: object) -> dict[str, Callable[..., Any]]:
     """The functions of modules and classes that are operations, by name."""
     return {
-        name: one
+        name: function
         for place in places
-        for name, one in vars(place).items()
-        if isinstance(getattr(one, "operation", None), Operation)
+        for name, function in vars(place).items()
+        if isinstance(getattr(function, "operation", None), Operation)
     }

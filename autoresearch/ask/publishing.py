@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from autoresearch.ask.ideas import NoteAnswer
+from autoresearch.ask.discussion import NoteAnswer
 from autoresearch.ask.node import BroughtAnswer, HistoryAnswer, TaskStatus
 from autoresearch.ask.operation import operation
 from autoresearch.ask.records import BeliefAnswer, HideAnswer, SharedHiddenAnswer, WithdrawnAnswer
@@ -62,11 +62,11 @@ def withdraw(notebook: Notebook, request: WithdrawRecordRequest) -> WithdrawnAns
 def believe(notebook: Notebook, request: BelieveRequest) -> BeliefAnswer:
     """Believe the value of a run whose program measures itself, on this machine; 409 past its task's floor."""
     from autoresearch.ask.people.claims import believed_run
-    from autoresearch.log.standing.settle import believe_run
+    from autoresearch.log.derive.driver import believe_run
     from autoresearch.record.encoding import format_id
 
     run = believed_run(notebook.log, request, notebook.author, archived=notebook.archived())
-    changed, state, others = believe_run(notebook.log, run, wanted=request.believed)
+    changed, state, others = believe_run(notebook.log, run, believed=request.believed)
     return BeliefAnswer(
         id=format_id(run.id), believed=request.believed, changed=changed, state=state.value, others=others
     )
@@ -132,13 +132,13 @@ def import_history(notebook: Notebook, request: HistoryRequest) -> HistoryAnswer
     notes = [
         Note(
             topic="history",
-            task=bytes.fromhex(one.task),
-            text=one.text,
-            origin=one.origin,
-            metrics=one.metrics,
-            status=one.status,
+            task=bytes.fromhex(note.task),
+            text=note.text,
+            origin=note.origin,
+            metrics=note.metrics,
+            status=note.status,
         )
-        for one in request.notes
+        for note in request.notes
     ]
     return HistoryAnswer(added=notebook.publish_history(notes, notebook.now_ms()))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from autoresearch.ask.ideas import ClaimsAnswer, NotesAnswer
+from autoresearch.ask.discussion import ClaimsAnswer, NotesAnswer
 from autoresearch.ask.operation import PLAIN, Text, operation
 from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer, VerificationsAnswer
 from autoresearch.ask.records import (
@@ -153,9 +153,9 @@ def record(desk: Desk, request: OneRecord) -> ShowAnswer:
     from autoresearch.ask.show import show_answer
 
     identified = desk.record(request.id, request.task)
-    shown = show_answer(desk.log, identified, starred=desk.starred())
+    answer = show_answer(desk.log, identified, starred=desk.starred())
     hidden = [hidden_view(desk.log, row) for row in desk.log.hidden.reasons(identified)]
-    return _with_headlines(desk, msgspec.structs.replace(shown, hidden_by=hidden))
+    return _with_headlines(desk, msgspec.structs.replace(answer, hidden_by=hidden))
 
 
 @operation("GET /v1/runs/{id}")

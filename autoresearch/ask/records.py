@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from autoresearch.ask.ideas import NoteView
+from autoresearch.ask.discussion import NoteView
 from autoresearch.ask.registry.components import ComponentView, ReleaseView
 from autoresearch.ask.runs.answers import ChangeView, RunRow
 from autoresearch.log.standing.answers import NOBODY, Answer, Judged, MarkView, ParticipantView, ProgramView, RunView
@@ -139,8 +139,8 @@ class Measured(Answer, frozen=True, kw_only=True):
     artifact, ``evaluated`` is 1, and ``standard_error`` is what that states of its value. An evaluation that lies
     further than ``allowed`` from the reported value fails. ``counts`` unless its author is not attested, is the run's
     own author, or its proof does not hold. ``author`` is the key that signed, ``participant`` who is behind it,
-    ``device`` the hardware. ``told`` is false of what this node measured and did not publish yet: ``id`` is then its
-    commitment.
+    ``device`` the hardware. ``published`` is false of what this node measured and did not reveal yet: ``id`` is then
+    its commitment.
     """
 
     id: str
@@ -157,7 +157,7 @@ class Measured(Answer, frozen=True, kw_only=True):
     counts: bool
     device: str
     participant: ParticipantView = NOBODY
-    told: bool = True
+    published: bool = True
     allowed: float | None = None
 
 
@@ -205,7 +205,7 @@ class UsedComponent(msgspec.Struct, frozen=True, kw_only=True):
     release: str = ""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class EditOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a run of one's own, beside the run that its program was edited from.
 
     ``value`` and ``parent_value`` are means over ``seeds`` and ``parent_seeds`` runs of the two programs. ``gain`` is
@@ -254,7 +254,7 @@ class ShowAnswer(Judged, frozen=True, kw_only=True):
     withdrawn_reason: str = ""
     notes: list[NoteView] = []
     because: str = ""
-    outcome: Outcome | None = None
+    outcome: EditOutcome | None = None
     changes: list[ChangeView] = []
     release: ReleaseView | None = None
     used_by: list[ProgramView] = []

@@ -275,8 +275,9 @@ class DialRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Ask the node to work: on a task folder (empty: the configured one), for a number of runs, until a time.
+    """Order work: on a task folder (empty: the configured one), for a number of runs or so many milliseconds.
 
+    It waits for the orders before it that end, and goes before one that does not; ``instead``: those before it end.
     ``verify_share`` is the share of the time that goes to checking others' runs; left out, it is the setting.
     ``proposer`` is who invents the changes; left out, it is the setting. ``executor`` carries the runs out, ``at_most``
     so many at a time, ``ssh`` on ``host``; left out, they are the settings.
@@ -284,12 +285,19 @@ class WorkRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     task: FolderPath = ""
     runs: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
-    until_ms: TimeMs | None = None
+    for_ms: Annotated[int, Meta(ge=1, le=2**53)] | None = None
+    instead: bool = False
     verify_share: Annotated[float, Meta(ge=0, le=1)] | None = None
     proposer: Literal["", "search", "llm", "command", "mix"] = ""
     executor: Literal["", "here", "slurm", "ssh"] = ""
     host: Annotated[str, Meta(pattern=r"^[\w.:@-]{0,255}(?!\n)$")] = ""
     at_most: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+
+
+class CancelRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Cancel an order by its number, and end its runs in hand."""
+
+    number: Annotated[int, Meta(ge=1, le=2**53)]
 
 
 class PauseRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -24,30 +24,30 @@ from autoresearch.log.standing.context import participant_of
 def search_answer(
     log: Log,
     blobs: BlobStore,
-    asked: SearchOf,
+    request: SearchOf,
     *,
     task: FoundTask | None,
     me: bytes | None = None,
     starred: frozenset[bytes] = frozenset(),
 ) -> SearchAnswer:
     """What has all words that are asked for. Any text may be; runs, settings and notes are those of ``task``."""
-    words, most = asked.query.lower().split(), asked.limit
+    words, most = request.query.lower().split(), request.limit
 
     def wants(kind: SearchKind) -> bool:
-        return asked.kind == kind or (asked.kind is None and not asked.type)
+        return request.kind == kind or (request.kind is None and not request.type)
 
     def has(text: str) -> bool:
         return all(re.search(rf"(?<![^\W_]){re.escape(word)}", text.lower()) for word in words)
 
     runs: RunsAnswer | None = None
     if task and wants("run"):
-        newest = RunsOf(task=task.digest.hex(), q=asked.query[:200], size=most)
+        newest = RunsOf(task=task.digest.hex(), q=request.query[:200], size=most)
         runs = runs_answer(log, blobs, task, newest, me=me, starred=starred)
     settings = log.pairs.settings(task.digest) if task and wants("setting") else []
-    is_of_components = wants("component") or bool(asked.type)
-    found = components(log, asked.query, kind=asked.type, limit=most, yanked=asked.yanked, me=me)
+    is_of_components = wants("component") or bool(request.type)
+    releases = components(log, request.query, kind=request.type, limit=most, yanked=request.yanked, me=me)
     return SearchAnswer(
-        query=asked.query,
+        query=request.query,
         task=task.name if task else "",
         commands=[
             CommandView(command=name, summary=entry.summary)
@@ -58,8 +58,8 @@ def search_answer(
         participants=[
             who for who in (_participants(log) if wants("participant") else []) if has(f"{who.name} {who.key}")
         ][:most],
-        components=[component_view(log, one) for one in found] if is_of_components else [],
-        notes=notes_answer(log, task, query=asked.query, limit=most, me=me).notes if task and wants("note") else [],
+        components=[component_view(log, release) for release in releases] if is_of_components else [],
+        notes=notes_answer(log, task, query=request.query, limit=most, me=me).notes if task and wants("note") else [],
         runs=runs.runs if runs else [],
         total=runs.total if runs else 0,
         hidden=runs.hidden if runs else 0,
@@ -69,7 +69,8 @@ def search_answer(
 def _participants(log: Log) -> list[ParticipantView]:
     """Everybody who signed a record, by name."""
     newest_ms = log.records.newest_ms()
-    views = {one.key: one for one in (participant_of(log, device, newest_ms) for device in log.devices.all())}
+    participants = (participant_of(log, device, newest_ms) for device in log.devices.all())
+    views = {participant.key: participant for participant in participants}
     for key in log.hidden.of_keys(list(map(bytes.fromhex, views))):
         del views[key.hex()]
-    return sorted(views.values(), key=lambda one: (not one.name, one.name, one.key))
+    return sorted(views.values(), key=lambda participant: (not participant.name, participant.name, participant.key))

@@ -15,7 +15,6 @@ from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.notes import notes_of
 from autoresearch.ask.people.voters import too_few_then, works_alone
 from autoresearch.ask.records import LogAnswer, Measured, RecordView, ShowAnswer, StateChange, VerificationStateView
-from autoresearch.ask.registry.components import ReleaseView
 from autoresearch.ask.registry.releases import release_view
 from autoresearch.errors import UsageError
 from autoresearch.judging.states import EVALUATE, REPLICATE
@@ -27,24 +26,8 @@ from autoresearch.log.standing.jobs import states_over_time
 from autoresearch.log.standing.queries import marks_of, run_view, wants_retest
 from autoresearch.log.standing.verdicts import noise_doubt, verdict
 from autoresearch.log.standing.verification import allowed_difference, counted_reports, judgement
+from autoresearch.record import kinds
 from autoresearch.record.encoding import format_id, short_id
-from autoresearch.record.kinds import (
-    Admission,
-    Attestation,
-    Body,
-    Claim,
-    Commitment,
-    Identity,
-    Join,
-    Merge,
-    Note,
-    Release,
-    Run,
-    Task,
-    Verification,
-    Withdrawal,
-    Yank,
-)
 from autoresearch.record.record import Record, plain_body
 from autoresearch.text import one_line
 from autoresearch.words import BUDGET_UNITS, MEASURED_BY, RUN_MODES, UNDECIDED, RunState, RunStatus
@@ -53,20 +36,21 @@ from autoresearch.words import BUDGET_UNITS, MEASURED_BY, RUN_MODES, UNDECIDED, 
 @in_snapshot
 def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> VerificationStateView:
     """The word for a run, why it is no better, who measured what; with ``marks`` its author's, which takes time."""
-    found = judgement(log, run.id)
+    judged = judgement(log, run.id)
     body = run.body
-    assert isinstance(body, Run)
+    assert isinstance(body, kinds.Run)
     author = roster_of(log).voter(run.author, run.time).voter
     counted = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
+    original = log.evidence.originals([run.id]).get(run.id)
     return VerificationStateView(
-        state=found.state.value,
-        reason=reason(log, run, found.state),
+        state=judged.state.value,
+        reason=reason(log, run, judged.state),
         tolerance=allowed_difference(log, body),
         changes=[
             StateChange(state=change.state.value, id=format_id(change.record), time_ms=change.time_ms)
             for change in states_over_time(log, run.id)
         ],
-        copy_of=_id(log.evidence.originals([run.id]).get(run.id)),
+        copy_of=format_id(original) if original else None,
         retest=wants_retest(log, body.parent),
         marks=marks_of(log, run) if marks else [],
         noise=noise_doubt(log, body.task),
@@ -75,13 +59,9 @@ def verification_state_view(log: Log, run: Record, *, marks: bool = True) -> Ver
     )
 
 
-def _id(record: bytes | None) -> str | None:
-    return None if record is None else format_id(record)
-
-
 def reason(log: Log, run: Record, state: RunState) -> str:
     """The sentence about the verdict; in a network too small to confirm anything it says so, and what to do."""
-    assert isinstance(run.body, Run)
+    assert isinstance(run.body, kinds.Run)
     sentence = verdict(log, run)
     if state not in UNDECIDED or works_alone(log, run.body.task):
         return sentence
@@ -89,9 +69,9 @@ def reason(log: Log, run: Record, state: RunState) -> str:
     return f"{sentence}; {few}" if few else sentence
 
 
-def _measured(log: Log, run: Run, record: Record, counted: set[bytes]) -> Measured:
+def _measured(log: Log, run: kinds.Run, record: Record, counted: set[bytes]) -> Measured:
     body = record.body
-    assert isinstance(body, Verification)
+    assert isinstance(body, kinds.Verification)
     return Measured(
         id=format_id(record.id),
         author=record.author.hex(),
@@ -143,29 +123,39 @@ def log_answer(  # noqa: PLR0913 - one for each way to choose
     mark = log.records.get(before) if before is not None else None
     digest = task.digest if task else None
     without = None if claims or kind == "claim" else "claim"
-    wanted = limit
+    depth = limit
     while True:
         if only_starred:
-            found = [record for record in _newest(log, starred) if _is(record, kind, author, digest)]
+            records = [
+                record
+                for record in sorted(filter(None, map(log.records.find, starred)), key=_when, reverse=True)
+                if kind in (None, record.kind)
+                and author in (None, record.author)
+                and digest in (None, getattr(record.body, "task", None))
+            ]
         else:
-            found = log.records.newest(
-                kind=kind, author=author, task=digest, limit=wanted, without=without, visible=True
+            records = log.records.newest(
+                kind=kind, author=author, task=digest, limit=depth, without=without, visible=True
             )
         page = [
             record
-            for record in found
-            if (mark is None or (record.time, record.id) < (mark.time, mark.id))
+            for record in records
+            if (mark is None or _when(record) < _when(mark))
             and record.time >= since_ms
             and (where is None or where(record))
         ]
-        is_all = only_starred or len(found) < wanted or found[-1].time < since_ms or wanted >= SEARCHED_MOST
+        is_all = only_starred or len(records) < depth or records[-1].time < since_ms or depth >= SEARCHED_MOST
         if len(page) >= limit or is_all:
             views = [stated_view(log, record, starred) for record in page[:limit]]
             since = page[:limit][-1].time if len(page) >= limit else since_ms
             hidden = log.records.count_hidden(kind=kind, task=digest, author=author, since_ms=since, without=without)
             return LogAnswer(records=views, hidden=hidden)
         # The log reads from its newest end only: look further back until the page is full.
-        wanted *= 4
+        depth *= 4
+
+
+def _when(record: Record) -> tuple[int, bytes]:
+    return record.time, record.id
 
 
 @in_snapshot
@@ -176,51 +166,27 @@ def show_answer(
     record = log.records.get(record_id)
     forked = log.devices.forked(record)
     withdrawal = log.records.withdrawal(record)
+    source = _stated(log, record.body, "metric", "source")
     return ShowAnswer(
         record=stated_view(log, record, starred),
-        run=run_view(log, StoredRun(record, forked)) if isinstance(record.body, Run) else None,
-        verification=verification_state_view(log, record, marks=marks) if isinstance(record.body, Run) else None,
-        body={} if isinstance(record.body, Run) else plain_body(record.body),
+        run=run_view(log, StoredRun(record, forked)) if isinstance(record.body, kinds.Run) else None,
+        verification=verification_state_view(log, record, marks=marks) if isinstance(record.body, kinds.Run) else None,
+        body={} if isinstance(record.body, kinds.Run) else plain_body(record.body),
         links=[format_id(link) for link in record.links],
-        measured_by=_measured_by(log, record.body),
+        measured_by=source if source in MEASURED_BY else "",
         budget_unit=_budget_unit(log, record.body),
         forked=forked,
         withdrawn=withdrawal is not None,
         withdrawn_ms=withdrawal.time if withdrawal else None,
         withdrawn_reason=getattr(withdrawal.body, "reason", "") if withdrawal else "",
-        notes=notes_of(log, record) if isinstance(record.body, Run) else [],
-        release=_release_of(log, record),
+        notes=notes_of(log, record) if isinstance(record.body, kinds.Run) else [],
+        release=release_view(log, record.id) if log.releases.find(record.id) else None,  # None: it is withdrawn
     )
-
-
-def _release_of(log: Log, record: Record) -> ReleaseView | None:
-    """The component that a record releases; None where it is none, or is withdrawn."""
-    return release_view(log, record.id) if log.releases.find(record.id) else None
-
-
-def _newest(log: Log, ids: frozenset[bytes]) -> list[Record]:
-    """The records with these ids that are here, newest first."""
-    found = filter(None, map(log.records.find, ids))
-    return sorted(found, key=lambda record: (record.time, record.id), reverse=True)
-
-
-def _is(record: Record, kind: str | None, author: bytes | None, task: bytes | None) -> bool:
-    return (
-        kind in (None, record.kind)
-        and author in (None, record.author)
-        and task in (None, getattr(record.body, "task", None))
-    )
-
-
-def _measured_by(log: Log, body: object) -> str:
-    """What measures on a run's task, by its definition; empty where that is not here."""
-    source = _stated(log, body, "metric", "source")
-    return source if source in MEASURED_BY else ""
 
 
 def _budget_unit(log: Log, body: object) -> str:
     """The unit of a run's budget; empty where its task is not here. Agents are trained for episodes, on any task."""
-    if isinstance(body, Run) and body.mode in RUN_MODES:
+    if isinstance(body, kinds.Run) and body.mode in RUN_MODES:
         return "episodes"
     unit = _stated(log, body, "budget", "unit")
     return unit if unit in BUDGET_UNITS else ""
@@ -228,9 +194,9 @@ def _budget_unit(log: Log, body: object) -> str:
 
 def _stated(log: Log, body: object, section: str, name: str) -> str:
     """A text in the definition of a run's task; empty where that is not here."""
-    definition = log.tasks.definition(body.task) if isinstance(body, Run) else None
-    found = (definition or {}).get(section)
-    text = found.get(name) if isinstance(found, Mapping) else None
+    definition = log.tasks.definition(body.task) if isinstance(body, kinds.Run) else None
+    table = (definition or {}).get(section)
+    text = table.get(name) if isinstance(table, Mapping) else None
     return text if isinstance(text, str) else ""
 
 
@@ -250,7 +216,7 @@ def record_view(log: Log, record: Record) -> RecordView:
 def stated_view(log: Log, record: Record, starred: frozenset[bytes] = frozenset()) -> RecordView:
     """One record in a line, of a run with its state; and whether it is among the ``starred``."""
     view = msgspec.structs.replace(record_view(log, record), starred=record.id in starred)
-    if not isinstance(record.body, Run):
+    if not isinstance(record.body, kinds.Run):
         return view
     return msgspec.structs.replace(view, state=judgement(log, record.id).state.value)
 
@@ -294,37 +260,37 @@ def parse_conditions(texts: Sequence[str]) -> Condition | None:
 
 def _parse(text: str) -> Condition:
     match = _FORM.fullmatch(text)
-    name, sign, wanted = match.groups() if match else ("", "", "")
+    name, sign, operand = match.groups() if match else ("", "", "")
     if name in _NUMBERS and sign != "~":
-        return _of_number(name, sign, _number(text, wanted))
+        return _of_number(name, sign, _number(text, operand))
     if name in _TEXTS and sign in ("=", "!=", "~"):
-        return _of_text(name, sign, wanted.casefold())
+        return _of_text(name, sign, operand.casefold())
     raise UsageError(f"“{text[:80]}” is no condition on runs", hint=_HINT)
 
 
-def _of_number(name: str, sign: str, wanted: float) -> Condition:
+def _of_number(name: str, sign: str, operand: float) -> Condition:
     field, scale = _NUMBERS[name], 1000 if _NUMBERS[name].endswith("_ms") else 1
 
     def holds(record: Record) -> bool:
-        found = getattr(record.body, field) if isinstance(record.body, Run) else None
-        return found is not None and bool(_COMPARISONS[sign](found, scale * wanted))
+        number = getattr(record.body, field) if isinstance(record.body, kinds.Run) else None
+        return number is not None and bool(_COMPARISONS[sign](number, scale * operand))
 
     return holds
 
 
-def _of_text(name: str, sign: str, wanted: str) -> Condition:
+def _of_text(name: str, sign: str, operand: str) -> Condition:
     def holds(record: Record) -> bool:
-        if not isinstance(record.body, Run):
+        if not isinstance(record.body, kinds.Run):
             return False
-        found = getattr(record.body, name).casefold()
-        return wanted in found if sign == "~" else (found == wanted) == (sign == "=")
+        text = getattr(record.body, name).casefold()
+        return operand in text if sign == "~" else (text == operand) == (sign == "=")
 
     return holds
 
 
-def _number(text: str, wanted: str) -> float:
+def _number(text: str, operand: str) -> float:
     try:
-        return float(wanted)
+        return float(operand)
     except ValueError:
         raise UsageError(f"“{text[:80]}” compares with no number", hint=_HINT) from None
 
@@ -332,48 +298,48 @@ def _number(text: str, wanted: str) -> float:
 SUMMARY_CHARACTERS = 120
 
 
-def summary(body: Body | dict[str, object]) -> str:
+def summary(body: kinds.Body | dict[str, object]) -> str:
     """What a record says, in a line; empty for kinds that this version doesn't know."""
     return one_line(_sentence(body), SUMMARY_CHARACTERS)
 
 
-def _sentence(body: Body | dict[str, object]) -> str:
+def _sentence(body: kinds.Body | dict[str, object]) -> str:
     match body:
-        case Run(title=title, status=status, value=value):
+        case kinds.Run(title=title, status=status, value=value):
             end = one_line(f"{value:.6g}" if status == RunStatus.OK and value is not None else status)
             return f"{one_line(title or 'run', SUMMARY_CHARACTERS - len(end) - 2)}: {end}"
-        case Task(name=name, summary=words):
+        case kinds.Task(name=name, summary=words):
             return f"{name}: {words}" if words else name
-        case Claim(title=title):
+        case kinds.Claim(title=title):
             return f"trying: {title}" if title else "trying a change"
-        case Note(topic=topic, text=text):
+        case kinds.Note(topic=topic, text=text):
             return f"{topic}: {text}"
-        case Verification(verdict=verdict, stage=stage, run=run, value=value):
+        case kinds.Verification(verdict=verdict, stage=stage, run=run, value=value):
             measured = "" if value is None else f", measured {value:.6g}"
             # Pairs that ran pass, whatever they found: what follows from all of them is the run's state.
             outcome = "pairs ran" if (stage, verdict) == (REPLICATE, "pass") else verdict
             return f"{stage} of {short_id(run)}: {outcome}{measured}"
-        case Identity() | Attestation() | Admission() | Join():
+        case kinds.Identity() | kinds.Attestation() | kinds.Admission() | kinds.Join():
             return _about_a_participant(body)
-        case Release(name=name, version=version):
+        case kinds.Release(name=name, version=version):
             return f"{name} {version}"
-        case Yank(release=release, reason=reason):
+        case kinds.Yank(release=release, reason=reason):
             return f"{short_id(release)}: {reason}"
-        case Merge(device=device):
+        case kinds.Merge(device=device):
             return f"ends the fork of {device.hex()[:8]}"
-        case Commitment(stage=stage, run=run):
+        case kinds.Commitment(stage=stage, run=run):
             return f"{stage} of {short_id(run)}: measured; what came out follows"
         case _:
-            return body.reason if isinstance(body, Withdrawal) else ""
+            return body.reason if isinstance(body, kinds.Withdrawal) else ""
 
 
-def _about_a_participant(body: Identity | Attestation | Admission | Join) -> str:
+def _about_a_participant(body: kinds.Identity | kinds.Attestation | kinds.Admission | kinds.Join) -> str:
     match body:
-        case Identity(action=action, device=device, name=name):
+        case kinds.Identity(action=action, device=device, name=name):
             return f"{action} {device.hex()[:8] if device else ''} {name}"
-        case Attestation(subject=subject, method=method):
+        case kinds.Attestation(subject=subject, method=method):
             return f"{method} shown by {subject.hex()[:8]}"
-        case Admission(action=action, participant=participant, reason=reason):
+        case kinds.Admission(action=action, participant=participant, reason=reason):
             return f"{action} {participant.hex()[:8]}{f': {reason}' if reason else ''}"
-        case Join(participant=participant, token=token):
+        case kinds.Join(participant=participant, token=token):
             return f"{participant.hex()[:8]} joined with invite {token.hex()[:8]}"

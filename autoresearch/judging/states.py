@@ -21,7 +21,7 @@ from statistics import median, median_high, median_low
 from typing import Final, NamedTuple
 
 from autoresearch.judging.committee import VerificationRules
-from autoresearch.judging.statistics import LOOKS, Finding, judge_pairs, margin, standard_error
+from autoresearch.judging.statistics import Finding, judge_pairs, margin, standard_error
 from autoresearch.record.encoding import encode
 from autoresearch.words import UNDECIDED, RunState
 
@@ -109,7 +109,7 @@ def _is_vouched_for(report: Report, spoken: Iterable[Report]) -> bool:
 # A dispute is decided by two thirds of the new committee.
 DECIDING_SHARE = 2 / 3
 # A confirmation, and a refutation, needs at least so many participants besides the author.
-CONFIRMING_VOTERS = LOOKS[0]
+CONFIRMING_VOTERS = 2
 # Honest runs of one program hardly ever lie so many standard deviations apart in the middle of all.
 _APART_NOISES = 3.0
 # A parent that is by so many standard deviations worse than the task's baseline, in the mean of both pairs, makes any

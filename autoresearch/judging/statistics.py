@@ -100,7 +100,7 @@ def judge_pairs(
 
 def _looks(noise: float, *, exact: bool) -> tuple[int, ...]:
     """After how many verifiers the test is made: two pairs alone do not show a spread that nobody states."""
-    return LOOKS if noise > 0 or exact else LOOKS[1:]
+    return tuple(look for look in LOOKS if look > 2 or noise > 0 or exact)
 
 
 def next_look(voters: int, *, noise: float, most: int, exact: bool = False) -> int:

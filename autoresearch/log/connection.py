@@ -297,7 +297,7 @@ def write_head(folder: Path, author: bytes, head: Head) -> None:
 
 
 # Raised by 1 whenever a table changes, or what a table of the log means.
-FORMAT = 18
+FORMAT = 19
 
 
 def open_database(
@@ -353,7 +353,7 @@ SELECT coalesce(max(n), 0), coalesce((SELECT value FROM meta WHERE key = 'drops'
 """
 
 
-def in_parts(keys: Collection[bytes], most: int = PAGE) -> Iterator[list[bytes]]:
+def in_parts(keys: Collection[Item], most: int = PAGE) -> Iterator[list[Item]]:
     """Keys in parts as a query takes them: SQLite has no more than 32,766 values in one."""
     ordered = list(keys)
     for start in range(0, len(ordered), most):
@@ -444,6 +444,11 @@ SUSPECT = "LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= r
 # Another participant published the checkpoint of a run before.
 COPIED = "EXISTS(SELECT 1 FROM copy WHERE copy.n = run.n AND copy.model)"
 COUNTS = "run.status = 'ok' AND run.value IS NOT NULL"
+# The columns of a RunRow, in this join.
+RUN_COLUMNS = f"""
+run.n, run.id, run.author, run.seq, run.time, run.task, run.budget, run.source_digest, run.seedless, run.value,
+run.replicate, run.device, run.checkpoint, {COUNTS}, {COPIED}, suspect.author IS NOT NULL
+"""
 # Of a table with the columns author and n, under some name: a person here does not hide the record of its row.
 VISIBLE = (
     "NOT EXISTS(SELECT 1 FROM hidden_author WHERE hidden_author.author = {0}.author)"

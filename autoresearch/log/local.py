@@ -21,7 +21,7 @@ from autoresearch.errors import AutoresearchError
 from autoresearch.link import backoff
 from autoresearch.log.blobs import make_index
 from autoresearch.log.connection import connect_read_only, is_of_now, make_tables, open_database, refusals, transaction
-from autoresearch.log.settling import rebuild
+from autoresearch.log.derive.storing import rebuild
 from autoresearch.paths import NETWORKS, Paths
 from autoresearch.record.record import DAY_MS
 from autoresearch.trust.attestor import Mailed, Pending

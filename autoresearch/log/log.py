@@ -5,343 +5,37 @@ It grows only, and is the same on every peer. Own records are signed and appende
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from autoresearch.errors import LogBehind, Refused, UsageError
-from autoresearch.log.connection import (
-    Reader,
-    appending,
-    open_database,
-    own_authors,
-    read_head,
-    refusals,
-    store_by_halves,
-    transaction,
-    write_head,
-)
-from autoresearch.log.listing import settle_listing
-from autoresearch.log.pairs import Pairs
-from autoresearch.log.quota import ALL_DAYS, Shares, Stored, bucket
-from autoresearch.log.rows import Head, Revision, State, Verdict
-from autoresearch.log.settling import discard, note_settling, rebuild, store
-from autoresearch.log.standing.settle import settle_stored
-from autoresearch.log.tables.beliefs import Beliefs
-from autoresearch.log.tables.hidden import Hidden
-from autoresearch.log.tables.listing import Listing
-from autoresearch.log.tables.records import Claims, Devices, Records
-from autoresearch.log.tables.runs import Entries, Programs, Runs, Tasks
-from autoresearch.log.tables.standings import Credits, Standings
-from autoresearch.log.tables.texts import Releases, Texts
-from autoresearch.log.tables.verifications import Evidence, Mentions, Verifications
-from autoresearch.record.encoding import EncodingError
-from autoresearch.record.kinds import Body
-from autoresearch.record.record import DAY_MS, Network, Record, Refusal, Signer, admit, seal
+from autoresearch.errors import Refused
+from autoresearch.log.connection import Reader, open_database, refusals
+from autoresearch.log.derive.driver import Driver
+from autoresearch.log.derive.storing import rebuild
+from autoresearch.log.tables.tables import Tables
+from autoresearch.log.writer import Writer
+from autoresearch.record.record import Network
 from autoresearch.trust.roster import Trust
 
 _WAL_BYTES = 64 << 20
-# Where a record stands in the order of reconciliation: its time, ms UTC, and its id.
-Key = tuple[int, bytes]
 
 
-class Writer:
-    """Writes the log in the file ``path`` through the connection of ``reader``; processes take turns.
-
-    ``trust`` says whose records are kept whatever strangers write; it may be set anew.
-    ``settle(n)`` is called in each transaction, with the number of the last record before it.
-    ``on_change(came, went)`` is called after each commit here with the keys that came, and those that the quota took.
-    """
-
-    def __init__(
-        self,
-        reader: Reader,
-        path: Path,
-        network: Network,
-        trust: Trust,
-        *,
-        settle: Callable[[int], None],
-        read_only: bool,
-    ) -> None:
-        self.trust = trust
-        self.on_change: Callable[[list[Key], list[Key]], None] | None = None
-        self._reader = reader
-        self._records = Records(reader)
-        self._devices = Devices(reader, self._records)
-        self._path = path
-        self._heads = path.parent / "heads"
-        self._network = network
-        self._read_only = read_only
-        self._settle = settle
-        self._shares: Shares | None = None
-
-    def append(
-        self,
-        signer: Signer,
-        kind: str,
-        body: Body | dict[str, object],
-        *,
-        links: Sequence[bytes] = (),
-        now_ms: int,
-        accept_fork: bool = False,
-    ) -> Record:
-        """Sign the next record of ``signer``'s key and store it; it is on the disk when this returns.
-
-        This is the only place that spends a sequence number. Raises LogBehind when the key has signed a later record
-        than the log has (an old copy was put back), unless ``accept_fork``; Refused when the day's quota is used up or
-        nothing can be written; UsageError when others would not admit the record.
-        """
-        self._refuse_read_only()
-        author = signer.public
-        with self._reader.lock, appending(self._heads, author):
-            with self._writing(durable=True):
-                head = self._devices.head(author)
-                if not accept_fork:
-                    self._refuse_behind(author, head)
-                self._refuse_over_quota(author, now_ms)
-                record = self._sealed(signer, kind, body, tuple(links), head, now_ms)
-                dropped = self._take([record], own=frozenset({author}))
-                if any(stored[1] == record.id for stored in dropped):
-                    raise Refused(
-                        "The devices of this participant have published as many records as peers keep.",
-                        hint="go on after midnight UTC, or with another participant's key",
-                    )
-            write_head(self._heads, author, Head(record.seq, record.id))
-        self._tell([record], dropped)
-        return record
-
-    def ingest(self, batch: Sequence[tuple[bytes, bytes]], *, now_ms: int) -> list[Verdict]:
-        """Admit and store records of others, given as bytes and signature, in one transaction. One verdict each."""
-        self._refuse_read_only()
-        ids = [hashlib.sha256(raw).digest() for raw, _ in batch]
-        revision = self._reader.revision()
-        present = self._records.has(ids)
-        verdicts: list[Verdict] = []
-        fresh: dict[bytes, Record] = {}
-        for record_id, (raw, signature) in zip(ids, batch, strict=True):
-            if record_id in present or record_id in fresh:
-                verdicts.append(Verdict(State.DUPLICATE, record_id))
-                continue
-            record = self._admitted(raw, signature, now_ms)
-            if isinstance(record, Refusal):
-                state = State.EARLY if record.code == "early" else State.REFUSED
-                verdicts.append(Verdict(state, record_id, refusal=record))
-            else:
-                fresh[record_id] = record
-                verdicts.append(Verdict(State.STORED, record_id, record))
-        lost: dict[bytes, Verdict] = {}
-        for record, error in store_by_halves([*fresh.values()], lambda some: lost.update(self._store(some, revision))):
-            lost[record.id] = Verdict(State.REFUSED, record.id, refusal=_unstorable(error))
-        return [lost.get(verdict.id, verdict) if verdict.state is State.STORED else verdict for verdict in verdicts]
-
-    def _admitted(self, raw: bytes, signature: bytes, now_ms: int) -> Record | Refusal:
-        try:
-            return admit(raw, signature, self._network, now_ms=now_ms)
-        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-            return _unstorable(error)
-
-    def _store(self, fresh: Sequence[Record], missing_at: Revision) -> dict[bytes, Verdict]:
-        """Store what nobody has stored since a revision that had none of it; returns a verdict on what is no news."""
-        with self._reader.lock, self._writing(durable=False):
-            moved = self._reader.revision() != missing_at
-            there = self._records.has([record.id for record in fresh]) if moved else set()
-            records = [record for record in fresh if record.id not in there]
-            dropped = self._take(records)
-        self._tell(records, dropped)
-        states = dict.fromkeys((stored[1] for stored in dropped), State.OVER_QUOTA)
-        states |= dict.fromkeys(there, State.DUPLICATE)
-        return {record_id: Verdict(state, record_id) for record_id, state in states.items()}
-
-    @contextmanager
-    def settling(self) -> Iterator[None]:
-        """A snapshot in which what follows from records may be written. Other writers wait until it ends."""
-        self._refuse_read_only()
-        with self._reader.lock, self._writing(durable=False), self._reader.pin():
-            yield
-            note_settling(self._reader.connection)
-
-    @contextmanager
-    def _writing(self, *, durable: bool) -> Iterator[None]:
-        """A transaction; what is counted beside the file is counted anew after one that failed."""
-        assert self._reader.pinned is None, "nothing is written in a snapshot"
-        try:
-            with transaction(self._reader.connection, durable=durable):
-                yield
-                settle_listing(self._reader.connection)
-        except BaseException:
-            self._shares = None
-            self._reader.failures += 1
-            raise
-
-    def _take(self, records: Sequence[Record], own: frozenset[bytes] = frozenset()) -> list[Stored]:
-        """Store records that are not there yet, and return what is dropped for it. Runs inside a transaction."""
-        last = self._records.last_row()
-        came, went = store(self._reader.connection, self._network, records)
-        went += self._over_quota(records, own, came, went, last)
-        self._settle(last)
-        return went
-
-    def _over_quota(
-        self,
-        records: Sequence[Record],
-        own: frozenset[bytes],
-        came: Sequence[Stored],
-        went: Sequence[Stored],
-        last: int,
-    ) -> list[Stored]:
-        """Drop what participants and authors that are not named have too much, and return it."""
-        bounds, connection = self._network, self._reader.connection
-        least = min(bounds.per_day, bounds.per_author, bounds.unattested)
-        # Rows are numbered: there are no more than the last number.
-        if self._records.last_row() <= (least if self.trust.names_anybody else bounds.per_author):
-            self._shares = None
-            return []
-        shares = self._shares
-        if shares is None or shares.is_stale(connection, self.trust, records):
-            shares = Shares(connection, bounds, self.trust, own_authors(self._heads) | own)
-        else:
-            shares.change(came, went)
-        if over := shares.drop_excess(connection):
-            discard(connection, over, last)
-        self._shares = shares
-        return over
-
-    def _tell(self, records: Sequence[Record], dropped: Sequence[Stored]) -> None:
-        """Tell whoever keeps an index beside the log which keys came, and which went for the quota."""
-        if self.on_change:
-            gone = {stored[1] for stored in dropped}
-            came = [(record.time, record.id) for record in records if record.id not in gone]
-            self.on_change(came, [(stored[4], stored[1]) for stored in dropped])
-
-    def missing_own(self, author: bytes) -> Head | None:
-        """The last record that this device key signed, when the log does not have it; else None."""
-        signed = read_head(self._heads, author)
-        return signed if signed and not self._records.has([signed.id]) else None
-
-    def rebuild(self) -> None:
-        """Compute all views anew from the records."""
-        self._refuse_read_only()
-        with self._reader.lock, self._writing(durable=False):
-            rebuild(self._reader.connection)
-            note_settling(self._reader.connection)
-            self._settle(self._records.last_row())
-
-    def _sealed(
-        self,
-        signer: Signer,
-        kind: str,
-        body: Body | dict[str, object],
-        links: tuple[bytes, ...],
-        head: Head | None,
-        now_ms: int,
-    ) -> Record:
-        seq, prev = (head.seq + 1, head.id) if head else (1, b"")
-        try:
-            sealed = seal(signer, self._network, kind, body, seq=seq, prev=prev, time_ms=now_ms, links=links)
-        except EncodingError as error:
-            raise UsageError(f"This {kind} can't be recorded: {error}.") from error
-        record = admit(sealed.raw, sealed.signature, self._network, now_ms=now_ms)
-        if isinstance(record, Refusal):
-            raise UsageError(f"This {kind} can't be recorded: {record.sentence}.")
-        return record
-
-    def _refuse_behind(self, author: bytes, head: Head | None) -> None:
-        signed = self.missing_own(author)
-        if signed is None:
-            return
-        end = f"ends at this device's record {head.seq}" if head else "has no record of this device"
-        raise LogBehind(
-            f"The log {end}, but the device has signed number {signed.seq} already: an older copy was put back.",
-            hint="put the newest copy back, or accept that the history forks: autoresearch node doctor --accept-fork",
-        )
-
-    def _refuse_over_quota(self, author: bytes, now_ms: int) -> None:
-        day = now_ms // DAY_MS
-        if bucket(self._reader.connection, author, day) >= self._network.per_day:
-            resumes = datetime.fromtimestamp((day + 1) * DAY_MS / 1000, UTC)
-            raise Refused(
-                f"This device has published {self._network.per_day} records today, which is the most that peers keep.",
-                hint=f"it may go on at {resumes:%Y-%m-%d %H:%M} UTC",
-            )
-        if bucket(self._reader.connection, author, ALL_DAYS) >= self._network.per_author:
-            raise Refused(
-                f"This device has published {self._network.per_author} records, which is the most that peers keep.",
-                hint="go on with a new device key",
-            )
-
-    def _refuse_read_only(self) -> None:
-        if self._read_only:
-            raise Refused(f"The log {self._path} was opened to read only.")
-
-
-def _unstorable(error: Exception) -> Refusal:
-    return Refusal("storing", f"it can't be stored: {type(error).__name__}: {str(error)[:200]}")
-
-
-class Results:
-    """What was computed from a log, until it changes: see :func:`autoresearch.log.standing.cache.cached`."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[bool, bool], tuple[object, dict[Hashable, object]]] = {}
-
-    def at(self, revision: Revision, trust: Trust, *, lasting: bool, hides: bool) -> dict[Hashable, object]:
-        """The results at a revision; the ``lasting`` ones follow from who is who and from tasks alone.
-
-        ``hides``: what a person hides is left out.
-        """
-        state = (revision.people, revision.tasks, revision.drops, revision.failures) if lasting else revision
-        place = (lasting, hides or lasting)
-        kept = self._kept.get(place)
-        if kept is None or kept[0] != (state, trust):
-            kept = self._kept[place] = (state, trust), {}
-        return kept[1]
-
-
-class Log:
+class Log(Tables):
     """The log of one network in the file ``path``. Open it with :meth:`open`, as a context manager.
-
-    ``reader`` has the connection and the snapshots, ``writer`` all that changes the file. Each of the others answers
-    from one group of tables.
 
     Several processes may have it open; writers take turns. One instance may be used from several threads: its calls
     take turns as well.
     """
 
     def __init__(self, path: Path, network: Network, *, read_only: bool = False, trust: Trust | None = None) -> None:
-        self.path = path
-        self.network = network
-        self.reader = Reader(open_database(path, rebuild, read_only=read_only))
+        reader = Reader(open_database(path, rebuild, read_only=read_only))
+        writer = Writer(reader, path, network, trust or Trust(), derivation=Driver(self), read_only=read_only)
+        super().__init__(path, network, reader, writer)
         self._refuse_other_network(read_only=read_only)
         # While a node catches up, the same pages of the indexes change again and again: 64 MiB of each, not 2 and 4.
         page_size: int = self.reader.read("PRAGMA page_size", ())[0][0]
         for pragma in ("cache_size = -65536", f"wal_autocheckpoint = {_WAL_BYTES // page_size}"):
             self.reader.read(f"PRAGMA {pragma}", ())
-        self.writer = Writer(
-            self.reader, path, network, trust or Trust(), settle=partial(settle_stored, self), read_only=read_only
-        )
-        self.records = Records(self.reader)
-        self.devices = Devices(self.reader, self.records)
-        self.tasks = Tasks(self.reader)
-        self.runs = Runs(self.reader)
-        self.claims = Claims(self.reader)
-        self.pairs = Pairs(self.reader)
-        self.programs = Programs(self.reader)
-        self.entries = Entries(self.reader)
-        self.verifications = Verifications(self.reader)
-        self.standings = Standings(self.reader)
-        self.credits = Credits(self.reader)
-        self.beliefs = Beliefs(self.reader)
-        self.hidden = Hidden(self.reader)
-        self.listing = Listing(self.reader)
-        self.mentions = Mentions(self.reader)
-        self.texts = Texts(self.reader)
-        self.releases = Releases(self.reader)
-        self.evidence = Evidence(self.reader)
-        self.results = Results()
 
     def _refuse_other_network(self, *, read_only: bool) -> None:
         """Raises Refused when the file is of another network; a new file becomes this one's."""
@@ -382,12 +76,3 @@ class Log:
     def close(self) -> None:
         """Let go of the file."""
         self.reader.close()
-
-    @property
-    def trust(self) -> Trust:
-        """Whose verifications count."""
-        return self.writer.trust
-
-    @trust.setter
-    def trust(self, trust: Trust) -> None:
-        self.writer.trust = trust

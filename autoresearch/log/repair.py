@@ -28,11 +28,11 @@ from autoresearch.log.connection import (
     transaction,
     unread_changes,
 )
+from autoresearch.log.derive.storing import rebuild
 from autoresearch.log.local import make_local
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
 from autoresearch.log.salvage import salvage
-from autoresearch.log.settling import rebuild
 from autoresearch.log.standing.hiding import hide
 from autoresearch.log.tables.hidden import HiddenRow
 from autoresearch.paths import Paths

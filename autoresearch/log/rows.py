@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -74,11 +75,12 @@ class SignedRun(NamedTuple):
     withdrawn: bool
 
 
-class RunFacts(NamedTuple):
-    """What a run's row in the standings follows from, besides others' words; ``n`` is the number of its record.
+class RunRow(NamedTuple):
+    """A run; ``n`` is the number of its record, ``device`` its hardware.
 
-    ``valued``: it ended well with a value, and was not withdrawn. ``copied``: another participant published its
-    checkpoint before. ``forked``: after a fork that no merge ended.
+    ``valued``: it ended well with a value, and was not withdrawn; of another the value means nothing. ``copied``:
+    another participant published its checkpoint before. ``forked``: after a fork that no merge ended. The last three
+    are of its standing, where a question reads that: ``checkers`` attested participants measured it.
     """
 
     n: int
@@ -93,9 +95,13 @@ class RunFacts(NamedTuple):
     value: float
     replicate: int
     device: str
+    checkpoint: bytes | None
     valued: bool
     copied: bool
     forked: bool
+    state: str = ""
+    attested: bool = False
+    checkers: int = 0
 
 
 class HistoryRow(NamedTuple):
@@ -115,6 +121,20 @@ class HistoryRow(NamedTuple):
     forked: bool
     seq: int
     seedless: bytes
+
+
+class Leader(NamedTuple):
+    """A run that led. Smaller values are better, whatever the metric's direction."""
+
+    time: int
+    id: bytes
+    n: int
+    value: float
+
+    @property
+    def place(self) -> tuple[int, bytes]:
+        """Its place in the order of runs."""
+        return self.time, self.id
 
 
 class ClaimRow(NamedTuple):
@@ -157,6 +177,9 @@ class ProgramRow(NamedTuple):
 Program = tuple[bytes, bytes, float]
 
 
+_DEVICE = struct.Struct(">32s32sd32s")
+
+
 class Device(NamedTuple):
     """A program at a budget, and a device that ran it."""
 
@@ -164,6 +187,16 @@ class Device(NamedTuple):
     seedless: bytes
     budget: float
     author: bytes
+
+    @property
+    def key(self) -> bytes:
+        """As it stands in the table ``todo``."""
+        return _DEVICE.pack(*self)
+
+    @classmethod
+    def of_key(cls, key: bytes) -> Device:
+        """The device of a :attr:`key`."""
+        return cls._make(_DEVICE.unpack(key))
 
 
 class Entry(NamedTuple):
@@ -204,39 +237,6 @@ class Place(NamedTuple):
     vouch: int
     hardware: str
     place: int
-
-
-class DeviceRun(NamedTuple):
-    """A run with a value, as an entry is computed from it."""
-
-    time: int
-    id: bytes
-    value: float
-    author: bytes
-    replicate: int
-    device: str
-    source_digest: bytes
-    n: int
-    state: str
-    attested: bool
-    forked: bool
-    checkers: int
-    copied: bool
-
-
-class ReplicateRow(NamedTuple):
-    """A run with a value, as far as it is compared with others of its program; ``device`` is the hardware."""
-
-    source_digest: bytes
-    budget: float
-    device: str
-    replicate: int
-    value: float
-    id: bytes
-    author: bytes
-    time: int
-    seq: int
-    seedless: bytes
 
 
 class TaskRow(NamedTuple):
@@ -408,6 +408,16 @@ class Shared(NamedTuple):
     task: bytes
     shared: bytes
 
+    @property
+    def key(self) -> bytes:
+        """As it stands in the table ``todo``."""
+        return self.task + self.shared
+
+    @classmethod
+    def of_key(cls, key: bytes) -> Shared:
+        """What a :attr:`key` stands for."""
+        return cls(key[:32], key[32:])
+
 
 class CopyRow(NamedTuple):
     """A run whose program or checkpoint another participant published before: a row of the table ``copy``."""
@@ -444,16 +454,3 @@ class MentionRow(NamedTuple):
     time: int
     built: bool
     signed_ms: int
-
-
-class HeardRow(NamedTuple):
-    """A run in the order in which runs came to this log, by ``n``."""
-
-    n: int
-    id: bytes
-    task: bytes
-    author: bytes
-    time: int
-    source_digest: bytes
-    checkpoint: bytes | None
-    budget: float

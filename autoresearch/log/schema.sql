@@ -252,6 +252,10 @@ CREATE INDEX mention_n ON mention(n);
 
 -- What is computed from several records.
 
+-- What is to be computed again, by step: runs by their numbers (verdicts, listing), the bytes of a task (beliefs), of a
+-- task and what runs share on it (copies), of a program and the device that ran it (entries).
+CREATE TABLE todo(step TEXT NOT NULL, key NUMERIC NOT NULL, PRIMARY KEY(step, key)) WITHOUT ROWID;
+
 -- Where an author has two records of one number, and from which number on its records come after one.
 CREATE TABLE fork(author BLOB NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(author, seq)) WITHOUT ROWID;
 CREATE TABLE suspect(author BLOB PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
@@ -310,14 +314,6 @@ CREATE INDEX entry_place ON entry(task, hardware, place, rank, time, first)
 CREATE INDEX entry_author ON entry(task, author, rank, time, first) WHERE rank IS NOT NULL AND copy = 0;
 CREATE INDEX entry_measured ON entry(task, hardware, rank, time, first)
     WHERE measured > 0 AND rank IS NOT NULL AND copy = 0;
--- Entries that are to be computed again, and which of a program is the first.
-CREATE TABLE unranked(
-    task BLOB NOT NULL,
-    seedless BLOB NOT NULL,
-    budget REAL NOT NULL,
-    author BLOB NOT NULL,
-    PRIMARY KEY(task, seedless, budget, author)
-) WITHOUT ROWID;
 
 -- Runs whose program or checkpoint another participant published before, by the trust list of the standings.
 CREATE TABLE copy(
@@ -334,8 +330,6 @@ CREATE TABLE copy(
 CREATE INDEX copy_shared ON copy(task, shared);
 CREATE INDEX copy_program ON copy(task, source_digest);
 CREATE INDEX copy_voter ON copy(voter) WHERE marked;
--- Programs and checkpoints of several runs, of which it is to be found again who published them first.
-CREATE TABLE unmatched(task BLOB NOT NULL, shared BLOB NOT NULL, PRIMARY KEY(task, shared)) WITHOUT ROWID;
 
 -- The settings in which a run differs from its parent, by the time of the run: one row for each.
 CREATE TABLE pair(
@@ -353,7 +347,7 @@ CREATE TABLE pair(
 ) WITHOUT ROWID;
 CREATE INDEX pair_n ON pair(n, setting);
 
--- What is judged of each run, one that was withdrawn too; n is that of its record. While n is in unsettled it is as before.
+-- What is judged of each run, one that was withdrawn too; n is that of its record. While n is in todo it is as before.
 CREATE TABLE standing(
     n INTEGER PRIMARY KEY,
     state TEXT NOT NULL,
@@ -377,7 +371,7 @@ CREATE TABLE standing(
                                          -- after a fork; on which hardware it ran is another question
     disbelief TEXT NOT NULL DEFAULT ''   -- why its value is not believed, a word of Disbelief
 );
--- The values of runs whose programs print them themselves (standing/belief.py).
+-- The values of runs whose programs print them themselves (standing/metrics.py).
 CREATE TABLE printed(
     n INTEGER PRIMARY KEY,
     task BLOB NOT NULL,
@@ -385,11 +379,10 @@ CREATE TABLE printed(
     counts INTEGER NOT NULL    -- values as good are no jump: its author is attested or this node's, nothing else is wrong
 );
 CREATE INDEX printed_score ON printed(task, score, counts);
--- The best score that is believed, and tasks of which it is to be found again.
+-- The best score that is believed.
 CREATE TABLE reach(task BLOB PRIMARY KEY, score REAL NOT NULL) WITHOUT ROWID;
-CREATE TABLE unreached(task BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TRIGGER printed_goes AFTER DELETE ON run WHEN EXISTS(SELECT 1 FROM printed WHERE n = OLD.n) BEGIN
-    INSERT OR IGNORE INTO unreached VALUES(OLD.task); DELETE FROM printed WHERE n = OLD.n; END;
+    INSERT OR IGNORE INTO todo VALUES('beliefs', OLD.task); DELETE FROM printed WHERE n = OLD.n; END;
 -- What these runs say of participants: of its author, and of each voter by its first verification of a stage and round.
 CREATE TABLE fact(
     n INTEGER NOT NULL,        -- the number of the run's record
@@ -443,8 +436,6 @@ CREATE TRIGGER fact_goes AFTER DELETE ON fact BEGIN
         gain = gain - coalesce(old.gain, 0), gains = gains - (old.gain IS NOT NULL)
     WHERE voter = old.voter AND root = old.root AND task = old.task AND what = old.what AND scale = old.scale; DELETE FROM credit WHERE voter = old.voter AND root = old.root AND task = old.task AND what = old.what
         AND scale = old.scale AND facts = 0; END;
--- Runs that are to be judged again.
-CREATE TABLE unsettled(n INTEGER PRIMARY KEY);
 -- Whose verifications counted when the standings were settled: a digest of what decides it for each key, and the number
 -- of voters from each time on. In meta, people counts the changes of who is who, weighed is that count then, and trusted
 -- a digest of the trust list.
@@ -503,8 +494,8 @@ CREATE TABLE frontier(
     value REAL NOT NULL,
     PRIMARY KEY(task, hardware, sure, time, id)
 ) WITHOUT ROWID;
--- Runs that came, went or are judged in another way, until the end of the transaction.
-CREATE TABLE unlisted(
+-- Runs that went, until the end of the transaction: what the sums have of them.
+CREATE TABLE removed_run(
     n INTEGER PRIMARY KEY,
     task BLOB NOT NULL,
     time INTEGER NOT NULL,
@@ -514,9 +505,7 @@ CREATE TABLE unlisted(
     status TEXT NOT NULL,
     cpu_ms INTEGER NOT NULL
 );
-CREATE TRIGGER run_went AFTER DELETE ON run BEGIN INSERT OR IGNORE INTO unlisted VALUES(
+CREATE TRIGGER run_went AFTER DELETE ON run BEGIN INSERT OR IGNORE INTO todo VALUES('listing', OLD.n); INSERT OR IGNORE INTO removed_run VALUES(
     OLD.n, OLD.task, OLD.time, OLD.id, OLD.author, OLD.device, OLD.status, OLD.cpu_ms); END;
-CREATE TRIGGER run_judged AFTER INSERT ON standing BEGIN INSERT OR IGNORE INTO unlisted
-    SELECT n, task, time, id, author, device, status, cpu_ms FROM run WHERE n = NEW.n; END;
-CREATE TRIGGER run_judged_again AFTER UPDATE ON standing BEGIN INSERT OR IGNORE INTO unlisted
-    SELECT n, task, time, id, author, device, status, cpu_ms FROM run WHERE n = NEW.n; END;
+CREATE TRIGGER run_judged AFTER INSERT ON standing BEGIN INSERT OR IGNORE INTO todo VALUES('listing', NEW.n); END;
+CREATE TRIGGER run_judged_again AFTER UPDATE ON standing BEGIN INSERT OR IGNORE INTO todo VALUES('listing', NEW.n); END;

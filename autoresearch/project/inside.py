@@ -13,6 +13,7 @@ begin an episode anew, and what it says of its rewards is not asked.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import math
 import os
@@ -53,6 +54,9 @@ from autoresearch.run.sandbox.capture import HarnessResult, RunProgress
 from autoresearch.services.spaces import description_of, space_of
 from autoresearch.task.model import episode_seed
 from autoresearch.text import one_line
+
+# What a file that grows too large ends with in the sandbox, by its own bound or by that of the folder.
+_DISK_FULL = {errno.EFBIG, errno.ENOSPC, errno.EDQUOT}
 
 
 def flat_project(folder: Path) -> Project:
@@ -143,7 +147,11 @@ def carry_out() -> None:
             messages = [OrderFailed(str(error), error.hint, error.exit_status)]
         except Exception as error:  # noqa: BLE001 - whatever a stranger's code does becomes a sentence
             traceback.print_exc()
-            messages = [OrderFailed(f"{type(error).__name__}: {error}", "", 1)]
+            if isinstance(error, OSError) and error.errno in _DISK_FULL:
+                hint = "autoresearch node config set work.max_disk_mib allows more"
+                messages = [OrderFailed("the run wrote more to disk than it may", hint, 1)]
+            else:
+                messages = [OrderFailed(f"{type(error).__name__}: {error}", "", 1)]
         os.chdir(folder)
     sys.stdout.flush()
     for message in messages:

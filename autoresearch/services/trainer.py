@@ -16,7 +16,7 @@ from typing import Any
 from autoresearch.errors import BadMessage, ServiceError, ServiceRefused
 from autoresearch.services.data.data_store import DataStoreBase, SamplesPerInsert, ledger_of
 from autoresearch.services.data.transfer import RowsSent, RowsTaken, Sending, as_message, from_columns, rows_sent
-from autoresearch.services.links.client import Caller, Errors, RequestClient, check_same
+from autoresearch.services.links.client import Caller, Errors, check_same
 from autoresearch.services.links.newest import Publisher, Subscriber
 from autoresearch.services.links.server import RequestServer, ServerCounts
 from autoresearch.services.links.sockets import ClientKeys, ServerKeys
@@ -109,10 +109,6 @@ class TrainerServer:
     def data_store(self, name: str) -> DataStoreBase | None:
         """The store of a name; none where there is none."""
         return self._stores.get(name)
-
-    def store_names(self) -> set[str]:
-        """The names of all stores."""
-        return set(self._stores)
 
     def publish_network(self, payload: Any) -> int:  # noqa: ANN401 - weights may be anything that can be sent
         """Make these the newest weights, and return their version. They may change afterwards.
@@ -226,7 +222,7 @@ class TrainerClient:
         errors: Errors = "none",
     ) -> None:
         _logger.setLevel(log_level)
-        self.client_name, self.server_ip, self.config = name, server_ip, config
+        self.server_ip, self.config = server_ip, config
         self.data_stores = dict(data_stores or {}) | ({name: data_store} if data_store is not None else {})
         self._keys = keys
         self._subscriber: Subscriber | None = None
@@ -255,11 +251,6 @@ class TrainerClient:
         return self._caller.last_error
 
     @property
-    def req_rep_client(self) -> RequestClient:
-        """The link for rows and requests, as agentlace calls it: its ``timeout_ms`` may be changed."""
-        return self._caller.link
-
-    @property
     def network_version(self) -> int:
         """The version of the newest weights that came; 0 before the first."""
         return self._subscriber.version if self._subscriber is not None else 0
@@ -280,25 +271,6 @@ class TrainerClient:
         results = [self._send(sending) for sending in self._sending.values()]
         return all(results)
 
-    def update_datastore(self, name: str, from_id: int, confirm_update: bool = False) -> bool:  # noqa: ARG002, FBT001, FBT002
-        """Send the rows of one store that are newer than ``from_id``: whether they are at the server now.
-
-        Rows that the server has are not stored twice. Every update is confirmed, so ``confirm_update`` changes nothing.
-        """
-        if name not in self._sending:
-            self._caller.failed(ServiceRefused(f"this client has no data store {name}"))
-            return False
-        return self._may_ask() and self._send(self._sending[name], from_id)
-
-    def get_server_last_update_id(self, name: str) -> int | None:
-        """The number of the last row of this client's store that the server has; -1 for none, None for no answer."""
-        sending = self._sending.get(name)
-        if sending is None:
-            self._caller.failed(ServiceRefused(f"this client has no data store {name}"))
-            return None
-        reply = self._caller.ask(sending.question)
-        return reply if isinstance(reply, int) else None
-
     def request(self, type: str, payload: Any) -> Any:  # noqa: A002, ANN401 - the call that agentlace's programs make
         """The answer of the server's ``request_callback``; None where there is none, or the config has no such type."""
         if type not in self.config.request_types:
@@ -307,8 +279,6 @@ class TrainerClient:
         if not self._may_ask():
             return None
         return self._caller.ask({"type": "request", "name": type, "payload": payload})
-
-    send_request = request
 
     def recv_network_callback(self, callback_fn: Callable[[Any], object]) -> None:
         """Call this with the newest weights, in a thread of its own; at once where there are some."""
@@ -341,9 +311,9 @@ class TrainerClient:
                 _logger.warning("rows were not sent: %s", error)
             self._ended.wait(interval)
 
-    def _send(self, sending: Sending, from_id: int | None = None) -> bool:
+    def _send(self, sending: Sending) -> bool:
         try:
-            sending.send(from_id)
+            sending.send()
         except ServiceError as error:
             _logger.info("rows of %s were not sent: %s", sending.name, error)
             self._caller.failed(error)
@@ -367,7 +337,6 @@ class TrainerSMInterface:
     def __init__(self) -> None:
         self.network_version = 0
         self._on_network: list[Callable[[Any], object]] = []
-        self._on_request: Callable[[str, Any], Any] | None = None
         self._stores: dict[str, DataStoreBase] = {}
 
     def register_data_store(self, name: str, data_store: DataStoreBase) -> None:
@@ -377,10 +346,6 @@ class TrainerSMInterface:
     def data_store(self, name: str) -> DataStoreBase | None:
         """The store of a name; none where there is none."""
         return self._stores.get(name)
-
-    def store_names(self) -> set[str]:
-        """The names of all stores."""
-        return set(self._stores)
 
     def recv_network_callback(self, callback_fn: Callable[[Any], object]) -> None:
         """Call this with published weights."""
@@ -399,16 +364,6 @@ class TrainerSMInterface:
     def network_lag(self) -> int:
         """Always 0: weights are there as soon as they are published."""
         return 0
-
-    def register_request_callback(self, callback_fn: Callable[[str, Any], Any]) -> None:
-        """Answer requests with this."""
-        self._on_request = callback_fn
-
-    def request(self, type: str, payload: Any) -> Any:  # noqa: A002, ANN401 - the call that agentlace's programs make
-        """The answer of the request callback; None without one."""
-        return self._on_request(type, payload) if self._on_request is not None else None
-
-    send_request = request
 
     def update(self) -> bool:
         """Always True: actors insert into the learner's own stores."""

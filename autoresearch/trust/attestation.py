@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -22,7 +21,7 @@ from nacl.exceptions import CryptoError
 from nacl.signing import VerifyKey
 
 from autoresearch.record.encoding import EncodingError, decode, encode
-from autoresearch.text import ADDRESS_MAX, PROOF_BYTES_MAX
+from autoresearch.text import ADDRESS_MAX
 
 TOKEN1_BYTES = 10
 TOKEN2_BYTES = 16
@@ -69,7 +68,6 @@ def _check(token1: bytes, token2: bytes, attestor: bytes) -> int:
 _ATTESTOR = b"autoresearch/attest/1/attestor\0"
 _REQUEST = b"autoresearch/attest/1/request\0"
 _ANSWER = b"autoresearch/attest/1/answer\0"
-STATEMENT_BYTES_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +100,6 @@ def answer_statement(parties: Parties, token1: bytes, token2: bytes) -> bytes:
     return _ANSWER + _digest(*_fields(parties), token1, token2)
 
 
-def subject_statement(statements: Iterable[bytes]) -> bytes:
-    """What the Subject of one mail stands for that proves the same address to several attestors."""
-    return b"".join(sorted(set(statements)))
-
-
 def holds(key: bytes, statement: bytes, signature: bytes) -> bool:
     """Whether the key signed the statement (Ed25519)."""
     try:
@@ -132,10 +125,8 @@ def _digest(*parts: bytes) -> bytes:
     return hashlib.sha256(b"".join(len(part).to_bytes(4, "big") + part for part in parts)).digest()
 
 
-# The header of a mail is the largest thing that is sent.
-MESSAGE_BYTES_MAX = PROOF_BYTES_MAX + 4096
-# A proof by mail may be for the answers to so many other attestors as well.
-OTHERS_MAX = 15
+# A list of a machine's services, which goes by the same limit, is the largest thing that is sent.
+MESSAGE_BYTES_MAX = 20 << 10
 NONCE_BYTES = 16
 
 Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
@@ -181,15 +172,10 @@ class Challenge(AttestationMessage, frozen=True, kw_only=True):
 
 
 class CodeAnswer(AttestationMessage, frozen=True, kw_only=True, tag="answer"):
-    """Both tokens came. ``signature``: the root key's, of :func:`answer_statement`.
-
-    ``mail`` may be the header of a mail whose Subject stands for this statement and ``others``: a proof by DKIM.
-    """
+    """Both tokens came. ``signature``: the root key's, of :func:`answer_statement`."""
 
     token: Token
     signature: Signature
-    mail: Annotated[bytes, Meta(max_length=PROOF_BYTES_MAX)] = b""
-    others: Annotated[list[Annotated[bytes, Meta(max_length=STATEMENT_BYTES_MAX)]], Meta(max_length=OTHERS_MAX)] = []
 
 
 class Attested(AttestationMessage, frozen=True, kw_only=True):

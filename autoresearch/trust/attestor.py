@@ -42,7 +42,8 @@ ATTESTATION_MS = 180 * DAY_MS
 DUE_MS = 30 * DAY_MS
 # How far the clock of who asks may be off.
 CLOCK_MS = 10 * 60_000
-CODE, CODE_AND_DKIM = "code", "code+dkim"
+# How a mailbox was seen: by a code that came back.
+CODE = "code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +141,12 @@ def answer_reason(pending: Pending | None, answer: CodeAnswer, peer: str, *, now
     return None if holds(pending.root, pending.statement, answer.signature) else AttestReason.WRONG_CODE
 
 
-def attestation(pending: Pending, *, now_ms: int, method: str = CODE) -> Attestation:
+def attestation(pending: Pending, *, now_ms: int) -> Attestation:
     """The body of the record that the attestor publishes."""
     return Attestation(
         subject=pending.root,
         tag=pending.tag,
-        method=method,
+        method=CODE,
         domain=pending.domain,
         issued=now_ms,
         expires=now_ms + ATTESTATION_MS,

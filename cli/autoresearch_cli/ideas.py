@@ -12,22 +12,22 @@ import msgspec
 import typer
 
 from autoresearch.ask import questions
-from autoresearch.ask.acts.ideas import Idea, seed_number
+from autoresearch.ask.acts.edited_program import Idea, seed_number
 from autoresearch.ask.acts.varying import VaryAnswer, outcome_of, variants
 from autoresearch.ask.client import Client
 from autoresearch.ask.desk import Desk
 from autoresearch.ask.node import Event
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.records import Outcome, ShowAnswer
+from autoresearch.ask.records import EditOutcome, ShowAnswer
 from autoresearch.ask.requests import OneRecord, ProposeRequest
 from autoresearch.beneath import read_beneath
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.experiments import setting_text
 from autoresearch.log.standing.answers import RunFields
-from autoresearch.log.standing.belief import disbelief_sentence
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.credit import is_heard
+from autoresearch.log.standing.metrics import disbelief_sentence
 from autoresearch.log.standing.queries import run_body
 from autoresearch.log.standing.verdicts import Spread, noise_doubt, spread_of
 from autoresearch.paths import typed_path
@@ -193,7 +193,7 @@ def tell_run(record: str, *, json: bool, folder: Task | None = None) -> None:
         raise typer.Exit(1)
 
 
-def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[str]]:
+def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[EditOutcome, list[str]]:
     """What came of a run: keep or discard, by how much beside its noise, and the next step; and what else to say.
 
     What is kept is where the folder's next edit starts.
@@ -202,8 +202,8 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[Outcome, list[st
     run, folder = shown.run.run, shlex.quote(str(task.folder))
     back = f"autoresearch run checkout {folder}"
 
-    def found(verdict: Verdict, sentence: str, following: str, **numbers: Any) -> Outcome:  # noqa: ANN401
-        return Outcome(verdict=verdict, sentence=sentence, next=following, run=short(shown.record.id), **numbers)
+    def found(verdict: Verdict, sentence: str, following: str, **numbers: Any) -> EditOutcome:  # noqa: ANN401
+        return EditOutcome(verdict=verdict, sentence=sentence, next=following, run=short(shown.record.id), **numbers)
 
     if run.value is None:
         status = RunStatus(run.status)

@@ -24,10 +24,11 @@ from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.bundle import Imported, Written, import_bundle, write_bundle
 from autoresearch.log.bundle_format import BrokenBundle, Carried
 from autoresearch.log.connection import lock_device
+from autoresearch.log.derive.driver import settle
+from autoresearch.log.derive.people import is_weighed
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import NOBODY
 from autoresearch.log.standing.context import participant_with_key
-from autoresearch.log.standing.settle import is_weighed, settle
 from autoresearch.paths import Paths
 from autoresearch.record.kinds import BlobRef
 from autoresearch.text import counted
@@ -120,7 +121,7 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
             network=desk.log.network.name,
             network_id=desk.log.network.id.hex(),
             records=desk.log.records.count(),
-            unsettled=desk.log.standings.count_unsettled(),
+            unsettled=desk.log.todo.count(),
             mine=desk.log.records.count(author=me) if me else 0,
             task=task,
             verifying=_verifying(desk.log, me) if me else None,

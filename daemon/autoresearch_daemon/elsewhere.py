@@ -17,7 +17,8 @@ from autoresearch.run.experiment import abandoned
 from autoresearch.run.folder import RunReply, fault_of, read_outcome, write_outcome
 from autoresearch.settings import ExecutorSection
 from autoresearch.words import RunStatus, Why
-from autoresearch_daemon.service.inputs import Located, Order
+from autoresearch_daemon.service.agenda import Order
+from autoresearch_daemon.service.inputs import Located
 from autoresearch_daemon.workers import protocol
 
 # How often an executor is asked about all its runs.

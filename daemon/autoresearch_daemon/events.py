@@ -139,8 +139,6 @@ def _sanitised(_: WrappedLogger, __: str, entry: EventDict) -> EventDict:
 
 
 EVERY_MS = 1000
-# Of less of a run nothing can be concluded about the rest.
-LEAST_FRACTION = 0.02
 
 
 # A curve has so many points; of a long run every second one goes, again and again.
@@ -190,31 +188,14 @@ class ProgressEvents:
         run = run or RunInHand(title="")
         if self._traces.setdefault(worker, Trace()).assignment != message.assignment:
             self._traces[worker] = Trace(message.assignment)
-        self._traces[worker].take(message, elapsed_ms(run, now_ms))
+        self._traces[worker].take(message, run.elapsed_ms(now_ms))
         if now_ms - self._told_ms.get(worker, 0) < EVERY_MS:
             return
         self._told_ms[worker] = now_ms
-        about = {"task": run.task, "title": run.title, "elapsed_ms": elapsed_ms(run, now_ms)}
-        data = {**msgspec.structs.asdict(message), **about, "left_ms": left_ms(run, now_ms)}
+        about = {"task": run.task, "title": run.title, "elapsed_ms": run.elapsed_ms(now_ms)}
+        data = {**msgspec.structs.asdict(message), **about, "left_ms": run.time_left_ms(now_ms)}
         del data["lines"]
         self._events.pass_on("progress", run.title, now_ms, worker=worker, **data)
-
-
-def with_time_left(run: RunInHand, now_ms: int) -> RunInHand:
-    """The run with what is left of it now."""
-    return msgspec.structs.replace(run, left_ms=left_ms(run, now_ms))
-
-
-def left_ms(run: RunInHand, now_ms: int) -> int | None:
-    """How long a run goes on if it goes on as fast as until now; None while that can't be said."""
-    if run.fraction < LEAST_FRACTION or not run.started_ms:
-        return None
-    return round(elapsed_ms(run, now_ms) * (1 - min(run.fraction, 1.0)) / run.fraction)
-
-
-def elapsed_ms(run: RunInHand, now_ms: int) -> int:
-    """How long a run has been going on."""
-    return max(0, now_ms - run.started_ms) if run.started_ms else 0
 
 
 # So many different programs in a row that end for one reason are no coincidence.

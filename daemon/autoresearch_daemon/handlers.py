@@ -14,15 +14,15 @@ from typing import TypeVar
 
 import msgspec
 
-from autoresearch.ask.acts.ideas import Idea, plan_of_idea
+from autoresearch.ask.acts.edited_program import Idea, plan_of_idea
 from autoresearch.ask.acts.joining import find_network, join, joined_answer
 from autoresearch.ask.acts.new_tasks import make_task
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.ask.acts.settings import AT_NEXT_START, FROM_NOW_ON, change_setting
-from autoresearch.ask.acts.trial_runs import Occasion
+from autoresearch.ask.acts.trial_runs import NewTaskContext
 from autoresearch.ask.asking import ask_answer
+from autoresearch.ask.discussion import AskAnswer, ClaimAnswer
 from autoresearch.ask.health import failed
-from autoresearch.ask.ideas import AskAnswer, ClaimAnswer
 from autoresearch.ask.lookup import find_task, services_answer, task_of, with_participants
 from autoresearch.ask.node import (
     Check,
@@ -60,6 +60,7 @@ from autoresearch.ask.requests import (
     AdmitRequest,
     AskRequest,
     BlockRequest,
+    CancelRequest,
     ClaimRequest,
     DialRequest,
     DropRequest,
@@ -97,8 +98,8 @@ from autoresearch_daemon.elsewhere import order_of
 from autoresearch_daemon.events import now_ms
 from autoresearch_daemon.minds.proposing import in_sentences, proposers_status
 from autoresearch_daemon.node import NO_NETWORK, Node
-from autoresearch_daemon.service.inputs import FinishAsked, PauseAsked, ResumeAsked, WorkAsked
-from autoresearch_daemon.status import followed_task, limits_of, status_answer, verifying_part
+from autoresearch_daemon.service.inputs import FinishAsked, OrderCancelled, PauseAsked, ResumeAsked, WorkAsked
+from autoresearch_daemon.status import followed_task, limits_of, order_views, status_answer, verifying_part
 
 R = TypeVar("R")
 # Whoever asks again and again whether the node is ready has the log read no more often than this.
@@ -150,7 +151,7 @@ class ApiHandlers:
         return self._node.notebook.author
 
     async def work(self, request: WorkRequest) -> StatusAnswer:
-        """Work until told otherwise, or for so many runs, or until a time."""
+        """Order work: until told otherwise, for so many runs, or for a time."""
         folder = request.task and str(folder_of_task(request.task))
         task = self._node.load(folder or self._node.settings.work.task)
         if task.digest in self._node.archived():
@@ -176,11 +177,18 @@ class ApiHandlers:
             place,
             task=folder,
             runs_left=request.runs,
-            until_ms=request.until_ms,
+            for_ms=request.for_ms,
             verify_share=share,
             proposer=request.proposer,
         )
-        self._node.take(WorkAsked(order))
+        self._node.take(WorkAsked(order, instead=request.instead))
+        return self.status()
+
+    def cancel_order(self, request: CancelRequest) -> StatusAnswer:
+        """Cancel an order, and end its runs in hand."""
+        if self._node.service.queue.agenda.find(request.number) is None:
+            raise NotFound(f"there is no order {request.number}", hint="autoresearch work --list")
+        self._node.take(OrderCancelled(request.number))
         return self.status()
 
     def _check_share(self, share: float, runs: int | None) -> None:
@@ -197,10 +205,10 @@ class ApiHandlers:
 
     async def set_setting(self, request: SettingRequest) -> ConfigAnswer:
         """Change a setting in the file, and go by it at once where that is possible."""
-        asked = self._node.service.status().asked
-        if request.name == "work.verify_share" and asked.working:
+        if request.name == "work.verify_share":
             share = parse_setting(request.name, request.value, float)
-            self._check_share(share, asked.order.runs_left)
+            for order in self._node.service.queue.agenda.orders:
+                self._check_share(share, order.runs_left)
         async with self._turn:  # each change reads the file and writes it again
             answer = await asyncio.to_thread(change_setting, self._node.paths.settings, os.environ, request)
         [changed] = answer.settings
@@ -344,8 +352,8 @@ class ApiHandlers:
     async def new_task(self, request: NewTaskRequest) -> NewTaskAnswer:
         """Make the program in a folder a task, and work on it where that is asked for."""
         node, told = self._node, list[str]()
-        occasion = Occasion(node.paths, self._settings_now().work, told.append, cancelled=lambda: node.is_ending)
-        answer = await asyncio.to_thread(make_task, request, occasion)
+        context = NewTaskContext(node.paths, self._settings_now().work, told.append, cancelled=lambda: node.is_ending)
+        answer = await asyncio.to_thread(make_task, request, context)
         if request.work:
             await self.work(WorkRequest(task=answer.folder))
             told.append("this node works on it")
@@ -484,10 +492,10 @@ class ApiHandlers:
             )
 
     def _status(self, conditions: list[Check]) -> StatusAnswer:
-        now = self._node.service.status()
-        asked = now.asked
+        now, node = self._node.service.status(now_ms()), self._node
+        worked_on = node.tasks.get(now.front.task or node.settings.work.task)
         # A node that is not asked to work shows what it worked on last, whatever folders it looked into meanwhile.
-        task = self._node.tasks.get(asked.order.task or self._node.settings.work.task) if asked.working else None
+        task = worked_on if now.is_working else None
         status = status_answer(
             now,
             self._node.notebook,
@@ -505,13 +513,13 @@ class ApiHandlers:
             obstacle=self._node.verifying.obstacle(),
         )
         settings = self._settings_now()
-        worked_on = self._node.tasks.get(asked.order.task or self._node.settings.work.task)
         proposers = proposers_status(self.log, self._node.paths, settings, worked_on, me=self.author(), now_ms=now_ms())
         status = msgspec.structs.replace(
             status,
             verifying=part,
             storage=self._node.keeper.status(),
             machine=self._node.owner.seen(self._node.gauges.status),
+            orders=order_views(now, self._task_name),
             queue=self._node.queued(),
             proposers=proposers,
             pages=self.pages,
@@ -520,6 +528,10 @@ class ApiHandlers:
         root = self._node.notebook.identity.root.public
         joins = Invitations(self._node.paths.manifest, self.log.network).kept_join() is not None
         return with_voter(self.log, status, root, now_ms(), seen=self._node.devices_seen(), joins=joins)
+
+    def _task_name(self, folder: str) -> str:
+        task = self._node.tasks.get(folder or self._node.settings.work.task)
+        return task.name if task else Path(folder).name
 
     def _settings_now(self) -> Settings:
         """The settings as workers read them, for what is set up while the node runs; a broken file is a condition."""

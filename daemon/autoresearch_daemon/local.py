@@ -9,16 +9,20 @@ from autoresearch.ask.people.participants import CodeView
 from autoresearch.log.local import LocalFile
 from autoresearch.record.kinds import RunOutcome, Verification
 from autoresearch.run.experiment import Plan
-from autoresearch_daemon.service.effects import Asked
+from autoresearch_daemon.service.agenda import Agenda
 
 # Enough to catch up with after a night; a reader that is further behind is told so.
 EVENTS_KEPT = 10_000
 
 
 class InHand(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that began. Its plan is all that is needed to close it as abandoned; the rest is there when it ended."""
+    """A run that began. Its plan is all that is needed to close it as abandoned; the rest is there when it ended.
+
+    ``order`` is the number of the order that it still has to be counted for; 0: none.
+    """
 
     assignment: str
+    order: int = 0
     started_ms: int
     plan: Plan
     outcome: RunOutcome | None = None
@@ -54,14 +58,14 @@ class Unrevealed(msgspec.Struct, frozen=True, kw_only=True):
 class LocalState(LocalFile):
     """What the daemon has to go on with after a restart."""
 
-    def asked(self) -> Asked:
-        """What was asked of the node when it last ran."""
-        row = self.connection.execute("SELECT json FROM value WHERE name = 'asked'").fetchone()
-        return msgspec.json.decode(row[0], type=Asked) if row else Asked()
+    def agenda(self) -> Agenda:
+        """What a person asked of the node when it last ran, as far as it is not done."""
+        row = self.connection.execute("SELECT json FROM value WHERE name = 'agenda'").fetchone()
+        return msgspec.json.decode(row[0], type=Agenda) if row else Agenda()
 
-    def save_asked(self, asked: Asked) -> None:
-        """Keep what was asked."""
-        row = ("asked", msgspec.json.encode(asked))
+    def save_agenda(self, agenda: Agenda) -> None:
+        """Keep what was asked of the node."""
+        row = ("agenda", msgspec.json.encode(agenda))
         self.connection.execute("INSERT OR REPLACE INTO value(name, json) VALUES (?, ?)", row)
 
     def codes(self) -> list[CodeView]:

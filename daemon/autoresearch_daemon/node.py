@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from errno import EMFILE, ENFILE
 from functools import partial
 from pathlib import Path
@@ -21,13 +20,13 @@ from autoresearch.ask.node import Check, NetworkStatus, QueuedRun, RunInHand, Se
 from autoresearch.ask.runs.headlines import headline_of
 from autoresearch.ask.show import record_view
 from autoresearch.errors import AutoresearchError, LogBehind, NotFound, UsageError
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.local import Choice, chosen
-from autoresearch.log.standing.belief import read_sources
 from autoresearch.log.standing.context import participant_with_key
-from autoresearch.log.standing.settle import settle
+from autoresearch.log.standing.metrics import read_sources
 from autoresearch.paths import Paths, typed_path
 from autoresearch.propose.mind.recall import run_before
-from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, Verification
+from autoresearch.record.kinds import BlobRef, Claim, Commitment, Run, RunOutcome, Verification
 from autoresearch.record.record import Record
 from autoresearch.run.bench import Ceiling
 from autoresearch.run.executors import executor_of
@@ -52,7 +51,6 @@ from autoresearch.words import (
     Result,
     RunStatus,
     Why,
-    WorkState,
     network_reason,
 )
 from autoresearch_daemon.blobs import Keeper
@@ -68,7 +66,7 @@ from autoresearch_daemon.mail.service import AttestationService
 from autoresearch_daemon.notices import Notices
 from autoresearch_daemon.own_machines import OwnMachines
 from autoresearch_daemon.owner.watch import OwnerWatch
-from autoresearch_daemon.runs import Proposals, Runs, highest, is_proposal, run_in_hand
+from autoresearch_daemon.runs import Proposals, Runs, highest, run_in_hand
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
@@ -78,6 +76,7 @@ from autoresearch_daemon.service.effects import (
     Decline,
     Effect,
     LeaveToOther,
+    Overtake,
     RecordWaiting,
     Save,
     Tell,
@@ -90,10 +89,11 @@ from autoresearch_daemon.service.inputs import (
     Blocked,
     Dropped,
     Failed,
-    FinishAsked,
     Finished,
     Input,
     Located,
+    MachineChanged,
+    OrderCancelled,
     Outrun,
     Progressed,
     Proposed,
@@ -105,6 +105,7 @@ from autoresearch_daemon.service.inputs import (
     StopAsked,
     TakenOver,
     Tick,
+    Unworkable,
     VerificationsChanged,
     WorkerLeaves,
     WorkerLost,
@@ -112,7 +113,8 @@ from autoresearch_daemon.service.inputs import (
     WorkerStage,
 )
 from autoresearch_daemon.service.machine import Service
-from autoresearch_daemon.status import LeaderWatch
+from autoresearch_daemon.service.queue import WorkQueue
+from autoresearch_daemon.status import LeaderWatch, waiting_reasons
 from autoresearch_daemon.verification.controller import VerificationController
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.watches import Admitting, ManifestWatch
@@ -154,13 +156,14 @@ class Node:
         self.failures = self.thread.failures
         self.events = Events(self.local, self.failures)
         self.progress = ProgressEvents(self.events)
-        asked, resting = self.local.asked(), order_of(settings.executor)
         self.service = Service(
             workers_wanted=settings.work.workers,
-            asked=asked if asked.working else replace(asked, order=resting),
-            resting=resting,
+            queue=WorkQueue(
+                agenda=self.local.agenda(),
+                resting=order_of(settings.executor),
+                counter=highest([run.assignment for run in self.local.in_hand()]),
+            ),
             since_ms=self.started_ms,
-            counter=highest([run.assignment for run in self.local.in_hand()]),
         )
         self.elsewhere = Elsewhere(
             partial(executor_of, settings.executor), take=self._heard_elsewhere, ended=self._ended_elsewhere
@@ -172,6 +175,8 @@ class Node:
             on_lost=self._lost,
         )
         self._planned: dict[str, protocol.Proposal] = {}
+        self._overtaken: dict[str, tuple[Plan, str]] = {}  # by assignment: what is run again, and why it was stopped
+        self._machine_signs: tuple[object, ...] = ()
         self.proposals = Proposals(self.local)
         self._faults = MachineFaults()
         self.tasks: dict[str, Task] = {}
@@ -274,7 +279,7 @@ class Node:
             await self.exchange.first(ASK_PEERS_SECONDS)
         try:
             await self._renew()
-            self._block(await self.runs.close_left_over(self._take_over))
+            self._block(await self.runs.close_left_over(self._take_over, self._count_left_over))
         except AutoresearchError as error:
             self._block(error)
         self.level = self.verifying.level = level
@@ -346,6 +351,7 @@ class Node:
 
     async def _look(self) -> None:
         self.look_at_health()
+        self._look_at_machine()
         self.trusting.look()
         self._leave_archived()
         await self.admitting.look()
@@ -438,13 +444,25 @@ class Node:
 
     def _leave_archived(self) -> None:
         """A task that a person archives while the node works on it is worked on no longer."""
-        asked, archived = self.service.status().asked, self.archived()
-        folder = asked.order.task or self.settings.work.task
-        if not (asked.working and archived):
+        archived = self.archived()
+        for order in self.service.queue.agenda.orders if archived else ():
+            folder = order.task or self.settings.work.task
+            with suppress(AutoresearchError):  # whoever works on it meets the same error
+                if (self.tasks.get(folder) or self.load(folder)).digest in archived:
+                    self.take(OrderCancelled(order.number))
+
+    def _look_at_machine(self) -> None:
+        """What could not be begun for lack of something is tried again when more may be there than before."""
+        if not self.service.queue.held:
             return
-        with suppress(AutoresearchError):  # whoever works on it meets the same error
-            if (self.tasks.get(folder) or self.load(folder)).digest in archived:
-                self.take(FinishAsked())
+        seen = self.gauges.status
+        signs = (
+            *(file.stat().st_mtime_ns if file.exists() else 0 for file in (self.paths.allowed, self.paths.settings)),
+            *((seen.memory_total_bytes - seen.memory_bytes >> 30, len(seen.cards)) if seen else ()),
+        )
+        if signs != self._machine_signs:
+            self._machine_signs = signs
+            self.take(MachineChanged())
 
     # --- the service's inputs and effects ---
 
@@ -466,12 +484,8 @@ class Node:
                     )
             case Announce() | Approve() | WithdrawClaim() | LeaveToOther():
                 self._act_on_claim(effect)
-            case Decline(worker, assignment):
-                self.pool.send(worker, protocol.Decline(assignment=assignment))
-            case Cancel(place, _) if place in self.elsewhere:
-                self.elsewhere.cancel(place)
-            case Cancel(worker, assignment):
-                self.pool.send(worker, protocol.Cancel(assignment=assignment))
+            case Decline() | Cancel() | Overtake():
+                self._stop(effect)
             case CloseAbandoned(assignment):
                 self._spawn(self._close_lost(assignment))
             case Verify():
@@ -480,30 +494,44 @@ class Node:
                 self._spawn(self._record_waiting())
             case Save():
                 with self.failures.watched(KEEPING):
-                    self.local.save_asked(self.service.status().asked)
-            case Tell(kind, text):
+                    self.local.save_agenda(self.service.queue.agenda)
+            case Tell(kind, text, order):
                 now = self.service.status()
-                self.events.tell(kind, text, now_ms(), state=now.state.value, why=now.why.value, reason=now.reason)
+                state = {"state": now.state.value, "why": now.why.value, "reason": now.reason}
+                self.events.tell(kind, text, now_ms(), **state, order=order or None)
+
+    def _stop(self, effect: Decline | Cancel | Overtake) -> None:
+        worker, assignment = effect.worker, effect.assignment
+        if isinstance(effect, Overtake):
+            self._overtaken[assignment] = self._planned[worker].plan, effect.reason
+        if isinstance(effect, Decline):
+            self.pool.send(worker, protocol.Decline(assignment=assignment))
+        elif worker in self.elsewhere:
+            self.elsewhere.cancel(worker)
+        else:
+            self.pool.send(worker, protocol.Cancel(assignment=assignment))
 
     def _work_message(self, assignment: Assignment) -> protocol.Work:
         folder = self._folder(assignment)
         with suppress(AutoresearchError):  # the worker meets the same error and reports it
             self.load(folder)
         now = self.service.status()
-        level = self.elsewhere.levels.get(now.asked.order.executor)
+        order = now.order_of(assignment)
+        level = self.elsewhere.levels.get(order.executor)
+        overtaken, _ = self._overtaken.pop(assignment.again, (None, ""))
         return protocol.Work(
             assignment=assignment.name,
             run=new_run(assignment.name),
             task=folder,
-            plan=self.proposals.plan(assignment.name),
+            plan=overtaken or self.proposals.plan(assignment.name),
             recheck=self._faults.suspected,
             level=int(self.level or 0) if level is None else level,
             author=self.notebook.author,
             check=self.verifying.give(assignment),
-            proposer=now.asked.order.proposer,
-            counted=now.asked.order.runs_left is not None,
-            goes_on=now.goes_on,
-            executor=now.asked.order.executor,
+            proposer=order.proposer,
+            counted=order.runs_left is not None,
+            goes_on=now.goes_on(order),
+            executor=order.executor,
             executor_device=self.settings.executor.device,
         )
 
@@ -560,10 +588,11 @@ class Node:
         assert ended is not None, "it is said to have an outcome"
         if plan := self.runs.plan(assignment):
             outcome = self._faults.ended(plan, outcome_of(ended))
+            if outcome.status == RunStatus.CANCELLED and assignment in self._overtaken:
+                outcome = msgspec.structs.replace(outcome, reason=self._overtaken[assignment][1])
             self._block(await self.runs.finish(assignment, outcome))
-            self.take(
-                Finished(worker, counted=outcome.status != RunStatus.CANCELLED, failed=outcome.status != RunStatus.OK)
-            )
+            with self.failures.watched(KEEPING):
+                self.runs.count(assignment, lambda: self.take(_finished(worker, outcome)))
             return
         await asyncio.to_thread(remove_tree, folder)
         if ended.verified is None:
@@ -576,6 +605,14 @@ class Node:
         self._block(self.verifying.finish(assignment, ended.verified, cancelled=ended.cancelled))
         failed = ended.verified.verdict == "error" and not ended.cancelled
         self.take(Finished(worker, counted=False, failed=failed))
+
+    def _count_left_over(self, run: InHand) -> None:
+        """A run ended, and the daemon with it before it was counted."""
+        assert run.outcome is not None
+        if run.order:
+            key = (run.plan.task, run.plan.source_digest, run.plan.replicate)
+            self.take(TakenOver(run.assignment, self._shown(run.plan), key, run.order))
+            self.take(_finished(run.assignment, run.outcome))
 
     def _progressed(self, worker: str, message: protocol.Progress) -> None:
         self.take(Progressed(worker, message.fraction, message.step, message.loss))
@@ -603,7 +640,7 @@ class Node:
         self.tasks.setdefault(str(request.task.folder), request.task)
         key = (run.plan.task, run.plan.source_digest, run.plan.replicate)
         shown = msgspec.structs.replace(self._shown(run.plan), started_ms=run.started_ms)
-        self.take(TakenOver(run.assignment, shown, key, given=is_proposal(run.assignment)))
+        self.take(TakenOver(run.assignment, shown, key, run.order))
         self.elsewhere.carry(run.assignment, folder, request.executor, is_started=True)
         return True
 
@@ -615,7 +652,8 @@ class Node:
                     asyncio.get_running_loop().call_later(settle_ms / 1000, self.take, settled)
             case Approve(worker, assignment):
                 shown = self._shown(self._planned[worker].plan)
-                if self._write(worker, assignment, lambda proposal: self.runs.begin(worker, proposal, shown)):
+                begin = partial(self.runs.begin, worker, shown=shown)
+                if self._write(worker, assignment, begin):
                     self.proposals.end(assignment)
                     self.pool.send(worker, protocol.Approve(assignment=assignment))
             case WithdrawClaim(assignment):
@@ -623,12 +661,15 @@ class Node:
             case LeaveToOther(assignment):
                 self._forget(assignment, "left to another worker or node, which runs it or has run it")
 
-    def _write(self, worker: str, assignment: str, write: Callable[[protocol.Proposal], None]) -> bool:
+    def _write(self, worker: str, assignment: str, write: Callable[[protocol.Proposal, int], None]) -> bool:
         """Record what a worker proposed, and its task; or stop the worker, when that is not possible now."""
-        proposal = self._planned[worker]
+        proposal, in_hand = self._planned[worker], self.service.workers[worker].assignment
         try:
             self.notebook.publish_task(self._task_of(proposal.plan), now_ms())
-            write(proposal)
+            write(proposal, in_hand.order if in_hand else 0)
+        except NotFound as error:
+            self.take(Unworkable(worker, error.with_hint))
+            return False
         except AutoresearchError as error:
             self.pool.send(worker, protocol.Cancel(assignment=assignment))
             self._block(error)
@@ -648,11 +689,9 @@ class Node:
                 return
             case LogBehind():
                 why = Why.LOG_BEHIND
-            case NotFound():
-                why = Why.TASK_BROKEN
             case _:
                 why = Why.CANNOT_RECORD
-        self.take(Blocked(why, " → ".join(filter(None, (str(error), error.hint)))))
+        self.take(Blocked(why, error.with_hint))
 
     def _task_of(self, plan: Plan) -> Task:
         for task in self.tasks.values():
@@ -700,12 +739,7 @@ class Node:
 
     def queued(self) -> list[QueuedRun]:
         """The proposals that wait, the next first, and why."""
-        now = self.service.status()
-        busy = [worker.run.title for worker in now.workers if worker.run]
-        reason = f"for the end of “{busy[0]}”" if busy else "for a worker to start"
-        if now.state is not WorkState.WORKING:
-            reason = f"while the node is {now.state.value}: {now.reason}"
-        return self.proposals.queued(now.queue, reason)
+        return self.proposals.queued(waiting_reasons(self.service.status(), now_ms()))
 
     def load(self, folder: str) -> Task:
         """Read a task folder (empty: the default task) and remember it.
@@ -778,3 +812,9 @@ class Node:
                 hint="autoresearch node config set network.enabled true",
             )
         await self.exchange.fetcher.fetch(blob, seconds)
+
+
+def _finished(worker: str, outcome: RunOutcome) -> Finished:
+    """The end of a run. One that somebody stopped, or that was abandoned, is none of those that a person ordered."""
+    counted = outcome.status not in (RunStatus.CANCELLED, RunStatus.ABANDONED)
+    return Finished(worker, counted=counted, failed=outcome.status != RunStatus.OK)

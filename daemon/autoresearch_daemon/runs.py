@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import msgspec
 import structlog
 
-from autoresearch.ask.acts.notebook import Notebook, Published
+from autoresearch.ask.acts.notebook import Notebook, PublishedRun
 from autoresearch.ask.node import QueuedRun, RunInHand
 from autoresearch.errors import AutoresearchError
+from autoresearch.log.connection import transaction
 from autoresearch.record.encoding import short_id
 from autoresearch.record.kinds import RunOutcome
 from autoresearch.record.record import Record
@@ -25,6 +26,7 @@ from autoresearch.run.experiment import Plan, abandoned
 from autoresearch.run.folder import checkpoint_of, executor_in, has_outcome, log_of, read_outcome, run_folder
 from autoresearch.run.runner import outcome_of
 from autoresearch.run.sandbox.scratch import remove_tree
+from autoresearch.words import WorkKind
 from autoresearch_daemon.events import Events, now_ms
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.local import InHand, LocalState, Proposal
@@ -58,21 +60,24 @@ class Runs:
         self._waiting: dict[str, InHand] = {}
         self._turn = asyncio.Lock()
 
-    def claim(self, proposal: protocol.Proposal) -> None:
-        """Publish the claim and note the run as in hand. Raises AutoresearchError when nothing can be recorded now."""
+    def claim(self, proposal: protocol.Proposal, order: int) -> None:
+        """Publish the claim and note the run as in hand, for the order with this number (0: none).
+
+        Raises AutoresearchError when nothing can be recorded now.
+        """
         plan = proposal.plan
         claim = self._notebook.publish_claim(plan, now_ms(), seconds=proposal.claim_seconds)
         folder = str(run_folder(self._spool, proposal.run))
-        run = InHand(assignment=proposal.assignment, started_ms=now_ms(), plan=plan, folder=folder)
+        run = InHand(assignment=proposal.assignment, order=order, started_ms=now_ms(), plan=plan, folder=folder)
         self._claims[run.assignment] = claim
         self._in_hand[run.assignment] = run
         self._local.keep(run)
 
-    def begin(self, worker: str, proposal: protocol.Proposal, shown: RunInHand) -> None:
+    def begin(self, worker: str, proposal: protocol.Proposal, order: int, shown: RunInHand) -> None:
         """Tell that a run begins, as people see it; claim it first, unless it is. Raises what ``claim`` raises."""
         plan, assignment = proposal.plan, proposal.assignment
         if assignment not in self._in_hand:
-            self.claim(proposal)
+            self.claim(proposal, order)
         seen = msgspec.to_builtins(shown)
         self._events.tell("run_started", plan.title, now_ms(), worker=worker, assignment=assignment, **seen)
 
@@ -94,13 +99,28 @@ class Runs:
         return None if run is None else run.plan
 
     async def finish(self, assignment: str, outcome: RunOutcome) -> AutoresearchError | None:
-        """Record how a run ended. An error means that the record waits, and why."""
+        """Record how a run ended; an error means that the record waits, and why. Then it is to be counted."""
         return await self._record(msgspec.structs.replace(self._in_hand.pop(assignment), outcome=outcome))
+
+    def count(self, assignment: str, take: Callable[[], None]) -> None:
+        """Count a finished run for its order, by ``take``. A daemon that is killed meanwhile counts it at its start."""
+        with transaction(self._local.connection, durable=False):
+            take()
+            if run := self._waiting.get(assignment):
+                run = self._waiting[assignment] = msgspec.structs.replace(run, order=0)
+                self._local.keep(run)
+            else:
+                self._local.end(assignment)
 
     async def close_lost(self, assignment: str, reason: str) -> AutoresearchError | None:
         """Record that nobody saw a run's end."""
         run = self._in_hand.pop(assignment, None)
-        return None if run is None else await self._record(with_end(run, reason))
+        if run is None:
+            return None
+        error = await self._record(with_end(run, reason))
+        if error is None:
+            self._local.end(assignment)
+        return error
 
     def sweep(self, forget: Callable[[str, Path], None]) -> None:
         """Remove what dead workers left that no record waits for. To be called before there is a worker.
@@ -114,24 +134,35 @@ class Runs:
                     forget(executor, folder)
                 remove_tree(folder)
 
-    async def close_left_over(self, goes_on: Callable[[InHand], bool]) -> AutoresearchError | None:
+    async def close_left_over(
+        self, goes_on: Callable[[InHand], bool], count: Callable[[InHand], None]
+    ) -> AutoresearchError | None:
         """Record what a dead daemon left: runs that ended as they ended, the others as abandoned.
 
-        What ``goes_on`` elsewhere stays in hand.
+        What ``goes_on`` elsewhere stays in hand. ``count`` gets each run that ended and was not counted yet.
         """
         for run in self._local.in_hand():
-            if self._notebook.has_run_since(run.plan, run.started_ms):
-                await self._ended(run)
-            elif not run.outcome and not has_outcome(Path(run.folder)) and goes_on(run):
+            is_recorded = self._notebook.has_run_since(run.plan, run.started_ms)
+            if not is_recorded and not run.outcome and not has_outcome(Path(run.folder)) and goes_on(run):
                 self._in_hand[run.assignment] = run
+                continue
+            ended = with_end(run, "the daemon ended while it was in hand")
+            if is_recorded:
+                await self._clear(run)
             else:
-                await self._record(with_end(run, "the daemon ended while it was in hand"))
+                await self._record(ended)
+            self.count(run.assignment, partial(count, ended))
         return await self.record_waiting()
 
     async def record_waiting(self) -> AutoresearchError | None:
         """Try again to record what had to wait; the first error, if there is one."""
-        errors = [await self._publish(assignment) for assignment in list(self._waiting)]
-        return next((error for error in errors if error), None)
+        first = None
+        for assignment in list(self._waiting):
+            if error := await self._publish(assignment):
+                first = first or error
+            else:
+                self._local.end(assignment)
+        return first
 
     async def _record(self, run: InHand) -> AutoresearchError | None:
         self._waiting[run.assignment] = run
@@ -153,19 +184,19 @@ class Runs:
                 logger.warning("a run waits to be recorded", assignment=assignment, reason=str(error))
                 return error
             del self._waiting[assignment]
-            await self._ended(run)
+            await self._clear(run)
         self._events.tell("run_finished", published.text, now_ms(), assignment=assignment, **published.data)
         if published.is_best:
             self._events.tell("best", published.text, now_ms(), **published.data)
         return None
 
-    async def _ended(self, run: InHand) -> None:
+    async def _clear(self, run: InHand) -> None:
+        """Remove what a recorded run left."""
         self._claims.pop(run.assignment, None)
-        self._local.end(run.assignment)
         if run.folder:
             await asyncio.to_thread(remove_tree, Path(run.folder))
 
-    def _published(self, run: InHand, notebook: Notebook) -> Published:
+    def _published(self, run: InHand, notebook: Notebook) -> PublishedRun:
         """In the thread of the log: a checkpoint is copied and hashed, and leaders are computed."""
         assert run.outcome is not None
         folder = Path(run.folder)
@@ -177,14 +208,6 @@ class Runs:
             checkpoint=checkpoint_of(folder),
             keep_all=self._keep_checkpoints,
         )
-
-
-PROPOSAL = "proposal-"
-
-
-def is_proposal(assignment: str) -> bool:
-    """Whether an assignment runs a program that somebody proposed."""
-    return assignment.startswith(PROPOSAL)
 
 
 def highest(assignments: Sequence[str]) -> int:
@@ -250,9 +273,9 @@ class Proposals:
             self._local.end_proposal(waiting.number)
         return waiting is not None
 
-    def queued(self, assignments: Sequence[Assignment], reason: str) -> list[QueuedRun]:
-        """The proposals among the assignments that wait, in their order."""
-        waiting = [self._waiting[each.name] for each in assignments if each.name in self._waiting]
+    def queued(self, reasons: Mapping[str, str]) -> list[QueuedRun]:
+        """The proposals that wait, by name and in this order, each with its reason."""
+        waiting = [self._waiting[name] for name in reasons if name in self._waiting]
         return [
             QueuedRun(
                 name=each.name,
@@ -263,12 +286,12 @@ class Proposals:
                 replicate=each.plan.replicate,
                 source_digest=each.plan.source_digest.hex(),
                 proposed_ms=each.proposed_ms,
-                reason=reason if number == 0 else "after the one before it",
+                reason=reasons[each.name],
             )
-            for number, each in enumerate(waiting)
+            for each in waiting
         ]
 
 
 def _assignment(proposal: Proposal) -> Assignment:
     shown = msgspec.structs.replace(run_in_hand(proposal.plan), kind="proposal")
-    return Assignment(proposal.name, proposal.task, given=True, shared=proposal.shared, shown=shown)
+    return Assignment(proposal.name, proposal.task, WorkKind.PERSON, shared=proposal.shared, shown=shown)

@@ -16,6 +16,7 @@ from autoresearch.ask.node import (
     Check,
     LimitView,
     NetworkStatus,
+    OrderView,
     StatusAnswer,
     TaskStatus,
     VerifyingStatus,
@@ -36,8 +37,8 @@ from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import Storage, Work
 from autoresearch.text import duration, percent, sanitised, size
 from autoresearch.version import __version__
-from autoresearch.words import RUN_STATE_SENTENCES, WHY_SENTENCES, RunState
-from autoresearch_daemon.events import Events, Trace, now_ms, with_time_left
+from autoresearch.words import RUN_STATE_SENTENCES, WHY_SENTENCES, WORK_RULES, RunState, WorkKind, WorkState
+from autoresearch_daemon.events import Events, Trace, now_ms
 from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.service.effects import ServiceStatus, WorkerNow
 
@@ -54,15 +55,15 @@ def status_answer(
     trace: Callable[[str, str], Trace],
 ) -> StatusAnswer:
     """State, reason, workers, sandbox, log and task of the node, at this moment."""
-    wanted = now.asked
+    agenda = now.agenda
     log, root = notebook.log, notebook.identity.root.public
     return StatusAnswer(
         state=now.state.value,
         why=now.why.value,
         reason=now.reason,
         since_ms=now.since_ms,
-        until_ms=wanted.paused_until_ms if wanted.paused else wanted.order.until_ms,
-        runs_left=wanted.order.runs_left,
+        until_ms=agenda.paused_until_ms if agenda.paused else now.front.until_ms,
+        runs_left=now.front.runs_left,
         version=__version__,
         pid=os.getpid(),
         started_ms=started_ms,
@@ -73,7 +74,7 @@ def status_answer(
         sandbox=None if level is None else int(level),
         sandbox_name="" if level is None else level.sentence,
         records=log.records.count(),
-        unsettled=log.standings.count_unsettled(),
+        unsettled=log.todo.count(),
         mine=log.records.count(author=notebook.author),
         task=task,
         net=net,
@@ -88,11 +89,62 @@ def _worker(one: WorkerNow, trace: Trace) -> WorkerStatus:
         device=one.device,
         why=one.why.value,
         reason=WHY_SENTENCES[one.why],
-        run=one.run and with_time_left(one.run, now_ms()),
-        proposal=one.assignment.name if one.assignment and one.assignment.given else "",
+        run=one.run and msgspec.structs.replace(one.run, left_ms=one.run.time_left_ms(now_ms())),
+        proposal=one.assignment.name if one.assignment and one.assignment.is_proposal else "",
         curve=[[at_ms, loss] for at_ms, loss in trace.curve],
         lines=[sanitised(line) for line in trace.lines],
     )
+
+
+def order_views(now: ServiceStatus, name_of: Callable[[str], str]) -> list[OrderView]:
+    """The orders in the order of their turns; ``name_of(folder)`` is the name of a task."""
+    working = {worker.assignment.order for worker in now.workers if worker.assignment and worker.assignment.is_search}
+    views: list[OrderView] = []
+    for order in now.agenda.orders:
+        held = now.held.get(order.number)
+        before = [each.number for each in views if each.state != "passed over" and each.number != order.number]
+        state, reason = "next", ""
+        if held is not None:
+            state, reason = "passed over", f"{held.sentence} · tried again within {duration(held.wait_ms)}"
+        elif order.number in working:
+            state, reason = "working", ""
+        elif before:
+            state, reason = "waiting", f"behind order {before[-1]}"
+        views.append(
+            OrderView(
+                number=order.number,
+                task=name_of(order.task),
+                state=state,
+                reason=reason,
+                bound=WORK_RULES[order.kind].bound if state in ("waiting", "next") else "",
+                runs=order.runs,
+                runs_left=order.runs_left,
+                for_ms=order.for_ms,
+                until_ms=order.until_ms,
+                verify_share=order.verify_share,
+                proposer=order.proposer,
+                executor=order.executor,
+            )
+        )
+    return views
+
+
+def waiting_reasons(now: ServiceStatus, now_ms: int) -> dict[str, str]:
+    """Why each proposal waits, by name, the next first."""
+    runs = [worker.run for worker in now.workers if worker.run]
+    left_ms = runs[0].time_left_ms(now_ms) if runs else None
+    left = "" if left_ms is None else f", {duration(left_ms)} left"
+    reason = f"for the end of “{runs[0].title}”{left}" if runs else "for a worker to start"
+    reason += f"; {WORK_RULES[WorkKind.PERSON].bound}"
+    if now.state is not WorkState.WORKING and now.why not in {held.why for held in now.held.values()}:
+        reason = f"while the node is {now.state.value}: {now.reason}"
+    reasons: dict[str, str] = {}
+    for each in now.queue:
+        if held := now.held.get(each.name):
+            reasons[each.name] = f"{held.sentence} · passed over, tried again within {duration(held.wait_ms)}"
+        else:
+            reasons[each.name], reason = reason, "after the one before it"
+    return reasons
 
 
 def limits_of(work: Work, storage: Storage) -> list[LimitView]:
@@ -101,7 +153,7 @@ def limits_of(work: Work, storage: Storage) -> list[LimitView]:
     return [
         LimitView(name="runs at a time", value=str(work.workers), setting="work.workers", number=work.workers),
         LimitView(
-            name="time for verification",
+            name="time for verification over 24 hours, at most",
             value=percent(work.verify_share),
             setting="work.verify_share",
             number=work.verify_share,
@@ -141,13 +193,15 @@ def verifying_part(
 
     ``obstacle``: why this machine can't verify a run that it is drawn for.
     """
-    log, wanted = notebook.log, now.asked
+    log = notebook.log
     part = verifying_status(log, notebook.author, now_ms())
-    share = wanted.order.verify_share if wanted.working else 0.0
+    share = now.front.verify_share if now.is_working else 0.0
     checks = any(worker.assignment and worker.assignment.job for worker in now.workers)
     note = ""
-    if now.job is not None:
-        note = "the next verification is ready: it begins when the run in hand ends"
+    if now.job is not None and now.verification_wait_ms:
+        note = f"the next one is ready, and due after {duration(now.verification_wait_ms)} more of runs"
+    elif now.job is not None:
+        note = f"the next one is ready: {WORK_RULES[WorkKind.VERIFICATION].bound.partition(' where')[0]}"
     elif share > 0 and not checks:
         note = obstacle or nothing_to_verify(log, notebook.author, now_ms())
     return msgspec.structs.replace(part, asked_share=share, waiting=list(measured), note=note)

@@ -14,7 +14,7 @@ import git
 import pytest
 
 import autoresearch
-from autoresearch.ask.agent import AsyncResearchAgent, Best, ResearchAgent
+from autoresearch.ask.agent import AsyncResearchAgent, BestProgram, ResearchAgent
 from autoresearch.errors import DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch.record.record import Network
 from autoresearch.task.folders import pin_baseline
@@ -144,7 +144,7 @@ def test_an_edit_by_hand_is_put_aside(tmp_path: Path, toy: Path) -> None:
     agent = ResearchAgent(toy, home=tmp_path / "nobody")
     mine = RATED.replace("0.9", "0.5")
     (toy / "train.py").write_text(mine)
-    best = Best(run="", state="baseline", parameters={"Y": 0.1}, source=RATED)
+    best = BestProgram(run="", state="baseline", parameters={"Y": 0.1}, source=RATED)
     for new in (0.2, 0.3):
         agent.modify_train_script(agent.propose_hypothesis(best, {"Y": new}))
     assert [path.read_text() for path in (toy / ".autoresearch" / "kept").iterdir()] == [mine]
@@ -159,7 +159,7 @@ def test_without_a_task_the_agent_has_a_folder_of_its_own(tmp_path: Path) -> Non
 
 def test_type_checkers_see_the_types() -> None:
     assert (Path(autoresearch.__file__).parent / "py.typed").is_file()
-    assert inspect.signature(AsyncResearchAgent.read_best_result).return_annotation == "Best"
+    assert inspect.signature(AsyncResearchAgent.read_best_result).return_annotation == "BestProgram"
 
 
 @pytest.mark.slow
@@ -177,7 +177,7 @@ def test_the_same_steps_in_an_event_loop(daemon: Daemon, toy: Path) -> None:
 
 def test_a_number_that_the_program_does_not_have_is_refused(tmp_path: Path, toy: Path) -> None:
     agent = ResearchAgent(toy, home=tmp_path / "nobody")
-    best = Best(run="", state="baseline", parameters={"Y": 0.1}, source="Y = 0.1\n")
+    best = BestProgram(run="", state="baseline", parameters={"Y": 0.1}, source="Y = 0.1\n")
     with pytest.raises(UsageError, match="no setting 'DEPTH'"):
         agent.modify_train_script(agent.propose_hypothesis(best, {"DEPTH": 3}))
     with pytest.raises(UsageError, match="learning rate") as refused:

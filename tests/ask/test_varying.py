@@ -68,6 +68,16 @@ def test_what_makes_no_experiment_is_refused(task, words, said):
         variants(task, task.baseline.decode(), read_values(words), 1)
 
 
+@pytest.mark.parametrize("seeds", [1, 2, 3, RUNS_MOST // 2, RUNS_MOST])
+def test_seeds_count_as_runs_of_an_experiment(task, seeds):
+    def made(count):
+        return variants(task, task.baseline.decode(), {"X": [n / 1000 for n in range(1, count + 1)]}, seeds)[0]
+
+    assert len(made(RUNS_MOST // seeds)) == RUNS_MOST // seeds
+    with pytest.raises(UsageError, match=f"1 to {RUNS_MOST} runs"):
+        made(RUNS_MOST // seeds + 1)
+
+
 def test_the_log_says_what_was_run_and_what_is_missing(task, tmp_path):
     with Notebook.at(tmp_path) as notebook:
         made, _ = variants(task, task.baseline.decode(), {"X": [0.2, 0.4]}, 3)
@@ -104,9 +114,9 @@ def test_values_are_compared_where_all_else_is_the_same():
     assert by_name["X", 1].mean == 15.0
 
 
-@given(st.floats(-5, 5), st.floats(-5, 5), st.floats(-5, 5))
-def test_a_sum_of_two_settings_has_no_interaction_and_a_product_has_one(a, b, c):
-    values = {(x, y): a * x + b * y + c * x * y for x in (0, 1) for y in (0, 1)}
+@given(st.floats(-5, 5), st.floats(-5, 5), st.floats(-5, 5), st.floats(-5, 5))
+def test_a_sum_of_two_settings_has_no_interaction_and_a_product_has_one(base, a, b, c):
+    values = {(x, y): base + a * x + b * y + c * x * y for x in (0, 1) for y in (0, 1)}
     (found,) = interactions_of(views(values), 0.1)
     assert found.amount == pytest.approx(c, abs=1e-9)
     assert found.margin == pytest.approx(1.96 * 0.1 * 2)

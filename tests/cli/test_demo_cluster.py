@@ -89,8 +89,8 @@ def program(mean: float) -> ProgramView:
 
 def test_first_come_runs_of_seconds_and_a_number_of_runs_is_kept() -> None:
     def runs_of(runs: int | None, *, quick: bool = True) -> list[tuple[str, int | None]]:
-        parts = parts_of(WorkRequest(runs=runs, until_ms=5), quick=quick)
-        assert {part.until_ms for part in parts} == {5}
+        parts = parts_of(WorkRequest(runs=runs, verify_share=0.5), quick=quick)
+        assert {part.verify_share for part in parts} == {0.5}
         return [(load_task(Path(part.task)).name if part.task else "", part.runs) for part in parts]
 
     assert runs_of(None) == [("moons", QUICK_RUNS), ("grammar", None)]

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import Result
 
 from autoresearch.ask.commands import COMMANDS
-from autoresearch.log.standing.settle import settle
+from autoresearch.log.derive.driver import settle
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import KINDS
 from tests.cli.conftest import Cli

@@ -14,7 +14,7 @@ import pytest
 from autoresearch_cli.models import ArchivedAnswer
 
 from autoresearch.ask.acts.notebook import Notebook
-from autoresearch.ask.ideas import NoteAnswer, NotesAnswer
+from autoresearch.ask.discussion import NoteAnswer, NotesAnswer
 from autoresearch.ask.node import Event, StatusAnswer
 from autoresearch.ask.records import LogAnswer, ShowAnswer, StarAnswer
 from autoresearch.ask.runs.answers import BestAnswer, TasksAnswer

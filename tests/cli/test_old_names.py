@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.ask.acts.ideas import Idea, run_once
+from autoresearch.ask.acts.edited_program import Idea, run_once
 from autoresearch.paths import Paths
 from autoresearch.settings import Work
 from autoresearch.task import program

@@ -22,7 +22,6 @@ from autoresearch.paths import Paths
 from autoresearch.services import (
     ActionClient,
     ActionConfig,
-    GymEnvClient,
     InferenceClient,
     Service,
     client_keys,
@@ -91,6 +90,8 @@ def serve(*words: str) -> Iterator[Served]:
 @pytest.mark.slow
 def test_an_environment_of_a_project_is_a_gymnasium_environment_elsewhere(cli: Cli, paths: Paths) -> None:
     pytest.importorskip("gymnasium")
+    from autoresearch.services import GymEnvClient
+
     assert "no service runs here" in cli("agent", "services").stderr
     with serve("env") as served:
         view = served.view
@@ -285,6 +286,8 @@ def test_actors_join_a_served_trainer(cli: Cli, paths: Paths) -> None:
 @pytest.mark.slow
 def test_other_machines_need_a_key(cli: Cli, tmp_path: Path, paths: Paths) -> None:
     pytest.importorskip("gymnasium")
+    from autoresearch.services import GymEnvClient
+
     refused = cli("agent", "serve", "env", "--address", "0.0.0.0")
     assert (refused.exit_code, "needs keys" in refused.stderr) == (6, True)
     own = msgspec.json.decode(cli("agent", "services", "--key", "--json").stdout, type=ServiceKeyAnswer)

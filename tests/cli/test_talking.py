@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autoresearch.ask.acts.notebook import Notebook
-from autoresearch.ask.ideas import AskAnswer, ClaimsAnswer, NoteAnswer, NotesAnswer
+from autoresearch.ask.discussion import AskAnswer, ClaimsAnswer, NoteAnswer, NotesAnswer
 from autoresearch.paths import Paths
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Note

@@ -34,7 +34,6 @@ COMMANDS = [
     ("network", "new", "tea", "-o", "PATH"),
     ("node", "id", "backup", "PATH"),
     ("node", "id", "restore", "PATH"),
-    ("node", "id", "confirm", "K7QXM-3PDTF-A2WZN-6HRYB", "--dkim", "PATH"),
 ]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import Effect
-from autoresearch_daemon.service.inputs import JobReady, Order, WorkAsked, WorkerReady
+from autoresearch_daemon.service.inputs import JobReady, WorkAsked, WorkerReady
 from autoresearch_daemon.service.machine import Service
 
 from autoresearch.ask.node import RunInHand

@@ -121,7 +121,7 @@ def test_what_is_ready_and_no_longer_wanted_is_put_away(
     ready = asyncio.run(verifying._jobs.find(elsewhere.task.digest, LATER_MS))
     assert ready is not None
     elsewhere.machine.handle(JobReady(*ready), 0)
-    wanted = Verify(task=None, ready=ready[0])
+    wanted = Verify(tasks=None, ready=ready[0])
     asyncio.run(verifying.look(wanted))
     assert elsewhere.taken == []
     for who in OTHERS:
@@ -140,7 +140,7 @@ def test_runs_on_other_tasks_of_the_network_are_verified_where_this_machine_can(
     elsewhere.configured = str(write_toy_task(tmp_path / "own", SECOND_TRAIN))
     assert load_task(Path(elsewhere.configured)).digest != elsewhere.task.digest
     verifying = elsewhere.verifying()
-    asyncio.run(verifying.look(Verify(task="", ready=None)))
+    asyncio.run(verifying.look(Verify(tasks=("",), ready=None)))
     (ready,) = elsewhere.taken
     assert isinstance(ready, JobReady)
     assert ready.run is not None
@@ -152,8 +152,8 @@ def test_runs_on_other_tasks_of_the_network_are_verified_where_this_machine_can(
     elsewhere.ceiling = Ceiling.of(Work(max_seconds=1))
     monkeypatch.setattr(elsewhere, "configured", "")
     elsewhere.ceiling = Ceiling.of(Work(max_disk_mib=1))
-    asyncio.run(again._look_further(b"\x01" * 32))
-    assert elsewhere.taken == []
+    asyncio.run(again.look(Verify(tasks=("",), ready=None)))
+    assert elsewhere.taken == [JobReady(None)]
     assert "more than this machine" in again.obstacle() or "max_disk_mib" in again.obstacle()
 
 
@@ -232,11 +232,12 @@ def test_a_task_that_asks_for_more_than_this_machine_allows_is_not_verified(
     assert elsewhere.taken == []
 
     elsewhere.configured = str(elsewhere.task.folder)
-    wanted = Verify(task="", ready=None)
+    wanted = Verify(tasks=("",), ready=None)
     fetched = len(elsewhere.asked)
-    asyncio.run(elsewhere.verifying().look(wanted))
-    assert elsewhere.taken == [Blocked(Why.TASK_BROKEN, f"{caught.value} {caught.value.hint}")]
-    assert len(elsewhere.asked) == fetched
+    verifying = elsewhere.verifying()
+    asyncio.run(verifying.look(wanted))
+    assert (elsewhere.taken, verifying.obstacle()) == ([JobReady(None)], caught.value.with_hint)
+    assert elsewhere.asked[fetched:] == [b"s" * 32], "of another task alone"
     elsewhere.ceiling = Ceiling.of(Work())
     elsewhere.taken.clear()
     asyncio.run(elsewhere.verifying().look(wanted))

@@ -17,8 +17,8 @@ from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.workers import protocol
 from autoresearch_daemon.workers.assignment import Talk, Workplace, carry_out
 
-from autoresearch.ask.acts import ideas
-from autoresearch.ask.acts.ideas import Idea
+from autoresearch.ask.acts import edited_program
+from autoresearch.ask.acts.edited_program import Idea
 from autoresearch.ask.people.claims import published_task
 from autoresearch.errors import Refused
 from autoresearch.judging.states import EVALUATE, REPLICATE
@@ -229,7 +229,7 @@ def test_nothing_of_others_is_queued_or_fetched_by_hand_or_by_itself(machine: Ma
     verifying = machine.verifying()
     with pytest.raises(Refused, match="nothing that others wrote"):
         asyncio.run(verifying.ask(format_id(machine.run.id)))
-    asyncio.run(verifying.look(Verify(task="", ready=None)))
+    asyncio.run(verifying.look(Verify(tasks=("",), ready=None)))
 
 
 def _idea(folder: Path) -> Idea:
@@ -238,14 +238,14 @@ def _idea(folder: Path) -> Idea:
 
 
 def test_without_a_daemon_it_is_the_same(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ideas, "detect_level", lambda: (Level.NONE, ()))  # a machine that has none
+    monkeypatch.setattr(edited_program, "detect_level", lambda: (Level.NONE, ()))  # a machine that has none
     paths = machine.place.paths
     machine.place.local.close()
     machine.place.notebook.close()
     with pytest.raises(Refused, match="nothing that others wrote"):
-        ideas.run_once(_idea(machine.folder / "theirs"), paths, now_ms=lambda: LATER_MS, work=Work())
+        edited_program.run_once(_idea(machine.folder / "theirs"), paths, now_ms=lambda: LATER_MS, work=Work())
     assert machine.seen.read_bytes() == b""
-    ideas.run_once(
+    edited_program.run_once(
         _idea(own_task(machine, machine.trap.replace("0.9", "0.8"))),
         paths,
         now_ms=lambda: LATER_MS,

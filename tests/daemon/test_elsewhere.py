@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from autoresearch_daemon import elsewhere
 from autoresearch_daemon.elsewhere import Elsewhere, order_of
-from autoresearch_daemon.service.inputs import Located, Order
+from autoresearch_daemon.service.agenda import Order
+from autoresearch_daemon.service.inputs import Located
 from autoresearch_daemon.workers import protocol
 
 from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError

@@ -28,7 +28,8 @@ class Left:
         self.folder, self.request = self.written(folder)
         assert self.request.plan is not None
         self.place.notebook.publish_task(self.request.task, LATER_MS)
-        run = InHand(assignment="search-1", started_ms=LATER_MS, plan=self.request.plan, folder=str(self.folder))
+        begun = InHand(assignment="search-1", order=7, started_ms=LATER_MS, plan=self.request.plan)
+        run = msgspec.structs.replace(begun, folder=str(self.folder))
         self.place.local.keep(run)
 
     def written(self, folder: Path) -> tuple[Path, RunRequest]:
@@ -40,7 +41,14 @@ class Left:
         runs = Runs(place.notebook, thread, place.local, Events(place.local), place.paths.spool, keep_checkpoints=False)
         self.forgotten: list[tuple[str, Path]] = []
         runs.sweep(lambda executor, folder: self.forgotten.append((executor, folder)))
-        assert asyncio.run(runs.close_left_over(lambda _: goes_on)) is None
+        self.counted: list[tuple[int, str]] = []
+
+        def count(run: InHand) -> None:
+            assert run.outcome is not None
+            self.counted.append((run.order, run.outcome.status))
+
+        counting = runs.close_left_over(lambda _: goes_on, count)
+        assert asyncio.run(counting) is None
         thread.close()
         return runs
 
@@ -65,8 +73,26 @@ def test_an_outcome_that_nobody_read_is_recorded(left: Left) -> None:
     assert (run.status, run.value) == ("ok", 0.5)
     assert run.log is not None
     assert left.place.notebook.blobs.get(run.log.sha256) == b"hello"
+    assert left.counted == [(7, "ok")]
     assert left.place.local.in_hand() == []
     assert not left.folder.exists()
+
+
+def test_a_run_is_counted_once_wherever_the_daemon_is_killed(left: Left) -> None:
+    write_outcome(left.folder, RunReply(run=left.folder.name, level=2, outcome=RunOutcome(status="ok", value=0.5)))
+    runs, killed = left.begin(goes_on=True), RuntimeError("killed")
+
+    def die() -> None:
+        raise killed
+
+    assert left.request.plan is not None
+    left.place.local.keep(InHand(assignment="search-1", order=7, started_ms=LATER_MS, plan=left.request.plan))
+    with pytest.raises(RuntimeError):  # recorded, and killed while it is counted
+        runs.count("search-1", die)
+    left.begin()
+    assert left.counted == [(7, "abandoned")]
+    left.begin()
+    assert left.counted == []
 
 
 def test_a_fault_is_the_machines(left: Left) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from autoresearch_daemon.local import InHand, LocalState
-from autoresearch_daemon.service.effects import Asked
-from autoresearch_daemon.service.inputs import Order
+from autoresearch_daemon.service.agenda import Agenda, Order
 
 from autoresearch.run.experiment import Plan
 
@@ -22,12 +21,13 @@ PLAN = Plan(
 
 
 def test_what_was_asked_survives(tmp_path: Path) -> None:
-    asked = Asked(working=True, order=Order("/task", 3, 12), paused=True, paused_until_ms=99)
+    agenda = Agenda(paused=True, paused_until_ms=99).with_spent(7, runs_ms=5, verification_ms=6)
+    agenda = agenda.with_order(Order("/task", 3)).with_order(Order(for_ms=12, until_ms=90))
     first = LocalState(tmp_path / "local.sqlite")
-    first.save_asked(asked)
+    first.save_agenda(agenda)
     first.close()
 
-    assert LocalState(tmp_path / "local.sqlite").asked() == asked
+    assert LocalState(tmp_path / "local.sqlite").agenda() == agenda
 
 
 def test_a_run_in_hand_is_there_until_it_is_ended(tmp_path: Path) -> None:

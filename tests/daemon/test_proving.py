@@ -92,7 +92,7 @@ class Home:
 
 def step(answer: EvidenceAnswer, what: str) -> tuple[str, str, bool | None]:
     found = next(step for step in answer.steps if step.what == what)
-    return found.stated, found.found, found.agrees
+    return found.stated, found.actual, found.agrees
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from autoresearch_daemon.service import machine
+from autoresearch_daemon.service import queue
+from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import (
     Approve,
     Assign,
@@ -27,7 +28,6 @@ from autoresearch_daemon.service.inputs import (
     Finished,
     Input,
     JobReady,
-    Order,
     Outrun,
     PauseAsked,
     Proposed,
@@ -47,7 +47,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from autoresearch.words import WHY_SENTENCES, Why, WorkState
+from autoresearch.words import WHY_SENTENCES, Why, WorkKind, WorkState
 from tests.daemon.service_nodes import RUN, assignment_of, key, of, started, state_of
 
 
@@ -85,7 +85,7 @@ def test_more_and_fewer_runs_at_a_time_while_it_works() -> None:
     node.handle(WorkerReady("w2", "cpu"), 2)
     assert len(node.status().workers) == 2
     assert of(WantWorkers, node.handle(ShareChanged(0, 0.5), 3)) == [WantWorkers(0)]
-    assert (state_of(node), node.status().asked.order.verify_share) == ((WorkState.WAITING, Why.NO_WORKERS), 0.5)
+    assert (state_of(node), node.status().front.verify_share) == ((WorkState.WAITING, Why.NO_WORKERS), 0.5)
 
 
 def test_so_many_runs_and_no_more() -> None:
@@ -106,7 +106,7 @@ def test_a_cancelled_run_does_not_count_as_done() -> None:
     node.handle(Proposed("w1", assignment_of(node, "w1"), key(1), RUN), 0)
     node.handle(Finished("w1", counted=False), 0)
 
-    assert node.asked.order.runs_left == 1
+    assert node.queue.front.runs_left == 1
 
 
 def test_pausing_cancels_what_is_in_hand_and_resuming_goes_on() -> None:
@@ -126,9 +126,9 @@ def test_a_pause_with_an_end_ends() -> None:
     node.handle(PauseAsked(until_ms=1000), 0)
 
     node.handle(Tick(), 999)
-    assert node.asked.paused
+    assert node.queue.agenda.paused
     node.handle(Tick(), 1000)
-    assert not node.asked.paused
+    assert not node.queue.agenda.paused
 
 
 def test_finish_lets_the_run_in_hand_end_and_takes_no_other() -> None:
@@ -158,7 +158,7 @@ def test_a_worker_lost_before_its_run_began_leaves_nothing_to_close() -> None:
 
 def test_a_worker_that_was_told_to_go_gets_nothing_more_and_what_it_did_not_hear_is_done_by_another() -> None:
     node = Service(workers_wanted=1)
-    node.handle(WorkAsked(Order("", None, None, 1.0)), 0)
+    node.handle(WorkAsked(Order(verify_share=1.0)), 0)
     node.handle(JobReady("first", RUN), 0)
     assert assignment_in(node.handle(WorkerReady("w1", "cpu"), 0)).job == "first"
     node.handle(Finished("w1", counted=False), 1)
@@ -186,11 +186,11 @@ def test_a_broken_task_is_a_waiting_state_with_the_sentence_until_asked_again() 
 
 def test_a_run_asked_for_by_hand_comes_before_the_search() -> None:
     node = started(1)
-    node.handle(RunAsked(Assignment("given-1", "/task", given=True)), 0)
+    node.handle(RunAsked(Assignment("given-1", "/task", WorkKind.PERSON)), 0)
     node.handle(Proposed("w1", assignment_of(node, "w1"), key(1), RUN), 0)
 
     effects = node.handle(Finished("w1"), 0)
-    assert of(Assign, effects) == [Assign("w1", Assignment("given-1", "/task", given=True))]
+    assert of(Assign, effects) == [Assign("w1", Assignment("given-1", "/task", WorkKind.PERSON))]
 
 
 def test_work_and_pause_are_saved_at_once() -> None:
@@ -260,7 +260,7 @@ def test_a_node_that_waits_because_runs_fail_says_so_and_keeps_its_worker() -> N
         node.handle(Proposed("w1", assignment_of(node, "w1"), key(number), RUN), 1000)
         effects = node.handle(Finished("w1", failed=True), 1000)
     assert state_of(node) == (WorkState.WAITING, Why.FAILING)
-    assert effects == [Tell("state", "waiting")]
+    assert of(Tell, effects) == [Tell("state", "waiting")]
     assert of(Assign, node.handle(Tick(), 60_999)) == []
 
     effects = node.handle(Tick(), 61_000)
@@ -276,7 +276,7 @@ def test_a_person_who_says_so_has_it_go_on_at_once(event: Input) -> None:
 
 
 def test_what_a_person_asks_for_by_name_does_not_wait() -> None:
-    node, given = failing(), Assignment("given-1", "/task", given=True)
+    node, given = failing(), Assignment("given-1", "/task", WorkKind.PERSON)
     assert Assign("w1", given) in node.handle(RunAsked(given), 1001)
     node.handle(Proposed("w1", "given-1", key(9), RUN), 1001)
     assert of(Assign, node.handle(Finished("w1"), 1002)) == []
@@ -333,12 +333,12 @@ class AnyOrder(RuleBasedStateMachine):
         for effect in self.node.handle(event, self.now):
             if isinstance(effect, Assign):
                 assert self.node.workers[effect.worker].assignment == effect.assignment
-                assert not self.node.asked.paused
+                assert not self.node.queue.agenda.paused
                 assert not self.node.stopping
 
     @rule(runs=st.none() | st.integers(0, 4), until=st.none() | st.integers(0, 50))
     def work(self, runs: int | None, until: int | None) -> None:
-        self.take(WorkAsked(Order(runs_left=runs, until_ms=until)))
+        self.take(WorkAsked(Order(runs_left=runs, for_ms=until)))
 
     @rule(until=st.none() | st.integers(0, 50))
     def pause(self, until: int | None) -> None:
@@ -424,7 +424,7 @@ def test_what_could_not_be_recorded_is_tried_again_after_a_minute() -> None:
 def test_what_is_measured_or_queued_here_has_its_jobs_named() -> None:
     node = started(1, Order(verify_share=1))
     node.handle(JobReady("first", RUN), 0)
-    node.handle(RunAsked(Assignment("check-1", "/task", job="second")), 0)
+    node.handle(RunAsked(Assignment("check-1", "/task", WorkKind.PERSON, job="second")), 0)
     assert sorted(node.status().jobs) == ["first", "second"]
 
 
@@ -437,35 +437,35 @@ def test_a_task_that_this_machine_cannot_run_waits_each_time_twice_as_long_until
     cannot_run(node, 0)
     assert state_of(node) == (WorkState.WAITING, Why.CANNOT_RUN_HERE)
     assert node.status().reason == "there is no cuda:0 on this machine"
-    assert not of(Assign, node.handle(Tick(), machine.FIRST_WAIT_MS - 1))
-    now_ms = machine.FIRST_WAIT_MS
+    assert not of(Assign, node.handle(Tick(), queue.FIRST_WAIT_MS - 1))
+    now_ms = queue.FIRST_WAIT_MS
     assert of(Assign, node.handle(Tick(), now_ms))
     cannot_run(node, now_ms)
-    assert not of(Assign, node.handle(Tick(), now_ms + machine.FIRST_WAIT_MS))
-    assert of(Assign, node.handle(ResumeAsked(), now_ms + machine.FIRST_WAIT_MS))
+    assert not of(Assign, node.handle(Tick(), now_ms + queue.FIRST_WAIT_MS))
+    assert of(Assign, node.handle(ResumeAsked(), now_ms + queue.FIRST_WAIT_MS))
     for _ in range(20):
         cannot_run(node, now_ms)
-        now_ms = node.try_ms
+        now_ms = node.queue.held[1].retry_ms
         assert of(Assign, node.handle(Tick(), now_ms))
-    assert node.wait_ms == machine.LONGEST_WAIT_MS
+    assert node.queue.waits_ms == {1: queue.LONGEST_WAIT_MS}
     node.handle(Finished("w1"), now_ms)
-    assert node.wait_ms == 0
+    assert not node.queue.waits_ms
 
 
 def test_a_proposal_waits_in_the_queue_until_the_machine_can_run_it() -> None:
-    node, given = Service(workers_wanted=1), Assignment("proposal-1", "/task", given=True)
+    node, given = Service(workers_wanted=1), Assignment("proposal-1", "/task", WorkKind.PERSON)
     node.handle(RunAsked(given), 0)
     node.handle(WorkerReady("w1", "cuda:0"), 0)
     cannot_run(node, 0)
     assert state_of(node) == (WorkState.WAITING, Why.CANNOT_RUN_HERE)
-    again = node.handle(Tick(), machine.FIRST_WAIT_MS)
-    again += node.handle(WorkerReady("w1", "cuda:0"), machine.FIRST_WAIT_MS)
+    again = node.handle(Tick(), queue.FIRST_WAIT_MS)
+    again += node.handle(WorkerReady("w1", "cuda:0"), queue.FIRST_WAIT_MS)
     assert of(Assign, again) == [Assign("w1", given)]
 
 
 def test_a_verification_that_this_machine_cannot_run_does_not_keep_it_from_its_own_task() -> None:
     node = Service(workers_wanted=1)
-    node.handle(RunAsked(Assignment("check-1", "", job="job")), 0)
+    node.handle(RunAsked(Assignment("check-1", "", WorkKind.PERSON, job="job")), 0)
     node.handle(WorkerReady("w1", "cpu"), 0)
     cannot_run(node, 0)
     assert state_of(node)[0] is WorkState.IDLE

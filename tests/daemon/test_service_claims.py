@@ -29,6 +29,7 @@ from autoresearch_daemon.service.inputs import (
 )
 from autoresearch_daemon.service.machine import Service
 
+from autoresearch.words import WorkKind
 from tests.daemon.service_nodes import RUN, assignment_of, key, of, started
 
 
@@ -41,7 +42,7 @@ def test_what_another_node_tries_is_proposed_anew_and_a_person_gets_what_was_ask
     node.handle(Finished("w1"), 1)
 
     given = Service(workers_wanted=1)
-    given.handle(RunAsked(Assignment("given", "folder", given=True)), 0)
+    given.handle(RunAsked(Assignment("given", "folder", WorkKind.PERSON)), 0)
     given.handle(WorkerReady("w1", "cpu"), 0)
     assert of(Approve, given.handle(Proposed("w1", "given", key(1), RUN, taken=True), 0))
     assert given.handle(Outrun(key(1)), 1) == []
@@ -112,7 +113,7 @@ def test_a_worker_lost_while_its_claim_is_out_leaves_no_claim() -> None:
 
 def test_what_a_person_asked_for_does_not_wait_for_others() -> None:
     node = Service(workers_wanted=1)
-    node.handle(RunAsked(Assignment("given", "folder", given=True)), 0)
+    node.handle(RunAsked(Assignment("given", "folder", WorkKind.PERSON)), 0)
     node.handle(WorkerReady("w1", "cpu"), 0)
     assert with_peers(node, 1, 0) == [Approve("w1", "given")]
 
@@ -121,7 +122,7 @@ def test_a_shared_proposal_is_left_to_the_node_that_was_faster() -> None:
     gone = [LeaveToOther("given"), Cancel("w1", "given")]
     for pauses in (False, True):
         node = Service(workers_wanted=1)
-        node.handle(RunAsked(Assignment("given", "folder", given=True, shared=True)), 0)
+        node.handle(RunAsked(Assignment("given", "folder", WorkKind.PERSON, shared=True)), 0)
         node.handle(WorkerReady("w1", "cpu"), 0)
         if pauses:  # it is crossed by another claim while its own is out
             assert with_peers(node, 1, 0) == [Announce("w1", "given", key(1), machine.SETTLE_MS)]
@@ -131,12 +132,12 @@ def test_a_shared_proposal_is_left_to_the_node_that_was_faster() -> None:
             assert node.handle(Proposed("w1", "given", key(1), RUN, taken=True), 0) == gone
         assert node.handle(Settled("w1", key(1)), 1000) == []
         assert of(WithdrawClaim, node.handle(Dropped("w1"), 1001)) == []
-        assert not node.queue, "nothing of it waits"
+        assert not node.queue.proposals, "nothing of it waits"
 
 
 def test_a_shared_proposal_that_began_is_run_to_its_end() -> None:
     node = Service(workers_wanted=1)
-    node.handle(RunAsked(Assignment("given", "folder", given=True, shared=True)), 0)
+    node.handle(RunAsked(Assignment("given", "folder", WorkKind.PERSON, shared=True)), 0)
     node.handle(WorkerReady("w1", "cpu"), 0)
     with_peers(node, 1, 0)
     assert node.handle(Settled("w1", key(1)), 1000) == [Approve("w1", "given")]
@@ -146,10 +147,10 @@ def test_a_shared_proposal_that_began_is_run_to_its_end() -> None:
 def test_what_two_workers_are_asked_for_is_run_by_one_and_the_other_proposal_ends() -> None:
     node = Service(workers_wanted=2)
     for number in (1, 2):
-        node.handle(RunAsked(Assignment(f"given-{number}", "folder", given=True)), 0)
+        node.handle(RunAsked(Assignment(f"given-{number}", "folder", WorkKind.PERSON)), 0)
         node.handle(WorkerReady(f"w{number}", "cpu"), 0)
     assert of(Approve, node.handle(Proposed("w1", "given-1", key(1), RUN), 1))
     same = node.handle(Proposed("w2", "given-2", key(1), RUN), 2)
     assert same == [LeaveToOther("given-2"), Cancel("w2", "given-2")]
     node.handle(Dropped("w2"), 3)
-    assert not node.queue
+    assert not node.queue.proposals

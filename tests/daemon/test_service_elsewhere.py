@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from autoresearch_daemon.service.agenda import Agenda, Order
 from autoresearch_daemon.service.effects import Approve, Assign, Cancel, Effect, WantWorkers
 from autoresearch_daemon.service.inputs import (
     Assignment,
@@ -9,7 +10,6 @@ from autoresearch_daemon.service.inputs import (
     Input,
     JobReady,
     Located,
-    Order,
     PauseAsked,
     Progressed,
     Proposed,
@@ -21,9 +21,10 @@ from autoresearch_daemon.service.inputs import (
     WorkerReady,
 )
 from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.queue import WorkQueue
 
 from autoresearch.ask.node import RunInHand
-from autoresearch.words import Why
+from autoresearch.words import Why, WorkKind
 
 RUN = RunInHand(title="LR 0.001 -> 0.002")
 SLURM = Order(executor="slurm", at_most=3)
@@ -87,7 +88,7 @@ def test_a_number_of_runs_counts_those_elsewhere() -> None:
     assert node.sends() == []
     node.happens(Finished("search-1"), Finished("search-2"))
     assert node.assigned() == []
-    assert not node.service.status().asked.working
+    assert not node.service.status().is_working
 
 
 def test_a_pause_stops_them_and_the_end_of_the_daemon_does_not() -> None:
@@ -100,8 +101,8 @@ def test_a_pause_stops_them_and_the_end_of_the_daemon_does_not() -> None:
 
 
 def test_a_run_that_goes_on_since_before_is_counted() -> None:
-    service = Service(workers_wanted=1, counter=5)
-    service.handle(TakenOver("search-5", RUN, (b"t", b"s", 0), given=False), 0)
+    service = Service(workers_wanted=1, queue=WorkQueue(agenda=Agenda().with_order(SLURM).without(1), counter=5))
+    service.handle(TakenOver("search-5", RUN, (b"t", b"s", 0), order=2), 0)
     service.handle(WorkAsked(Order(executor="slurm", at_most=1, verify_share=0)), 0)
     assert not any(isinstance(effect, Assign) for effect in service.handle(WorkerReady("w1", "cpu"), 0))
     assert service.status().is_running((b"t", b"s", 0))
@@ -110,13 +111,13 @@ def test_a_run_that_goes_on_since_before_is_counted() -> None:
 
 
 def test_a_proposed_program_goes_where_runs_go_by_the_settings() -> None:
-    service = Service(workers_wanted=1, resting=SLURM)
+    service = Service(workers_wanted=1, queue=WorkQueue(resting=SLURM))
     service.handle(WorkAsked(Order(executor="slurm", at_most=1, runs_left=1, verify_share=0)), 0)
     service.handle(WorkerReady("w1", "cpu"), 0)
     service.handle(Finished("w1"), 0)
-    assert service.status().asked.order == SLURM
-    service.handle(RunAsked(Assignment("proposal-1", "", given=True)), 0)
-    assert service.status().workers[0].assignment == Assignment("proposal-1", "", given=True)
+    assert service.status().front == SLURM
+    service.handle(RunAsked(Assignment("proposal-1", "", WorkKind.PERSON)), 0)
+    assert service.status().workers[0].assignment == Assignment("proposal-1", "", WorkKind.PERSON)
 
 
 def test_without_an_executor_nothing_changes() -> None:
@@ -128,6 +129,6 @@ def test_without_an_executor_nothing_changes() -> None:
 def test_a_proposed_program_waits_for_room() -> None:
     node = Node(Order(executor="slurm", at_most=1))
     assert node.sends() == []
-    assert node.happens(RunAsked(Assignment("proposal-1", "", given=True))) == []
+    assert node.happens(RunAsked(Assignment("proposal-1", "", WorkKind.PERSON))) == []
     node.happens(Finished("search-1"))
     assert node.assigned() == ["proposal-1"]

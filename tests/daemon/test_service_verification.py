@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import Assign, CloseAbandoned, Verify, WantWorkers
 from autoresearch_daemon.service.inputs import (
     Finished,
     JobReady,
-    Order,
     Proposed,
     Tick,
     VerificationsChanged,
@@ -82,7 +82,7 @@ def test_a_duty_is_given_to_one_worker_only_and_does_not_count_as_a_run() -> Non
     assert sorted(effect.assignment.job for effect in of(Assign, effects)) == ["", "job"]
     verifier = next(name for name, worker in node.workers.items() if worker.assignment and worker.assignment.job)
     node.handle(Finished(verifier), 1)
-    assert node.asked.order.runs_left == 1
+    assert node.queue.front.runs_left == 1
 
 
 def test_a_lost_verifier_leaves_no_abandoned_run() -> None:
@@ -94,11 +94,11 @@ def test_a_lost_verifier_leaves_no_abandoned_run() -> None:
 
 def test_what_is_wanted_of_verification_is_said_at_every_tick_and_change() -> None:
     node = Service(workers_wanted=1)
-    assert Verify(task=None, ready=None) in node.handle(Tick(), 0)
+    assert Verify(tasks=None, ready=None) in node.handle(Tick(), 0)
     node.handle(WorkAsked(Order(task="/task")), 0)
-    assert Verify(task="/task", ready=None) in node.handle(VerificationsChanged(), 0)
+    assert Verify(tasks=("/task",), ready=None) in node.handle(VerificationsChanged(), 0)
     node.handle(JobReady("job", RUN), 0)
-    assert Verify(task=None, ready="job") in node.handle(Tick(), 0)
+    assert Verify(tasks=None, ready="job") in node.handle(Tick(), 0)
     node.handle(WorkAsked(Order(verify_share=0)), 0)
     node.handle(JobReady(None), 0)
-    assert Verify(task=None, ready=None) in node.handle(Tick(), 0)
+    assert Verify(tasks=None, ready=None) in node.handle(Tick(), 0)

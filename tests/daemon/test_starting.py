@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from autoresearch_daemon.node import Node
-from autoresearch_daemon.service.inputs import Order, WorkAsked
+from autoresearch_daemon.service.agenda import Order
+from autoresearch_daemon.service.inputs import WorkAsked
 
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths

@@ -18,9 +18,9 @@ from autoresearch_daemon.pages.routes import PAGES
 from autoresearch.face.pages.chart import CHOICES
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.bundle import Imported, import_bundle, write_bundle
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
 from autoresearch.log.rows import State
-from autoresearch.log.standing.settle import settle
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import KINDS, Claim, Note
 from autoresearch.record.record import Refusal, admit

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.ask.registry.installing import install_release
 from autoresearch.errors import Refused, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
@@ -17,7 +16,7 @@ from autoresearch.task.loading import load_task, program_names
 from autoresearch.task.model import Recipe
 from autoresearch.task.program import form_fault, join_files, source_digest, split_program
 from autoresearch.task.release import BadBundle, File, pack, tree_hash, unpack
-from tests.ask.registry.making import publish
+from tests.ask.registry.making import installed, publish
 from tests.daemon.toy import write_toy_task
 from tests.record.making import NETWORK, NOW_MS, key
 
@@ -169,7 +168,7 @@ def test_no_release_has_such_a_file(tmp_path: Path, path: str) -> None:
         bundle = blobs.put(tar([honest, planted]))
         release = log.writer.append(key(1), "release", forged(body, bundle, [honest, planted]), now_ms=NOW_MS + 1)
         with pytest.raises(Refused, match="tools obey"):
-            install_release(log, blobs, release.id, tmp_path / "installed")
+            installed(log, blobs, release.id, tmp_path / "installed")
     assert not (tmp_path / "installed").exists()
 
 

@@ -13,7 +13,7 @@ import pytest
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import challenge_draw, question, seeds, text_seeds
 from autoresearch.judging.states import EVALUATE, commitment_digest
-from autoresearch.judging.statistics import ERROR, LOOKS, PAIRS, Finding, judge_pairs
+from autoresearch.judging.statistics import ERROR, PAIRS, Finding, judge_pairs, next_look
 from autoresearch.run.referee import _positions
 from autoresearch.task.model import seed_for
 from autoresearch.task.program import source_digest
@@ -91,8 +91,32 @@ def test_challenges_are_drawn_as_the_document_says():
     assert shown("positions") == ", ".join(str(cut) for cut, _ in by_hand)
 
 
+def test_pairs_are_looked_at_when_the_document_says():
+    """After 2, 3 and 4 verifiers, without a noise after 3 and 4; then after six, or all where there are fewer."""
+    for sentence in (
+        "After 2, 3 and 4 verifiers the one with the greatest mean (of equal ones the last) is left out.",
+        "where it names none, nothing is looked at after 2.",
+        "After four that did not do it (after all, where `voters` − 1 is two or three;",
+        "Then v = 6 verifiers are heard (`voters` − 1 where that is less, but at least 4)",
+    ):
+        assert sentence in " ".join(SPECIFICATION.split()), sentence
+    known, none, exact = {"noise": 0.02}, {"noise": 0.0}, {"noise": 0.0, "exact": True}
+    for names, looks in ((known, (2, 3, 4)), (none, (3, 4)), (exact, (2, 3, 4))):
+        clear = [judge_pairs([[9.0, 9.001]] * voters, minimum_effect=0.0, **names).finding for voters in range(1, 7)]
+        assert clear == [Finding.OPEN if voters < looks[0] else Finding.BETTER for voters in range(1, 7)]
+        worse = [judge_pairs([[-9.0, -9.001]] * voters, minimum_effect=0.0, **names) for voters in range(1, 7)]
+        assert [one.finding for one in worse] == [Finding.OPEN] * 3 + [Finding.NOT_BETTER] * 3
+        assert {one.heard for one in worse[3:]} == {4}
+        for most in (2, 3):
+            all_worse = judge_pairs([[-9.0, -9.001]] * most, minimum_effect=0.0, most=most, **names).finding
+            assert all_worse is (Finding.NOT_BETTER if most >= looks[0] else Finding.OPEN)
+        for most, last in ((3, 4), (4, 4), (5, 5), (6, 6), (9, 6)):
+            asked = [next_look(voters, most=most, **names) for voters in range(6)]
+            assert asked == [next((look for look in looks if look > voters), last) for voters in range(6)]
+
+
 @pytest.mark.parametrize("noise", [0.02, 0.0])
-@pytest.mark.parametrize("voters", LOOKS)
+@pytest.mark.parametrize("voters", [2, 3, 4])
 def test_pairs_confirm_from_the_bound_in_the_document_on(noise: float, voters: int):
     count = PAIRS * (voters - 1)
     freedom = count + 3 if noise else count - 1
@@ -110,7 +134,7 @@ def test_pairs_confirm_from_the_bound_in_the_document_on(noise: float, voters: i
         for most in ([value + 1e-9 for value in pairs[0]], [9.0, 9.1]):
             found = judge_pairs([most, *pairs], noise=noise, minimum_effect=0.0, exact=exact).finding
             # Below the bound more pairs may be asked for; only after the last is there nothing more to hope for.
-            assert found is (finding if factor > 1 or voters == LOOKS[-1] else Finding.OPEN)
+            assert found is (finding if factor > 1 or voters == 4 else Finding.OPEN)
     assert pytest.approx(0.01) == ERROR
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from autoresearch.log.standing.settle import settle
+from autoresearch.log.derive.driver import settle
 
 TABLES = (
     "record", "run", "program", "entry", "task", "claim", "note", "verification",

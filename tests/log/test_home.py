@@ -11,6 +11,7 @@ import pytest
 
 from autoresearch.errors import Refused
 from autoresearch.log.blobs import BlobStore
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.local import (
     Choice,
     LocalFile,
@@ -23,7 +24,6 @@ from autoresearch.log.local import (
     forget_local,
 )
 from autoresearch.log.log import Log
-from autoresearch.log.standing.settle import settle
 from autoresearch.paths import Paths
 from tests.log.dumping import dump
 from tests.record.making import NETWORK, NOW_MS, digest_of, key, run_body, task_body

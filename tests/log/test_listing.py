@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autoresearch.log import listing
 from autoresearch.log.connection import Reader, make_tables
-from autoresearch.log.listing import note_unlisted, settle_listing
-from autoresearch.log.tables import listing as questions
-from autoresearch.log.tables.listing import Filter, Own
+from autoresearch.log.derive import leaders, listing
+from autoresearch.log.derive.listing import settle_listing
+from autoresearch.log.tables import filters as questions
+from autoresearch.log.tables.filters import Filter, Own
 
 TASKS = {b"a": ("minimize", 0), b"b": ("maximize", 1)}
 TABLES = ("listing", "tally", "slot", "frontier")
@@ -88,7 +88,7 @@ class Table:
         row = (n, name(n), task, "", status, value, 1, b"", 0, above, None, b"%d" % (n % 3), n, minutes * MINUTES_MS)
         marks = ", ".join("?" * 20)
         self.connection.execute(f"INSERT INTO run VALUES({marks})", (*row, "", b"{}", None, device, 10 + n, b""))
-        note_unlisted(self.connection, [(n,)])
+        self.connection.execute("INSERT OR IGNORE INTO todo VALUES('listing', ?)", (n,))
 
     def go(self, n: int) -> None:
         """A run is withdrawn."""
@@ -164,7 +164,7 @@ class Table:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs=RUNS, steps=STEPS, batch=st.integers(1, 9))
 def test_rows_are_those_of_one_pass_over_all_runs(monkeypatch, at_once: int, runs, steps, batch: int) -> None:
-    monkeypatch.setattr(listing, "READ_AT_ONCE", at_once)
+    monkeypatch.setattr(leaders, "READ_AT_ONCE", at_once)
     monkeypatch.setattr(listing, "PIECE", at_once)
     table = Table(runs)
     for place, (n, what) in enumerate(steps, 1):

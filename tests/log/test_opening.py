@@ -12,9 +12,9 @@ import pytest
 from autoresearch.errors import Locked, NotFound, Refused
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.connection import lock_device
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.local import LocalFile
 from autoresearch.log.log import Log
-from autoresearch.log.standing.settle import settle
 from autoresearch.record.record import Network
 from tests.log.dumping import dump
 from tests.record.making import NETWORK, NOW_MS, digest_of, key, run_body, task_body

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from autoresearch.record.kinds import Run, Withdrawal
 from tests.log.dumping import dump
-from tests.log.test_set_functions import UNSHRUNK, fill, fresh
+from tests.log.test_set_functions import fill, fresh
 from tests.log.universe import AMPLE, SMALL, records
 from tests.record.making import NETWORK, key, run_body, sealed
 
@@ -50,7 +50,7 @@ def row(run, above, name, changed):
 
 
 @given(records(AMPLE), st.randoms(use_true_random=False), st.integers(1, 8))
-@settings(max_examples=60, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=60, deadline=None)
 def test_the_rows_are_the_pairs_of_the_runs_that_are_shown(made, order, batch):
     with fresh(AMPLE) as log:
         fill(log, made, order, batch)

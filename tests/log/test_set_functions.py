@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
@@ -22,7 +22,6 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 # Each example opens logs, so that shrinking a failing one would take longer than reading it.
-UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
 @contextmanager
@@ -63,7 +62,7 @@ def entry(record):
 
 
 @given(records(AMPLE), st.randoms(use_true_random=False), st.integers(1, 8))
-@settings(max_examples=40, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=40, deadline=None)
 def test_any_order_and_a_rebuild_give_the_same_tables(made, order, batch):
     with fresh(AMPLE) as one, fresh(AMPLE) as other:
         fill(one, made)
@@ -75,7 +74,7 @@ def test_any_order_and_a_rebuild_give_the_same_tables(made, order, batch):
 
 
 @given(records(SMALL), st.randoms(use_true_random=False), st.integers(1, 8))
-@settings(max_examples=40, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=40, deadline=None)
 def test_any_order_under_a_quota_gives_the_same_tables(made, order, batch):
     with fresh(SMALL) as one, fresh(SMALL) as other:
         fill(one, made)
@@ -123,7 +122,7 @@ def test_what_peers_keep_does_not_depend_on_who_saw_what_first(one, other):
 
 
 @given(records(SMALL), st.data())
-@settings(max_examples=25, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=25, deadline=None)
 def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, data):
     """f(f(S) ∪ f(T)) = f(S ∪ T), with logs."""
     left = [record for record in made if data.draw(st.booleans())]

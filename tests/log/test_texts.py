@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
 from autoresearch.record.kinds import Note
-from tests.log.test_set_functions import UNSHRUNK, fill, fresh
+from tests.log.test_set_functions import fill, fresh
 from tests.log.universe import AMPLE, SMALL, records
 from tests.record.making import NETWORK, NOW_MS, digest_of, key
 
@@ -22,7 +22,7 @@ def everything(log):
 
 @pytest.mark.parametrize("network", [AMPLE, SMALL])
 @given(data=st.data())
-@settings(max_examples=15, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=15, deadline=None)
 def test_what_is_found_is_a_function_of_the_records(network, data):
     made = data.draw(records(network))
     with fresh(network) as one, fresh(network) as other:

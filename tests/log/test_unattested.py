@@ -18,7 +18,7 @@ from autoresearch.record.kinds import Admission, Attestation, Identity, Note
 from autoresearch.record.record import DAY_MS, Network
 from autoresearch.trust.roster import Trust
 from tests.log.dumping import dump
-from tests.log.test_set_functions import MEMORY, UNSHRUNK, fill, keep
+from tests.log.test_set_functions import MEMORY, fill, keep
 from tests.record.making import NOW_MS, key, pairs, run_body, sealed
 
 NETWORK = Network(name="crowded", per_day_seq=2, per_day=4, unattested=7)
@@ -96,7 +96,7 @@ WRITTEN = st.lists(
 
 
 @given(WRITTEN, st.randoms(use_true_random=False), st.integers(1, 9))
-@settings(max_examples=25, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=25, deadline=None)
 def test_what_is_kept_is_a_function_of_the_set(made, order, batch):
     named = delegated(ROOT, DEVICE)
     with opened() as one, opened() as other:
@@ -112,7 +112,7 @@ def test_what_is_kept_is_a_function_of_the_set(made, order, batch):
 
 
 @given(WRITTEN, st.data())
-@settings(max_examples=20, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=20, deadline=None)
 def test_two_logs_that_exchange_what_they_kept_hold_what_one_log_would(made, data):
     first = delegated(ROOT, DEVICE)
     left = [first, *(record for record in made if data.draw(st.booleans()))]
@@ -146,7 +146,7 @@ def test_whom_a_founder_admits_is_named_until_the_founder_dismisses_it():
 
 
 @given(WRITTEN, st.lists(st.builds(wrote, st.just(PHONE), st.integers(1, 3)), max_size=3), st.randoms())
-@settings(max_examples=15, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=15, deadline=None)
 def test_who_is_attested_later_is_kept_from_then_on_and_peers_become_equal(made, member, order: random.Random):
     """The participant's own node kept what others dropped; they take it once they know of the attestation."""
     member = [delegated(MEMBER, PHONE), *{record.id: record for record in member}.values()]

@@ -25,6 +25,7 @@ from autoresearch.run.package_locks import has_packages
 def test_an_id_that_gymnasium_lacks_is_refused_with_the_one_that_is_meant(
     tmp_path: Path, typed: str, meant: str
 ) -> None:
+    pytest.importorskip("gymnasium")
     with pytest.raises(NotFound, match="has no environment") as error:
         find_offer("environment", f"gym:{typed}", tmp_path)
 
@@ -62,6 +63,7 @@ def test_an_environment_asks_for_the_packages_of_its_group_where_they_are_not_he
 def test_it_asks_for_the_same_packages_where_gymnasium_is_not_here(
     gym_id: str, has_more: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("gymnasium")
     of_extra = {line for line in needed_packages(gym_id) if not line.startswith("packaging")}
     monkeypatch.setattr(finding, "find_spec", lambda _name: None)
     lines = needed_packages(gym_id)

@@ -57,6 +57,7 @@ def test_the_agent_of_the_design_document_trains_and_runs(tmp_path: Path) -> Non
 
 
 def test_components_are_reached_by_name_attribute_and_default(tmp_path: Path) -> None:
+    pytest.importorskip("gymnasium")
     learner(tmp_path)
     for wanted in ("2048", "gym:CartPole-v1"):
         install(load_project(tmp_path), find_offer("environment", wanted, tmp_path), default=False)

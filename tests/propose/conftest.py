@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from autoresearch.propose.program.edits import patches_of
 from autoresearch.propose.program.guard import names_of
 from autoresearch.propose.program.ranges import Draws
 from autoresearch.propose.program.space import Space, space_of
-from autoresearch.propose.search.evidence import PastRun
+from autoresearch.propose.search.evidence import PastRun, gather
 from autoresearch.propose.search.moves import anywhere
 from autoresearch.propose.search.proposal import SearchProblem
 from autoresearch.task.loading import shipped_task
@@ -43,6 +43,13 @@ def past(
     base: bytes | None = None,
 ) -> PastRun:
     return PastRun(hashlib.sha256(name.encode()).digest(), digest, genome, value, replicate, None, base)
+
+
+def best_run(problem: SearchProblem, runs: Collection[PastRun]) -> PastRun | None:
+    """The first run of the source that leads: its mean over seeds, shrunk, plus a standard error."""
+    evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
+    leader = evidence.leader()
+    return None if leader is None else leader.first
 
 
 def memory(seed: int, count: int, *, space: Space | None = None) -> list[PastRun]:

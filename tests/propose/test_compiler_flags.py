@@ -14,12 +14,12 @@ from autoresearch.propose.program.edits import constants, set_constants
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.proposal import SearchProblem, title
-from autoresearch.propose.search.search import best_run, propose
+from autoresearch.propose.search.search import propose
 from autoresearch.task.guessing import FLAGS, guess_recipe
 from autoresearch.task.loading import program_in
 from autoresearch.task.printed import read_metric
 from autoresearch.task.program import join_files, split_program
-from tests.propose.conftest import PATCHES
+from tests.propose.conftest import PATCHES, best_run
 from tests.propose.test_strangers import MATMUL, STRANGERS, run_of
 
 OFF = {"-march=native": False, "-ffast-math": False, "-funroll-loops": False, "-flto": False}

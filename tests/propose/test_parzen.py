@@ -48,6 +48,41 @@ def test_the_density_of_a_space_of_choices_sums_to_one(centres: list[tuple[str, 
     assert total == pytest.approx(1.0)
 
 
+def test_the_density_of_choices_that_were_computed_by_hand() -> None:
+    """Four kernels around “up” draw it anew with the chance 4 ÷ (5 + 4); a fifth kernel is the whole space."""
+    kind = [CHOICES.parameters["KIND"]]
+    density = Density(kind, [{"KIND": "up"}] * 4)
+
+    assert density.change(kind[0]) == pytest.approx(4 / 9)
+    assert math.exp(density.logarithm({"KIND": "up"})) == pytest.approx((1 / 4 + 4 * (5 / 9 + 1 / 9)) / 5)
+    assert math.exp(density.logarithm({"KIND": "down"})) == pytest.approx((1 / 4 + 4 * (1 / 9)) / 5)
+
+
+@pytest.mark.parametrize(
+    ("names", "centres", "width"),
+    # A fifth of a range, times (kernels, with that of the whole space) to the power of -1 ÷ (genes + 4).
+    [
+        (["RATE"], 1, 0.2 * 2 ** (-1 / 5)),
+        (["RATE"], 31, 0.1),
+        (["RATE", "DEPTH", "KIND"], 127, 0.1),
+        (["RATE", "DEPTH"], 0, 0.2),
+    ],
+)
+def test_kernels_become_narrower_by_scotts_rule(names: list[str], centres: int, width: float) -> None:
+    density = Density([SPACE.parameters[name] for name in names], [SPACE.default()] * centres)
+
+    assert density.width == pytest.approx(width)
+
+
+def test_the_density_of_a_number_that_was_computed_by_hand() -> None:
+    """One kernel of width w around 0.5, a normal distribution, and one that is 1 everywhere: half of each."""
+    density, width = Density([SPACE.parameters["RATE"]], [{"RATE": 0.5}]), 0.2 * 2 ** (-1 / 5)
+
+    for rate in (0.5, 0.5 + width, 0.5 - 2 * width):
+        normal = math.exp(-(((rate - 0.5) / width) ** 2) / 2) / (width * math.sqrt(2 * math.pi))
+        assert math.exp(density.logarithm({"RATE": rate})) == pytest.approx((1 + normal) / 2)
+
+
 def test_proposals_go_where_the_good_lie_and_the_rest_does_not() -> None:
     def good(genome: Genome) -> bool:
         return float(genome["RATE"]) < 0.3 and genome["KIND"] == "left"

@@ -4,7 +4,7 @@ import hashlib
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.blobs import BlobStore
@@ -12,7 +12,6 @@ from autoresearch.log.standing.bases import preferred
 from autoresearch.log.standing.context import trust_context
 from autoresearch.propose.mind.recall import due_from_smaller, known_as, recall, run_before
 from autoresearch.propose.search.evidence import gather
-from autoresearch.propose.search.search import best_run
 from autoresearch.record.kinds import Claim, Task, Withdrawal
 from autoresearch.task.loading import load_task, shipped_by_name, shipped_task
 from autoresearch.task.program import source_digest
@@ -21,6 +20,7 @@ from tests.ask.notebook import Notebook
 from tests.daemon.toy import write_toy_task
 from tests.log.standing.stories import STORIES, told
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, PEOPLE, ROOTS, STRANGER, TRUST, Village
+from tests.propose.conftest import best_run
 from tests.record.making import BLOB
 
 
@@ -95,7 +95,6 @@ TRUSTS = st.sampled_from([TRUST, TRUST, Trust(), Trust(participants=frozenset(ro
     max_examples=6,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
 @given(STORIES, st.sampled_from([*PEOPLE, STRANGER]), TRUSTS)
 def test_the_leader_of_the_search_is_what_is_preferred(tmp_path_factory, story, me, trust):

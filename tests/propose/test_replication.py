@@ -10,10 +10,10 @@ import pytest
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun, gather
 from autoresearch.propose.search.proposal import LiveClaim
-from autoresearch.propose.search.search import best_run, propose
+from autoresearch.propose.search.search import propose
 from autoresearch.task.program import source_digest
 from autoresearch.task.seeds import seedless_digest, stated_seedless
-from tests.propose.conftest import PATCHES, TRAIN, memory, past, problem
+from tests.propose.conftest import PATCHES, TRAIN, best_run, memory, past, problem
 
 SPACE = space_of(TRAIN, PATCHES)
 

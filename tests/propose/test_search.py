@@ -17,9 +17,9 @@ from autoresearch.propose.program.ranges import Value
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun, gather
 from autoresearch.propose.search.proposal import LiveClaim, NothingToTry
-from autoresearch.propose.search.search import Base, Replication, best_run, propose, samples
+from autoresearch.propose.search.search import Base, Replication, propose, samples
 from autoresearch.task.program import source_digest
-from tests.propose.conftest import NAMES, PATCHES, TRAIN, memory, past, problem
+from tests.propose.conftest import NAMES, PATCHES, TRAIN, best_run, memory, past, problem
 
 
 def test_the_first_proposal_is_the_baseline_unchanged() -> None:

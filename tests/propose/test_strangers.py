@@ -15,10 +15,10 @@ from autoresearch.propose.program.edits import constants, set_constants
 from autoresearch.propose.program.space import space_of
 from autoresearch.propose.search.evidence import PastRun
 from autoresearch.propose.search.proposal import NothingToTry, Proposal, SearchProblem
-from autoresearch.propose.search.search import Replication, best_run, propose
+from autoresearch.propose.search.search import Replication, propose
 from autoresearch.task.printed import read_metric
 from autoresearch.task.program import join_files, source_digest, split_program
-from tests.propose.conftest import no_source, problem
+from tests.propose.conftest import best_run, no_source, problem
 
 STRANGERS = Path(__file__).parent / "strangers"
 

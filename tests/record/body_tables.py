@@ -48,7 +48,7 @@ MEANS = {
     "identity.name": "the participant's name; empty: unchanged, spaces alone: none from now on",
     "attestation.subject": "the attested root key",
     "attestation.tag": "the mailbox's tag (`docs/reference/identity.md`)",
-    "attestation.method": "`code`, or `code+dkim`",
+    "attestation.method": "how the attestor saw it: `code`, a code by mail came back",
     "attestation.domain": "the domain's tag in hexadecimal, or `big`",
     "attestation.issued": "from when it counts, Unix time in ms",
     "attestation.expires": "until when it counts, Unix time in ms",

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from autoresearch.ask.acts.ideas import Idea, plan_of_idea
+from autoresearch.ask.acts.edited_program import Idea, plan_of_idea
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.paths import Paths

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,10 +28,6 @@ from autoresearch.services.links.sockets import ClientKeys, KeyPair, ServerKeys
 from autoresearch.services.messages import decode, encode
 from autoresearch.services.spaces import space_description, space_from
 from tests.services.serving import dead_port
-
-gymnasium = pytest.importorskip("gymnasium")
-from gymnasium import spaces  # noqa: E402
-from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 
 @contextmanager

@@ -20,7 +20,6 @@ STEPS = st.one_of(
     st.tuples(st.just("insert"), ACTOR, st.integers(1, 40)),
     st.tuples(st.just("update"), ACTOR),
     st.tuples(st.just("update with the answer lost"), ACTOR),
-    st.tuples(st.just("update from"), ACTOR, st.integers(-1, 60)),
     st.tuples(st.just("cut")),
     st.tuples(st.just("restart the server")),
     st.tuples(st.just("lose the server's store")),
@@ -75,11 +74,6 @@ class Scene:
                 self.actors[number].insert(count)
             case ("update", number):
                 self.update(self.actors[number])
-            case ("update from", number, row):
-                actor = self.actors[number]
-                known = actor.client.get_server_last_update_id("rows") if actor.client else None
-                if known is not None:  # what is left out on purpose is not this test's matter
-                    actor.client.update_datastore("rows", min(row, known))
             case ("update with the answer lost", number):
                 self.proxy.deaf = True
                 assert not self.update(self.actors[number]) or not self.actors[number].inserted

@@ -4,7 +4,7 @@ import heapq
 import random
 from collections import Counter
 
-from autoresearch.log.standing.queries import leaderboard, live_claims, statistics
+from autoresearch.log.standing.queries import leaderboard, statistics
 from autoresearch.record.record import DAY_MS, parse_stored
 from tests.record.making import digest_of, key, run_body, sealed
 from tests.sim.node import NETWORK, Node, synchronise
@@ -130,7 +130,7 @@ def answered(log, now_ms):
     return (
         leaderboard(log, task),
         log.runs.history(task),
-        live_claims(log, task, now_ms),
+        log.claims.open(task, now_ms=now_ms),
         statistics(log, task),
         log.devices.forks(),
     )

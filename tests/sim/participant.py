@@ -8,12 +8,14 @@ import math
 
 import msgspec
 from autoresearch_daemon.local import LocalState
+from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
     Assign,
     Cancel,
     Decline,
+    Overtake,
     Verify,
     WantWorkers,
     WithdrawClaim,
@@ -22,7 +24,6 @@ from autoresearch_daemon.service.inputs import (
     Dropped,
     Finished,
     JobReady,
-    Order,
     Outrun,
     Proposed,
     Settled,
@@ -133,15 +134,15 @@ class Participant:
                 self.later(1000, lambda: self._proposed(worker, assignment, attempt))
             case Announce() | Approve() | WithdrawClaim():
                 self._act_on_claim(effect)
-            case Cancel(worker, assignment):
+            case Cancel(worker, assignment) | Overtake(worker, assignment):
                 if (plan := self.begun.pop(assignment, None)) is not None:
                     del self.claims[assignment]
                     self.notebook.publish_run(plan, abandoned("cancelled"), self.now_ms)
                     self.later(0, lambda: Finished(worker, counted=False))
                 else:
                     self.later(0, lambda: Dropped(worker))
-            case Verify(task, ready):
-                self._look(task, ready)
+            case Verify(tasks, ready):
+                self._look(tasks, ready)
             case _:
                 return
 
@@ -194,12 +195,12 @@ class Participant:
 
     # --- verification ---
 
-    def _look(self, task, ready):
+    def _look(self, tasks, ready):
         in_hand = self.machine.status().jobs
         if ready is not None and not self.world.wait(self.jobs.is_next(ready, self.now_ms, in_hand=in_hand)):
             self.jobs.put_back(ready, self.now_ms)
             self.take(JobReady(None))
-        if task is not None:
+        if tasks is not None:
             found = self.world.wait(self.jobs.find(self.world.task_digest, self.now_ms, in_hand=in_hand))
             if found is not None:
                 self.take(JobReady(*found))

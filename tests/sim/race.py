@@ -2,7 +2,8 @@
 
 import re
 
-from autoresearch_daemon.service.inputs import Order, Tick, WorkAsked
+from autoresearch_daemon.service.agenda import Order
+from autoresearch_daemon.service.inputs import Tick, WorkAsked
 
 from autoresearch.propose.mind.recall import known_as, recall
 from autoresearch.propose.search.search import propose

@@ -7,13 +7,13 @@ import random
 
 from autoresearch_daemon.service.inputs import Tick
 
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import preferred
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.credit import credit
 from autoresearch.log.standing.participants import track_records
-from autoresearch.log.standing.queries import board, leaderboard, live_claims
-from autoresearch.log.standing.settle import settle
+from autoresearch.log.standing.queries import board, leaderboard
 from autoresearch.log.standing.verification import judgement, state_of
 from autoresearch.record.kinds import Attestation
 from autoresearch.record.record import DAY_MS, Network
@@ -177,7 +177,7 @@ class World:
             "board": board(log, self.task_digest, here, limit=50),
             "leaderboard": leaderboard(log, self.task_digest),
             "judgements": {run.id: judgement(log, run.id) for run in runs},
-            "claims": live_claims(log, self.task_digest, self.now_ms),
+            "claims": log.claims.open(self.task_digest, now_ms=self.now_ms),
             "credit": credit(log),
             "track records": track_records(log),
             "tables": dump(log),

@@ -27,7 +27,7 @@ NO_FOUNDER = "this invite admits by a founder whom you do not trust: autoresearc
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NamedNetwork:
     """A network that was named, and whether its trust list comes from another node alone.
 
     ``token`` is the seed of the token in an invite that admits.
@@ -39,7 +39,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Membership:
     """A network that this node is in now: its manifest as it is kept, where its files lie, whether it is switched on.
 
     ``left``: the other network, used before. ``was_member``: it was the one in use already. ``way``: what this
@@ -59,7 +59,7 @@ def can_connect() -> bool:
     return importlib.util.find_spec("libp2p") is not None
 
 
-def find_network(paths: Paths, text: str) -> Found:
+def find_network(paths: Paths, text: str) -> NamedNetwork:
     """The network that a file, an invite, a node's address or the name of one of this home's networks stands for.
 
     Raises:
@@ -69,18 +69,18 @@ def find_network(paths: Paths, text: str) -> Found:
     """
     if looks_like_invite(text):
         manifest, token = read_invite(text)
-        return Found(manifest, by_word=False, token=token)
+        return NamedNetwork(manifest, by_word=False, token=token)
     try:
         path = typed_path(text)
     except UsageError as error:
         raise UsageError(str(error), hint=WAYS) from error
     if text.startswith(ADDRESS_BEGINNINGS) and not path.exists():
-        return Found(_ask_node(paths, text), by_word=True)
+        return NamedNetwork(_ask_node(paths, text), by_word=True)
     if not path.is_dir():  # a folder may have the name of a network
         with suppress(NotFound):
-            return Found(read_manifest(path), by_word=False)
+            return NamedNetwork(read_manifest(path), by_word=False)
     try:
-        return Found(find_home_network(paths, text).manifest, by_word=False)
+        return NamedNetwork(find_home_network(paths, text).manifest, by_word=False)
     except NotFound as error:
         raise NotFound(f"{text[:200]!r} is not a file, an invite or an address", hint=WAYS) from error
 
@@ -108,7 +108,7 @@ def _ask_node(paths: Paths, address: str) -> NetworkManifest:
     return manifest.with_bootstrap((address,))
 
 
-def join(paths: Paths, found: Found) -> Joined:
+def join(paths: Paths, named: NamedNetwork) -> Membership:
     """Make this node a member, and that network the one in use, beside the networks that this home has.
 
     When the node is in that network already, addresses are added and its own trust list stays. A token of the invite is
@@ -117,10 +117,10 @@ def join(paths: Paths, found: Found) -> Joined:
     Raises:
         Refused: something can't be written.
     """
-    wanted = found.manifest
-    place = place_for(paths, wanted.network)
+    manifest = named.manifest
+    place = place_for(paths, manifest.network)
     before = load_manifest(place.manifest)
-    joined = before.with_bootstrap(wanted.bootstrap) if before.network == wanted.network else wanted
+    joined = before.with_bootstrap(manifest.bootstrap) if before.network == manifest.network else manifest
     with Log.open(place.log, joined.network, read_only=True):
         pass  # refuses when it is another network's
     if joined != before or not place.manifest.exists():
@@ -129,16 +129,16 @@ def join(paths: Paths, found: Found) -> Joined:
         use_network(place)
     if can_connect():
         write_setting(paths.settings, "network.enabled", "true")
-    left = next((one for one in home_networks(place) if place != paths == one.paths), None)
+    left = next((network for network in home_networks(place) if place != paths == network.paths), None)
     with suppress(Refused):  # a further device of a participant whose root key is on another machine
         own_root(place)
     way = ""
-    if found.token is not None and _ask_to_count(place, joined, found.token):
+    if named.token is not None and _ask_to_count(place, joined, named.token):
         way = WAIT_FOR_FOUNDER if joined.trust.founders else NO_FOUNDER
-    return Joined(joined, place, can_connect(), left, was_member=place == paths and joined == before, way=way)
+    return Membership(joined, place, can_connect(), left, was_member=place == paths and joined == before, way=way)
 
 
-def joined_answer(joined: Joined, *, restarts: bool) -> JoinedAnswer:
+def joined_answer(joined: Membership, *, restarts: bool) -> JoinedAnswer:
     """What a running daemon says of it."""
     network = joined.manifest.network
     sentences = [

@@ -76,11 +76,11 @@ def home_networks(paths: Paths) -> list[HomeNetwork]:
     folder = paths.data / NETWORKS
     names = ["", *sorted(path.name for path in folder.iterdir())] if folder.is_dir() else [""]
     places = [place for place in map(paths.of_network, names) if place == paths or _is_kept(place)]
-    found = [(place, load_manifest(place.manifest)) for place in places]
-    called = Counter(manifest.network.name for _, manifest in found)
+    manifests = [(place, load_manifest(place.manifest)) for place in places]
+    called = Counter(manifest.network.name for _, manifest in manifests)
     return [
         HomeNetwork(_name(manifest.network, unique=called[manifest.network.name] == 1), manifest, place, place == paths)
-        for place, manifest in found
+        for place, manifest in manifests
     ]
 
 
@@ -91,19 +91,19 @@ def find_home_network(paths: Paths, text: str) -> HomeNetwork:
         NotFound: this home has none of that name.
         AmbiguousId: it has several.
     """
-    found = home_networks(paths)
-    named = [one for one in found if text in (one.name, one.manifest.network.name)]
-    exact = [one for one in named if text == one.name]
-    by_id = [one for one in found if len(text) >= _LEAST_DIGITS and one.id.startswith(text.lower())]
-    chosen = [one for one in found if one.id == text] or exact or named or by_id
+    networks = home_networks(paths)
+    named = [network for network in networks if text in (network.name, network.manifest.network.name)]
+    exact = [network for network in named if text == network.name]
+    by_id = [network for network in networks if len(text) >= _LEAST_DIGITS and network.id.startswith(text.lower())]
+    chosen = [network for network in networks if network.id == text] or exact or named or by_id
     if len(chosen) > 1:
         raise AmbiguousId(
-            f"“{one_line(text, 80)}” can mean several networks of this home", [one.name for one in chosen]
+            f"“{one_line(text, 80)}” can mean several networks of this home", [network.name for network in chosen]
         )
     if not chosen:
         raise NotFound(
             f"this home has no network “{one_line(text, 80)}”",
-            hint=did_you_mean(text, [one.name for one in found])
+            hint=did_you_mean(text, [network.name for network in networks])
             or "autoresearch network list shows those that it has; autoresearch network join INVITE adds one",
         )
     return chosen[0]
@@ -126,9 +126,9 @@ def network_to_use(paths: Paths, text: str) -> HomeNetwork:
 
 def place_for(paths: Paths, network: Network) -> Paths:
     """Where a network's files lie, or will lie: the first network of a home needs no folder of its own."""
-    known = next((one for one in home_networks(paths) if one.manifest.network == network and _is_kept(one.paths)), None)
-    if known is not None:
-        return known.paths
+    for home in home_networks(paths):
+        if home.manifest.network == network and _is_kept(home.paths):
+            return home.paths
     # A network that was forgotten left there which records this device has signed in it.
     own, first = paths.of_network(_folder(network)), paths.of_network("")
     return own if own.log.parent.is_dir() or _is_kept(first) else first
@@ -154,7 +154,7 @@ def use_network(paths: Paths) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def forget_network(found: HomeNetwork) -> None:
+def forget_network(network: HomeNetwork) -> None:
     """Remove a network's log, blobs and local state, never a key; killed in the middle, it may be forgotten again.
 
     Which records this device signed in it stays, so that joining it again doesn't fork the device's history.
@@ -162,18 +162,18 @@ def forget_network(found: HomeNetwork) -> None:
     Raises:
         Refused: it is in use, or something can't be removed.
     """
-    if found.in_use:
-        raise Refused(f"the network {found.name} is in use", hint="first use another: autoresearch network use NAME")
-    paths = found.paths
+    if network.in_use:
+        raise Refused(f"the network {network.name} is in use", hint="first use another: autoresearch network use NAME")
+    paths = network.paths
     try:
         if not paths.folder and paths.heads.is_dir():
-            kept = paths.of_network(_folder(found.manifest.network)).heads
-            shutil.copytree(paths.heads, kept, dirs_exist_ok=True)
+            own_heads = paths.of_network(_folder(network.manifest.network)).heads
+            shutil.copytree(paths.heads, own_heads, dirs_exist_ok=True)
         if not paths.folder and paths.local.exists():
             forget_local(paths.local)  # the home's stars are in it
         for gone in (paths.blobs, paths.spool, paths.network, paths.log, *([paths.local] if paths.folder else [])):
             _remove(gone)
-        Invitations(paths.manifest, found.manifest.network).forget()
+        Invitations(paths.manifest, network.manifest.network).forget()
         if not paths.folder:
             _remove(paths.heads)
         paths.manifest.unlink(missing_ok=True)
@@ -181,10 +181,10 @@ def forget_network(found: HomeNetwork) -> None:
         raise Refused(f"{error.filename} can't be removed: {error.strerror}", hint="check its permissions") from error
 
 
-def contents_of(found: HomeNetwork) -> Contents:
+def contents_of(network: HomeNetwork) -> Contents:
     """What the log of a network holds. Raises Refused when it can't be read."""
-    manifest = found.manifest
-    with Log.open(found.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
+    manifest = network.manifest
+    with Log.open(network.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log:
         roster, newest_ms = roster_of(log), log.records.newest_ms()
         return Contents(log.records.count(), len({roster.voter(key, newest_ms).root for key in log.devices.all()}))
 
@@ -213,7 +213,7 @@ _ALL = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class BroughtRuns:
     """How many runs were published now, and how many are still to come.
 
     ``skipped`` were left out because their program is not on this machine, ``repeated`` because another participant has
@@ -234,23 +234,25 @@ class Waiting:
     repeated: int
 
 
-def runs_to_bring(source: Log, there: Log, device: bytes, now_ms: int) -> Waiting:
+def runs_to_bring(source: Log, target: Log, device: bytes, now_ms: int) -> Waiting:
     """The finished runs of a device's participant that are not in another network yet. Reads only."""
-    own = _own(source, there, device, now_ms)
-    known = {origin for author in own for origin in _published(there, author)}
-    found = [
+    own = _own(source, target, device, now_ms)
+    published = {origin for author in own for origin in _published(target, author)}
+    unpublished = [
         stored.record
         for task in dict.fromkeys(row.digest for row in source.tasks.all())
         for author in own
         for stored in source.runs.newest(task, author=author, limit=_ALL)
-        if _is_finished(stored.record) and _origin(stored.record) not in known
+        if isinstance(run := stored.record.body, Run)
+        and run.status == RunStatus.OK
+        and _origin(stored.record) not in published
     ]
-    runs = [run for run in found if all(row.author in own for row in _alike(there, run))]
+    runs = [run for run in unpublished if all(row.author in own for row in _alike(target, run))]
     ordered = _parents_first(sorted(runs, key=lambda run: (run.time, run.seq, run.id)))
-    return Waiting(ordered, len(found) - len(runs))
+    return Waiting(ordered, len(unpublished) - len(runs))
 
 
-def bring_runs(origin: HomeNetwork, notebook: Notebook, now_ms: Callable[[], int], *, most: int) -> Brought:
+def bring_runs(origin: HomeNetwork, notebook: Notebook, now_ms: Callable[[], int], *, most: int) -> BroughtRuns:
     """Publish up to so many own runs of another network of this home. ``now_ms`` is the clock, Unix milliseconds.
 
     Raises:
@@ -273,7 +275,7 @@ def bring_runs(origin: HomeNetwork, notebook: Notebook, now_ms: Callable[[], int
                 brought += 1
             else:
                 skipped += 1
-    return Brought(brought, skipped, waiting.repeated, len(waiting.runs) - brought - skipped)
+    return BroughtRuns(brought, skipped, waiting.repeated, len(waiting.runs) - brought - skipped)
 
 
 class _Moving:
@@ -343,17 +345,17 @@ class _Moving:
         return True
 
 
-def _own(source: Log, there: Log, device: bytes, now_ms: int) -> frozenset[bytes]:
-    return own_keys(source, device, now_ms) | own_keys(there, device, now_ms)
+def _own(source: Log, target: Log, device: bytes, now_ms: int) -> frozenset[bytes]:
+    return own_keys(source, device, now_ms) | own_keys(target, device, now_ms)
 
 
-def _alike(there: Log, record: Record) -> list[HistoryRow]:
+def _alike(log: Log, record: Record) -> list[HistoryRow]:
     """The finished runs there of the same program with the same seed."""
     run = record.body
     if not isinstance(run, Run):
         return []
-    found = there.runs.of_programs(run.task, [run.source_digest])
-    rows = there.runs.history_of([one for _, replicate, _, one, _ in found if replicate == run.replicate])
+    runs = log.runs.of_programs(run.task, [run.source_digest])
+    rows = log.runs.history_of([run_id for _, replicate, _, run_id, _ in runs if replicate == run.replicate])
     return [row for row in rows if row.status == RunStatus.OK]
 
 
@@ -367,10 +369,6 @@ def _origin(run: Record) -> bytes:
     return (isinstance(run.body, Run) and run.body.origin) or run.id
 
 
-def _is_finished(record: Record) -> bool:
-    return isinstance(record.body, Run) and record.body.status == RunStatus.OK
-
-
 def _parents_first(runs: Iterable[Record]) -> list[Record]:
     """The same runs, each after its parent: the times of several devices need not be in that order."""
     by_id = {run.id: run for run in runs}
@@ -378,4 +376,4 @@ def _parents_first(runs: Iterable[Record]) -> list[Record]:
     for run in by_id.values():
         parent = run.body.parent if isinstance(run.body, Run) else None
         order.add(run.id, *([parent] if parent in by_id and parent else []))
-    return [by_id[one] for one in order.static_order()]
+    return [by_id[run] for run in order.static_order()]

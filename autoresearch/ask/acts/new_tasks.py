@@ -12,11 +12,11 @@ from pathlib import Path
 from autoresearch.ask.acts.trial_runs import (
     PART_SECONDS,
     USUAL_SECONDS,
-    Given,
     Look,
-    Occasion,
+    NewTaskContext,
     Person,
-    Trial,
+    TaskOptions,
+    TrialRuns,
     agreed_mounts,
     try_program,
 )
@@ -54,7 +54,7 @@ _KARPATHY = "val_bpb"
 _OUTSIDE = "docs/how-to/bring-your-own-task.md"
 
 
-def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
+def make_task(request: NewTaskRequest, context: NewTaskContext) -> NewTaskAnswer:
     """Make the program in a folder a task; a folder that is one stays as it is.
 
     Raises:
@@ -68,7 +68,7 @@ def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
         raise NotFound(f"there is no folder {place}", hint="give the folder that holds your program")
     note = "was a task already"
     if not os.path.lexists(place / MANIFEST):
-        describe_program(place, Given(request.metric, request.direction or None, request.seconds), occasion)
+        describe_program(place, TaskOptions(request.metric, request.direction or None, request.seconds), context)
         note = "is a task now"
     task = load_task(place)
     return NewTaskAnswer(
@@ -80,7 +80,7 @@ def make_task(request: NewTaskRequest, occasion: Occasion) -> NewTaskAnswer:
     )
 
 
-def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
+def describe_program(place: Path, options: TaskOptions, context: NewTaskContext) -> None:
     """Write task.toml for the program in a folder. A person is asked what could not be known.
 
     A notebook's code is written beside it, as a Python file. Where it fails, the folder is left as it was.
@@ -91,32 +91,32 @@ def describe_program(place: Path, given: Given, occasion: Occasion) -> None:
     """
     own = [place / name for name in (FLAGS, STATE_FOLDER) if not os.path.lexists(place / name)]
     try:
-        with notebook_as_program(place, given.command, given.edit) as (edit, sentences):
+        with notebook_as_program(place, options.command, options.edit) as (edit, sentences):
             for sentence in sentences:
-                occasion.say(sentence)
-            _describe(place, replace(given, edit=edit), occasion)
+                context.say(sentence)
+            _describe(place, replace(options, edit=edit), context)
     except BaseException:  # Ctrl-C too
         for path in () if (place / MANIFEST).exists() else own:  # another command may have made it a task meanwhile
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         raise
 
 
-def _describe(place: Path, given: Given, occasion: Occasion) -> None:
+def _describe(place: Path, options: TaskOptions, context: NewTaskContext) -> None:
     """The same for a program in files."""
     from autoresearch.run.bench import Ceiling
     from autoresearch.run.consent import allow_reaches, reaches_of
 
-    recipe = guess_recipe(place, command=given.command, build=given.build, edit=given.edit)
-    say, person = occasion.say, occasion.person
-    if person and not given.command:
-        recipe = _asked_command(place, given, recipe, person)
+    recipe = guess_recipe(place, command=options.command, build=options.build, edit=options.edit)
+    say, person = context.say, context.person
+    if person and not options.command:
+        recipe = _asked_command(place, options, recipe, person)
     program = split_program(program_in(place, recipe).decode())
-    needed = needed_files(place, recipe, tuple(given.mounts))
+    needed = needed_files(place, recipe, tuple(options.mounts))
     fixed = {name: text.decode("utf-8-sig", "replace") for name, text in needed.fixed.items()}
     say(f"the program is {' and '.join(recipe.edit)}, started by: {recipe.command}")
     if fixed:
         say(f"fixed beside it: {', '.join(fixed)}")
-        if (code := [name for name in fixed if name.endswith(".py") and name != PREPARE]) and not given.edit:
+        if (code := [name for name in fixed if name.endswith(".py") and name != PREPARE]) and not options.edit:
             largest = max(code, key=lambda name: len(fixed[name]))
             say(f"to let more of it change: {' '.join(f'--edit {name}' for name in (*recipe.edit, largest))}")
     for sentence in describe_needed(needed):
@@ -126,25 +126,25 @@ def _describe(place: Path, given: Given, occasion: Occasion) -> None:
     if stated is None and _is_karpathy(place, recipe):
         stated = USUAL_SECONDS
     named = set[str]().union(*(named_in_home(name, source) for name, source in sources.items()))
-    mounts = agreed_mounts(occasion, folders_to_mount(named, Path.home()), tuple(given.mounts))
-    if mounts != tuple(given.mounts):
+    mounts = agreed_mounts(context, folders_to_mount(named, Path.home()), tuple(options.mounts))
+    if mounts != tuple(options.mounts):
         needed = needed_files(place, recipe, mounts)
-    look = Look(occasion, place, recipe, needed, given.venv, mounts, stated, given.seconds or USUAL_SECONDS)
-    seen = Trial()
-    if not (given.metric and given.seconds):
-        look, seen = try_program(look, given)
-    metric, direction, is_guess = _judged(look, given, seen, _KARPATHY if _is_karpathy(place, recipe) else "")
-    seconds = given.seconds or seen.seconds()
-    if person and given.seconds is None:
+    look = Look(context, place, recipe, needed, options.venv, mounts, stated, options.seconds or USUAL_SECONDS)
+    seen = TrialRuns()
+    if not (options.metric and options.seconds):
+        look, seen = try_program(look, options)
+    metric, direction, is_guess = _judged(look, options, seen, _KARPATHY if _is_karpathy(place, recipe) else "")
+    seconds = options.seconds or seen.seconds()
+    if person and options.seconds is None:
         seconds = person.number("Seconds that a run may take", seconds)
         if not 1 <= seconds <= 86_400:
             raise UsageError(f"a run can't take {seconds:g} seconds", hint="between 1 and 86400")
-    floor = _floor(occasion, metric, direction, seen.values(metric))
+    floor = _floor(context, metric, direction, seen.values(metric))
     say(
         f"the program measures itself: an edit of it can print any {metric}, so a jump is not believed. To have it "
         f'measured outside, with source = "evaluator": {_OUTSIDE}'
     )
-    most = Ceiling.of(occasion.work).memory_mib
+    most = Ceiling.of(context.work).memory_mib
     write_task(
         place,
         recipe=recipe,
@@ -155,17 +155,17 @@ def _describe(place: Path, given: Given, occasion: Occasion) -> None:
         most_memory_mib=seen.memory_mib(most),
         floor=floor,
         noise=_noise(say, metric, seen.values(metric), _fixed_seed(program, fixed)),
-        venv=given.venv,
+        venv=options.venv,
         needed=look.needed,
     )
-    allow_reaches(place, reaches_of(load_task(place)), occasion.paths)
+    allow_reaches(place, reaches_of(load_task(place)), context.paths)
 
 
-def _asked_command(place: Path, given: Given, guess: Recipe, person: Person) -> Recipe:
+def _asked_command(place: Path, options: TaskOptions, guess: Recipe, person: Person) -> Recipe:
     line = person.line("Command that runs the program", guess.command)
     if line == guess.command:
         return guess
-    return guess_recipe(place, command=line, build=given.build, edit=given.edit)
+    return guess_recipe(place, command=line, build=options.build, edit=options.edit)
 
 
 def _is_karpathy(place: Path, recipe: Recipe) -> bool:
@@ -173,19 +173,19 @@ def _is_karpathy(place: Path, recipe: Recipe) -> bool:
     return recipe == Recipe() and (place / PREPARE).is_file() and _KARPATHY.encode() in program_in(place, recipe)
 
 
-def _judged(look: Look, given: Given, seen: Trial, usual: str) -> tuple[str, str, bool]:
+def _judged(look: Look, options: TaskOptions, seen: TrialRuns, usual: str) -> tuple[str, str, bool]:
     """The number by which runs are compared, which of its values are better, and whether that is a guess by the name.
 
     ``usual`` is a number that is known.
     """
-    say, person = look.occasion.say, look.occasion.person
+    say, person = look.context.say, look.context.person
     text = seen.runs[0].text if seen.runs else ""
     guess = guess_metric(text)
-    metric = given.metric or usual or (guess.name if guess else "")
-    taken = None if given.metric or usual else guess
+    metric = options.metric or usual or (guess.name if guess else "")
+    taken = None if options.metric or usual else guess
     if taken and taken.others and meaning_of(metric).kind is Kind.OTHER and not person:
         raise _unnamed(look, taken, text)
-    if person and not given.metric:
+    if person and not options.metric:
         metric = person.line("Number to improve", metric)
     values = seen.values(metric)
     if seen.runs and not values and not (metric and seen.is_part()):
@@ -198,13 +198,13 @@ def _judged(look: Look, given: Given, seen: Trial, usual: str) -> tuple[str, str
         say(f"{metric} is taken because it is {taken.why}{'' if taken.is_sure else ': not sure'}")
     if values and (others := _others(text, metric)):
         say(f"it also printed {others}; to take another: --metric NAME")
-    return metric, *_direction(metric, given, person)
+    return metric, *_direction(metric, options, person)
 
 
-def _direction(metric: str, given: Given, person: Person | None) -> tuple[str, bool]:
+def _direction(metric: str, options: TaskOptions, person: Person | None) -> tuple[str, bool]:
     """Which values of a metric are better, and whether that is a guess by its name."""
-    if given.direction is not None:
-        return given.direction, False
+    if options.direction is not None:
+        return options.direction, False
     direction = direction_of(metric)
     if person is None:
         if direction is None:
@@ -231,27 +231,27 @@ def _unnamed(look: Look, guess: Guess, text: str) -> UsageError:
     return UsageError(f"{look.names} printed only speeds, times or sizes: {numbers}", hint=f"name one: {names}")
 
 
-def _floor(occasion: Occasion, metric: str, direction: str, values: Sequence[float]) -> float | None:
+def _floor(context: NewTaskContext, metric: str, direction: str, values: Sequence[float]) -> float | None:
     """The bound of the metric by its name, as a person corrects it; None where it has none."""
     bound = bound_of(metric, direction, values)
     if bound is None:
         return None
-    if not occasion.person:
-        occasion.say(f"no {metric} passes {bound.value:g}: metric.floor in task.toml, correct it where that is wrong")
+    if not context.person:
+        context.say(f"no {metric} passes {bound.value:g}: metric.floor in task.toml, correct it where that is wrong")
         return bound.value
-    line = occasion.person.line(f"Bound that no {metric} passes, or none", f"{bound.value:g}").strip()
+    line = context.person.line(f"Bound that no {metric} passes, or none", f"{bound.value:g}").strip()
     try:
         floor = None if line in ("none", "-") else float(line)
     except ValueError:
         raise UsageError(f"{line!r} is no number", hint="a number, or none") from None
     if floor is not None and not all(
-        possible_value(one, sign=sign_of(direction), floor=floor) == one for one in values
+        possible_value(number, sign=sign_of(direction), floor=floor) == number for number in values
     ):
         raise UsageError(f"{metric} was {value(values[0])} already, past the bound {floor:g}", hint="or: none")
     return floor
 
 
-def _no_number(look: Look, seen: Trial, metric: str) -> UsageError:
+def _no_number(look: Look, seen: TrialRuns, metric: str) -> UsageError:
     text = seen.runs[0].text
     if metric and (reading := read_metric(text, metric)).diverged:
         sentence = f"{look.names} diverged: the last it printed of {metric} is no finite number: “{reading.line}”"

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from autoresearch.ask.people.voters import check_participant
-from autoresearch.ask.registry.preparing import Prepared
+from autoresearch.ask.registry.preparing import PreparedRelease
 from autoresearch.errors import Refused, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.connection import lock_device, refuse_unread_changes
@@ -20,31 +20,14 @@ from autoresearch.log.local import Choice, bring_home, chosen
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ClaimRow
 from autoresearch.log.standing.bases import Placed, contenders, preferred
-from autoresearch.log.standing.belief import note_sources, read_sources
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import participant_with_key, trust_context
 from autoresearch.log.standing.credit import is_heard, runs_named_in
+from autoresearch.log.standing.metrics import note_sources, read_sources
 from autoresearch.log.standing.precedence import to_link
 from autoresearch.paths import Paths
+from autoresearch.record import kinds
 from autoresearch.record.encoding import format_id
-from autoresearch.record.kinds import (
-    Admission,
-    Attestation,
-    BlobRef,
-    Body,
-    Claim,
-    Commitment,
-    Join,
-    Merge,
-    Note,
-    Run,
-    RunOutcome,
-    Verification,
-    Withdrawal,
-    Yank,
-)
-from autoresearch.record.kinds import Identity as IdentityBody
-from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record
 from autoresearch.run.experiment import Plan, run_body
 from autoresearch.task.model import Task
@@ -82,7 +65,7 @@ INSIGHTS_COMPARED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedRun:
     """A run whose record is in the log: the line for people, whether it leads now, and its numbers."""
 
     record: Record
@@ -145,15 +128,15 @@ class Notebook:
             UsageError: the file is damaged; everything stays as it was.
             Refused: it is another network's.
         """
-        found = load_manifest(self._manifest_file)
-        if found.network != self.manifest.network:
+        manifest = load_manifest(self._manifest_file)
+        if manifest.network != self.manifest.network:
             raise Refused(
                 f"{self._manifest_file} is another network's than when the daemon started",
                 hint="autoresearch down && autoresearch up",
             )
-        changed = found.trust != self.manifest.trust
-        self.manifest = found
-        self.log.trust = found.trust
+        changed = manifest.trust != self.manifest.trust
+        self.manifest = manifest
+        self.log.trust = manifest.trust
         return changed
 
     @property
@@ -171,7 +154,7 @@ class Notebook:
         if signed is None:
             raise Refused("the log has everything that this device signed; there is nothing to accept")
         text = f"An older copy of the log was put back: the history of this device forks before record {signed.seq}."
-        note = Note(topic="history", text=text)
+        note = kinds.Note(topic="history", text=text)
         return self._append("note", note, now_ms, accept_fork=True)
 
     def publish_identity(self, now_ms: int) -> None:
@@ -182,9 +165,9 @@ class Notebook:
         root = self.identity.root
         if isinstance(root, KeyPair) and is_due(self.device(now_ms), now_ms):
             self.delegate(root, now_ms)
-        said = self.log.records.newest(kind="identity", author=self.author, limit=IDENTITY_RECORDS)
-        if not any(isinstance(r.body, IdentityBody) and r.body.root == root.public for r in said):
-            self._append("identity", IdentityBody(action="profile", root=root.public), now_ms)
+        profiles = self.log.records.newest(kind="identity", author=self.author, limit=IDENTITY_RECORDS)
+        if not any(isinstance(r.body, kinds.Identity) and r.body.root == root.public for r in profiles):
+            self._append("identity", kinds.Identity(action="profile", root=root.public), now_ms)
 
     def publish_name(self, name: str, now_ms: int) -> Record | None:
         """Say what this participant calls itself, for all to read; the last word counts, the log keeps the others.
@@ -201,7 +184,7 @@ class Notebook:
         check_name(name)
         self.speak_for_root(now_ms)
         before = roster_of(self.log).naming(root)
-        body = IdentityBody(action="profile", root=root, name=name or NO_NAME)
+        body = kinds.Identity(action="profile", root=root, name=name or NO_NAME)
         return self._append("identity", body, now_ms, links=[before.id] if before else [])
 
     def speak_for_root(self, now_ms: int) -> None:
@@ -217,7 +200,7 @@ class Notebook:
         """Whether this participant is a founder of the network, as the manifest here has it."""
         return self.identity.root.public in self.manifest.trust.founders
 
-    def publish_join(self, join: Join, now_ms: int) -> Record:
+    def publish_join(self, join: kinds.Join, now_ms: int) -> Record:
         """Say that this participant joined with an invite: it asks the founder for an admission."""
         return self._append("join", join, now_ms)
 
@@ -243,7 +226,9 @@ class Notebook:
         if admits and len(roster.admitted) >= ADMITTED_MAX:
             sentence = f"{ADMITTED_MAX} participants are admitted, which is the most that count"
             raise Refused(sentence, hint="dismiss one first: autoresearch network dismiss WHO")
-        body = Admission(action="admit" if admits else "remove", participant=participant, reason=reason, token=token)
+        body = kinds.Admission(
+            action="admit" if admits else "remove", participant=participant, reason=reason, token=token
+        )
         return self._append("admission", body, now_ms, links=[before.id] if before else [])
 
     def _check_founder(self, now_ms: int) -> None:
@@ -267,7 +252,7 @@ class Notebook:
 
     def revoke(self, root: KeyPair, device: bytes, now_ms: int, *, reason: str = "") -> Record:
         """Revoke a device: what it signs from now on counts for no participant."""
-        body = IdentityBody(action="revoke", root=root.public, device=device, reason=reason)
+        body = kinds.Identity(action="revoke", root=root.public, device=device, reason=reason)
         return self._append("identity", body, now_ms, signer=root)
 
     def device(self, now_ms: int) -> Device | None:
@@ -280,7 +265,7 @@ class Notebook:
         """Publish a task unless the log has it, with its harness and baseline as blobs."""
         if self.log.tasks.find(task.digest) is not None:
             return
-        body = TaskBody(
+        body = kinds.Task(
             digest=task.digest,
             name=task.name,
             summary=task.summary,
@@ -290,7 +275,7 @@ class Notebook:
         )
         self.publish_task_body(body, now_ms)
 
-    def publish_task_body(self, body: TaskBody, now_ms: int) -> None:
+    def publish_task_body(self, body: kinds.Task, now_ms: int) -> None:
         """Publish a task whose files are blobs here."""
         self._append("task", body, now_ms)
 
@@ -303,7 +288,7 @@ class Notebook:
         held = next((row.id for row in self._own_claims(plan, now_ms) if row.until >= until), None)
         if held is not None:
             return self.log.records.get(held)
-        body = Claim(
+        body = kinds.Claim(
             task=plan.task,
             source_digest=plan.source_digest,
             replicate=plan.replicate,
@@ -318,64 +303,67 @@ class Notebook:
     def publish_run(
         self,
         plan: Plan,
-        outcome: RunOutcome,
+        outcome: kinds.RunOutcome,
         now_ms: int,
         *,
         log: bytes = b"",
         checkpoint: Path | None = None,
         keep_all: bool = False,
-    ) -> Published:
+    ) -> PublishedRun:
         """Keep the run's files and append its record. Its checkpoint too, if it is among the best, or ``keep_all``."""
         read_sources(self.log, self.blobs, [plan.task])
         note_sources(self.log, plan.task, {plan.source_digest: plan.source})
         leader = self._leader(plan.task)
-        kept = self._kept_checkpoint(plan, outcome, checkpoint, keep_all=keep_all)
         body = run_body(
             plan,
             outcome,
             source=self.blobs.put(plan.source.encode()),
             log=self.blobs.put(log) if log else None,
-            checkpoint=kept,
+            checkpoint=self._kept_checkpoint(plan, outcome, checkpoint, keep_all=keep_all),
         )
         record = self.publish_run_body(body, now_ms)
         self._publish_insight(plan, now_ms)
         return self._published(record, body, leader)
 
-    def publish_run_body(self, body: Run, now_ms: int) -> Record:
+    def publish_run_body(self, body: kinds.Run, now_ms: int) -> Record:
         """Append a run whose files are blobs here. It links its parent, and runs of others seen so far."""
         seen = to_link(self.log, body.task, self.author, now_ms, parent=body.parent)
         return self._append("run", body, now_ms, links=[*([body.parent] if body.parent else []), *seen])
 
-    def publish_commitment(self, body: Commitment, now_ms: int) -> Record:
+    def publish_commitment(self, body: kinds.Commitment, now_ms: int) -> Record:
         """Append that this node measured somebody else's run, without telling what."""
         return self._append("commitment", body, now_ms, links=[body.run])
 
-    def publish_verification(self, body: Verification, now_ms: int, *, commitments: Sequence[bytes] = ()) -> Record:
+    def publish_verification(
+        self, body: kinds.Verification, now_ms: int, *, commitments: Sequence[bytes] = ()
+    ) -> Record:
         """Append what this node measured of somebody else's run; its commitment and those that it waited for."""
         return self._append("verification", body, now_ms, links=[body.run, *commitments])
 
-    def publish_attestation(self, body: Attestation, now_ms: int) -> Record:
+    def publish_attestation(self, body: kinds.Attestation, now_ms: int) -> Record:
         """Say as an attestor that a participant showed a mailbox."""
         return self._append("attestation", body, now_ms)
 
-    def withdraw_attestations(self, subject: bytes, now_ms: int, *, reason: str = "") -> list[Attestation]:
+    def withdraw_attestations(self, subject: bytes, now_ms: int, *, reason: str = "") -> list[kinds.Attestation]:
         """Take back what this attestor said of a root key, with any of its devices; returns what that was."""
         root = self.identity.root.public
         devices = {row.key for row in own_devices(self.log, root, now_ms)} | {self.author}
-        given = [
+        attestations = [
             (record.id, record.body)
             for device in sorted(devices)
             for record in self.log.records.newest(kind="attestation", author=device, limit=_ALL)
-            if isinstance(record.body, Attestation) and record.body.subject == subject and record.body.expires > now_ms
+            if isinstance(record.body, kinds.Attestation)
+            and record.body.subject == subject
+            and record.body.expires > now_ms
         ]
-        for start in range(0, len(given), _LINKS):
-            links = [record_id for record_id, _ in given[start : start + _LINKS]]
-            self._append("withdrawal", Withdrawal(reason=reason), now_ms, links=links)
-        return [body for _, body in given]
+        for start in range(0, len(attestations), _LINKS):
+            links = [record_id for record_id, _ in attestations[start : start + _LINKS]]
+            self._append("withdrawal", kinds.Withdrawal(reason=reason), now_ms, links=links)
+        return [body for _, body in attestations]
 
     def withdraw(self, record: Record, now_ms: int, *, reason: str = "") -> Record:
         """Withdraw a record of this device: it stays in the log and leaves the views."""
-        return self._append("withdrawal", Withdrawal(reason=reason), now_ms, links=[record.id])
+        return self._append("withdrawal", kinds.Withdrawal(reason=reason), now_ms, links=[record.id])
 
     def merge(self, root: KeyPair, device: bytes, now_ms: int) -> Record:
         """End the forks of a device: both branches count from then on.
@@ -392,27 +380,27 @@ class Notebook:
                 hint="it shows once both branches are here: autoresearch network peers, then autoresearch node doctor",
             )
         heads = [head.id for head in self.log.devices.branches(device, since_seq=min(open_at))[:_HEADS]]
-        return self._append("merge", Merge(device=device, heads=heads), now_ms, signer=root)
+        return self._append("merge", kinds.Merge(device=device, heads=heads), now_ms, signer=root)
 
-    def publish_note(self, note: Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
+    def publish_note(self, note: kinds.Note, now_ms: int, *, links: tuple[bytes, ...] = ()) -> Record:
         """Append a note."""
         return self._append("note", note, now_ms, links=links)
 
-    def publish_release(self, prepared: Prepared, now_ms: int) -> Record:
+    def publish_release(self, prepared: PreparedRelease, now_ms: int) -> Record:
         """Keep the files of a component and append its release."""
         self.publish_identity(now_ms)
         return self._append("release", prepared.body(self.blobs.put(prepared.bundle)), now_ms)
 
     def yank(self, release: Record, now_ms: int, *, reason: str = "") -> Record:
         """Advise against an own release: it stays, and is no default any more."""
-        return self._append("yank", Yank(release=release.id, reason=reason), now_ms, links=[release.id])
+        return self._append("yank", kinds.Yank(release=release.id, reason=reason), now_ms, links=[release.id])
 
-    def publish_history(self, notes: Sequence[Note], now_ms: int) -> int:
+    def publish_history(self, notes: Sequence[kinds.Note], now_ms: int) -> int:
         """Append notes about past work, but none whose ``origin`` this device published before; how many were new."""
         self.publish_identity(now_ms)
         mine = self.log.records.newest(kind="note", author=self.author, limit=_ALL)
-        known = {record.body.origin for record in mine if isinstance(record.body, Note)}
-        fresh = list({note.origin: note for note in notes if note.origin not in known}.values())
+        origins = {record.body.origin for record in mine if isinstance(record.body, kinds.Note)}
+        fresh = list({note.origin: note for note in notes if note.origin not in origins}.values())
         for note in fresh:
             self.publish_note(note, now_ms)
         return len(fresh)
@@ -439,7 +427,7 @@ class Notebook:
         smallest id wins.
         """
         claim = record.body
-        assert isinstance(claim, Claim)
+        assert isinstance(claim, kinds.Claim)
         own = self._own_claims(claim, now_ms)
         crossed = bool(own) and now_ms - own[0].time < CROSSING_MS and record.id < own[0].id
         return crossed and self._binds(record.author, now_ms)
@@ -450,7 +438,7 @@ class Notebook:
         """Whether this device leaves alone what ``author``, another one, tries: only where somebody vouches for it."""
         return author != self.author and is_heard(author, now_ms, trust_context(self.log, self.author), self.author)
 
-    def _own_claims(self, on: Plan | Claim, now_ms: int) -> list[ClaimRow]:
+    def _own_claims(self, on: Plan | kinds.Claim, now_ms: int) -> list[ClaimRow]:
         """This device's claims on a program with a seed that hold now, the oldest first."""
         return [
             row
@@ -461,7 +449,7 @@ class Notebook:
     def _append(
         self,
         kind: str,
-        body: Body,
+        body: kinds.Body,
         now_ms: int,
         *,
         links: Sequence[bytes] = (),
@@ -480,28 +468,27 @@ class Notebook:
         """
         text = plan.insight[:NOTE_CHARACTERS]
         evidence = runs_named_in(self.log, plan.task, text)
-        said = self.log.records.newest(kind="note", author=self.author, limit=INSIGHTS_COMPARED)
-        if evidence and not any(isinstance(record.body, Note) and record.body.text == text for record in said):
+        notes = self.log.records.newest(kind="note", author=self.author, limit=INSIGHTS_COMPARED)
+        if evidence and not any(isinstance(record.body, kinds.Note) and record.body.text == text for record in notes):
             with suppress(Refused):
-                self.publish_note(Note(topic="insight", text=text, task=plan.task), now_ms, links=evidence)
+                self.publish_note(kinds.Note(topic="insight", text=text, task=plan.task), now_ms, links=evidence)
 
     def _leader(self, task: bytes) -> Placed | None:
         """What the next change would build upon."""
         return preferred(self.log, task, trust_context(self.log, self.author))
 
     def _kept_checkpoint(
-        self, plan: Plan, outcome: RunOutcome, checkpoint: Path | None, *, keep_all: bool
-    ) -> BlobRef | None:
+        self, plan: Plan, outcome: kinds.RunOutcome, checkpoint: Path | None, *, keep_all: bool
+    ) -> kinds.BlobRef | None:
         """What others evaluate a run by: kept where it may come among the best."""
         if checkpoint is None or outcome.value is None:
             return None
-        here = trust_context(self.log, self.author)
-        best = contenders(self.log, plan.task, here, limit=KEPT_ROWS)
+        best = contenders(self.log, plan.task, trust_context(self.log, self.author), limit=KEPT_ROWS)
         sign = self.log.tasks.sign(plan.task)
         is_among = len(best) < KEPT_ROWS or sign * outcome.value < sign * best[-1].row.mean
         return self.blobs.put_file(checkpoint) if keep_all or is_among else None
 
-    def _published(self, record: Record, body: Run, before: Placed | None) -> Published:
+    def _published(self, record: Record, body: kinds.Run, before: Placed | None) -> PublishedRun:
         status = RunStatus(body.status)
         after = self._leader(body.task)
         is_best = after is not None and after.row.source_digest == body.source_digest and before != after
@@ -511,7 +498,7 @@ class Notebook:
             "is_best": is_best,
         }
         sentence = body.title or RUN_STATUS_SENTENCES[status]
-        return Published(record, status, sentence, is_best, data)
+        return PublishedRun(record, status, sentence, is_best, data)
 
 
 def check_name(name: str) -> None:
@@ -526,7 +513,7 @@ def check_name(name: str) -> None:
 def outcome(log: Log, record: Record) -> dict[str, object]:
     """What came of a run, as the data of an event: its task's name, and what its author reports."""
     body = record.body
-    assert isinstance(body, Run), "only runs end"
+    assert isinstance(body, kinds.Run), "only runs end"
     task, reported = log.tasks.find(body.task), body.value
     before = log.runs.values(body.task, [body.parent]).get(body.parent) if body.parent else None
     return {
@@ -548,7 +535,7 @@ def outcome(log: Log, record: Record) -> dict[str, object]:
 def own_devices(log: Log, root: bytes, now_ms: int) -> list[Device]:
     """The devices of a root key as the log has them."""
     records = log.records.newest(kind="identity", author=root, limit=IDENTITY_RECORDS)
-    named = {record.body.device for record in records if isinstance(record.body, IdentityBody) and record.body.device}
+    named = {record.body.device for record in records if isinstance(record.body, kinds.Identity) and record.body.device}
     for device in named:
         records += log.records.newest(kind="identity", author=device, limit=IDENTITY_RECORDS)
     return devices_of(records, root, now_ms)

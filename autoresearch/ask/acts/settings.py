@@ -97,14 +97,6 @@ def _task(value: str) -> None:
         load_task(typed_path(value))
 
 
-def _device(value: str) -> None:
-    named_devices(value)
-
-
-def _hours(value: str) -> None:
-    parse_hours(value)
-
-
 def _events(value: str) -> None:
     for name in map(str.strip, value.split(",")):
         if name not in NOTIFY_EVENTS:
@@ -122,11 +114,11 @@ def _bootstrap(value: str) -> None:
         check_peer_address(address, "network.bootstrap")
 
 
-_CHECKS: dict[str, Callable[[str], None]] = {
+_CHECKS: dict[str, Callable[[str], object]] = {
     "work.task": _task,
-    "work.device": _device,
-    "work.hours": _hours,
-    "network.hours": _hours,
+    "work.device": named_devices,
+    "work.hours": parse_hours,
+    "network.hours": parse_hours,
     "notify.events": _events,
     "network.listen": _listen,
     "network.bootstrap": _bootstrap,

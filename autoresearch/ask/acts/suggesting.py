@@ -64,38 +64,41 @@ def suggest(
     """
     problem, runs, claims = recall(log, blobs, task, now_ms, me=me or b"")
     if settings:
-        found = expectation(problem, runs, claims, {})
-        parameters = found.space.parameters
+        parameters = expectation(problem, runs, claims, {}).space.parameters
         if name := next((name for name in settings if name not in parameters), ""):
-            near = did_you_mean(name, parameters)
-            known = f"there are: {', '.join(list(parameters)[:20])}"
-            raise UsageError(f"the search turns no setting {name} of the program that leads", hint=near or known)
-        given = {name: admitted(parameters[name], value) for name, value in settings.items()}
-        told = expectation(problem, runs, claims, given)
-        change: dict[str, list[Value]] = {name: [told.before[name], value] for name, value in given.items()}
-        return SuggestAnswer(suggestions=[_view(told, change, told.parent)], settings=given)
-    made: list[Proposal] = []
+            hint = did_you_mean(name, parameters) or f"there are: {', '.join(list(parameters)[:20])}"
+            raise UsageError(f"the search turns no setting {name} of the program that leads", hint=hint)
+        genome = {name: admitted(parameters[name], value) for name, value in settings.items()}
+        belief = expectation(problem, runs, claims, genome)
+        change: dict[str, list[Value]] = {name: [belief.before[name], value] for name, value in genome.items()}
+        return SuggestAnswer(suggestions=[_view(belief, change, belief.parent)], settings=genome)
+    proposals: list[Proposal] = []
     for number in range(count):
-        tried = [LiveClaim(one.source_digest, one.replicate, one.genome) for one in made]
-        made.append(propose(problem, runs, [*claims, *tried], worker=WORKER, counter=number))
-    believed = [expectation(problem, runs, claims, one.genome) for one in made]
+        tried = [LiveClaim(made.source_digest, made.replicate, made.genome) for made in proposals]
+        proposals.append(propose(problem, runs, [*claims, *tried], worker=WORKER, counter=number))
     return SuggestAnswer(
         suggestions=[
-            _view(found, one.change, one.parent, title=one.title, hypothesis=one.hypothesis)
-            for one, found in zip(made, believed, strict=True)
+            _view(
+                expectation(problem, runs, claims, proposal.genome),
+                proposal.change,
+                proposal.parent,
+                title=proposal.title,
+                hypothesis=proposal.hypothesis,
+            )
+            for proposal in proposals
         ]
     )
 
 
 def _view(
-    found: Expectation, change: dict[str, list[Value]], parent: bytes | None, *, title: str = "", hypothesis: str = ""
+    belief: Expectation, change: dict[str, list[Value]], parent: bytes | None, *, title: str = "", hypothesis: str = ""
 ) -> SuggestionView:
     return SuggestionView(
         title=title,
         change=change,
         hypothesis=hypothesis,
         parent="" if parent is None else short_id(parent),
-        expected=found.expected,
-        low=found.low,
-        high=found.high,
+        expected=belief.expected,
+        low=belief.low,
+        high=belief.high,
     )

@@ -50,7 +50,7 @@ TIMES_MEMORY = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class TaskOptions:
     """What the command line says of a task; what is empty is guessed."""
 
     metric: str = ""
@@ -82,7 +82,7 @@ class Person(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class NewTaskContext:
     """Where a task is made: this node's folders and limits, who hears what is found, and whoever can be asked.
 
     ``cancelled`` says whether nobody waits for it any more.
@@ -110,7 +110,7 @@ class Printed:
 class Look:
     """A program that is to be looked at, and how long its runs take by its own word."""
 
-    occasion: Occasion
+    context: NewTaskContext
     place: Path
     recipe: Recipe
     needed: Needed
@@ -131,7 +131,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialRuns:
     """What the program printed when it was run, and what that took."""
 
     runs: Sequence[Printed] = ()
@@ -187,7 +187,7 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
         raise UsageError(f"{missing} is not on this machine", hint=f"install {missing}, or {hint}")
     if (level := detect_level()[0]) < Level.LANDLOCK:  # nobody knows yet who wrote it
         raise UsageError(f"there is no sandbox here, so {names} is not run to find its number and its time", hint=hint)
-    work, paths = look.occasion.work, look.occasion.paths
+    work, paths = look.context.work, look.context.paths
     memory = Ceiling.of(work).memory_mib
     task = draft_task(look.place, recipe, look.needed, seconds=seconds, memory_mib=memory, venv=look.venv)
     allow_reaches(look.place, reaches_of(task), paths)  # a draft has what a person named, and nothing of the folder
@@ -195,9 +195,9 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     ceiling = Ceiling(seconds, memory, limits.disk_mib, limits.processes, limits.output_kib)
     plan = again(plan_as_it_stands(task, task.program.decode()), seed)
     conditions = Conditions(ceiling=ceiling, threads=work.threads, device=named_devices(work.device)[0])
-    with tempfile.TemporaryDirectory() as known:  # what is learnt of a draft is of no use to a task
-        place = RunSite(level, Path(known), paths.environments, paths.allowed)
-        cancelled = _saying_so(look.occasion)
+    with tempfile.TemporaryDirectory() as scratch:  # what is learnt of a draft is of no use to a task
+        place = RunSite(level, Path(scratch), paths.environments, paths.allowed)
+        cancelled = _saying_so(look.context)
         with run_here(plan, task, conditions, place, paths.spool, ready=make_bench, cancelled=cancelled) as (
             folder,
             ended,
@@ -223,7 +223,7 @@ def printed_once(look: Look, *, seconds: float, seed: int = 0) -> Printed:
     return replace(printed, fault=UsageError(f"{names} stopped with an error: {outcome.reason}", hint=hint))
 
 
-def _saying_so(occasion: Occasion) -> Callable[[], bool]:
+def _saying_so(context: NewTaskContext) -> Callable[[], bool]:
     """Whether nobody waits any more; whoever waits for long is told that the program still runs."""
     begun = last = time.monotonic()
 
@@ -232,13 +232,13 @@ def _saying_so(occasion: Occasion) -> Callable[[], bool]:
         now = time.monotonic()
         if now - last > SILENT_SECONDS:
             last = now
-            occasion.say(f"it still runs, after {now - begun:.0f} s: Ctrl-C ends it")
-        return occasion.cancelled()
+            context.say(f"it still runs, after {now - begun:.0f} s: Ctrl-C ends it")
+        return context.cancelled()
 
     return cancelled
 
 
-def try_program(look: Look, given: Given) -> tuple[Look, Trial]:
+def try_program(look: Look, options: TaskOptions) -> tuple[Look, TrialRuns]:
     """What the program prints: in two runs with different seeds, or of one that takes minutes in a first part.
 
     Where it fails for a folder of the home that it did not find, that is offered, and it is run once more. So it is
@@ -246,16 +246,16 @@ def try_program(look: Look, given: Given) -> tuple[Look, Trial]:
 
     Raises UsageError where it stops with an error, or takes too long.
     """
-    names, say = " and ".join(look.recipe.edit), look.occasion.say
-    is_part = look.is_long and given.seconds is None
+    names, say = " and ".join(look.recipe.edit), look.context.say
+    is_part = look.is_long and options.seconds is None
     seconds = PART_SECONDS if is_part else look.most
     if is_part:
         say(f"running {names} for {PART_SECONDS:g} s of the {look.stated:g} s that a run takes by its own word")
     else:
-        say(f"running {names} {'once' if given.once else 'twice'} to find its number")
+        say(f"running {names} {'once' if options.once else 'twice'} to find its number")
     first = printed_once(look, seconds=seconds)
     if first.fault and not first.is_part:
-        mounts = agreed_mounts(look.occasion, _missed(first.text, look.mounts), look.mounts)
+        mounts = agreed_mounts(look.context, _missed(first.text, look.mounts), look.mounts)
         also = missed_files(look.place, first.text)
         if mounts != look.mounts or also:
             needed = needed_files(look.place, look.recipe, mounts, also)
@@ -265,13 +265,13 @@ def try_program(look: Look, given: Given) -> tuple[Look, Trial]:
             first = printed_once(look, seconds=seconds)
     if first.fault and not (is_part and first.is_part):
         raise first.fault
-    if is_part or given.once:
-        return look, Trial([first], look.stated)
+    if is_part or options.once:
+        return look, TrialRuns([first], look.stated)
     second = printed_once(look, seconds=seconds, seed=1)
     if second.fault:
         say(f"the second run did not end as the first: {second.fault}")
-        return look, Trial([first], look.stated)
-    return look, Trial([first, second], look.stated)
+        return look, TrialRuns([first], look.stated)
+    return look, TrialRuns([first, second], look.stated)
 
 
 def _missed(text: str, mounts: Sequence[str]) -> list[str]:
@@ -283,7 +283,7 @@ def _missed(text: str, mounts: Sequence[str]) -> list[str]:
     return [folder for folder in folders if folder not in mounts]
 
 
-def agreed_mounts(occasion: Occasion, offered: Sequence[str], mounts: tuple[str, ...]) -> tuple[str, ...]:
+def agreed_mounts(context: NewTaskContext, offered: Sequence[str], mounts: tuple[str, ...]) -> tuple[str, ...]:
     """The folders that a run may read: with ``offered`` ones, where a person agrees.
 
     Hidden ones of the home are not offered: a cache may hold keys, so a person names it.
@@ -292,11 +292,11 @@ def agreed_mounts(occasion: Occasion, offered: Sequence[str], mounts: tuple[str,
         if any(Path(folder).expanduser().is_relative_to(Path(mount).expanduser()) for mount in mounts):
             continue
         question = f"The program reads {folder}. May its runs read it?"
-        if occasion.person and not folder.startswith("~/.") and occasion.person.agrees(question):
+        if context.person and not folder.startswith("~/.") and context.person.agrees(question):
             mounts = (*mounts, folder)
-            occasion.say(f"its runs may read {folder}: [mounts] in task.toml")
+            context.say(f"its runs may read {folder}: [mounts] in task.toml")
         else:
-            occasion.say(
+            context.say(
                 f"it names {folder}, which its runs don't see; to show it to them, to read: {_mount_option(folder)}"
             )
     return mounts

@@ -109,21 +109,21 @@ class VaryAnswer(Answer, frozen=True, kw_only=True):
 
 def read_values(words: Sequence[str]) -> dict[str, list[str]]:
     """``NAME=VALUE,VALUE`` for each setting. Raises UsageError."""
-    asked: dict[str, list[str]] = {}
+    settings: dict[str, list[str]] = {}
     for word in words:
         name, equals, text = word.partition("=")
         values = [part.strip() for part in text.split(",") if part.strip()]
-        if name.strip() in asked:
+        if name.strip() in settings:
             raise UsageError(f"{name.strip()} is set twice", hint="write all its values at once: LR=0.001,0.003")
         if not equals or not values:
             raise UsageError(
                 f"{word!r} names no values of a setting", hint="write its values behind it: LR=0.001,0.003"
             )
-        asked[name.strip()] = values
-    return asked
+        settings[name.strip()] = values
+    return settings
 
 
-def variants(task: Task, program: str, asked: Mapping[str, Sequence[object]], seeds: int) -> tuple[list[Variant], int]:
+def variants(task: Task, program: str, grid: Mapping[str, Sequence[object]], seeds: int) -> tuple[list[Variant], int]:
     """A program with every combination of values, the first setting slowest, and how many the program forbids.
 
     Raises:
@@ -131,12 +131,12 @@ def variants(task: Task, program: str, asked: Mapping[str, Sequence[object]], se
     """
     space = space_of(program, patches_of(task))
     levels: dict[str, list[Value]] = {}
-    for name, given in asked.items():
+    for name, values in grid.items():
         if (parameter := space.parameters.get(name)) is None:
-            known = ", ".join(list(space.parameters)[:20])
+            names = ", ".join(list(space.parameters)[:20])
             near = did_you_mean(name, space.parameters)
-            raise UsageError(f"the search turns no setting {name} of this program", hint=near or f"there are: {known}")
-        levels[name] = [admitted(parameter, one) for one in given]
+            raise UsageError(f"the search turns no setting {name} of this program", hint=near or f"there are: {names}")
+        levels[name] = [admitted(parameter, value) for value in values]
     if not levels or math.prod(map(len, levels.values())) * seeds > RUNS_MOST:
         raise UsageError(f"an experiment has 1 to {RUNS_MOST} runs", hint="give fewer values or seeds")
     made: dict[bytes, Variant] = {}
@@ -152,21 +152,21 @@ def variants(task: Task, program: str, asked: Mapping[str, Sequence[object]], se
     return list(made.values()), left_out
 
 
-def admitted(parameter: Parameter, given: object) -> Value:
+def admitted(parameter: Parameter, raw: object) -> Value:
     """A value of a setting, from a text or as it is. Raises UsageError."""
-    value: object = given
-    if isinstance(given, str):
-        value = _SWITCHED.get(given, given)
+    value: object = raw
+    if isinstance(raw, str):
+        value = _SWITCHED.get(raw, raw)
         if isinstance(parameter.default, int | float) and not isinstance(value, bool):
             try:
-                value = float(given)
+                value = float(raw)
             except ValueError:
                 value = None
-    found = parameter.admit(value)
-    if found is None:
+    admitted_value = parameter.admit(value)
+    if admitted_value is None:
         range_ = "on or off" if isinstance(parameter.default, bool) else str(parameter.range)
-        raise UsageError(f"{parameter.name} can't be {given}", hint=f"it is {range_}")
-    return found
+        raise UsageError(f"{parameter.name} can't be {raw}", hint=f"it is {range_}")
+    return admitted_value
 
 
 def outcome_of(
@@ -194,13 +194,13 @@ def outcome_of(
         missing += [(variant, number) for number in free if (variant.digest_of(number), number) not in busy]
         theirs += sum((variant.digest_of(number), number) in elsewhere for number in free)
         runs = log.runs.of_programs(task.digest, [variant.digest], any_seeds=True)
-        ended = [log.records.get(run).body for *_, run, _ in runs]
+        bodies = [log.records.get(run).body for *_, run, _ in runs]
         views.append(
             VariantView(
                 settings=dict(variant.settings),
                 runs=row.runs if row else 0,
                 value=row.mean if row else None,
-                failed=[one.status for one in ended if isinstance(one, Run) and one.status != RunStatus.OK],
+                failed=[run.status for run in bodies if isinstance(run, Run) and run.status != RunStatus.OK],
                 run=short_id(row.first) if row else "",
                 to_go=len(free),
             )
@@ -219,7 +219,7 @@ def outcome_of(
 
 def levels_of(views: Sequence[VariantView], noise: float) -> list[LevelView]:
     """What each value of each setting is worth; pure."""
-    found = []
+    effects = []
     measured = {_key(view.settings): view for view in views if view.value is not None}
     for setting in views[0].settings if views else ():
         values = list(dict.fromkeys(view.settings[setting] for view in views))
@@ -243,8 +243,8 @@ def levels_of(views: Sequence[VariantView], noise: float) -> list[LevelView]:
                     change=_mean([(view.value or 0) - (partner.value or 0) for view, partner in pairs]),
                     margin=_WIDE * noise * math.sqrt(spread) / len(pairs),
                 )
-            found.append(level)
-    return found
+            effects.append(level)
+    return effects
 
 
 def interactions_of(views: Sequence[VariantView], noise: float) -> list[InteractionView]:
@@ -252,30 +252,26 @@ def interactions_of(views: Sequence[VariantView], noise: float) -> list[Interact
     measured = {_key(view.settings): view for view in views if view.value is not None}
     names = list(views[0].settings) if views else []
     ends = {name: [view.settings[name] for view in (views[0], views[-1])] for name in names}
-    found = []
+    interactions = []
     for first, second in itertools.combinations(names, 2):
         if any(ends[name][0] == ends[name][1] for name in (first, second)):
             continue
         squares = []
         for view in measured.values():
-            places = [
-                _key(view.settings | {first: one, second: other}) for one in ends[first] for other in ends[second]
+            corners = [
+                _key(view.settings | {first: row, second: column}) for row in ends[first] for column in ends[second]
             ]
-            if _key(view.settings) == places[0] and all(place in measured for place in places):
-                squares.append([measured[place] for place in places])
+            if _key(view.settings) == corners[0] and all(corner in measured for corner in corners):
+                squares.append([measured[corner] for corner in corners])
         if squares:
-            amounts = [_signed_sum([corner.value or 0.0 for corner in square]) for square in squares]
+            values = [[corner.value or 0.0 for corner in square] for square in squares]
+            # At (first, first), (first, last), (last, first), (last, last): what is not the sum of two steps.
+            amounts = [both - right - up + low for low, right, up, both in values]
             spread = sum(1 / corner.runs for square in squares for corner in square)
             margin = _WIDE * noise * math.sqrt(spread) / len(squares)
             amount = sum(amounts) / len(amounts)
-            found.append(InteractionView(first=first, second=second, amount=amount, margin=margin))
-    return sorted(found, key=lambda one: -abs(one.amount))
-
-
-def _signed_sum(square: Sequence[float]) -> float:
-    """Of the values at (first, first), (first, last), (last, first), (last, last): what is not the sum of two steps."""
-    low, right, up, both = square
-    return both - right - up + low
+            interactions.append(InteractionView(first=first, second=second, amount=amount, margin=margin))
+    return sorted(interactions, key=lambda interaction: -abs(interaction.amount))
 
 
 def _key(settings: Mapping[str, Value]) -> tuple[Value, ...]:
@@ -283,5 +279,5 @@ def _key(settings: Mapping[str, Value]) -> tuple[Value, ...]:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers else None

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from autoresearch.ask.people.participants import AttestAnswer, AttestationView, AttestRefusal, CodeView, ConfirmRequest
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.record.record import DAY_MS
-from autoresearch.trust.attestation import Parties, answer_statement, find_codes, read_code, subject_statement
+from autoresearch.trust.attestation import Parties, answer_statement, find_codes, read_code
 from autoresearch.trust.attestor import DUE_MS
-from autoresearch.trust.dkim import proof_subject, signed_part
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.roster import Word
 
@@ -63,54 +60,23 @@ def _without_mail(log: Log, root: bytes) -> str:
     return "admitted by a founder" if root in roster_of(log).admitted else ""
 
 
-class _Answer(NamedTuple):
-    """The answer to one code: its token in hex, and what the root key signs."""
-
-    token: str
-    statement: bytes
-
-
 def confirmations(
     text: str,
     awaited: Sequence[CodeView],
     root: KeyPair,
     device: bytes,
     network_id: bytes,
-    *,
-    mail: bytes = b"",
 ) -> list[ConfirmRequest]:
-    """The signed answers to the codes in a text, typed or pasted, as far as they are awaited.
-
-    ``mail`` is one with :func:`confirmation_subject` for the same codes, as it arrived; Refused says why it is none.
-    """
-    answers = _answers(text, awaited, root.public, device, network_id)
-    proof = base64.b64encode(signed_part(mail)).decode() if mail else ""
-    return [
-        ConfirmRequest(
-            token=answer.token,
-            signature=root.sign(answer.statement).hex(),
-            mail=proof,
-            others=[other.statement.hex() for other in answers if other is not answer] if mail else [],
-        )
-        for answer in answers
-    ]
-
-
-def confirmation_subject(text: str, awaited: Sequence[CodeView], root: bytes, device: bytes, network_id: bytes) -> str:
-    """The Subject of a mail that proves the address to the attestors whose codes are in a text; empty without any."""
-    answers = _answers(text, awaited, root, device, network_id)
-    return proof_subject(subject_statement(answer.statement for answer in answers)) if answers else ""
-
-
-def _answers(text: str, awaited: Sequence[CodeView], root: bytes, device: bytes, network_id: bytes) -> list[_Answer]:
-    found: dict[str, _Answer] = {}
+    """The signed answers to the codes in a text, typed or pasted, as far as they are awaited."""
+    requests: dict[str, ConfirmRequest] = {}
     for typed in find_codes(text):
         for code in awaited:
             attestor, token2 = bytes.fromhex(code.attestor), bytes.fromhex(code.token)
             if token1 := read_code(typed, token2, attestor):
-                parties = Parties(network_id, root, device, code.peer, attestor, code.attestor_peer)
-                found[code.token] = _Answer(code.token, answer_statement(parties, token1, token2))
-    return list(found.values())
+                parties = Parties(network_id, root.public, device, code.peer, attestor, code.attestor_peer)
+                signature = root.sign(answer_statement(parties, token1, token2)).hex()
+                requests[code.token] = ConfirmRequest(token=code.token, signature=signature)
+    return list(requests.values())
 
 
 def quorum_ends(words: Sequence[Word], tag: bytes, needed: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autoresearch.ask.ideas import ClaimsAnswer, OpenClaim
+from autoresearch.ask.discussion import ClaimsAnswer, OpenClaim
 from autoresearch.ask.lookup import FoundTask
 from autoresearch.ask.requests import BelieveRequest
 from autoresearch.ask.runs.boards import resolve_reference
@@ -12,10 +12,10 @@ from autoresearch.errors import NotFound, Refused
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ClaimRow
-from autoresearch.log.standing.belief import metric_of
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import participant_of, trust_context
 from autoresearch.log.standing.credit import is_heard
+from autoresearch.log.standing.metrics import metric_of
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import BlobRef, Note, Run, Task
 from autoresearch.record.record import Record
@@ -34,14 +34,14 @@ def claims_answer(log: Log, task: FoundTask, *, now_ms: int, me: bytes | None = 
 
     Several claims of one device on one program with one seed are one, which holds as long as the longest.
     """
-    here = trust_context(log, me)
+    trust = trust_context(log, me)
     rows: dict[tuple[bytes, bytes, int], ClaimRow] = {}
     for row in log.claims.open(task.digest, now_ms=now_ms, visible=True):  # the oldest first
         key = (row.author, row.source_digest, row.replicate)
         first = rows.setdefault(key, row)
         rows[key] = first._replace(until=max(first.until, row.until))
-    ordered = sorted(rows.values(), key=lambda row: (not is_heard(row.author, row.time, here, me), row.until, row.id))
-    shown = [
+    ordered = sorted(rows.values(), key=lambda row: (not is_heard(row.author, row.time, trust, me), row.until, row.id))
+    claims = [
         OpenClaim(
             id=format_id(row.id),
             title=row.title,
@@ -55,7 +55,7 @@ def claims_answer(log: Log, task: FoundTask, *, now_ms: int, me: bytes | None = 
         )
         for row in ordered[:CLAIMS_MOST]
     ]
-    return ClaimsAnswer(task=task.name, claims=shown)
+    return ClaimsAnswer(task=task.name, claims=claims)
 
 
 # What stays, whatever its author wants, and why.

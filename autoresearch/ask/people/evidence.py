@@ -5,21 +5,7 @@ from __future__ import annotations
 from autoresearch.ask.lookup import FoundTask, named, task_of
 from autoresearch.ask.people.participants import EvidenceAnswer, EvidenceListAnswer, EvidenceStep, EvidenceView
 from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
-from autoresearch.judging.proof import (
-    NOT_ITS_RECORD,
-    ProofResult,
-    Step,
-    StoredRecord,
-    check_fork,
-    check_lineage,
-    check_run_seed,
-    check_statement,
-    check_verifier_seeds,
-    compared,
-    failed,
-    nothing_found,
-    opened,
-)
+from autoresearch.judging import proof
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.log.standing.answers import CreditAnswer, TaskCredit
@@ -57,26 +43,27 @@ def evidence_list_answer(
     """
     voter = roster_of(log).voter
     roots = None if participant is None else named(log, participant, author=author)
-    found = [one for one in all_evidence(log) if kind in (None, one.kind)]
     return EvidenceListAnswer(
         evidence=[
-            evidence_view(log, one) for one in found if roots is None or voter(one.device, one.time_ms).root in roots
+            evidence_view(log, item)
+            for item in all_evidence(log)
+            if kind in (None, item.kind) and (roots is None or voter(item.device, item.time_ms).root in roots)
         ]
     )
 
 
-def evidence_view(log: Log, one: EvidenceItem) -> EvidenceView:
+def evidence_view(log: Log, item: EvidenceItem) -> EvidenceView:
     """Evidence, ready for JSON."""
     return EvidenceView(
-        kind=one.kind.value,
-        id=format_id(one.records[0]),
-        participant=participant_of(log, one.device, one.time_ms),
-        device=one.device.hex(),
-        records=[format_id(record) for record in one.records],
-        time_ms=one.time_ms,
-        follows=one.follows.value,
-        reason=f"{EVIDENCE_SENTENCES[one.kind]}: {CONSEQUENCE_SENTENCES[one.follows]}",
-        until_ms=one.until_ms,
+        kind=item.kind.value,
+        id=format_id(item.records[0]),
+        participant=participant_of(log, item.device, item.time_ms),
+        device=item.device.hex(),
+        records=[format_id(record) for record in item.records],
+        time_ms=item.time_ms,
+        follows=item.follows.value,
+        reason=f"{EVIDENCE_SENTENCES[item.kind]}: {CONSEQUENCE_SENTENCES[item.follows]}",
+        until_ms=item.until_ms,
     )
 
 
@@ -87,18 +74,18 @@ def evidence_answer(log: Log, blobs: BlobStore, record_id: bytes, kind: Evidence
         NotFound: the record, or another that it takes, is not here.
         UsageError: a record of its kind proves nothing of that kind.
     """
-    given = _given(log, record_id)
-    steps, record = opened(given, log.network, "the record")
+    signed = _signed(log, record_id)
+    steps, record = proof.opened(signed, log.network, "the record")
     if record is None:
-        return _answer(log, record_id, kind or EvidenceKind.FORK, failed(steps, NOT_ITS_RECORD), device=b"")
+        return _answer(log, record_id, kind or EvidenceKind.FORK, proof.failed(steps, proof.NOT_ITS_RECORD), device=b"")
     chosen = kind or _natural(log, record)
     match chosen:
         case EvidenceKind.FORK:
-            outcome = _fork(log, record, given, steps)
+            outcome = _fork(log, record, signed, steps)
         case EvidenceKind.SEED:
-            outcome = _seed(log, blobs, record, given)
+            outcome = _seed(log, blobs, record, signed)
         case EvidenceKind.LINEAGE:
-            outcome = _lineage(log, record, given, steps)
+            outcome = _lineage(log, record, signed, steps)
         case EvidenceKind.VALUE:
             statement = stated(log, record_id)
             record, outcome = statement, _statement(log, statement)
@@ -114,17 +101,17 @@ def stated(log: Log, record_id: bytes) -> Record:
     """
     record = log.records.get(record_id)
     if isinstance(record.body, Run):
-        found = evaluations(log, record)
-        if not found:
+        evaluated = evaluations(log, record)
+        if not evaluated:
             raise NotFound(f"no attested participant evaluated {short_id(record_id)}", hint="autoresearch verify ID")
-        return log.records.get(found[0])
+        return log.records.get(evaluated[0])
     if not isinstance(record.body, Verification):
         raise UsageError(f"{with_article(record.kind)} states no value.", hint="the id of a run or of a verification")
     return record
 
 
-def measured_evidence(log: Log, verification: bytes, found: Verification) -> EvidenceAnswer:
-    """The same for a verification that was measured once more here: ``found`` is what came out.
+def measured_evidence(log: Log, verification: bytes, measured: Verification) -> EvidenceAnswer:
+    """The same for a verification that was measured once more here: ``measured`` is what came out.
 
     Raises:
         AutoresearchError: what came out says nothing of what the verifier stated.
@@ -133,23 +120,23 @@ def measured_evidence(log: Log, verification: bytes, found: Verification) -> Evi
     assert isinstance(record.body, Verification), "only what states a value is measured"
     run = log.records.get(record.body.run).body
     assert isinstance(run, Run), "the records were checked before"
-    if found.verdict not in ("pass", "fail"):
-        raise AutoresearchError(f"it could not be measured here: {found.reason}", hint="autoresearch node logs")
+    if measured.verdict not in ("pass", "fail"):
+        raise AutoresearchError(f"it could not be measured here: {measured.reason}", hint="autoresearch node logs")
     rules = log.tasks.rules(run.task)
-    is_asked = not found.metrics.keys().isdisjoint(("challenges", "evaluated"))
-    if rules and rules.clocked and not is_asked and found.device != record.body.device:
+    is_asked = not measured.metrics.keys().isdisjoint(("challenges", "evaluated"))
+    if rules and rules.clocked and not is_asked and measured.device != record.body.device:
         theirs = one_line(record.body.device, 80)
         raise Refused(f"the same time on other hardware is another experiment: it was measured on {theirs}")
-    outcome = compared(
+    outcome = proof.compared(
         record.body,
-        found,
+        measured,
         claim=run.value or 0.0,
-        within=allowed_difference(log, run, found),
+        within=allowed_difference(log, run, measured),
         stated_passes=bears_out(log, run, record.body),
-        measured_passes=bears_out(log, run, found),
+        measured_passes=bears_out(log, run, measured),
     )
     before = _statement(log, record)
-    whole = ProofResult((*before.steps, *outcome.steps), outcome.holds, outcome.sentence)
+    whole = proof.ProofResult((*before.steps, *outcome.steps), outcome.holds, outcome.sentence)
     return _answer(log, record.id, EvidenceKind.VALUE, whole, device=record.author)
 
 
@@ -168,36 +155,36 @@ def _natural(log: Log, record: Record) -> EvidenceKind:
     return EvidenceKind.FORK
 
 
-def _fork(log: Log, record: Record, given: StoredRecord, steps: list[Step]) -> ProofResult:
+def _fork(log: Log, record: Record, signed: proof.StoredRecord, steps: list[proof.Step]) -> proof.ProofResult:
     fork = fork_at(log, record.author, record.seq)
     if fork is None:
-        return nothing_found(steps, "the device signed one record with this number")
+        return proof.nothing_found(steps, "the device signed one record with this number")
     other = next(record_id for record_id in fork.ids if record_id != record.id)
     merge = merge_of(log, fork)
-    return check_fork(given, _given(log, other), log.network, merge=_given(log, merge) if merge else None)
+    return proof.check_fork(signed, _signed(log, other), log.network, merge=_signed(log, merge) if merge else None)
 
 
-def _seed(log: Log, blobs: BlobStore, record: Record, given: StoredRecord) -> ProofResult:
+def _seed(log: Log, blobs: BlobStore, record: Record, signed: proof.StoredRecord) -> proof.ProofResult:
     if isinstance(record.body, Verification):
-        return check_verifier_seeds(given, log.network)
+        return proof.check_verifier_seeds(signed, log.network)
     if not isinstance(record.body, Run):
         raise UsageError(f"{with_article(record.kind)} has no seed.", hint="the id of a run or of a verification")
-    here = blobs.find(record.body.source.sha256)
+    blob = blobs.find(record.body.source.sha256)
     # No node records a larger program, and reading one would take minutes.
-    source = blobs.get(here.sha256) if here is not None and here.size <= MAX_FILE_BYTES else None
-    return check_run_seed(given, log.network, source=source)
+    source = blobs.get(blob.sha256) if blob is not None and blob.size <= MAX_FILE_BYTES else None
+    return proof.check_run_seed(signed, log.network, source=source)
 
 
-def _lineage(log: Log, record: Record, given: StoredRecord, steps: list[Step]) -> ProofResult:
+def _lineage(log: Log, record: Record, signed: proof.StoredRecord, steps: list[proof.Step]) -> proof.ProofResult:
     body = record.body
     if not isinstance(body, Run):
         raise UsageError(f"{with_article(record.kind)} has no parent.", hint="the id of a run")
     if body.parent is None:
-        return nothing_found(steps, "the run names no parent")
-    return check_lineage(given, _given(log, body.parent), log.network)
+        return proof.nothing_found(steps, "the run names no parent")
+    return proof.check_lineage(signed, _signed(log, body.parent), log.network)
 
 
-def _statement(log: Log, record: Record) -> ProofResult:
+def _statement(log: Log, record: Record) -> proof.ProofResult:
     body = record.body
     assert isinstance(body, Verification), "only a verification states what it measured"
     linked = [
@@ -205,29 +192,31 @@ def _statement(log: Log, record: Record) -> ProofResult:
         for row in log.verifications.commitments(body.run)
         if row.id in record.links and row.author == record.author
     ]
-    return check_statement(
-        _given(log, record.id),
-        _given(log, body.run),
+    return proof.check_statement(
+        _signed(log, record.id),
+        _signed(log, body.run),
         log.network,
-        commitment=_given(log, linked[0]) if linked else None,
+        commitment=_signed(log, linked[0]) if linked else None,
     )
 
 
-def _given(log: Log, record_id: bytes) -> StoredRecord:
-    found = log.records.raw([record_id])
-    if not found:
+def _signed(log: Log, record_id: bytes) -> proof.StoredRecord:
+    raw = log.records.raw([record_id])
+    if not raw:
         raise NotFound(f"There is no record {format_id(record_id)} here, and the evidence needs it.")
-    return StoredRecord(record_id, *found[0])
+    return proof.StoredRecord(record_id, *raw[0])
 
 
-def _answer(log: Log, record_id: bytes, kind: EvidenceKind, outcome: ProofResult, *, device: bytes) -> EvidenceAnswer:
+def _answer(
+    log: Log, record_id: bytes, kind: EvidenceKind, outcome: proof.ProofResult, *, device: bytes
+) -> EvidenceAnswer:
     listed = evidence_with(log, kind, record_id) if device else None
     return EvidenceAnswer(
         id=format_id(record_id),
         kind=kind.value,
         device=device.hex(),
         steps=[
-            EvidenceStep(what=step.what, stated=step.stated, found=step.computed, agrees=step.agrees)
+            EvidenceStep(what=step.what, stated=step.stated, actual=step.computed, agrees=step.agrees)
             for step in outcome.steps
         ],
         holds=outcome.holds,
@@ -251,21 +240,20 @@ def credit_answer(
         UsageError: that is no key, and nobody's name.
     """
     roots = None if participant is None else named(log, participant, author=author)
-    shown = credit(log, task.digest if task else None, roots=roots)
-    keys = [bytes.fromhex(key) for one in shown for key in one.keys] if roots is None else []
+    every = credit(log, task.digest if task else None, roots=roots)
+    keys = [bytes.fromhex(key) for row in every for key in row.keys] if roots is None else []
     hidden = {key.hex() for key in log.hidden.of_keys(keys)}
-    if participant is not None and not shown:
+    if participant is not None and not every:
         whose = "This participant" if participant == "me" else one_line(participant, 80)
         raise NotFound(f"{whose} has no run and no verification yet.", hint="autoresearch network credit")
-    every, shown = shown, [one for one in shown if hidden.isdisjoint(one.keys)]
-    tasks = {gain.task for row in shown for gain in row.improvements}
+    visible = [row for row in every if hidden.isdisjoint(row.keys)]
     return CreditAnswer(
-        participants=shown,
-        hidden=len(every) - len(shown),
+        participants=visible,
+        hidden=len(every) - len(visible),
         tasks=[
-            TaskCredit(digest=task, name=found.name, metric=found.metric, direction=found.direction)
-            for task in sorted(tasks)
-            if (found := task_of(log, bytes.fromhex(task))) is not None
+            TaskCredit(digest=digest, name=improved.name, metric=improved.metric, direction=improved.direction)
+            for digest in sorted({gain.task for row in visible for gain in row.improvements})
+            if (improved := task_of(log, bytes.fromhex(digest))) is not None
         ],
         trust=log.trust.names_anybody,
     )

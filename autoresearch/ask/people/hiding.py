@@ -14,7 +14,6 @@ from autoresearch.ask.runs.boards import resolve_reference
 from autoresearch.ask.show import summary
 from autoresearch.errors import AmbiguousId, NotFound, Refused, UsageError
 from autoresearch.log.log import Log
-from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import own_keys, participant_with_key
 from autoresearch.log.standing.hiding import Hiding, hide, unhide
@@ -36,16 +35,13 @@ _PARTS_MOST, _PART_BYTES, _PART_THINGS = 32, 10_000, 400
 
 
 @in_snapshot
-def hidden_answer(log: Log, asked: HiddenOf) -> HiddenAnswer:
+def hidden_answer(log: Log, request: HiddenOf) -> HiddenAnswer:
     """What is hidden on this machine, the newest first."""
-    rows = log.hidden.rows() if asked.what else log.hidden.rows(asked.limit)
-    named = (row for row in rows if _typed(row.thing).startswith(asked.what.lower()))
-    views = [hidden_view(log, row) for row in islice(named, asked.limit)]
+    rows = log.hidden.rows() if request.what else log.hidden.rows(request.limit)
+    text = request.what.lower()
+    named = (row for row in rows if (row.thing if isinstance(row.thing, str) else row.thing.hex()).startswith(text))
+    views = [hidden_view(log, row) for row in islice(named, request.limit)]
     return HiddenAnswer(hidden=views, total=log.hidden.count(), records=log.hidden.count_records())
-
-
-def _typed(thing: Thing) -> str:
-    return thing if isinstance(thing, str) else thing.hex()
 
 
 def hidden_view(log: Log, row: HiddenRow) -> HiddenView:
@@ -92,7 +88,7 @@ def hide_named(
         things = _hidden_things(log, request, me)
         views = [hidden_view(log, HiddenRow(thing, b"", "", now_ms)) for thing in things]
         undone = [unhide(log, thing) for thing in things]
-        return _answer(views, Hiding(len(undone), sum(one.records for one in undone)), undo=True)
+        return _answer(views, Hiding(len(undone), sum(hiding.records for hiding in undone)), undo=True)
     things = _phrase(request.what) if request.words else _named_things(log, request.what, me, archived)
     own = own_keys(log, me, now_ms)
     if any(thing in own for thing in things):
@@ -137,8 +133,8 @@ def _named_things(log: Log, text: str, me: bytes, archived: frozenset[bytes]) ->
     with suppress(NotFound, UsageError):
         meant["task"] = [find_task(log, text, author=me).digest]
     if len(meant) > 1:
-        shown = [f"{what} {_described(log, things[0])[1]}" for what, things in meant.items()]
-        raise AmbiguousId(f"{one_line(text, 80)} can mean several things.", shown)
+        names = [f"{what} {_described(log, things[0])[1]}" for what, things in meant.items()]
+        raise AmbiguousId(f"{one_line(text, 80)} can mean several things.", names)
     if meant:
         return next(iter(meant.values()))
     if _KEY.fullmatch(text.lower()):
@@ -158,14 +154,14 @@ def _hidden_things(log: Log, request: HideRequest, me: bytes) -> list[Thing]:
     keys = [thing for thing in hidden if isinstance(thing, bytes) and not request.words]
     begins = [thing for thing in keys if _begins(thing, text)]
     if len(begins) > 1:
-        raise AmbiguousId(f"{one_line(text, 80)} can mean several things.", [one.hex() for one in begins[:10]])
-    found: list[Thing] = [*begins] or [thing for thing in hidden if thing == folded(request.what)]
-    if not found and not request.words:
+        raise AmbiguousId(f"{one_line(text, 80)} can mean several things.", [thing.hex() for thing in begins[:10]])
+    things: list[Thing] = [*begins] or [thing for thing in hidden if thing == folded(request.what)]
+    if not things and not request.words:
         with suppress(NotFound, UsageError):
-            found = [thing for thing in _named_things(log, request.what, me, frozenset()) if thing in hidden]
-    if not found:
+            things = [thing for thing in _named_things(log, request.what, me, frozenset()) if thing in hidden]
+    if not things:
         raise NotFound(f"“{one_line(request.what, 80)}” is not hidden.", hint="autoresearch network hidden")
-    return found
+    return things
 
 
 def _begins(thing: bytes, text: str) -> bool:
@@ -184,7 +180,7 @@ def _list_of(log: Log, roots: frozenset[bytes]) -> tuple[Record, Note, list[Thin
             if is_list and not log.records.is_withdrawn(record):
                 newest = max(newest, (record.time, record.seq, record.id))
     if not newest[2]:
-        who = _shown(log, roots)
+        who = participant_with_key(log, min(roots))
         raise NotFound(f"{who.short} has shared no list of what it hides.", hint="autoresearch network hide WHAT")
     head = log.records.get(newest[2])
     assert isinstance(head.body, Note)
@@ -195,10 +191,6 @@ def _list_of(log: Log, roots: frozenset[bytes]) -> tuple[Record, Note, list[Thin
             things |= dict.fromkeys(part.body.hides or ())
             things |= dict.fromkeys(filter(None, map(folded, part.body.hides_words)))
     return head, head.body, list(things)
-
-
-def _shown(log: Log, roots: frozenset[bytes]) -> ParticipantView:
-    return participant_with_key(log, min(roots))
 
 
 def _others_things(log: Log, things: Sequence[Thing], me: bytes | None) -> list[Thing]:
@@ -216,7 +208,7 @@ def hidden_list_answer(log: Log, participant: str, *, me: bytes | None, limit: i
     head, body, things = _list_of(log, roots)
     others = _others_things(log, things, me)
     return HiddenListAnswer(
-        participant=_shown(log, roots),
+        participant=participant_with_key(log, min(roots)),
         note=format_id(head.id),
         time_ms=head.time,
         text=body.text,
@@ -246,7 +238,7 @@ def take_list(log: Log, request: TakeHiddenRequest, me: bytes, *, now_ms: int) -
         views = [hidden_view(log, row) for row in rows if row.origin == origin][:DESCRIBED]
         return _answer(views, unhide(log, origin=origin), undo=True)
     roots = named(log, request.participant, author=me)
-    who = _shown(log, roots)
+    who = participant_with_key(log, min(roots))
     if roots & own_keys(log, me, now_ms):
         raise Refused("that is your own list: it is hidden here already", hint="autoresearch network hidden")
     if roots & {row.thing for row in rows}:
@@ -272,16 +264,16 @@ def list_notes(log: Log, text: str) -> tuple[list[Note], Note, int]:
             parts.append([])
             size = 0
         parts[-1].append(thing)
-    kept = parts[: _PARTS_MOST + 1]
-    left_out = sum(map(len, parts[_PARTS_MOST + 1 :]))
-    said = _short(text) or f"what I hide: {counted(len(own) - left_out, 'thing')}"
+    parts, rest = parts[: _PARTS_MOST + 1], parts[_PARTS_MOST + 1 :]
+    left_out = sum(map(len, rest))
+    title = _short(text) or f"what I hide: {counted(len(own) - left_out, 'thing')}"
     first, *others = [
         Note(
             topic="insight",
-            text=said if at == 0 else "",
+            text=title if at == 0 else "",
             hides=[thing for thing in part if isinstance(thing, bytes)],
             hides_words=[thing for thing in part if isinstance(thing, str)],
         )
-        for at, part in enumerate(kept)
+        for at, part in enumerate(parts)
     ]
     return others, first, left_out

@@ -47,51 +47,52 @@ class Untold(NamedTuple):
 def untold(log: Log, author: bytes, now_ms: int) -> list[Untold]:
     """What a device committed itself to and did not tell, as far as the log says."""
     records = log.records.newest(kind="commitment", author=author, since_ms=now_ms - _KEPT_MS, limit=_MOST)
-    asked = dict.fromkeys(
+    commitments = dict.fromkeys(
         Untold(record.body.run, record.body.stage, record.body.round)
         for record in records
         if isinstance(record.body, Commitment)
     )
-    return [one for one in asked if not _is_told(log, author, one)]
+    return [
+        commitment
+        for commitment in commitments
+        if not any(
+            (row.author, row.stage, row.round) == (author, commitment.stage, commitment.round)
+            and row.verdict in ("pass", "fail")
+            for row in log.verifications.of(commitment.run)
+        )
+    ]
 
 
 @in_snapshot
 def waiting(log: Log, author: bytes, measured: Iterable[Untold]) -> list[WaitingStatus]:
     """What a device waits for with each measurement, the one that is told first in front."""
-    found = [
-        _waiting(log, author, one, record, record.body)
-        for one in measured
-        if (record := log.records.find(one.run)) is not None and isinstance(record.body, Run)
+    rows = [
+        _waiting(log, author, measurement, record, record.body)
+        for measurement in measured
+        if (record := log.records.find(measurement.run)) is not None and isinstance(record.body, Run)
     ]
-    return sorted(found, key=lambda one: (one.tells_ms, one.run))
+    return sorted(rows, key=lambda row: (row.tells_ms, row.run))
 
 
-def _is_told(log: Log, author: bytes, one: Untold) -> bool:
-    return any(
-        (row.author, row.stage, row.round) == (author, one.stage, one.round) and row.verdict in ("pass", "fail")
-        for row in log.verifications.of(one.run)
-    )
-
-
-def _waiting(log: Log, author: bytes, one: Untold, record: Record, run: Run) -> WaitingStatus:
-    voter, body = roster_of(log).voter, one.body
-    rows = committed(log, record, one.stage, one.round)
+def _waiting(log: Log, author: bytes, measurement: Untold, record: Record, run: Run) -> WaitingStatus:
+    voter, body = roster_of(log).voter, measurement.body
+    rows = committed(log, record, measurement.stage, measurement.round)
     spoken = {voter(row.author, row.time).voter for row in rows}
     own = [
         row.time
-        for row in log.verifications.commitments(one.run)
-        if (row.author, row.stage, row.round) == (author, one.stage, one.round)
+        for row in log.verifications.commitments(measurement.run)
+        if (row.author, row.stage, row.round) == (author, measurement.stage, measurement.round)
     ]
     since_ms = min(own, default=0)
     counts = any(row.author == author for row in rows)  # else nobody is waited for
     return WaitingStatus(
-        run=format_id(one.run),
+        run=format_id(measurement.run),
         title=run.title,
         participant=participant_of(log, record.author, record.time),
-        stage=one.stage,
-        round=one.round,
+        stage=measurement.stage,
+        round=measurement.round,
         measured_ms=since_ms,
-        missing=max(needed(log, record, one.stage) - len(spoken), 0) if counts else 0,
+        missing=max(needed(log, record, measurement.stage) - len(spoken), 0) if counts else 0,
         tells_ms=since_ms + (network_rules(log.network).patience_ms if counts else 0),
         verdict=body.verdict if body else "",
         value=body.value if body else None,
@@ -129,9 +130,9 @@ def check_asked(log: Log, run_id: bytes, device: bytes, now_ms: int) -> Run:
 def _check_run(log: Log, record: Record, run: Run, name: str) -> None:
     """Whether there is something to measure. Raises Refused."""
     if run.status != RunStatus.OK or run.value is None:
-        known = {status.value: sentence for status, sentence in RUN_STATUS_SENTENCES.items()}
+        sentences = {status.value: sentence for status, sentence in RUN_STATUS_SENTENCES.items()}
         raise Refused(
-            f"{name} has no value to verify: {known.get(run.status, 'it ended in a way that is unknown here')}.",
+            f"{name} has no value to verify: {sentences.get(run.status, 'it ended in a way that is unknown here')}.",
             hint=f"autoresearch show {name} says how it ended",
         )
     if log.records.is_withdrawn(record):
@@ -155,7 +156,7 @@ def _check_word(log: Log, run: Record, device: bytes, me: Voter, now_ms: int) ->
         )
     if is_banned(log, me.voter, now_ms, device=device, seq=2**62):
         until_ms = track_record(log, me.voter).banned_until_ms
-        until = f" until {_day(until_ms)}" if until_ms else ""
+        until = f" until {datetime.fromtimestamp(until_ms / 1000, UTC):%Y-%m-%d}" if until_ms else ""
         raise Refused(f"This participant does not count{until}: its own records prove misbehaviour.",
                       hint="autoresearch network credit me")  # fmt: skip
     if not is_counted(log, run, device, now_ms):
@@ -172,15 +173,13 @@ def check_new(log: Log, run: bytes, device: bytes, now_ms: int) -> None:
     record, name = log.records.get(run), short_id(run)
     voter = roster_of(log).voter
     me = voter(device, now_ms).voter
-    told = [
+    own = [
         check.id
         for check, report in counted_reports(log, record)
         if (report.voter, report.stage, report.round, report.obstacle) == (me, EVALUATE, 0, "")
     ]
-    if told:
-        sentence = (
-            f"This participant has measured {name} already, in {short_id(told[0])}: a second time does not count."
-        )
+    if own:
+        sentence = f"This participant has measured {name} already, in {short_id(own[0])}: a second time does not count."
         raise Refused(sentence, hint=f"autoresearch show {name}")
     if any(voter(row.author, row.time).voter == me for row in committed(log, record, EVALUATE, 0)):
         raise Refused(
@@ -198,7 +197,3 @@ def will_count(log: Log, run: bytes, job: VerificationJob, device: bytes, now_ms
     if not is_drawn(log, record, device, now_ms, ecvrf.output(job.proof), job.stage, job.round):
         return "this node is not drawn for this run, so the result does not count; more are drawn while none reports"
     return ""
-
-
-def _day(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d")

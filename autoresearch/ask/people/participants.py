@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from autoresearch.log.standing.answers import NOBODY, Answer, Judged, ParticipantView
-from autoresearch.text import ADDRESS_MAX, PROOF_BYTES_MAX
+from autoresearch.text import ADDRESS_MAX
 
 
 class EvidenceView(Answer, frozen=True, kw_only=True):
@@ -37,14 +37,14 @@ class EvidenceListAnswer(Judged, frozen=True, kw_only=True):
 
 
 class EvidenceStep(Answer, frozen=True, kw_only=True):
-    """One thing that was looked at: what the record states, what was found here.
+    """One thing that was looked at: what the record states, what this machine computed or read (``actual``).
 
     ``agrees`` is null where there is nothing to compare.
     """
 
     what: str
     stated: str
-    found: str
+    actual: str
     agrees: bool | None = None
 
 
@@ -130,18 +130,10 @@ class AttestRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class ConfirmRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The answer to one attestor: its token, and the root key's signature of what both tokens make; both in hex.
-
-    ``mail`` may be the header of a mail that its holder sent, in base64, as a second proof; its Subject stands for this
-    answer and the ``others``, statements in hex.
-    """
+    """The answer to one attestor: its token, and the root key's signature of what both tokens make; both in hex."""
 
     token: Annotated[str, Meta(pattern=r"^[0-9a-f]{32}(?!\n)$")]
     signature: Annotated[str, Meta(pattern=r"^[0-9a-f]{128}(?!\n)$")]
-    mail: Annotated[str, Meta(max_length=2 * PROOF_BYTES_MAX, pattern=r"^[0-9A-Za-z+/=]*(?!\n)$")] = ""
-    others: Annotated[list[Annotated[str, Meta(pattern=r"^([0-9a-f]{2}){1,64}(?!\n)$")]], Meta(max_length=15)] = (
-        msgspec.field(default_factory=list)
-    )
 
 
 class WithdrawRequest(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):

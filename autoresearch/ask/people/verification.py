@@ -84,6 +84,8 @@ def _newest(log: Log, task: bytes) -> Iterator[VerifiedView]:
 
 
 def _verified(log: Log, record: Record, body: Verification, run: Record, subject: Run) -> VerifiedView:
+    values = sorted(body.values)
+    values = sorted(body.values)
     return VerifiedView(
         id=format_id(record.id),
         run=format_id(run.id),
@@ -94,22 +96,18 @@ def _verified(log: Log, record: Record, body: Verification, run: Record, subject
         stage=body.stage,
         round=body.round,
         verdict=body.verdict,
-        value=body.value if body.value is not None else _middle(body.values),
+        value=body.value if body.value is not None or not values else values[len(values) // 2],
         agrees=bears_out(log, subject, body) if body.stage == EVALUATE else None,
-        counts=any(one.id == record.id and report.attested for one, report in counted_reports(log, run)),
+        counts=any(check.id == record.id and report.attested for check, report in counted_reports(log, run)),
         device=body.device,
     )
-
-
-def _middle(values: list[float]) -> float | None:
-    return sorted(values)[len(values) // 2] if values else None
 
 
 # No device publishes more in a day than peers keep.
 _ALL = 1_000_000
 
 
-class _Known(NamedTuple):
+class _Cached(NamedTuple):
     """The answer for a day, and how many own records there were then."""
 
     author: bytes
@@ -118,16 +116,16 @@ class _Known(NamedTuple):
     status: VerifyingStatus
 
 
-_known: WeakKeyDictionary[Log, _Known] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Log, _Cached] = WeakKeyDictionary()
 
 
 @in_snapshot
 def verifying_status(log: Log, author: bytes, now_ms: int) -> VerifyingStatus:
     """What a device verified in the UTC day of ``now_ms``, and the share of its computing time that this took."""
-    asked = author, now_ms // DAY_MS, log.records.count(author=author)
-    known = _known.get(log)
-    if known is not None and known[:3] == asked:
-        return known.status
+    key = author, now_ms // DAY_MS, log.records.count(author=author)
+    cached = _cache.get(log)
+    if cached is not None and cached[:3] == key:
+        return cached.status
     since_ms = now_ms // DAY_MS * DAY_MS
     checks = log.records.newest(kind="verification", author=author, since_ms=since_ms, limit=_ALL)
     runs = log.records.newest(kind="run", author=author, since_ms=since_ms, limit=_ALL)
@@ -136,7 +134,7 @@ def verifying_status(log: Log, author: bytes, now_ms: int) -> VerifyingStatus:
     status = VerifyingStatus(
         today=len(checks), spent_ms=verifying_ms, share=verifying_ms / whole if whole else 0.0, runs_today=len(runs)
     )
-    _known[log] = _Known(*asked, status)
+    _cache[log] = _Cached(*key, status)
     return status
 
 

@@ -63,10 +63,10 @@ def _waiting(log: Log, root: bytes, since_ms: int, now_ms: int, seen: Mapping[by
     word = roster_of(log).decisions.get(root)
     if word and not is_admission(word) and word.time > since_ms:
         return f"ask the founder who dismissed you: {participant_of(log, word.author, word.time).short}"
-    heard = founder_seen(log, seen)
-    if heard is None or not heard[1]:
+    founder_last = founder_seen(log, seen)
+    if founder_last is None or not founder_last[1]:
         return "wait for the founder's node, of which nothing has come here yet: autoresearch network peers"
-    founder, ago_ms = participant_with_key(log, heard[0]), now_ms - heard[1]
+    founder, ago_ms = participant_with_key(log, founder_last[0]), now_ms - founder_last[1]
     lately = "just now" if ago_ms < MINUTE_MS else f"{_span(ago_ms)} ago"
     late = "; if it has seen you, the invite was used up or ended: ask for another" if ago_ms < MINUTE_MS else ""
     return f"wait for the founder's node ({founder.short}), which was last seen {lately}{late}"
@@ -76,13 +76,13 @@ def too_few(log: Log) -> str:
     """Why nothing can be confirmed now, and what to do; empty where there are enough participants."""
     least, age_ms = network_rules(log.network).least, network_rules(log.network).age_ms
     now_ms = log.records.newest_ms()
-    there, counted = roster_of(log).count(now_ms), roster_of(log).count(now_ms - age_ms)
+    attested, counted = roster_of(log).count(now_ms), roster_of(log).count(now_ms - age_ms)
     if counted >= least:
         return ""
-    if there >= least:
+    if attested >= least:
         few = f"nothing is confirmed with fewer than {least} attested participants"
-        return f"{few}; {there} are, not all for {_span(age_ms)}: wait until they are, then publish"
-    missing = least - there
+        return f"{few}; {attested} are, not all for {_span(age_ms)}: wait until they are, then publish"
+    missing = least - attested
     return f"{missing} more participant{'s' if missing > 1 else ''} and runs can be confirmed → {_way(log)}"
 
 
@@ -93,8 +93,9 @@ def too_few_then(log: Log, run: Record) -> str:
         return ""
     if now := too_few(log):
         return now
+    count = "there was 1" if voters == 1 else f"there were {voters or 'none'}"
     return (
-        f"nothing is confirmed with fewer than {least} attested participants ({_were(voters)} when it was published): "
+        f"nothing is confirmed with fewer than {least} attested participants ({count} when it was published): "
         "what is built upon it now can be"
     )
 
@@ -129,10 +130,6 @@ def _way(log: Log) -> str:
     return "in a network that names them: autoresearch network new NAME --for lab"
 
 
-def _were(number: int) -> str:
-    return "there was 1" if number == 1 else f"there were {number or 'none'}"
-
-
 def _span(milliseconds: int) -> str:
     days, hours = milliseconds // DAY_MS, milliseconds // HOUR_MS
     return f"{days} d" if days else f"{hours} h" if hours else f"{milliseconds // MINUTE_MS} min"
@@ -154,13 +151,15 @@ def voters_answer(
     roster, is_named = roster_of(log), log.trust.names_anybody
     attested = root is not None and roster.voter(root, now_ms).attested
     way = way_to_count(log, root, now_ms, seen=seen) if is_named and root and not attested else ""
-    voters = [found for each in roster.counted(now_ms) if (found := voter_view(log, each, now_ms))]
+    voters = [view for each in roster.counted(now_ms) if (view := voter_view(log, each, now_ms))]
     mine = root.hex() if root else ""
     return VotersAnswer(
         network=log.network.id.hex(),
         named=is_named,
         founder=root in log.trust.founders,
-        voters=[_with_me(voter, mine) for voter in sorted(voters, key=_order)],
+        voters=[
+            msgspec.structs.replace(voter, me=voter.participant.key == mine) for voter in sorted(voters, key=_order)
+        ],
         least=network_rules(log.network).least,
         note=too_few(log) if is_named else "",
         way=way,
@@ -216,8 +215,8 @@ def named_participant(log: Log, text: str, *, author: bytes | None) -> bytes:
     """
     roster, key = roster_of(log), text.strip().lower()
     if _KEY.fullmatch(key):
-        known = roster.roots | roster.participants | roster.decisions.keys() | joins_of(log).keys()
-        roots = sorted(root for root in known if root.hex().startswith(key))
+        keys = roster.roots | roster.participants | roster.decisions.keys() | joins_of(log).keys()
+        roots = sorted(root for root in keys if root.hex().startswith(key))
         if len(roots) > 1:
             raise AmbiguousId(f"{key[:80]} can mean several participants.", [root.hex() for root in roots[:10]])
         if roots:
@@ -225,11 +224,11 @@ def named_participant(log: Log, text: str, *, author: bytes | None) -> bytes:
         for device in log.devices.all():
             if device.hex().startswith(key):
                 _refuse_device(log, device)
-    found = named(log, text, author=author)
-    if len(found) > 1:
-        listed = ", ".join(sorted(participant_with_key(log, root).short for root in found))
+    named_roots = named(log, text, author=author)
+    if len(named_roots) > 1:
+        listed = ", ".join(sorted(participant_with_key(log, root).short for root in named_roots))
         raise UsageError(f"“{text[:80]}” has several root keys: {listed}", hint="name one of them")
-    return next(iter(found))
+    return next(iter(named_roots))
 
 
 def check_participant(log: Log, key: bytes) -> None:
@@ -257,19 +256,15 @@ def _order(voter: VoterView) -> tuple[int, int, str]:
     return _ORDER.index(Counts(voter.why)), voter.since_ms, voter.participant.key
 
 
-def _with_me(voter: VoterView, mine: str) -> VoterView:
-    return msgspec.structs.replace(voter, me=voter.participant.key == mine)
-
-
 def _candidates(log: Log, mine: str, now_ms: int) -> list[CandidateView]:
     """Participants in the log that don't count: those that joined with an invite first, the newest first."""
     roster, joined = roster_of(log), joins_of(log)
     speaking = {voter.root for device in log.devices.all() if (voter := roster.voter(device, now_ms)).root != device}
     roots = [root for root in speaking | joined.keys() if not roster.voter(root, now_ms).attested]
-    found = []
+    candidates = []
     for root in sorted(roots, key=lambda root: (-joined.get(root, 0), root))[:CANDIDATES_MAX]:
         word = roster.decisions.get(root)
-        found.append(
+        candidates.append(
             CandidateView(
                 participant=participant_with_key(log, root),
                 joined_ms=joined.get(root, 0),
@@ -277,4 +272,4 @@ def _candidates(log: Log, mine: str, now_ms: int) -> list[CandidateView]:
                 me=root.hex() == mine,
             )
         )
-    return found
+    return candidates

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from autoresearch.errors import AmbiguousName, NotFound, Refused, UsageError
+from autoresearch.errors import AmbiguousName, NotFound, UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ReleaseRow
 from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
-from autoresearch.log.standing.context import TrustContext, participant_of, trust_context, whose
+from autoresearch.log.standing.context import participant_of, trust_context, whose
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Release as ReleaseBody
 from autoresearch.task.release import NAME, TYPE, VERSION, ReleasedComponent, component_of, is_prerelease
@@ -25,7 +25,7 @@ _SHOWN = 10
 _PUBLISHER = re.compile(r"[0-9a-f]{4,64}")
 
 
-class Release(NamedTuple):
+class ListedRelease(NamedTuple):
     """A release and its publisher, as this machine sees it.
 
     ``publisher`` is the root key. ``attested``: trust here says that somebody stands behind it. ``own``: it is this
@@ -57,14 +57,14 @@ class Spec(NamedTuple):
         return Spec(name, version.strip(), publisher.lower())
 
 
-class Choice(NamedTuple):
+class ReleaseChoice(NamedTuple):
     """What a name means, and what a person should know of it."""
 
-    release: Release
+    release: ListedRelease
     warnings: tuple[str, ...] = ()
 
 
-def choose(found: Iterable[Release], spec: Spec, *, pinned: bytes | None = None) -> Choice:
+def choose(releases: Iterable[ListedRelease], spec: Spec, *, pinned: bytes | None = None) -> ReleaseChoice:
     """The release that a name means among all ``found`` of that type and name.
 
     What is ``pinned``, by its id, else this participant's own, else that of the one attested publisher; of it the
@@ -74,116 +74,108 @@ def choose(found: Iterable[Release], spec: Spec, *, pinned: bytes | None = None)
         NotFound: there is none.
         AmbiguousName: several publishers have it, nobody attested has, or one version has two contents.
     """
-    every = in_order(found)
+    every = in_order(releases)
     if pinned is not None:
-        return _pinned(every, spec, pinned)
-    every = [one for one in every if one.publisher.hex().startswith(spec.publisher)]
+        for release in every:
+            if release.row.id == pinned:
+                return ReleaseChoice(release, _warnings(release))
+        hint = "autoresearch network peers, who may have it; or unpin it"
+        raise NotFound(f"the pinned release {short_id(pinned)} of {spec.name} is not here", hint=hint)
+    every = [release for release in every if release.publisher.hex().startswith(spec.publisher)]
     if not every:
-        raise NotFound(
-            f"there is no component {spec.name} here{_by(spec)}", hint="autoresearch search --kind component"
-        )
+        by = f" by {spec.publisher}" if spec.publisher else ""
+        raise NotFound(f"there is no component {spec.name} here{by}", hint="autoresearch search --kind component")
     # What is yanked blocks no name: publishers who yanked all of theirs are asked after only where no other is left.
-    kept = {one.publisher for one in every if one.yanked is None or spec.version}
-    mine = _of_one_publisher([one for one in every if one.publisher in kept] or every, spec)
-    wanted = [one for one in mine if not spec.version or one.row.version == spec.version]
-    if not wanted:
-        versions = ", ".join(dict.fromkeys(one.row.version for one in reversed(mine)))
+    publishers = {release.publisher for release in every if release.yanked is None or spec.version}
+    mine = _of_one_publisher([release for release in every if release.publisher in publishers] or every, spec)
+    candidates = [release for release in mine if not spec.version or release.row.version == spec.version]
+    if not candidates:
+        versions = ", ".join(dict.fromkeys(release.row.version for release in reversed(mine)))
         raise NotFound(f"there is no {spec.name} {spec.version} here", hint=f"versions: {versions[:200]}")
-    return _newest(wanted, spec)
+    return _newest(candidates, spec)
 
 
-def equivocal(found: Iterable[Release]) -> frozenset[bytes]:
+def equivocal(releases: Iterable[ListedRelease]) -> frozenset[bytes]:
     """The ids of releases whose publisher has another one of the same type, name and version that installs otherwise.
 
     Yanked ones do not count: by a yank the publisher says which of two it does not mean.
     """
-    same: defaultdict[tuple[object, ...], list[Release]] = defaultdict(list)
-    for one in found:
-        if one.yanked is None:
-            same[one.publisher, one.row.type, one.row.name, one.row.version].append(one)
+    same: defaultdict[tuple[object, ...], list[ListedRelease]] = defaultdict(list)
+    for release in releases:
+        if release.yanked is None:
+            same[release.publisher, release.row.type, release.row.name, release.row.version].append(release)
     return frozenset(
-        one.row.id for several in same.values() if len({one.row.content for one in several}) > 1 for one in several
+        release.row.id
+        for several in same.values()
+        if len({release.row.content for release in several}) > 1
+        for release in several
     )
 
 
-def newest_of(found: Collection[Release]) -> Release:
+def newest_of(releases: Collection[ListedRelease]) -> ListedRelease:
     """The release that stands for a publisher's component in a list: the one by default, else the newest at all."""
-    twice = equivocal(found)
-    kept = [one for one in found if one.yanked is None]
-    plain = [one for one in kept if one.row.id not in twice and not is_prerelease(one.row.version)]
-    return in_order(plain or kept or found)[0]
+    twice = equivocal(releases)
+    valid = [release for release in releases if release.yanked is None]
+    plain = [release for release in valid if release.row.id not in twice and not is_prerelease(release.row.version)]
+    return in_order(plain or valid or releases)[0]
 
 
-def in_order(found: Iterable[Release]) -> list[Release]:
+def in_order(releases: Iterable[ListedRelease]) -> list[ListedRelease]:
     """The newest version first; of one version the oldest release first."""
-    oldest = sorted(found, key=lambda one: (one.row.time, one.row.id))
-    return sorted(oldest, key=lambda one: one.row.version_key, reverse=True)
+    oldest = sorted(releases, key=lambda release: (release.row.time, release.row.id))
+    return sorted(oldest, key=lambda release: release.row.version_key, reverse=True)
 
 
-def _pinned(every: Sequence[Release], spec: Spec, pinned: bytes) -> Choice:
-    for one in every:
-        if one.row.id == pinned:
-            return Choice(one, _warnings(one))
-    hint = "autoresearch network peers, who may have it; or unpin it"
-    raise NotFound(f"the pinned release {short_id(pinned)} of {spec.name} is not here", hint=hint)
-
-
-def _of_one_publisher(every: Sequence[Release], spec: Spec) -> Sequence[Release]:
-    publishers = {one.publisher for one in every}
+def _of_one_publisher(every: Sequence[ListedRelease], spec: Spec) -> Sequence[ListedRelease]:
+    publishers = {release.publisher for release in every}
     for trusted in (
-        {one.publisher for one in every if one.own},
-        {one.publisher for one in every if one.attested},
+        {release.publisher for release in every if release.own},
+        {release.publisher for release in every if release.attested},
         publishers if spec.publisher else set(),
     ):
         if len(trusted) == 1:
             [publisher] = trusted
-            return [one for one in every if one.publisher == publisher]
+            return [release for release in every if release.publisher == publisher]
         if trusted:
             break
     count = len(publishers)
     why = "only unattested participants publish it" if count == 1 or not trusted else f"{count} participants publish it"
-    offered = [one for one in every if one.yanked is None] or every
+    offered = [release for release in every if release.yanked is None] or every
     raise _ambiguous(f"the name {spec.name} alone says not which release: {why}", offered)
 
 
-def _newest(wanted: Sequence[Release], spec: Spec) -> Choice:
-    twice = equivocal(wanted)
-    kept = [one for one in wanted if one.yanked is None]
-    plain = [one for one in kept if one.row.id not in twice]
-    if kept and not plain:
-        sentence = f"the publisher of {spec.name} signed two different releases {kept[0].row.version}"
-        raise _ambiguous(sentence, kept)
-    final = plain if spec.version else [one for one in plain if not is_prerelease(one.row.version)]
+def _newest(releases: Sequence[ListedRelease], spec: Spec) -> ReleaseChoice:
+    twice = equivocal(releases)
+    valid = [release for release in releases if release.yanked is None]
+    plain = [release for release in valid if release.row.id not in twice]
+    if valid and not plain:
+        sentence = f"the publisher of {spec.name} signed two different releases {valid[0].row.version}"
+        raise _ambiguous(sentence, valid)
+    final = plain if spec.version else [release for release in plain if not is_prerelease(release.row.version)]
     # Only yanked ones are left: what is wanted by its version is taken, with a warning.
     if not plain and not spec.version:
         raise NotFound(f"all releases of {spec.name} are yanked", hint=f"autoresearch search {spec.name} --yanked")
-    chosen = (final or plain or wanted)[0]
-    passed = sorted({one.row.version for one in kept if one.row.id in twice and one.row.version != chosen.row.version})
-    more = tuple(f"{spec.name} {version} is passed over: it has two different contents" for version in passed)
-    return Choice(chosen, _warnings(chosen) + more)
+    chosen = (final or plain or releases)[0]
+    versions = {release.row.version for release in valid if release.row.id in twice} - {chosen.row.version}
+    more = tuple(f"{spec.name} {version} is passed over: it has two different contents" for version in sorted(versions))
+    return ReleaseChoice(chosen, _warnings(chosen) + more)
 
 
-def _warnings(one: Release) -> tuple[str, ...]:
-    yanked = one.yanked is not None
-    said = f"{one.row.name} {one.row.version} is yanked: autoresearch show {short_id(one.yanked)}" if one.yanked else ""
-    return (said,) if yanked else ()
+def _warnings(release: ListedRelease) -> tuple[str, ...]:
+    row, yank = release.row, release.yanked
+    return (f"{row.name} {row.version} is yanked: autoresearch show {short_id(yank)}",) if yank else ()
 
 
-def _ambiguous(sentence: str, every: Sequence[Release]) -> AmbiguousName:
-    first = {(one.publisher, one.row.version, one.row.content): one for one in reversed(every)}
-    shown = in_order(first.values())[:_SHOWN]
+def _ambiguous(sentence: str, every: Sequence[ListedRelease]) -> AmbiguousName:
+    first = {(release.publisher, release.row.version, release.row.content): release for release in reversed(every)}
+    releases = in_order(first.values())[:_SHOWN]
     words = ", ".join(
-        f"{short_id(one.row.id)} ({one.row.version} by {one.publisher.hex()[:8]}{_standing(one)})" for one in shown
+        f"{short_id(release.row.id)} ({release.row.version} by {release.publisher.hex()[:8]}"
+        f"{'' if release.attested else ', unattested'})"
+        for release in releases
     )
-    return AmbiguousName(sentence, [format_id(one.row.id) for one in shown], hint=f"name one by its id: {words}")
-
-
-def _standing(one: Release) -> str:
-    return "" if one.attested else ", unattested"
-
-
-def _by(spec: Spec) -> str:
-    return f" by {spec.publisher}" if spec.publisher else ""
+    ids = [format_id(release.row.id) for release in releases]
+    return AmbiguousName(sentence, ids, hint=f"name one by its id: {words}")
 
 
 # So many releases that fit best are looked at, those of attested participants first.
@@ -193,12 +185,12 @@ SEARCHED = 2000
 class FoundComponent(NamedTuple):
     """A publisher's component: the release by default, and the releases that were found."""
 
-    newest: Release
-    releases: tuple[Release, ...]
+    newest: ListedRelease
+    releases: tuple[ListedRelease, ...]
 
 
 @in_snapshot
-def resolve(log: Log, kind: str, text: str, *, pinned: bytes | None = None, me: bytes | None = None) -> Choice:
+def resolve(log: Log, kind: str, text: str, *, pinned: bytes | None = None, me: bytes | None = None) -> ReleaseChoice:
     """The release that ``NAME``, ``NAME==VERSION``, ``PUBLISHER/NAME`` or an id means among components of a type.
 
     An id is a release's, or the beginning of it; a component of that name comes first. ``pinned`` is the id that a
@@ -222,36 +214,36 @@ def resolve(log: Log, kind: str, text: str, *, pinned: bytes | None = None, me: 
         with suppress(NotFound, UsageError):
             row = log.releases.find(log.records.resolve(spec.name))
             if row is not None and row.type == kind:
-                [one] = _releases(log, [row], me)
-                return Choice(one, _warnings(one))
+                [release] = _releases(log, [row], me)
+                return ReleaseChoice(release, _warnings(release))
     return choose(_releases(log, rows, me), spec, pinned=pinned)
 
 
-def component(log: Log, release: bytes) -> ReleasedComponent:
+def read_component(log: Log, release: bytes) -> ReleasedComponent:
     """What a release says. Raises NotFound where there is none, UsageError where it is no component."""
     record = log.records.get(release)
-    found = component_of(record.body) if isinstance(record.body, ReleaseBody) else None
-    if found is None:
+    component = component_of(record.body) if isinstance(record.body, ReleaseBody) else None
+    if component is None:
         sentence = f"{format_id(release)} is no release of a component that can be installed"
         raise UsageError(sentence, hint="autoresearch search --kind component")
-    return found
+    return component
 
 
 @in_snapshot
-def releases_named(log: Log, kind: str, name: str, *, me: bytes | None = None) -> list[Release]:
+def releases_named(log: Log, kind: str, name: str, *, me: bytes | None = None) -> list[ListedRelease]:
     """All releases of a type and a name, of all publishers, the newest version first."""
     return in_order(_releases(log, log.releases.named(kind, name), me))
 
 
 @in_snapshot
-def releases_like(log: Log, release: bytes, *, me: bytes | None = None) -> list[Release]:
+def releases_like(log: Log, release: bytes, *, me: bytes | None = None) -> list[ListedRelease]:
     """All releases of the component of a release by its publisher, the newest version first; empty where none is."""
     row = log.releases.find(release)
     if row is None:
         return []
     every = _releases(log, log.releases.named(row.type, row.name), me)
-    publisher = next(one.publisher for one in every if one.row.id == release)
-    return in_order(one for one in every if one.publisher == publisher)
+    publisher = next(other.publisher for other in every if other.row.id == release)
+    return in_order(other for other in every if other.publisher == publisher)
 
 
 @in_snapshot
@@ -263,96 +255,55 @@ def search(
     First those whose name is the query, then by how well they fit; attested participants' before strangers'. Without a
     query the newest first. ``yanked``: also those of which every release is yanked.
     """
-    here, words = trust_context(log, me), query.split()
+    trust, words = trust_context(log, me), query.split()
     publishers = _publishers(log) if words else {}
-    asked = [(word, _devices(publishers, word)) for word in words]
-    trusted = here.roster.keys | here.mine | ({me} if me else set()) if here.naming else None
-    rows = log.releases.search(asked, kind=kind, limit=SEARCHED, authors=trusted)
+    terms = [
+        (word, [device for device, texts in publishers.items() if any(text.startswith(word.lower()) for text in texts)])
+        for word in words
+    ]
+    trusted = trust.roster.keys | trust.mine | ({me} if me else set()) if trust.naming else None
+    rows = log.releases.search(terms, kind=kind, limit=SEARCHED, authors=trusted)
     if trusted is not None and len(rows) < SEARCHED:
-        known = {row.id for row in rows}
-        rows += [row for row in log.releases.search(asked, kind=kind, limit=SEARCHED) if row.id not in known]
+        ids = {row.id for row in rows}
+        rows += [row for row in log.releases.search(terms, kind=kind, limit=SEARCHED) if row.id not in ids]
     place = {row.id: number for number, row in reversed(list(enumerate(rows)))}
-    grouped: defaultdict[tuple[bytes, str, str], list[Release]] = defaultdict(list)
-    for one in _releases(log, rows, me):
-        if yanked or one.yanked is None:
-            grouped[one.publisher, one.row.type, one.row.name].append(one)
-    found = [FoundComponent(newest_of(several), tuple(several)) for several in grouped.values()]
+    grouped: defaultdict[tuple[bytes, str, str], list[ListedRelease]] = defaultdict(list)
+    for release in _releases(log, rows, me):
+        if yanked or release.yanked is None:
+            grouped[release.publisher, release.row.type, release.row.name].append(release)
+    components = [FoundComponent(newest_of(several), tuple(several)) for several in grouped.values()]
 
-    def order(one: FoundComponent) -> tuple[object, ...]:
-        exact = one.newest.row.name.lower() == query.strip().lower()
-        return not (one.newest.attested or one.newest.own), not exact, min(place[each.row.id] for each in one.releases)
+    def order(component: FoundComponent) -> tuple[object, ...]:
+        newest = component.newest
+        exact = newest.row.name.lower() == query.strip().lower()
+        return not (newest.attested or newest.own), not exact, min(place[each.row.id] for each in component.releases)
 
-    return sorted(found, key=order)[:limit]
+    return sorted(components, key=order)[:limit]
 
 
-def _releases(log: Log, rows: Sequence[ReleaseRow], me: bytes | None) -> list[Release]:
+def _releases(log: Log, rows: Sequence[ReleaseRow], me: bytes | None) -> list[ListedRelease]:
     """The same with who stands behind each, and what its own publisher yanked."""
-    here, roster = trust_context(log, me), roster_of(log)
-    own = roster.voter(me, here_ms(log)).root if me else None
+    trust, roster = trust_context(log, me), roster_of(log)
+    # Who speaks for whom is judged by records, not by a clock.
+    own = roster.voter(me, log.records.newest_ms()).root if me else None
     yanks: dict[bytes, list[tuple[bytes, bytes]]] = {}
     for yank in log.releases.yanks([row.id for row in rows]):
         yanks.setdefault(yank.target, []).append((roster.voter(yank.author, yank.time).root, yank.id))
-    found = []
+    releases = []
     for row in rows:
         publisher = roster.voter(row.author, row.time).root
         mine = row.author == me or publisher == own
-        said = [record for who, record in yanks.get(row.id, ()) if who == publisher]
-        found.append(Release(row, publisher, _attested(row, here), mine, min(said, default=None)))
-    return found
+        yanked = min((record for root, record in yanks.get(row.id, ()) if root == publisher), default=None)
+        releases.append(ListedRelease(row, publisher, whose(row.author, row.time, trust).attested, mine, yanked))
+    return releases
 
 
-def here_ms(log: Log) -> int:
-    """The time of the newest record: who speaks for whom is judged by records, not by a clock."""
-    return log.records.newest_ms()
+def _publishers(log: Log) -> dict[bytes, list[str]]:
+    """The devices that published releases, with the key and the words of the name of each one's participant."""
 
-
-def _attested(row: ReleaseRow, here: TrustContext) -> bool:
-    return whose(row.author, row.time, here).attested
-
-
-def _publishers(log: Log) -> dict[bytes, str]:
-    """The devices that published releases, each with the key and the name of its participant in small letters."""
-
-    def named() -> dict[bytes, str]:
-        newest = here_ms(log)
+    def words() -> dict[bytes, list[str]]:
+        newest = log.records.newest_ms()
         views = ((device, participant_of(log, device, newest)) for device in log.releases.authors())
-        return {device: f"{view.key} {view.name}".lower() for device, view in views}
+        return {device: f"{view.key} {view.name}".lower().split() for device, view in views}
 
-    return cached(log, "publishers", named)
-
-
-def _devices(publishers: dict[bytes, str], word: str) -> Collection[bytes]:
-    """The devices whose participant has a key or a word in its name that begins so."""
-    asked = word.lower()
-    return [device for device, text in publishers.items() if _begins(text.split(), asked)]
-
-
-def _begins(texts: Iterable[str], word: str) -> bool:
-    return any(text.startswith(word) for text in texts)
-
-
-@in_snapshot
-def needs_of(log: Log, release: bytes, *, me: bytes | None = None) -> list[tuple[str, Choice]]:
-    """What a release needs, each with its type: ``policy/q_table==1.0.0`` names a type and a component.
-
-    Raises:
-        UsageError: a need is written otherwise.
-        Refused: a need has needs of its own, or needs this component.
-        NotFound, AmbiguousName: as :func:`resolve`.
-    """
-    this = component(log, release)
-    found = []
-    for text in this.metadata.needs:
-        kind, separator, name = text.partition("/")
-        if not separator:
-            raise UsageError(f"{this.name} needs {text[:80]}, which names no component", hint="TYPE/NAME==VERSION")
-        choice = resolve(log, kind, name, me=me)
-        other = component(log, choice.release.row.id)
-        if other.metadata.needs:
-            around = any(
-                need.partition("==")[0] == f"{this.metadata.type}/{this.name}" for need in other.metadata.needs
-            )
-            why = f"which needs {this.name}" if around else "which needs others of its own"
-            raise Refused(f"{this.name} needs {other.name}, {why}", hint=f"install {kind} {other.name} first, by hand")
-        found.append((kind, choice))
-    return found
+    return cached(log, "publishers", words)

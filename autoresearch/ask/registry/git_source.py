@@ -165,10 +165,8 @@ def clone(url: str, folder: Path) -> None:
     except git.exc.GitCommandNotFound as error:
         raise CannotRunHere("git is not on this machine", hint="apt install git") from error
     except git.exc.GitError as error:
-        said = str(getattr(error, "stderr", "") or error).strip(" \n'").splitlines()[-1]
-        raise NotFound(
-            f"{one_line(url, 80)} can't be cloned: {one_line(said, 200)}", hint="check the address"
-        ) from error
+        reason = one_line(str(getattr(error, "stderr", "") or error).strip(" \n'").splitlines()[-1], 200)
+        raise NotFound(f"{one_line(url, 80)} can't be cloned: {reason}", hint="check the address") from error
 
 
 def origin_of(folder: Path) -> str:
@@ -246,8 +244,10 @@ class _Git:
             raise TimedOut(f"{what}: it took more than {seconds:g} s", hint="try again later")
         if status:
             lines = b"".join(errors).decode("utf-8", "replace").strip().splitlines()
-            said = next((line for line in lines if line.startswith(_SAID)), lines[-1] if lines else "git says no more")
-            raise NotFound(f"{what}: {one_line(said, 200)}", hint="a peer may have it: autoresearch network peers")
+            reason = next(
+                (line for line in lines if line.startswith(_SAID)), lines[-1] if lines else "git says no more"
+            )
+            raise NotFound(f"{what}: {one_line(reason, 200)}", hint="a peer may have it: autoresearch network peers")
         return output
 
     def files(self, commit: str, seconds: float = SECONDS) -> list[File]:
@@ -261,14 +261,14 @@ class _Git:
         with scratch_folder() as scratch:
             names = scratch.folder / "names"
             names.write_text("".join(f"{name}\n" for _, _, name, _ in entries))
-            with names.open("rb") as asked:
-                read = self.run("cat-file", "--batch", seconds=seconds, most=total + 100 * len(entries), stdin=asked)
-        found, at = [], 0
+            with names.open("rb") as stdin:
+                read = self.run("cat-file", "--batch", seconds=seconds, most=total + 100 * len(entries), stdin=stdin)
+        files, at = [], 0
         for path, executable, _, size in entries:
             start = read.index(b"\n", at) + 1
-            found.append(File(path, read[start : start + size], executable))
+            files.append(File(path, read[start : start + size], executable))
             at = start + size + 1
-        return found
+        return files
 
 
 def _entry(line: bytes) -> tuple[str, bool, str, int]:

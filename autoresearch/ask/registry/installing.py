@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from autoresearch.ask.registry.choosing import component
+from autoresearch.ask.registry.choosing import read_component
 from autoresearch.ask.registry.git_source import HTTPS, fetch_files
 from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
@@ -29,7 +29,7 @@ Source = Literal["any", "bundle", "git"]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedRelease:
     """A release that can be installed: its files, what it asks for, and the packages that fit, locked.
 
     ``packages`` fit what it asks for together with what the project asked for before.
@@ -63,13 +63,13 @@ def release_files(
         Refused: the files are others than the record says, or are not allowed; a source that is not allowed.
         UsageError: the record is no component.
     """
-    found = component(log, release)
-    what = f"{found.name} {found.version}"
+    component = read_component(log, release)
+    what = f"{component.name} {component.version}"
     try:
-        if source != "git" and _has_bundle(log, blobs, release, found, fetch, required=source == "bundle"):
-            files = unpack(blobs.get(found.bundle.sha256))
-        elif found.metadata.git:
-            whole = fetch_files(found.metadata.git, found.metadata.commit, protocols=protocols)
+        if source != "git" and _has_bundle(log, blobs, release, component, fetch, required=source == "bundle"):
+            files = unpack(blobs.get(component.bundle.sha256))
+        elif component.metadata.git:
+            whole = fetch_files(component.metadata.git, component.metadata.commit, protocols=protocols)
             files = [file for file in whole if not is_tool_file(file.path)]
         else:
             raise NotFound(
@@ -78,37 +78,39 @@ def release_files(
     except BadBundle as error:
         sentence = f"{what} is not installed: {error}"
         raise Refused(sentence, hint=f"autoresearch show {short_id(release)} says who published it") from error
-    if tree_hash(files) != found.metadata.tree:
+    if tree_hash(files) != component.metadata.tree:
         sentence = f"{what} is not installed: its files are others than the signed record says"
         raise Refused(sentence, hint=f"autoresearch show {short_id(release)} says who published it")
-    return found, files
+    return component, files
 
 
 def _has_bundle(
     log: Log,
     blobs: BlobStore,
     release: bytes,
-    found: ReleasedComponent,
+    component: ReleasedComponent,
     fetch: Callable[[BlobRef], None] | None,
     *,
     required: bool,
 ) -> bool:
     """Whether the bundle is here, fetched or not; false where git has to do. Raises what :func:`release_files` does."""
-    if blobs.has(found.bundle.sha256):
+    if blobs.has(component.bundle.sha256):
         return True
-    missing = MissingBlob(f"the bundle of {found.name} {found.version}", found.bundle, log.records.get(release).author)
-    required = required or not found.metadata.git
+    missing = MissingBlob(
+        f"the bundle of {component.name} {component.version}", component.bundle, log.records.get(release).author
+    )
+    required = required or not component.metadata.git
     if fetch is None:
         if required:
             raise missing
         return False
     try:
-        fetch(found.bundle)
+        fetch(component.bundle)
     except AutoresearchError as error:
         if not required:
             return False
         raise missing.nowhere(error) if isinstance(error, NotFound) else error from error
-    return blobs.has(found.bundle.sha256)
+    return blobs.has(component.bundle.sha256)
 
 
 def checked_release(
@@ -120,61 +122,35 @@ def checked_release(
     source: Source = "any",
     fetch: Callable[[BlobRef], None] | None = None,
     protocols: Collection[str] = HTTPS,
-) -> Checked:
+) -> CheckedRelease:
     """The files of a release, and the packages that fit its requirements and those ``beside`` it. Nothing is written.
 
     Raises:
         MissingBlob, NotFound, Refused, UsageError: as :func:`release_files`.
         CannotRunHere: the requirements don't fit, with the resolver's own words; or no resolver is here.
     """
-    found, files = release_files(log, blobs, release, source=source, fetch=fetch, protocols=protocols)
-    wanted = requirements_of(found, files)
+    component, files = release_files(log, blobs, release, source=source, fetch=fetch, protocols=protocols)
+    requirements = requirements_of(component, files)
     packages: list[Package] = []
-    if wanted:
-        what = f"{found.name} {found.version} is not installed: its requirements don't fit"
+    if requirements:
+        what = f"{component.name} {component.version} is not installed: its requirements don't fit"
         try:
-            packages, _ = resolve_packages([*beside, *wanted], what=what)
+            packages, _ = resolve_packages([*beside, *requirements], what=what)
         except CannotRunHere as error:
             raise CannotRunHere(str(error), hint="install it --isolated, in an environment of its own") from error
-    return Checked(release, found, tuple(files), tuple(wanted), tuple(packages))
+    return CheckedRelease(release, component, tuple(files), tuple(requirements), tuple(packages))
 
 
-def install_release(  # noqa: PLR0913 - those of checked_release, and where
-    log: Log,
-    blobs: BlobStore,
-    release: bytes,
-    folder: Path,
-    *,
-    beside: Sequence[str] = (),
-    source: Source = "any",
-    fetch: Callable[[BlobRef], None] | None = None,
-    protocols: Collection[str] = HTTPS,
-    replace: bool = False,
-) -> Checked:
-    """Write the files of a release into a folder, once :func:`checked_release` has found nothing against it.
-
-    The caller enters the folder and the lock where the project keeps them.
-
-    Raises:
-        MissingBlob, NotFound, Refused, UsageError, CannotRunHere: as :func:`checked_release`.
-        Refused: as :func:`write_tree`.
-    """
-    _refuse_present(folder, replace=replace)
-    checked = checked_release(log, blobs, release, beside=beside, source=source, fetch=fetch, protocols=protocols)
-    write_tree(checked.files, folder, replace=replace)
-    return checked
-
-
-def requirements_of(found: ReleasedComponent, files: Sequence[File]) -> list[str]:
+def requirements_of(component: ReleasedComponent, files: Sequence[File]) -> list[str]:
     """The packages that a release asks for, from its own files; of a ``pyproject.toml``, which it has not, its record.
 
     Raises UsageError for lines that no list may have.
     """
-    path = found.metadata.requirements_path
+    path = component.metadata.requirements_path
     file = next((file for file in files if file.path == path), None)
     if file is not None:
         return read_requirements(path, file.content)
-    return parse_wanted("\n".join(found.metadata.requirements), path) if is_tool_file(path) else []
+    return parse_wanted("\n".join(component.metadata.requirements), path) if is_tool_file(path) else []
 
 
 def read_requirements(path: str, content: bytes) -> list[str]:
@@ -211,7 +187,11 @@ def write_tree(files: Sequence[File], folder: Path, *, replace: bool = False) ->
             made, before = scratch.folder / "files", scratch.folder / "before"
             made.mkdir(mode=0o755)
             for file in files:
-                _write(file, made)
+                place = made / file.path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with place.open("xb") as target:
+                    target.write(file.content)
+                place.chmod(0o755 if file.executable else 0o644)
             for place in made.rglob("*"):
                 _force(place)
             _force(made)
@@ -236,14 +216,6 @@ def _take_place(made: Path, folder: Path, before: Path) -> None:
 def _refuse_present(folder: Path, *, replace: bool) -> None:
     if folder.exists() and not replace:
         raise Refused(f"{folder} is there already", hint="uninstall it first")
-
-
-def _write(file: File, folder: Path) -> None:
-    place = folder / file.path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("xb") as target:
-        target.write(file.content)
-    place.chmod(0o755 if file.executable else 0o644)
 
 
 def _force(path: Path) -> None:

@@ -48,7 +48,7 @@ _SKIPPED = ("__pycache__",)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRelease:
     """A release that can be published: ``bundle`` are the bytes of its files. ``notes`` are for the publisher."""
 
     name: str
@@ -65,7 +65,7 @@ class Prepared:
         )
 
 
-def prepare(place: Path, description: Description) -> Prepared:
+def prepare(place: Path, description: Description) -> PreparedRelease:
     """A folder or one file as a release. Of a git repository the committed files are taken, else all that are visible.
 
     Raises:
@@ -88,7 +88,9 @@ def prepare(place: Path, description: Description) -> Prepared:
     return prepared(files, description, default_name=place.absolute().stem, notes=notes)
 
 
-def fetch_prepared(url: str, commit: str, description: Description, *, protocols: Collection[str] = HTTPS) -> Prepared:
+def fetch_prepared(
+    url: str, commit: str, description: Description, *, protocols: Collection[str] = HTTPS
+) -> PreparedRelease:
     """The same of a commit of a git repository. Raises what :func:`fetch_files` and :func:`prepare` raise."""
     try:
         files = fetch_files(url, commit, protocols=protocols)
@@ -106,20 +108,20 @@ def prepared(
     git: str = "",
     commit: str = "",
     notes: Sequence[str] = (),
-) -> Prepared:
+) -> PreparedRelease:
     """The same of files that are there already; those with names that tools obey are left out. Raises UsageError."""
-    found = _with_ini(files, description)
-    name, version = found.name or default_name, found.version or _version_in(files)
+    description = _with_ini(files, description)
+    name, version = description.name or default_name, description.version or _version_in(files)
     for what, text, pattern, option in (
-        ("type", found.type, TYPE, "--type policy"),
+        ("type", description.type, TYPE, "--type policy"),
         ("name", name, NAME, "--name q_table"),
         ("version", version, VERSION, "--version 1.0.0"),
     ):
         if not pattern.fullmatch(text):
             sentence = f"“{text[:80]}” can't be the {what} of a component" if text else f"the component has no {what}"
             raise UsageError(sentence, hint=f"{option}, or {what} = … in {COMPONENT_INI}")
-    class_name, file_path = _class(files, found.class_name)
-    requirements_path = found.requirements_path or next(
+    class_name, file_path = _class(files, description.class_name)
+    requirements_path = description.requirements_path or next(
         (path for path in REQUIREMENTS if any(file.path == path for file in files)), ""
     )
     required = next((file for file in files if file.path == requirements_path), None)
@@ -131,12 +133,12 @@ def prepared(
             raise UsageError(f"{file_path} is a name of a kind that tools obey", hint=form_fault(file_path) or "")
         notes = (*notes, f"left out, because tools obey files of such names: {', '.join(left)[:200]}")
         notes = (*notes, f"to keep {left[0]}: {form_fault(left[0])}")
-    about = found.description.strip() or _docstring(files, class_name, file_path)
+    about = description.description.strip() or _docstring(files, class_name, file_path)
     first_line = about.partition("\n")[0][:300]
     try:
         bundle = pack(own)
         metadata = Metadata(
-            type=found.type,
+            type=description.type,
             tree=tree_hash(own),
             description=about,
             git=git,
@@ -145,16 +147,16 @@ def prepared(
             file_path=file_path,
             requirements_path=requirements_path,
             requirements=read_requirements(requirements_path, required.content) if required else [],
-            needs=found.needs,
-            interfaces=found.interfaces,
-            license=found.license,
+            needs=description.needs,
+            interfaces=description.interfaces,
+            license=description.license,
         )
         checked = msgspec.convert(metadata.plain(), Metadata)
     except BadBundle as error:
         raise UsageError(f"it can't be published: {error}", hint="remove that, then publish again") from error
     except msgspec.ValidationError as error:
         raise UsageError(f"it can't be published: {error}", hint="make that shorter, or correct it") from error
-    made = Prepared(name, version, first_line, checked, bundle, tuple(notes))
+    made = PreparedRelease(name, version, first_line, checked, bundle, tuple(notes))
     if component_of(made.body(BlobRef(sha256=bytes(32), size=len(bundle)))) is None:
         raise UsageError("it can't be published: others could not install it", hint="check names and paths")
     return made
@@ -169,8 +171,9 @@ def _docstring(files: Sequence[File], class_name: str, file_path: str) -> str:
         return ""
     short = class_name.rpartition(":")[2]
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == short]
-    said = next((found for node in classes if (found := ast.get_docstring(node))), ast.get_docstring(tree) or "")
-    return " ".join(said.partition("\n\n")[0].split())[:300]
+    texts = [*(ast.get_docstring(node) for node in classes), ast.get_docstring(tree)]
+    text = next(filter(None, texts), "")
+    return " ".join(text.partition("\n\n")[0].split())[:300]
 
 
 def _of_folder(place: Path) -> tuple[list[File], str, str, tuple[str, ...]]:
@@ -228,14 +231,14 @@ def _with_ini(files: Sequence[File], description: Description) -> Description:
     written: Mapping[str, str] = parser[_SECTION]
     if unknown := sorted(set(written) - set(_KEYS)):
         raise UsageError(f"{COMPONENT_INI}: there is no key {unknown[0][:60]}", hint=", ".join(_KEYS))
-    known: dict[str, str | list[str]] = {
+    fields: dict[str, str | list[str]] = {
         key: text.replace(",", " ").split() if key in _LISTS else text for key, text in written.items()
     }
-    for key, text in known.items():
-        if (given := getattr(description, key)) and given != text:
-            sentence = f"{COMPONENT_INI} says {key} = {written[key][:80]}, and you say {given}"
+    for key, text in fields.items():
+        if (option := getattr(description, key)) and option != text:
+            sentence = f"{COMPONENT_INI} says {key} = {written[key][:80]}, and you say {option}"
             raise UsageError(sentence, hint=f"leave --{key.replace('_', '-')} out, or correct the file")
-    return msgspec.structs.replace(description, **{key: text for key, text in known.items() if text})
+    return msgspec.structs.replace(description, **{key: text for key, text in fields.items() if text})
 
 
 def _version_in(files: Sequence[File]) -> str:
@@ -251,31 +254,33 @@ def _class(files: Sequence[File], name: str) -> tuple[str, str]:
 
     The file is read, not executed. Raises UsageError where the class is not there, or not the only one.
     """
-    modules = {_module(file.path): file for file in files if file.path.endswith(".py")}
+    modules = {
+        file.path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): file
+        for file in files
+        if file.path.endswith(".py")
+    }
     if name:
-        module, _, wanted = name.rpartition(":")
+        module, _, short = name.rpartition(":")
         if (file := modules.get(module)) is None:
             raise UsageError(f"the component has no module {module or name}", hint="--class main:MyClass")
-        if wanted not in _classes(file):
+        if short not in _class_names(file):
             raise UsageError(
-                f"{file.path} has no class {wanted}", hint=f"it has: {', '.join(_classes(file)) or 'none'}"
+                f"{file.path} has no class {short}", hint=f"it has: {', '.join(_class_names(file)) or 'none'}"
             )
         return name, file.path
-    found = [(module, file, one) for module, file in modules.items() for one in _classes(file) if one[0] != "_"]
-    if len(found) == 1:
-        [(module, file, only)] = found
+    classes = [
+        (module, file, short) for module, file in modules.items() for short in _class_names(file) if short[0] != "_"
+    ]
+    if len(classes) == 1:
+        [(module, file, only)] = classes
         return f"{module}:{only}", file.path
-    if not found:
+    if not classes:
         return "", ""
-    choices = ", ".join(f"{module}:{one}" for module, _, one in found[:4])
+    choices = ", ".join(f"{module}:{short}" for module, _, short in classes[:4])
     raise UsageError("the component has several classes, and nothing says which is meant", hint=f"--class: {choices}")
 
 
-def _module(path: str) -> str:
-    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-
-
-def _classes(file: File) -> list[str]:
+def _class_names(file: File) -> list[str]:
     try:
         tree = parse_python(file.content)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -302,7 +307,7 @@ def read_registry(path: Path) -> list[PublishRequest]:
     try:
         text = read_beneath(path.parent, path.name, FILE_BYTES, links=False).decode()
         # Texts only: a version 1.10 is no number, and no tag makes an object.
-        found = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts alone
+        document = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts alone
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(f"{path} can't be read: {reason}", hint="give a registry.yaml") from error
@@ -310,7 +315,7 @@ def read_registry(path: Path) -> list[PublishRequest]:
         raise UsageError(
             f"{path} is not YAML: {' '.join(str(error).split())[:200]}", hint="correct the file"
         ) from error
-    components = found.get("components", found) if isinstance(found, dict) else None
+    components = document.get("components", document) if isinstance(document, dict) else None
     if not isinstance(components, dict) or not components:
         raise UsageError(f"{path} has no components", hint=f"by name, each with {_ENTRY_KEYS}")
     entries: list[PublishRequest] = []
@@ -328,16 +333,16 @@ def _entries(name: str, about: object, path: Path) -> Iterator[PublishRequest]:
     if not isinstance(releases, list):
         raise UsageError(f"{path}: {name[:60]} has no list of releases", hint=_ENTRY_KEYS)
     for release in releases:
-        one = _mapping(release, name, path)
+        source = _mapping(release, name, path)
         yield PublishRequest(
-            git=_text(one, "github_url"),
-            commit=_text(one, "hash").lower(),
+            git=_text(source, "github_url"),
+            commit=_text(source, "hash").lower(),
             type=_text(fields, "type"),
             name=name,
-            version=_text(one, "name"),
+            version=_text(source, "name"),
             description=_text(fields, "description"),
-            class_name=_class_name(_text(one, "class_name"), _text(one, "file_path")),
-            requirements_path=_text(one, "requirements_path").removeprefix("./"),
+            class_name=_class_name(_text(source, "class_name"), _text(source, "file_path")),
+            requirements_path=_text(source, "requirements_path").removeprefix("./"),
         )
 
 

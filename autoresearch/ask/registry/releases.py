@@ -6,9 +6,9 @@ import msgspec
 
 from autoresearch.ask.registry.choosing import (
     FoundComponent,
-    Release,
-    component,
+    ListedRelease,
     equivocal,
+    read_component,
     releases_like,
     releases_named,
 )
@@ -19,7 +19,7 @@ from autoresearch.ask.registry.components import (
     VersionView,
     YankedAnswer,
 )
-from autoresearch.ask.registry.preparing import Prepared, fetch_prepared, prepare
+from autoresearch.ask.registry.preparing import PreparedRelease, fetch_prepared, prepare
 from autoresearch.ask.requests import PublishRequest
 from autoresearch.ask.runs.boards import resolve_reference
 from autoresearch.errors import NotFound, Refused, UsageError
@@ -36,10 +36,10 @@ from autoresearch.words import with_article
 
 
 @in_snapshot
-def component_view(log: Log, one: FoundComponent) -> ComponentView:
+def component_view(log: Log, entry: FoundComponent) -> ComponentView:
     """A component that was found, by its newest release."""
-    said, twice = component(log, one.newest.row.id), bool(equivocal(one.releases))
-    return ComponentView(**_row(log, one.newest, said), releases=len(one.releases), equivocal=twice)  # type: ignore[arg-type]  # by its keys
+    component, twice = read_component(log, entry.newest.row.id), bool(equivocal(entry.releases))
+    return ComponentView(**_row(log, entry.newest, component), releases=len(entry.releases), equivocal=twice)  # type: ignore[arg-type]  # by its keys
 
 
 @in_snapshot
@@ -50,26 +50,26 @@ def release_answer(log: Log, release: bytes, *, me: bytes | None = None, notes: 
 
 def release_view(log: Log, release: bytes, *, me: bytes | None = None) -> ReleaseView:
     """The same as it stands in other answers. Raises NotFound where it is withdrawn, UsageError where it is none."""
-    said, every = component(log, release), releases_like(log, release, me=me)
-    this = next((one for one in every if one.row.id == release), None)
+    component, every = read_component(log, release), releases_like(log, release, me=me)
+    this = next((other for other in every if other.row.id == release), None)
     if this is None:
         raise NotFound(f"the release {short_id(release)} was withdrawn", hint=f"autoresearch show {short_id(release)}")
     twice = equivocal(every)
     yank = log.records.get(this.yanked).body if this.yanked else None
     return ReleaseView(
-        **(msgspec.structs.asdict(said.metadata) | _row(log, this, said)),
+        **(msgspec.structs.asdict(component.metadata) | _row(log, this, component)),
         releases=len(every),
         equivocal=release in twice,
-        bundle=said.bundle.sha256.hex(),
-        bundle_bytes=said.bundle.size,
+        bundle=component.bundle.sha256.hex(),
+        bundle_bytes=component.bundle.size,
         yank=format_id(this.yanked) if this.yanked else "",
         yank_reason=yank.reason if isinstance(yank, YankBody) else "",
-        versions=[_version(one, twice) for one in every],
+        versions=[_version(other, twice) for other in every],
     )
 
 
-def prepared_for(request: PublishRequest) -> Prepared:
-    """What a request wants published, read or fetched. Raises what :func:`prepare` and :func:`.fetch_files` raise."""
+def prepared_for(request: PublishRequest) -> PreparedRelease:
+    """What a request wants published, read or fetched. Raises what :func:`prepare` and :func:`fetch_files` raise."""
     if bool(request.place) == bool(request.git):
         raise UsageError("name a folder or a file, or a git repository with a commit", hint="one of the two")
     if request.place:
@@ -77,15 +77,15 @@ def prepared_for(request: PublishRequest) -> Prepared:
     return fetch_prepared(request.git, request.commit, request)
 
 
-def check_new_release(log: Log, prepared: Prepared, me: bytes) -> None:
+def check_new_release(log: Log, prepared: PreparedRelease, me: bytes) -> None:
     """Raises Refused where this participant has published that version already."""
-    for one in releases_named(log, prepared.metadata.type, prepared.name, me=me):
-        if not one.own or one.row.version != prepared.version:
+    for release in releases_named(log, prepared.metadata.type, prepared.name, me=me):
+        if not release.own or release.row.version != prepared.version:
             continue
-        said = component(log, one.row.id)
-        same = said.metadata.tree == prepared.metadata.tree
-        what = f"{prepared.name} {prepared.version} is published already, as {short_id(one.row.id)}"
-        hint = f"autoresearch show {short_id(one.row.id)}" if same else "give it a new version: --version"
+        component = read_component(log, release.row.id)
+        same = component.metadata.tree == prepared.metadata.tree
+        what = f"{prepared.name} {prepared.version} is published already, as {short_id(release.row.id)}"
+        hint = f"autoresearch show {short_id(release.row.id)}" if same else "give it a new version: --version"
         raise Refused(what if same else f"{what}, with other files", hint=hint)
 
 
@@ -102,7 +102,7 @@ def own_release(log: Log, reference: str, me: bytes | None) -> Record:
         raise Refused(
             f"{name} is {with_article(record.kind)}, no component", hint="autoresearch search --kind component"
         )
-    this = next((one for one in releases_like(log, record.id, me=me) if one.row.id == record.id), None)
+    this = next((other for other in releases_like(log, record.id, me=me) if other.row.id == record.id), None)
     if this is None or not this.own:
         hint = f"autoresearch show {name} says who published it"
         raise Refused(f"{name} was {'withdrawn' if this is None else 'published by another participant'}", hint=hint)
@@ -121,26 +121,26 @@ def yanked_answer(release: Record, yank: Record) -> YankedAnswer:
     )
 
 
-def _row(log: Log, one: Release, said: ReleasedComponent) -> dict[str, object]:
+def _row(log: Log, release: ListedRelease, component: ReleasedComponent) -> dict[str, object]:
     return {
-        "id": format_id(one.row.id),
-        "type": one.row.type,
-        "name": one.row.name,
-        "version": one.row.version,
-        "summary": said.summary,
-        "publisher": participant_with_key(log, one.publisher),
-        "attested": one.attested,
-        "own": one.own,
-        "time_ms": one.row.time,
-        "yanked": one.yanked is not None,
+        "id": format_id(release.row.id),
+        "type": release.row.type,
+        "name": release.row.name,
+        "version": release.row.version,
+        "summary": component.summary,
+        "publisher": participant_with_key(log, release.publisher),
+        "attested": release.attested,
+        "own": release.own,
+        "time_ms": release.row.time,
+        "yanked": release.yanked is not None,
     }
 
 
-def _version(one: Release, twice: frozenset[bytes]) -> VersionView:
+def _version(release: ListedRelease, twice: frozenset[bytes]) -> VersionView:
     return VersionView(
-        id=format_id(one.row.id),
-        version=one.row.version,
-        time_ms=one.row.time,
-        yanked=format_id(one.yanked) if one.yanked else "",
-        equivocal=one.row.id in twice,
+        id=format_id(release.row.id),
+        version=release.row.version,
+        time_ms=release.row.time,
+        yanked=format_id(release.yanked) if release.yanked else "",
+        equivocal=release.row.id in twice,
     )

@@ -23,7 +23,7 @@ class RunRow(RunNumbers, frozen=True, kw_only=True):
     ``task`` is the name of its task, ``number`` its place among the runs of that by time, from 1. ``cost_ms`` is the
     processor time of the runs up to it. ``mark`` is its state, or ``failed``, or ``leading``: only reported, and the
     best value when it came.
-    ``found`` is the median of the values that refuted it.
+    ``refuting_value`` is the median of the values that refuted it.
 
     ``better`` says whether its gain is one, the verified or else the reported; null where that is ``within_noise`` or
     unknown.
@@ -43,7 +43,7 @@ class RunRow(RunNumbers, frozen=True, kw_only=True):
     state: str
     status: str
     reason: str = ""
-    found: float | None = None
+    refuting_value: float | None = None
     better: bool | None = None
     within_noise: bool = False
     in_doubt: bool = False
@@ -137,7 +137,7 @@ class ProgressDots(msgspec.Struct, frozen=True, kw_only=True):
 class ProgressAnswer(Judged, frozen=True, kw_only=True):
     """The chart of a task: steps and marks, dots, failures. ``binned``: there were too many dots to send each.
 
-    ``found`` are the runs that the filter finds, of ``total``.
+    ``matching`` are the runs that the filter finds, of ``total``.
     """
 
     schema: str = "autoresearch.progress/1"
@@ -146,7 +146,7 @@ class ProgressAnswer(Judged, frozen=True, kw_only=True):
     dots: ProgressDots
     failures: ProgressDots
     binned: bool
-    found: int
+    matching: int
     total: int
 
 

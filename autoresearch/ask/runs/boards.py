@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from statistics import median
 
 import msgspec
@@ -17,25 +18,14 @@ from autoresearch.ask.people.voters import too_few, works_alone
 from autoresearch.ask.runs.answers import BestAnswer, BoardLine, SizeView, TasksAnswer, TopAnswer
 from autoresearch.errors import BEGIN, NotFound, UsageError
 from autoresearch.log.log import Log
-from autoresearch.log.rows import ProgramRow
+from autoresearch.log.standing import bases
 from autoresearch.log.standing.answers import ProgramView, RunView, leading
-from autoresearch.log.standing.bases import (
-    CHECKING_AUTHORS,
-    backed,
-    best_of,
-    checked,
-    judged_rows,
-    preferred,
-    program_as_reported,
-    visible_programs,
-    vouched,
-)
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context
 from autoresearch.log.standing.jobs import confirmed_until
 from autoresearch.log.standing.queries import board, program_view, run, run_body, with_marks
 from autoresearch.log.standing.verdicts import verdict
-from autoresearch.log.tables.listing import Filter
+from autoresearch.log.tables.filters import Filter
 from autoresearch.record.encoding import parse_id, short_id
 from autoresearch.text import one_line, sign_of
 from autoresearch.words import NOT_FAILED, SOUND, BoardSection, RunState
@@ -53,7 +43,8 @@ def task_status(log: Log, task: FoundTask, *, author: bytes | None = None) -> Ta
     best = best_program(log, task, author=author)
     if best and not best.verdict and log.trust.names_anybody:  # nobody measured it yet: then what that takes
         best = msgspec.structs.replace(best, verdict=verdict(log, log.records.get(parse_id(best.id))))
-    baseline = _baseline(log, task, trust_context(log, author))
+    own = task.baseline and (task.digest, task.baseline, task.budget)
+    baseline = bases.program_as_reported(log, own, trust_context(log, author)) if own else None
     return TaskStatus(
         name=task.name,
         digest=task.digest.hex(),
@@ -78,11 +69,10 @@ def tasks_answer(
     The best of each is what ``author`` would build upon.
     """
     digests = dict.fromkeys(row.digest for row in log.tasks.all(visible=True))
-    published = [task_of(log, digest) for digest in digests]
-    shown = [task for task in published if task is not None and (all_tasks or task.digest not in archived)]
     tasks = [
         msgspec.structs.replace(task_status(log, task, author=author), archived=task.digest in archived)
-        for task in shown
+        for task in map(partial(task_of, log), digests)
+        if task is not None and (all_tasks or task.digest not in archived)
     ]
     hidden = len({row.digest for row in log.tasks.all()} - digests.keys())
     return TasksAnswer(tasks=sorted(tasks, key=lambda task: (-task.runs, task.digest)), hidden=hidden)
@@ -98,38 +88,38 @@ def best_answer(
     are ``archived`` are not among the others that are named.
     """
     status = task_status(log, task, author=author)
-    here = trust_context(log, author)
-    confirmed = _best_backed(log, task, here, RunState.CONFIRMED)
+    trust = trust_context(log, author)
+    confirmed = _best_backed(log, task, trust, RunState.CONFIRMED)
     leader = run(log, parse_id(status.best.id)) if status.best else None
-    provisional, reported = _best_backed(log, task, here, RunState.PROVISIONAL), _best_reported(log, task, here)
-    demoted = _demoted(log, task, here, confirmed)
-    shown = _with_marks(log, [status.best, confirmed, provisional, reported, demoted])
+    provisional, reported = _best_backed(log, task, trust, RunState.PROVISIONAL), _best_reported(log, task, trust)
+    demoted = _demoted(log, task, trust, confirmed)
+    views = _with_marks(log, [status.best, confirmed, provisional, reported, demoted])
     return BestAnswer(
-        task=msgspec.structs.replace(status, best=shown[0]),
-        confirmed=shown[1],
-        provisional=shown[2],
-        reported=shown[3],
-        demoted=shown[4],
+        task=msgspec.structs.replace(status, best=views[0]),
+        confirmed=views[1],
+        provisional=views[2],
+        reported=views[3],
+        demoted=views[4],
         run=leader,
         note=_note(log, task, status, confirmed),
         other_tasks=other_tasks(log, task, archived),
-        sizes=_sizes(log, task, here, leader),
+        sizes=_sizes(log, task, trust, leader),
     )
 
 
-def _sizes(log: Log, task: FoundTask, here: TrustContext, leader: RunView | None) -> list[SizeView]:
+def _sizes(log: Log, task: FoundTask, trust: TrustContext, leader: RunView | None) -> list[SizeView]:
     """What the program that leads a task is worth in its other sizes."""
     views = []
     for row in log.tasks.sizes(task.digest):
         assert row.budget is not None, "a size has one"
-        view, best = SizeView(name=row.name, budget=row.budget), preferred(log, row.digest, here)
+        view, best = SizeView(name=row.name, budget=row.budget), bases.preferred(log, row.digest, trust)
         if leader is not None:
-            found = log.programs.find(row.digest, bytes.fromhex(leader.run.source_digest), row.budget)
+            program = log.programs.find(row.digest, bytes.fromhex(leader.run.source_digest), row.budget)
             baseline = log.programs.find(row.digest, task.baseline or b"", row.budget)
-            if found is not None:
+            if program is not None:
                 sign = log.tasks.sign(row.digest)
-                gain = None if baseline is None else sign * (baseline.mean - found.mean)
-                view = msgspec.structs.replace(view, runs=found.runs, value=found.mean, gain=gain)
+                gain = None if baseline is None else sign * (baseline.mean - program.mean)
+                view = msgspec.structs.replace(view, runs=program.runs, value=program.mean, gain=gain)
         views.append(msgspec.structs.replace(view, best=best.value if best else None))
     return views
 
@@ -148,23 +138,22 @@ def top_answer(
 
     With a ``budget`` only programs with at most that are shown; each keeps its place.
     """
-    here = trust_context(log, author)
+    trust = trust_context(log, author)
     status = task_status(log, task, author=author)
-    programs = board(log, task.digest, here, limit=limit if budget is None else MOST_ROWS)
+    programs = board(log, task.digest, trust, limit=limit if budget is None else MOST_ROWS)
     if budget is not None:
         programs = [row for row in programs if row.budget <= budget][:limit]
     confirmed = next((row for row in programs if row.section == BoardSection.CONFIRMED), None)
     note = _note(log, task, status, confirmed)
-    best, *shown = _with_marks(log, [status.best, *programs])
-    status = msgspec.structs.replace(status, best=best)
-    found = [program for program in shown if program]
+    best, *marked = _with_marks(log, [status.best, *programs])
+    views = [program for program in marked if program]
     return TopAnswer(
-        task=status,
-        programs=found,
+        task=msgspec.structs.replace(status, best=best),
+        programs=views,
         note=note,
         other_tasks=other_tasks(log, task, archived),
         hardware=board_hardware(log, task.digest) or "",
-        lines=_lines(log, task, found),
+        lines=_lines(log, task, views),
         hidden=log.listing.counts(Filter(task.digest)).hidden if log.hidden else 0,
     )
 
@@ -176,24 +165,26 @@ def _lines(log: Log, task: FoundTask, programs: Sequence[ProgramView]) -> list[B
         return []
     stated = [run_body(log, parse_id(program.id)).metrics for program in programs]
     values = {name: [each[key] for each in stated if key in each] for name, key in _LINES.items()}
-    return [BoardLine(name=name, value=median(found)) for name, found in values.items() if found]
+    return [BoardLine(name=name, value=median(numbers)) for name, numbers in values.items() if numbers]
 
 
 @in_snapshot
 def best_program(log: Log, task: FoundTask, *, author: bytes | None = None) -> ProgramView | None:
     """The program that the next change builds upon, and that ``@`` names."""
-    found = preferred(log, task.digest, trust_context(log, author))
-    return program_view(log, found.row, found.found, position=1) if found else None
+    placed = bases.preferred(log, task.digest, trust_context(log, author))
+    return program_view(log, placed.row, placed.found, position=1) if placed else None
 
 
-def _best_backed(log: Log, task: FoundTask, here: TrustContext, state: RunState) -> ProgramView | None:
-    found = next(iter(visible_programs(log, backed(log, task.digest, here, state))), None)
-    return program_view(log, found.row, found.found, position=1) if found else None
+def _best_backed(log: Log, task: FoundTask, trust: TrustContext, state: RunState) -> ProgramView | None:
+    placed = next(iter(bases.visible_programs(log, bases.backed(log, task.digest, trust, state))), None)
+    return program_view(log, placed.row, placed.found, position=1) if placed else None
 
 
-def _best_reported(log: Log, task: FoundTask, here: TrustContext) -> ProgramView | None:
+def _best_reported(log: Log, task: FoundTask, trust: TrustContext) -> ProgramView | None:
     """The best that nobody checked, by a participant who counts where anybody is named."""
-    for number, placed in enumerate(judged_rows(log, vouched(log, task.digest, here, visible=True), here), start=1):
+    for number, placed in enumerate(
+        bases.judged_rows(log, bases.vouched(log, task.digest, trust, visible=True), trust), start=1
+    ):
         if placed.found.state is RunState.REPORTED:
             return program_view(log, placed.row, placed.found, position=number)
     return None
@@ -201,14 +192,14 @@ def _best_reported(log: Log, task: FoundTask, here: TrustContext) -> ProgramView
 
 def _with_marks(log: Log, programs: Sequence[ProgramView | None]) -> list[ProgramView | None]:
     """What there is of these with what the log shows of their authors, looked for once."""
-    found = iter(with_marks(log, [program for program in programs if program]))
-    return [next(found) if program else None for program in programs]
+    marked = iter(with_marks(log, [program for program in programs if program]))
+    return [next(marked) if program else None for program in programs]
 
 
-def _demoted(log: Log, task: FoundTask, here: TrustContext, confirmed: ProgramView | None) -> ProgramView | None:
+def _demoted(log: Log, task: FoundTask, trust: TrustContext, confirmed: ProgramView | None) -> ProgramView | None:
     """What was confirmed, is no more, and would lead: people who built on it have to know."""
     sign = sign_of(task.direction)
-    for placed in visible_programs(log, checked(log, task.digest, here, voters=CHECKING_AUTHORS)):
+    for placed in bases.visible_programs(log, bases.checked(log, task.digest, trust, voters=bases.CHECKING_AUTHORS)):
         if confirmed is not None and sign * placed.row.mean >= sign * (confirmed.reported or 0.0):
             return None
         end = None if placed.found.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)
@@ -246,11 +237,6 @@ def closed(baseline: float | None, value: float | None, floor: float | None) -> 
     return min(1.0, max(0.0, (baseline - value) / (baseline - floor)))
 
 
-def _baseline(log: Log, task: FoundTask, here: TrustContext) -> ProgramRow | None:
-    """The program of the task's own program."""
-    return program_as_reported(log, (task.digest, task.baseline, task.budget), here) if task.baseline else None
-
-
 _REFERENCE = re.compile(r"(?P<start>@[a-z]*|[^@~]+)(?:~(?P<steps>[0-9]{0,4}))?")
 
 
@@ -283,33 +269,30 @@ def resolve_reference(
     if start.startswith("@"):
         if start not in ("@", "@mine"):
             raise UsageError(f"{start} names no run.", hint="@ is the best run, @mine the best of this device")
-        found = _best(log, start, task or find_task(log, author=author, archived=archived), author)
+        run_id = _best(log, start, task or find_task(log, author=author, archived=archived), author)
     else:
-        found = log.records.resolve(start)
-    return found if steps is None else _ancestor(log, found, int(steps or 1))
+        run_id = log.records.resolve(start)
+    return run_id if steps is None else _ancestor(log, run_id, int(steps or 1))
 
 
 def _best(log: Log, start: str, task: FoundTask, author: bytes | None) -> bytes:
     if start == "@":
-        program = best_program(log, task, author=author)
-        found = parse_id(program.id) if program else None
-    else:
-        mine = best_of(log, task.digest, author, trust_context(log)) if author else None
-        found = mine.first if mine else None
-    if found is None:
-        whose = "" if start == "@" else " of this device"
-        raise NotFound(f"No run{whose} on {task.name} has a value yet.", hint=BEGIN)
-    return found
+        if program := best_program(log, task, author=author):
+            return parse_id(program.id)
+    elif author and (mine := bases.best_of(log, task.digest, author, trust_context(log))):
+        return mine.first
+    whose = "" if start == "@" else " of this device"
+    raise NotFound(f"No run{whose} on {task.name} has a value yet.", hint=BEGIN)
 
 
 def _ancestor(log: Log, run_id: bytes, steps: int) -> bytes:
-    found = run_id
+    ancestor = run_id
     for done in range(steps):
-        parent = run_body(log, found).parent
+        parent = run_body(log, ancestor).parent
         if parent is None:
-            known = f"The run {short_id(run_id)} has {done} ancestors, not {steps}."
-            raise NotFound(known, hint=f"autoresearch run lineage {short_id(run_id)}")
+            sentence = f"The run {short_id(run_id)} has {done} ancestors, not {steps}."
+            raise NotFound(sentence, hint=f"autoresearch run lineage {short_id(run_id)}")
         if not log.records.has([parent]):
-            raise NotFound(f"The parent of {short_id(found)} is not in this log.")
-        found = parent
-    return found
+            raise NotFound(f"The parent of {short_id(ancestor)} is not in this log.")
+        ancestor = parent
+    return ancestor

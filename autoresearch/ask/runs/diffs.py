@@ -6,7 +6,7 @@ Sources are compared in bounded time, whatever strangers wrote into them.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import BinaryIO
 
 import msgspec
@@ -23,7 +23,7 @@ from autoresearch.log.standing.answers import LineageStep, RunNumbers
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.queries import lineage, run_body, run_numbers
 from autoresearch.log.standing.verification import judgement
-from autoresearch.propose.search.effects import Comparisons, Effect
+from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.encoding import format_id, parse_id, short_id
 from autoresearch.record.kinds import BlobRef, Run
 from autoresearch.task.program import split_program
@@ -104,7 +104,7 @@ def _ordered(log: Log, blobs: BlobStore, before: Run, after: Run) -> dict[str, l
     old, new = (teller.settings(described(run)) for run in (before, after))
     changed = genome_changes(old.genome, new.genome, same_base=old.base == new.base)
     order = {change.name: number for number, change in enumerate(changes(old.genome, new.genome, teller.ranges, {}))}
-    return dict(sorted(changed.items(), key=lambda one: order.get(one[0], len(order))))
+    return dict(sorted(changed.items(), key=lambda pair: order.get(pair[0], len(order))))
 
 
 def _program_diff(old: str, new: str, *, old_name: str, new_name: str) -> str:
@@ -132,26 +132,23 @@ def parent_of(log: Log, run_id: bytes) -> bytes:
     """The run that a run was changed from. Raises NotFound where it has none, UsageError when it is not a run."""
     parent = run_body(log, run_id).parent
     if parent is None:
-        shown = short_id(run_id)
-        raise NotFound(f"{shown} has no parent: it is a baseline", hint=f"autoresearch show {shown} --code")
+        name = short_id(run_id)
+        raise NotFound(f"{name} has no parent: it is a baseline", hint=f"autoresearch show {name} --code")
     return parent
 
 
 @in_snapshot
 def lineage_answer(log: Log, run_id: bytes) -> LineageAnswer:
     """The path from the oldest known ancestor to a run. Raises NotFound, or UsageError when it is not a run."""
-    steps = _without_words(log, lineage(log, run_id))
+    steps = lineage(log, run_id)
+    hidden = log.hidden.of([parse_id(step.run.id) for step in steps[:-1]])
+    steps = [_nameless(step) if parse_id(step.run.id) in hidden else step for step in steps]
     task = task_of(log, bytes.fromhex(steps[-1].run.run.task))
     return LineageAnswer(task=task_status(log, task) if task else None, steps=steps)
 
 
-def _without_words(log: Log, steps: Sequence[LineageStep]) -> list[LineageStep]:
-    """The steps to a run, those before it without their words where they are hidden."""
-    hidden = log.hidden.of([parse_id(step.run.id) for step in steps[:-1]])
-    return [_nameless(step) if parse_id(step.run.id) in hidden else step for step in steps]
-
-
 def _nameless(step: LineageStep) -> LineageStep:
+    """A step without its words."""
     replace, view = msgspec.structs.replace, step.run
     run = replace(view.run, title=HIDDEN, hypothesis="", reason="", proposer=None)
     return replace(step, hidden=True, run=replace(view, run=run, standing=replace(view.standing, headline=HIDDEN)))
@@ -164,18 +161,18 @@ def run_source(log: Log, blobs: BlobStore, run_id: bytes) -> str:
 
 def run_log(log: Log, blobs: BlobStore, run_id: bytes) -> str:
     """What a run printed. Raises NotFound, UsageError, Refused."""
-    kept = run_body(log, run_id).log
-    if kept is None:
+    blob = run_body(log, run_id).log
+    if blob is None:
         raise NotFound(f"The run {short_id(run_id)} printed nothing.")
-    return _text(log, blobs, run_id, kept, f"What {short_id(run_id)} printed")
+    return _text(log, blobs, run_id, blob, f"What {short_id(run_id)} printed")
 
 
 def run_checkpoint(log: Log, run_id: bytes) -> BlobRef:
     """A run's checkpoint. Raises NotFound when it kept none, UsageError when it is no run."""
-    kept = run_body(log, run_id).checkpoint
-    if kept is None:
+    blob = run_body(log, run_id).checkpoint
+    if blob is None:
         raise NotFound(f"The run {short_id(run_id)} kept no checkpoint.", hint="runs among the ten best keep theirs")
-    return kept
+    return blob
 
 
 def open_checkpoint(log: Log, blobs: BlobStore, run_id: bytes) -> BinaryIO:
@@ -187,10 +184,10 @@ def open_checkpoint(log: Log, blobs: BlobStore, run_id: bytes) -> BinaryIO:
 
 
 def _text(log: Log, blobs: BlobStore, run_id: bytes, reference: BlobRef, what: str) -> str:
-    kept = blobs.find(reference.sha256)
-    if (kept or reference).size > MAXIMUM_TEXT_BYTES:
+    blob = blobs.find(reference.sha256)
+    if (blob or reference).size > MAXIMUM_TEXT_BYTES:
         raise Refused(f"{what} is larger than {MAXIMUM_TEXT_BYTES >> 20} MiB.")
-    if kept is None:
+    if blob is None:
         raise MissingBlob(what, reference, log.records.get(run_id).author)
     return blobs.get(reference.sha256).decode("utf-8", "replace")
 
@@ -203,10 +200,11 @@ _MOST = 200
 
 def effects_answer(log: Log, task: FoundTask, *, me: bytes | None = None) -> EffectsAnswer:
     """What each setting did in pairs of a run and its parent; own runs of the device ``me`` count, attested or not."""
-    effects = [_view(effect) for effect in Comparisons(log, task.digest, me).effects[:_MOST]]
+    fields = [name for name in EffectView.__struct_fields__ if name != "name"]
+    effects = [
+        EffectView(
+            name=one_line(effect.parameter, _NAME_CHARACTERS), **{name: getattr(effect, name) for name in fields}
+        )
+        for effect in Comparisons(log, task.digest, me).effects[:_MOST]
+    ]
     return EffectsAnswer(task=task.name, metric=task.metric, effects=effects)
-
-
-def _view(effect: Effect) -> EffectView:
-    known = {name: getattr(effect, name) for name in EffectView.__struct_fields__ if name != "name"}
-    return EffectView(name=one_line(effect.parameter, _NAME_CHARACTERS), **known)

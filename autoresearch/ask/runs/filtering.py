@@ -10,7 +10,7 @@ from autoresearch.errors import UsageError
 from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.context import board_hardware
-from autoresearch.log.tables.listing import Condition, Filter, Order, Own
+from autoresearch.log.tables.filters import Condition, Filter, Order, Own
 from autoresearch.log.tables.places import Place, Places
 from autoresearch.record.encoding import COMMON, prefix_range
 from autoresearch.text import one_line
@@ -23,14 +23,14 @@ _FOR_EVER = 1 << 62
 _CONDITION = re.compile(r'\s*([^"\\<>=|]+?)\s*(<=|>=|<|>|=)\s*([^<>=]+?)\s*')
 
 
-def filter_of(log: Log, task: bytes, asked: Filtered, *, me: bytes | None = None, until: int = 0) -> Filter | None:
+def filter_of(log: Log, task: bytes, request: Filtered, *, me: bytes | None = None, until: int = 0) -> Filter | None:
     """The filter that is asked for; None where no run can match. ``until``: of the records up to that number.
 
     Raises UsageError where ``by`` is no beginning of a key, ``state`` no mark, or ``where`` no condition.
     """
-    marks, words = marks_in(asked.state), asked.q.strip()
+    marks, words = marks_in(request.state), request.q.strip()
     match, ids = (log.texts.matching_runs(task, words), _ids_beginning_with(words)) if words else ("", None)
-    authors, own = _devices_of(log, task, asked.by, me) if asked.by else (None, ())
+    authors, own = _devices_of(log, task, request.by, me) if request.by else (None, ())
     if (words and not match and not ids) or (authors is not None and not authors and not own):
         return None
     return Filter(
@@ -40,26 +40,26 @@ def filter_of(log: Log, task: bytes, asked: Filtered, *, me: bytes | None = None
         until=until,
         authors=authors,
         own=own,
-        hardware=asked.hardware,
+        hardware=request.hardware,
         match=match,
         ids=ids,
-        setting=asked.has,
-        where=conditions_in(asked.where),
+        setting=request.has,
+        where=conditions_in(request.where),
     )
 
 
-def within(found: Filter | None, places: Places, asked: Filtered) -> Filter | None:
+def within(base: Filter | None, places: Places, request: Filtered) -> Filter | None:
     """The filter, between the ends of the axis that are asked for; None where nothing is there."""
-    if found is None:
+    if base is None:
         return None
 
     def first(least: int) -> Place | None:
-        return (least, b"") if asked.x == "time" else places.at(asked.x, least)
+        return (least, b"") if request.x == "time" else places.at(request.x, least)
 
-    since = first(asked.since) if asked.since else (0, b"")
+    since = first(request.since) if request.since else (0, b"")
     if since is None:
         return None
-    return replace(found, since=since, to=first(asked.to + 1) if asked.to else None)
+    return replace(base, since=since, to=first(request.to + 1) if request.to else None)
 
 
 def conditions_in(where: str) -> tuple[Condition, ...]:
@@ -69,13 +69,13 @@ def conditions_in(where: str) -> tuple[Condition, ...]:
 
 def _condition(text: str) -> Condition:
     match = _CONDITION.fullmatch(text)
-    setting, sign, wanted = match.groups() if match else ("", "", "")
-    numbers = [_number(word) for word in wanted.split("|")]
+    setting, sign, operand = match.groups() if match else ("", "", "")
+    numbers = [_number(word) for word in operand.split("|")]
     if not match or (sign != "=" and None in numbers):
         raise UsageError(
             f"“{one_line(text, 60)}” is no condition on runs", hint="such as LR>=0.01,OPT=adam|sgd,value<1.1"
         )
-    words = zip(numbers, wanted.split("|"), strict=True)
+    words = zip(numbers, operand.split("|"), strict=True)
     return Condition(setting, sign, tuple(word if number is None else number for number, word in words))
 
 
@@ -88,11 +88,11 @@ def _number(word: str) -> float | None:
 
 def marks_in(state: str) -> frozenset[str]:
     """The marks in a text, with commas between them. Raises UsageError where there is no such mark."""
-    wanted = [name.strip() for name in state.split(",") if name.strip()]
-    known = [mark.value for mark in RunMark]
-    if wrong := [name for name in wanted if name not in known]:
-        raise UsageError(f"there is no state “{wrong[0][:40]}”", hint=f"states: {', '.join(known)}")
-    return frozenset(wanted)
+    names = [name.strip() for name in state.split(",") if name.strip()]
+    states = [mark.value for mark in RunMark]
+    if wrong := [name for name in names if name not in states]:
+        raise UsageError(f"there is no state “{wrong[0][:40]}”", hint=f"states: {', '.join(states)}")
+    return frozenset(names)
 
 
 def order_of(sort: str) -> tuple[Order, bool]:

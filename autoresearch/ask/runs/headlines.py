@@ -15,9 +15,9 @@ from autoresearch.ask.show import summary
 from autoresearch.errors import AutoresearchError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.log.pairs import differing
 from autoresearch.log.standing.answers import ProgramView, RunView
 from autoresearch.log.standing.cache import cached
+from autoresearch.log.tables.differences import differing
 from autoresearch.propose.program.edits import NO_PATCHES, Patches, read_patches
 from autoresearch.propose.program.ranges import Value, ValueRange
 from autoresearch.propose.program.space import Space, space_of
@@ -51,14 +51,14 @@ class Described(NamedTuple):
     """The SHA-256 of its program, where that is published."""
 
 
-class Settings(NamedTuple):
+class RunSettings(NamedTuple):
     """The settings of a run, and the digest of the program that they change; None: the baseline."""
 
     genome: Mapping[str, Value]
     base: bytes | None
 
 
-class Told(NamedTuple):
+class RunText(NamedTuple):
     """A run for people. ``jump``: too many changes to credit one."""
 
     changes: list[ChangeView]
@@ -84,7 +84,7 @@ def described(body: Run, time_ms: int | None = None) -> Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Teller:
+class RunTeller:
     """Tells the runs of one task. ``baseline`` is the digest of its program, None where its task is not here."""
 
     baseline: bytes | None
@@ -98,7 +98,7 @@ class Teller:
     read: Callable[[bytes], Mapping[str, Value]]
     """The settings in a program by its SHA-256; none where it is not on this machine."""
 
-    def tell(self, run: Described, parent: Described | None) -> Told:
+    def tell(self, run: Described, parent: Described | None) -> RunText:
         """A run beside its parent run; without one, or where settings are unknown, no change is told.
 
         Of a run that changes more of its parent's program than settings these are told, and its title says the rest.
@@ -111,18 +111,21 @@ class Teller:
         credited = same_base and len(changed) <= JUMP
         compared = {name: self.compared(name, run.time_ms) for name in changed} if credited else {}
         seen = {name: effect for name, effect in compared.items() if effect is not None}
-        found = changes(before, after, self.ranges, seen, self.patches, same_base=same_base)
+        views = changes(before, after, self.ranges, seen, self.patches, same_base=same_base)
         # A trained agent is neither the baseline nor a repetition, whatever its program: its title says what it is.
         is_experiment = run.mode == EXPERIMENT
         is_baseline = is_experiment and run.source_digest == self.baseline
         replicate = run.replicate if is_experiment else 0
-        return Told(
-            changes=found,
+        return RunText(
+            changes=views,
             headline=headline(
-                found if is_experiment and same_base else (), replicate=replicate, baseline=is_baseline, title=run.title
+                views if is_experiment and same_base else (),
+                replicate=replicate,
+                baseline=is_baseline,
+                title=run.title,
             ),
             because=because(
-                found if same_base else (),
+                views if same_base else (),
                 seen,
                 replicate=replicate,
                 baseline=is_baseline,
@@ -130,26 +133,26 @@ class Teller:
                 hypothesis=run.hypothesis,
                 patches=self.patches,
             ),
-            jump=is_jump(found),
+            jump=is_jump(views),
         )
 
-    def settings(self, run: Described) -> Settings:
+    def settings(self, run: Described) -> RunSettings:
         """The settings of a run: those of its record, else those that are read in its program."""
         if run.genome:
-            return Settings(run.genome, run.base)
+            return RunSettings(run.genome, run.base)
         if run.source_digest == self.baseline:
-            return Settings(self.default, None)
-        return Settings(self.read(run.program) if run.program else {}, run.source_digest)
+            return RunSettings(self.default, None)
+        return RunSettings(self.read(run.program) if run.program else {}, run.source_digest)
 
 
-def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None, comparing: bool = True) -> Teller:
+def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None, comparing: bool = True) -> RunTeller:
     """What tells the runs of the task with this digest. ``me`` is the device that asks: its own runs count.
 
     Without ``comparing`` no pairs are read: earlier comparisons are not told.
     """
     with log.reader.snapshot():
         baseline, space, patches = _baseline(log, blobs, task)
-        return Teller(
+        return RunTeller(
             baseline=baseline,
             default=space.default() if space else {},
             ranges={name: parameter.range for name, parameter in space.parameters.items()} if space else {},
@@ -159,15 +162,15 @@ def teller_of(log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = Non
         )
 
 
-def _reader(blobs: BlobStore, patches: Patches, known: Collection[str]) -> Callable[[bytes], Mapping[str, Value]]:
+def _reader(blobs: BlobStore, patches: Patches, parameters: Collection[str]) -> Callable[[bytes], Mapping[str, Value]]:
     """What reads the settings in programs, in so many at most: lists have many runs, and a program takes a while."""
     programs: dict[bytes, Mapping[str, Value]] = {}
 
     def read(program: bytes) -> Mapping[str, Value]:
         if program not in programs and len(programs) < PROGRAMS_READ:
-            here = blobs.find(program)
-            space = _space(blobs, program, patches) if here is not None and here.size <= MAX_FILE_BYTES else None
-            programs[program] = space.settings(known) if space else {}
+            blob = blobs.find(program)
+            space = _space(blobs, program, patches) if blob is not None and blob.size <= MAX_FILE_BYTES else None
+            programs[program] = space.settings(parameters) if space else {}
         return programs.get(program, {})
 
     return read
@@ -192,8 +195,8 @@ def _baseline(log: Log, blobs: BlobStore, task: bytes) -> tuple[bytes | None, Sp
     definition = body.definition
     patches = cached(log, ("patches", task), lambda: read_patches(side_file(CHANGES, definition)), lasting=True)
     digest, program = body.definition.get("baseline"), body.baseline.sha256
-    here = blobs.find(program)
-    is_here = here is not None and here.size <= MAX_FILE_BYTES
+    blob = blobs.find(program)
+    is_here = blob is not None and blob.size <= MAX_FILE_BYTES
     space = cached(log, ("space", task), lambda: _space(blobs, program, patches), lasting=True) if is_here else None
     return digest if isinstance(digest, bytes) else None, space, patches
 
@@ -225,42 +228,41 @@ class _Headlines:
 
     def __init__(self, log: Log, blobs: BlobStore, me: bytes | None) -> None:
         self._log, self._blobs, self._me = log, blobs, me
-        self._tellers: dict[bytes, Teller] = {}
+        self._tellers: dict[bytes, RunTeller] = {}
 
     def fill(self, answer: A) -> A:
         replace = msgspec.structs.replace
         match answer:
             case ShowAnswer(run=RunView() as run):
-                told = self._told(self._log.records.get(parse_id(run.id)))
-                return replace(answer, run=_with(run, told), because=told.because, changes=told.changes)
+                text = self._text(self._log.records.get(parse_id(run.id)))
+                return replace(answer, run=_with(run, text), because=text.because, changes=text.changes)
             case BestAnswer():
                 programs = {name: self._program(getattr(answer, name)) for name in _BEST_PROGRAMS}
                 task = replace(answer.task, best=self._program(answer.task.best))
                 return replace(answer, task=task, run=self._run(answer.run), **programs)
             case TopAnswer():
                 task = replace(answer.task, best=self._program(answer.task.best))
-                return replace(answer, task=task, programs=[self._program(one) for one in answer.programs])
+                return replace(answer, task=task, programs=[self._program(view) for view in answer.programs])
             case LineageAnswer():
                 return replace(
                     answer,
                     steps=[step if step.hidden else replace(step, run=self._run(step.run)) for step in answer.steps],
                 )
             case LogAnswer() if len(answer.records) <= RECORDS_TOLD:
-                return replace(answer, records=[self._record(one) for one in answer.records])
+                return replace(answer, records=[self._record(view) for view in answer.records])
         return answer
 
     def _run(self, view: RunView | None) -> RunView | None:
         if view is None:
             return None
-        return _with(view, self._told(self._log.records.get(parse_id(view.id))))
+        return _with(view, self._text(self._log.records.get(parse_id(view.id))))
 
     def _program(self, view: ProgramView | None) -> ProgramView | None:
         if view is None:
             return None
         record = self._log.records.get(parse_id(view.id))
-        told, body = self._told(record), record.body
-        by = body.proposed_by if isinstance(body, Run) else ""
-        return msgspec.structs.replace(view, headline=told.headline, proposer=by)
+        by = record.body.proposed_by if isinstance(record.body, Run) else ""
+        return msgspec.structs.replace(view, headline=self._text(record).headline, proposer=by)
 
     def _record(self, view: RecordView) -> RecordView:
         if view.kind != "run":
@@ -269,10 +271,10 @@ class _Headlines:
         body = record.body
         if not isinstance(body, Run) or body.proposed_by != SEARCH:
             return view
-        named = msgspec.structs.replace(body, title=self._told(record).headline)
+        named = msgspec.structs.replace(body, title=self._text(record).headline)
         return msgspec.structs.replace(view, summary=summary(named))
 
-    def _told(self, record: Record) -> Told:
+    def _text(self, record: Record) -> RunText:
         body = record.body
         assert isinstance(body, Run)
         if body.task not in self._tellers:
@@ -282,5 +284,5 @@ class _Headlines:
         return self._tellers[body.task].tell(described(body, record.time), parent)
 
 
-def _with(view: RunView, told: Told) -> RunView:
-    return msgspec.structs.replace(view, standing=msgspec.structs.replace(view.standing, headline=told.headline))
+def _with(view: RunView, text: RunText) -> RunView:
+    return msgspec.structs.replace(view, standing=msgspec.structs.replace(view.standing, headline=text.headline))

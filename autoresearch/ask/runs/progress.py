@@ -20,10 +20,10 @@ from autoresearch.ask.runs.filtering import filter_of, within
 from autoresearch.ask.runs.rows import Rows, mark_of, rows_of
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
-from autoresearch.log.pairs import Scalar
 from autoresearch.log.standing.cache import in_snapshot
 from autoresearch.log.standing.context import board_hardware
-from autoresearch.log.tables.listing import Filter, ListedRun
+from autoresearch.log.tables.differences import Scalar
+from autoresearch.log.tables.filters import Filter, ListedRun
 from autoresearch.log.tables.places import Places, Sums
 from autoresearch.record.encoding import format_id
 from autoresearch.text import one_line
@@ -39,26 +39,26 @@ Points = Sequence[tuple[ListedRun, Sums]]
 
 @in_snapshot
 def progress_answer(
-    log: Log, blobs: BlobStore, task: FoundTask, asked: ProgressOf, *, me: bytes | None = None
+    log: Log, blobs: BlobStore, task: FoundTask, request: ProgressOf, *, me: bytes | None = None
 ) -> ProgressAnswer:
     """The chart of a task, or of those of its runs that a filter finds. Raises UsageError where the filter is none."""
     rows = rows_of(log, blobs, task.digest, me=me)
-    found = filter_of(log, task.digest, asked, me=me)
-    counts = log.listing.counts(found).marks if found else {}
-    if found and found.marks:
-        counts = {mark: runs for mark, runs in counts.items() if mark in found.marks}
-    visible = within(found, rows.places, asked) if counts else None
-    led = _Led(log, visible) if visible and found else None
-    binned, shown = False, dict[int, ListedRun]()
+    criteria = filter_of(log, task.digest, request, me=me)
+    counts = log.listing.counts(criteria).marks if criteria else {}
+    if criteria and criteria.marks:
+        counts = {mark: runs for mark, runs in counts.items() if mark in criteria.marks}
+    visible = within(criteria, rows.places, request) if counts else None
+    led = _Led(log, visible) if visible and criteria else None
+    binned, points = False, dict[int, ListedRun]()
     if visible and led:
         share = _share(visible, rows.places)
-        shown = log.listing.facts(visible, led.gains)
+        points = log.listing.facts(visible, led.gains)
         for kinds, most in _SAMPLES:
             expected = share * sum(runs for mark, runs in counts.items() if (mark in PLAIN_MARKS) == (kinds == "plain"))
             some, is_whole = _sample(log, visible, kinds, expected, most)
-            shown |= {run.n: run for run in some if run.n not in shown}
+            points |= {run.n: run for run in some if run.n not in points}
             binned |= not is_whole
-    ordered = sorted(shown.values(), key=lambda run: run.place)
+    ordered = sorted(points.values(), key=lambda run: run.place)
     placed = list(zip(ordered, rows.places.of(run.place for run in ordered), strict=True))
     valued = [(run, sums) for run, sums in placed if run.compared and run.reported is not None]
     is_mark = {run.n: run.mark != RunMark.REPORTED or run.leads or run.led_by_claim for run, _ in valued}
@@ -68,7 +68,7 @@ def progress_answer(
         dots=_dots([point for point in valued if not is_mark[point[0].n]], with_value=True),
         failures=_dots([point for point in placed if point[0].mark == RunMark.FAILED]),
         binned=binned,
-        found=sum(counts.values()),
+        matching=sum(counts.values()),
         total=sum(log.listing.counts(Filter(task.digest)).marks.values()),
     )
 
@@ -78,7 +78,7 @@ COLUMNS_MOST = 200_000
 
 
 @in_snapshot
-def columns_answer(log: Log, task: FoundTask, asked: ColumnsOf, *, me: bytes | None = None) -> ColumnsAnswer:
+def columns_answer(log: Log, task: FoundTask, request: ColumnsOf, *, me: bytes | None = None) -> ColumnsAnswer:
     """The runs of a task as columns, with some of their settings."""
     every = Filter(task.digest, board_hardware(log, task.digest) or "")
     runs = log.listing.columns(every, COLUMNS_MOST)
@@ -90,7 +90,7 @@ def columns_answer(log: Log, task: FoundTask, asked: ColumnsOf, *, me: bytes | N
         mark=[RunMark.LEADING if mark == RunMark.REPORTED and n in led else mark for n, mark in marks],
         value=list(runs.value),
         parent=[place.get(above, -1) if above else -1 for above in runs.parent],
-        settings=_settings_in(runs.genome, list(dict.fromkeys(asked.setting))),
+        settings=_settings_in(runs.genome, list(dict.fromkeys(request.setting))),
         left_out=sum(log.listing.counts(every).marks.values()) - len(runs.id),
     )
 
@@ -160,8 +160,8 @@ def _dots(points: Points, *, with_value: bool = False) -> ProgressDots:
 def _marks(rows: Rows, points: Points, gains: Mapping[int, float | None]) -> list[ProgressMark]:
     steps = {run.n: gain for run, _ in points if (gain := gains.get(run.n)) and gain > 0}
     # Those with the largest steps are told in words; a chart has room for a few.
-    told = sorted((run.n for run, _ in points if run.n in steps), key=lambda n: -steps[n])[:LABELS]
-    labels = {n: _label(row) for n, row in zip(told, rows.at(told), strict=True)}
+    numbers = sorted((run.n for run, _ in points if run.n in steps), key=lambda n: -steps[n])[:LABELS]
+    labels = {n: _label(row) for n, row in zip(numbers, rows.at(numbers), strict=True)}
     return [
         ProgressMark(
             id=format_id(run.id),
@@ -188,5 +188,5 @@ def _label(row: RunRow) -> str:
     if not row.change:
         return one_line(row.headline, LABEL_CHARACTERS)
     more = len(row.change) - LABEL_CHANGES
-    told = " ".join(change.text for change in row.change[:LABEL_CHANGES])
-    return one_line(f"{told} +{more}" if more > 0 else told, LABEL_CHARACTERS)
+    text = " ".join(change.text for change in row.change[:LABEL_CHANGES])
+    return one_line(f"{text} +{more}" if more > 0 else text, LABEL_CHARACTERS)

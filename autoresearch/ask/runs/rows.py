@@ -14,20 +14,10 @@ import msgspec
 
 from autoresearch.ask.lookup import FoundTask, task_of
 from autoresearch.ask.requests import MAXIMUM_ROWS, PathOf, RunsOf, RunsOfParticipant
-from autoresearch.ask.runs.answers import (
-    MarkCounts,
-    ParticipantRunsAnswer,
-    PathAnswer,
-    PathStep,
-    RunContextAnswer,
-    RunnersAnswer,
-    RunnerView,
-    RunRow,
-    RunsAnswer,
-)
+from autoresearch.ask.runs import answers
 from autoresearch.ask.runs.boards import task_status
 from autoresearch.ask.runs.filtering import filter_of, order_of, within
-from autoresearch.ask.runs.headlines import Teller, described, teller_of
+from autoresearch.ask.runs.headlines import RunTeller, described, teller_of
 from autoresearch.errors import NotFound
 from autoresearch.judging.states import EVALUATE, Judgement
 from autoresearch.judging.statistics import margin
@@ -39,7 +29,7 @@ from autoresearch.log.standing.context import board_hardware, participant_of
 from autoresearch.log.standing.queries import run_body, run_numbers
 from autoresearch.log.standing.verdicts import stated_spread, verdict_of
 from autoresearch.log.standing.verification import counted_reports, judgements
-from autoresearch.log.tables.listing import Filter, ListedRun
+from autoresearch.log.tables.filters import Filter, ListedRun
 from autoresearch.log.tables.places import Place, Places, Sums
 from autoresearch.record.encoding import format_id, short_id
 from autoresearch.record.kinds import Run
@@ -61,7 +51,7 @@ class Rows:
 
     log: Log
     every: Filter
-    teller: Teller
+    teller: RunTeller
     me: bytes | None
     starred: frozenset[bytes]
     places: Places
@@ -71,14 +61,14 @@ class Rows:
     sign: float
     task: str  # its name
 
-    def at(self, numbers: Sequence[int]) -> list[RunRow]:
+    def at(self, numbers: Sequence[int]) -> list[answers.RunRow]:
         """The rows of the runs with these numbers. Of those that are hidden no words are told."""
         facts = self.log.listing.facts(self.every, numbers)
-        wanted = [one for run in facts.values() for one in (run.id, run.parent) if one]
-        records = {record.id: record for record in self.log.records.several(list(dict.fromkeys(wanted)))}
+        ids = [run_id for run in facts.values() for run_id in (run.id, run.parent) if run_id]
+        records = {record.id: record for record in self.log.records.several(list(dict.fromkeys(ids)))}
         sums = self.places.of(facts[n].place for n in numbers)
-        values = self.log.runs.values(self.every.task, wanted)
-        judged, hidden = judgements(self.log, wanted), self.log.hidden.of(wanted)
+        values = self.log.runs.values(self.every.task, ids)
+        judged, hidden = judgements(self.log, ids), self.log.hidden.of(ids)
         rows = (self._row(facts[n], judged, place, records, values) for n, place in zip(numbers, sums, strict=True))
         return [
             msgspec.structs.replace(
@@ -100,20 +90,20 @@ class Rows:
         place: Sums,
         records: dict[bytes, Record],
         values: dict[bytes, float],
-    ) -> RunRow:
+    ) -> answers.RunRow:
         record = records[run.id]
-        body, found = record.body, judged[run.id]
+        body, judgement = record.body, judged[run.id]
         assert isinstance(body, Run)
         above = records.get(body.parent) if body.parent else None
         parent = above.body if above and isinstance(above.body, Run) and above.body.task == body.task else None
-        told = self.teller.tell(described(body, record.time), described(parent) if parent else None)
+        text = self.teller.tell(described(body, record.time), described(parent) if parent else None)
         state = RunState(run.state)
         repeats = parent is not None and parent.idea == body.idea and parent.source_digest != body.source_digest
-        numbers = run_numbers(self.log, record, found, values={} if repeats else values)  # another seed is no gain
+        numbers = run_numbers(self.log, record, judgement, values={} if repeats else values)  # another seed is no gain
         gain, _, origin = leading_gain(numbers)
         within = gain is not None and abs(gain) < self.chance * NOISES[origin]
         roster = roster_of(self.log)
-        return RunRow(
+        return answers.RunRow(
             **msgspec.structs.asdict(numbers),
             id=format_id(record.id),
             task=self.task,
@@ -125,16 +115,16 @@ class Rows:
             state=state.value,
             status=body.status,
             reason=body.reason,
-            found=self._found(record) if state in DISCREDITED else None,
+            refuting_value=self._refuting_value(record) if state in DISCREDITED else None,
             better=None if gain is None or within else gain > 0,
             within_noise=within,
             in_doubt=state in DISCREDITED,
             leads=run.leads,
             led_by_claim=run.led_by_claim,
-            headline=told.headline,
-            because=told.because,
-            change=told.changes,
-            jump=told.jump,
+            headline=text.headline,
+            because=text.because,
+            change=text.changes,
+            jump=text.jump,
             parent=format_id(body.parent) if body.parent else None,
             replicate=body.replicate,
             proposer=body.proposed_by,
@@ -145,10 +135,10 @@ class Rows:
             retest=body.parent is not None and judged[body.parent].state in FALSE_VALUE,
             starred=record.id in self.starred,
             children=self.log.listing.children(body.task, record.id),
-            verdict=verdict_of(self.log, record.id, found),
+            verdict=verdict_of(self.log, record.id, judgement),
         )
 
-    def _found(self, record: Record) -> float | None:
+    def _refuting_value(self, record: Record) -> float | None:
         """The median of the values that verifiers measured in place of a refuted one."""
         author = roster_of(self.log).voter(record.author, record.time).voter
         values = [
@@ -162,24 +152,26 @@ class Rows:
         ]
         return median(values) if values else None
 
-    def children(self, run: bytes, shown: int, *, but: int | None = None) -> tuple[MarkCounts, list[RunRow]]:
+    def children(
+        self, run: bytes, most: int, *, but: int | None = None
+    ) -> tuple[answers.MarkCounts, list[answers.RunRow]]:
         """The children of a run in numbers, with the best value, and the rows of the best; one may be left out."""
-        found = [one for one in self.log.listing.beside(self.every, run) if one[0] != but]
+        children = [child for child in self.log.listing.beside(self.every, run) if child[0] != but]
         standing = [
             (self.sign * value, n)
-            for n, mark, value, compared, _ in found
+            for n, mark, value, compared, _ in children
             if compared and value is not None and mark not in _DISCREDITED
         ]
-        standing.sort(key=lambda one: one[0])
+        standing.sort(key=lambda pair: pair[0])
         ranked = [n for _, n in standing]
-        rest = [n for n in (one[0] for one in found) if n not in set(ranked)]
-        counted = Counter(mark for _, mark, *_ in found)
+        rest = [n for n in (child[0] for child in children) if n not in set(ranked)]
+        counted = Counter(mark for _, mark, *_ in children)
         counts = {mark.value: counted[mark.value] for mark in RunMark if counted[mark.value]}
         best = self.sign * standing[0][0] if standing else None
-        verified = {n for n, *_, is_verified in found if is_verified}
+        verified = {n for n, *_, is_verified in children if is_verified}
         origin = "" if not ranked else Origin.VERIFIED if ranked[0] in verified else Origin.REPORTED
-        total = MarkCounts(total=len(found), counts=counts, best=best, best_origin=origin)
-        return total, self.at([*ranked, *rest][:shown])
+        total = answers.MarkCounts(total=len(children), counts=counts, best=best, best_origin=origin)
+        return total, self.at([*ranked, *rest][:most])
 
 
 def mark_of(run: ListedRun) -> str:
@@ -191,7 +183,7 @@ def rows_of(
     log: Log, blobs: BlobStore, task: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
 ) -> Rows:
     """What makes rows of the runs of the task with this digest."""
-    rules, found = log.tasks.rules(task), task_of(log, task)
+    rules, published = log.tasks.rules(task), task_of(log, task)
     return Rows(
         log,
         Filter(task, board_hardware(log, task) or "", hidden=True),
@@ -202,7 +194,7 @@ def rows_of(
         noise=rules.noise if rules else 0.0,
         chance=stated_spread(log, task).wide,
         sign=rules.sign if rules else 1.0,
-        task=found.name if found else "",
+        task=published.name if published else "",
     )
 
 
@@ -211,31 +203,34 @@ def runs_answer(
     log: Log,
     blobs: BlobStore,
     task: FoundTask,
-    asked: RunsOf,
+    request: RunsOf,
     *,
     me: bytes | None = None,
     starred: frozenset[bytes] = frozenset(),
-) -> RunsAnswer:
+) -> answers.RunsAnswer:
     """One page of the runs of a task that a filter finds. Raises UsageError where the filter is none."""
-    until = asked.until or log.reader.revision().row
-    found, (order, falling) = filter_of(log, task.digest, asked, me=me, until=asked.until), order_of(asked.sort)
-    if asked.since or asked.to:
-        found = within(found, log.listing.places(task.digest), asked)
-    counts, hidden = log.listing.counts(found) if found else ({}, 0)
-    total = sum(runs for mark, runs in counts.items() if not (found and found.marks) or mark in found.marks)
-    pages = max(1, math.ceil(total / asked.size))
-    page = min(asked.page, pages)
-    shown: list[int] = []
-    if found and total:
-        shown = log.listing.page(found, order, falling=falling, limit=asked.size, skip=(page - 1) * asked.size)
-    return RunsAnswer(
+    until = request.until or log.reader.revision().row
+    criteria, (order, falling) = (
+        filter_of(log, task.digest, request, me=me, until=request.until),
+        order_of(request.sort),
+    )
+    if request.since or request.to:
+        criteria = within(criteria, log.listing.places(task.digest), request)
+    counts, hidden = log.listing.counts(criteria) if criteria else ({}, 0)
+    total = sum(runs for mark, runs in counts.items() if not (criteria and criteria.marks) or mark in criteria.marks)
+    pages = max(1, math.ceil(total / request.size))
+    page = min(request.page, pages)
+    numbers: list[int] = []
+    if criteria and total:
+        numbers = log.listing.page(criteria, order, falling=falling, limit=request.size, skip=(page - 1) * request.size)
+    return answers.RunsAnswer(
         task=task_status(log, task, author=me),
-        runs=rows_of(log, blobs, task.digest, me=me, starred=starred).at(shown),
+        runs=rows_of(log, blobs, task.digest, me=me, starred=starred).at(numbers),
         total=total,
         page=page,
         pages=pages,
-        size=asked.size,
-        sort=asked.sort,
+        size=request.size,
+        sort=request.sort,
         counts=counts,
         until=until,
         hidden=hidden,
@@ -246,34 +241,35 @@ def runs_answer(
 def participant_runs_answer(
     log: Log,
     blobs: BlobStore,
-    asked: RunsOfParticipant,
+    request: RunsOfParticipant,
     *,
     me: bytes | None = None,
     starred: frozenset[bytes] = frozenset(),
-) -> ParticipantRunsAnswer:
+) -> answers.ParticipantRunsAnswer:
     """The runs of a participant on all tasks. Raises UsageError where that is no beginning of a key."""
     newest: list[tuple[Place, bytes, int]] = []
     best: dict[bytes, int] = {}
     total, devices = 0, set[str]()
     for task in dict.fromkeys(row.digest for row in log.tasks.all()):
-        found = filter_of(log, task, RunsOf(by=asked.participant), me=me)
-        counts = log.listing.counts(found).marks if found else {}
-        if found is None or not counts:
+        criteria = filter_of(log, task, RunsOf(by=request.participant), me=me)
+        counts = log.listing.counts(criteria).marks if criteria else {}
+        if criteria is None or not counts:
             continue
         total += sum(counts.values())
-        last = log.listing.facts(found, log.listing.page(found, "time", falling=True, limit=asked.limit))
+        last = log.listing.facts(criteria, log.listing.page(criteria, "time", falling=True, limit=request.limit))
         newest += [(run.place, task, run.n) for run in last.values()]
         rules = log.tasks.rules(task)
-        sound = replace(found, marks=frozenset(mark.value for mark in COUNTED_MARKS))
+        sound = replace(criteria, marks=frozenset(mark.value for mark in COUNTED_MARKS))
         for n in log.listing.page(sound, "value", falling=bool(rules and rules.sign < 0), limit=1):
             best[task] = n
-        theirs = {*(found.authors or ()), *(own.device for own in found.own)}
+        theirs = {*(criteria.authors or ()), *(own.device for own in criteria.own)}
         devices |= {device for author, device in log.listing.hardware(task) if author in theirs and device}
-    newest = sorted(newest, reverse=True)[: asked.limit]
-    shown = {task: rows_of(log, blobs, task, me=me, starred=starred) for task in {*best, *(one[1] for one in newest)}}
-    leaders = [row for task, n in best.items() for row in shown[task].at([n])]
-    return ParticipantRunsAnswer(
-        newest=[row for _, task, n in newest for row in shown[task].at([n])],
+    newest = sorted(newest, reverse=True)[: request.limit]
+    tasks = {*best, *(task for _, task, _ in newest)}
+    rows = {task: rows_of(log, blobs, task, me=me, starred=starred) for task in tasks}
+    leaders = [row for task, n in best.items() for row in rows[task].at([n])]
+    return answers.ParticipantRunsAnswer(
+        newest=[row for _, task, n in newest for row in rows[task].at([n])],
         best=sorted(leaders, key=lambda row: -row.time_ms),
         total=total,
         devices=sorted(devices),
@@ -283,7 +279,7 @@ def participant_runs_answer(
 @in_snapshot
 def run_context_answer(
     log: Log, blobs: BlobStore, run: bytes, *, me: bytes | None = None, starred: frozenset[bytes] = frozenset()
-) -> RunContextAnswer:
+) -> answers.RunContextAnswer:
     """What stands around a run. Raises UsageError where it is none, NotFound where it was withdrawn."""
     body = run_body(log, run)
     rows, n = rows_of(log, blobs, body.task, me=me, starred=starred), _number_of(log, run)
@@ -291,7 +287,7 @@ def run_context_answer(
         row = rows.at([n])[0]  # it was asked for by its name
     total, children = rows.children(run, CHILDREN_SHOWN)
     way = log.listing.way(n, most=2)
-    return RunContextAnswer(
+    return answers.RunContextAnswer(
         row=row,
         parent=rows.at([way[0][0]])[0] if len(way) > 1 else None,
         children=children,
@@ -305,11 +301,11 @@ def path_answer(
     log: Log,
     blobs: BlobStore,
     run: bytes,
-    asked: PathOf | None = None,
+    request: PathOf | None = None,
     *,
     me: bytes | None = None,
     starred: frozenset[bytes] = frozenset(),
-) -> PathAnswer:
+) -> answers.PathAnswer:
     """The way from the oldest known ancestor to a run, with the branches beside it.
 
     Of a way with more steps than are asked for those that changed the value least are left out.
@@ -323,40 +319,40 @@ def path_answer(
     rows = rows_of(log, blobs, task.digest, me=me, starred=starred)
     way = log.listing.way(_number_of(log, run))
     values = [value for _, _, value in way]
-    steps = [None, *(_difference(old, new) for old, new in pairwise(values))]
     # The steps that changed most, the first run and the last.
-    sizes = [abs(step or 0.0) for step in steps]
-    sizes[0] = sizes[-1] = math.inf
-    told = sorted(sorted(range(len(way)), key=lambda at: -sizes[at])[: asked.steps if asked else MAXIMUM_ROWS])
-    found: list[PathStep] = []
-    for row, at in zip(rows.at([way[at][0] for at in told]), told, strict=True):
-        if asked and not asked.branches:
-            found.append(PathStep(row=row, branches=None))
+    steps = (0.0 if old is None or new is None else abs(new - old) for old, new in pairwise(values))
+    sizes = [math.inf, *steps]
+    sizes[-1] = math.inf
+    places = sorted(sorted(range(len(way)), key=lambda at: -sizes[at])[: request.steps if request else MAXIMUM_ROWS])
+    path: list[answers.PathStep] = []
+    for row, at in zip(rows.at([way[at][0] for at in places]), places, strict=True):
+        if request and not request.branches:
+            path.append(answers.PathStep(row=row, branches=None))
             continue
         following = way[at + 1][0] if at + 1 < len(way) else None
-        shown = BRANCHES_SHOWN if len(told) <= BRANCHED_MOST else 0
-        total, best = rows.children(way[at][1], shown, but=following)
-        found.append(PathStep(row=row, branches=total, branch_runs=best))
-    return PathAnswer(task=task_status(log, task, author=me), steps=found, left_out=len(way) - len(told))
+        branches = BRANCHES_SHOWN if len(places) <= BRANCHED_MOST else 0
+        total, best = rows.children(way[at][1], branches, but=following)
+        path.append(answers.PathStep(row=row, branches=total, branch_runs=best))
+    return answers.PathAnswer(task=task_status(log, task, author=me), steps=path, left_out=len(way) - len(places))
 
 
 @in_snapshot
-def runners_answer(log: Log, task: FoundTask) -> RunnersAnswer:
+def runners_answer(log: Log, task: FoundTask) -> answers.RunnersAnswer:
     """The participants with runs on a task, those with the most first; and the settings that runs changed."""
     hardware = defaultdict[bytes, set[str]](set)
     for author, device in log.listing.hardware(task.digest):
         hardware[author].add(device)
-    found: dict[str, RunnerView] = {}
+    runners: dict[str, answers.RunnerView] = {}
     hidden = log.hidden.of_keys(hardware)
     for author, (runs, _, last_ms) in log.listing.devices(task.digest).items():
         if author in hidden:
             continue
         who = participant_of(log, author, last_ms)
-        before = found.get(who.key, RunnerView(participant=who, runs=0))
+        before = runners.get(who.key, answers.RunnerView(participant=who, runs=0))
         devices = sorted({*before.devices, *hardware[author]} - {""})
-        found[who.key] = RunnerView(participant=who, runs=before.runs + runs, devices=devices)
-    return RunnersAnswer(
-        runners=sorted(found.values(), key=lambda one: (-one.runs, one.participant.key)),
+        runners[who.key] = answers.RunnerView(participant=who, runs=before.runs + runs, devices=devices)
+    return answers.RunnersAnswer(
+        runners=sorted(runners.values(), key=lambda runner: (-runner.runs, runner.participant.key)),
         settings=log.pairs.settings(task.digest),
     )
 
@@ -366,7 +362,3 @@ def _number_of(log: Log, run: bytes) -> int:
     if number is None:
         raise NotFound(f"The run {short_id(run)} was withdrawn by its author.")
     return number
-
-
-def _difference(old: float | None, new: float | None) -> float | None:
-    return None if old is None or new is None else new - old

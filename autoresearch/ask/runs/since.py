@@ -10,7 +10,7 @@ from autoresearch.log.log import Log
 from autoresearch.log.standing.cache import in_snapshot, roster_of
 from autoresearch.log.standing.context import board_hardware, trust_context, trusted_authors
 from autoresearch.log.standing.credit import Citations, citations
-from autoresearch.log.tables.listing import Filter
+from autoresearch.log.tables.filters import Filter
 from autoresearch.text import counted, duration, value
 from autoresearch.words import HypothesisState, RunMark
 
@@ -46,20 +46,20 @@ def since_answer(log: Log, task: FoundTask, *, since_ms: int, now_ms: int, me: b
 
 def _hypotheses(log: Log, task: FoundTask, me: bytes | None) -> dict[bytes, Citations]:
     """The hypotheses of trusted authors that runs cite."""
-    here = trust_context(log, me)
+    trust = trust_context(log, me)
     notes = log.texts.newest_notes(
-        task.digest, limit=_HYPOTHESES, authors=trusted_authors(here, me), topic="hypothesis"
+        task.digest, limit=_HYPOTHESES, authors=trusted_authors(trust, me), topic="hypothesis"
     )
-    return citations(log, task.digest, [note.id for note in notes], here, me=me)
+    return citations(log, task.digest, [note.id for note in notes], trust, me=me)
 
 
 def _best(log: Log, task: FoundTask, since_ms: int) -> tuple[float | None, float | None, str]:
     """The value that led before and the one that leads now, and whose it is: ``verified`` or ``reported``."""
     rules = log.tasks.rules(task.digest)
     sign = rules.sign if rules else 1.0
-    found = Filter(task=task.digest, board=board_hardware(log, task.digest) or "")
+    every = Filter(task=task.digest, board=board_hardware(log, task.digest) or "")
     for sure, origin in (1, "verified"), (0, "reported"):
-        led = log.listing.leaders(found, sure)
+        led = log.listing.leaders(every, sure)
         if led:
             earlier = [leader.value for leader in led if leader.time < since_ms]
             return (sign * earlier[-1] if earlier else None), sign * led[-1].value, origin

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from autoresearch.ask.runs.answers import ChangeView
-from autoresearch.log.pairs import differing
+from autoresearch.log.tables.differences import differing
 from autoresearch.propose.program.edits import NO_PATCHES, Patches
 from autoresearch.propose.program.ranges import LARGEST, Value, ValueRange
 from autoresearch.propose.program.space import Parameter
@@ -130,15 +130,15 @@ def changes(
     Without earlier pairs parts come first, then what moved the farthest. Which settings differ says
     :func:`~autoresearch.log.pairs.differing`. ``patches`` are those of the task.
     """
-    found = []
+    ordered = []
     for name, (old, new) in differing(before, after, same_base=same_base).items():
         if name.startswith("+") and isinstance(old, bool) and isinstance(new, bool):
-            found.append((_order(name, 1.0, seen, is_part=True), _part(name, patches, added=new)))
+            ordered.append((_order(name, 1.0, seen, is_part=True), _part(name, patches, added=new)))
         else:
             allowed = ranges.get(name)
             moved = distance(old, new, allowed)
-            found.append((_order(name, moved, seen, is_part=False), _setting(name, old, new, allowed)))
-    return [change for _, change in sorted(found, key=lambda one: one[0])]
+            ordered.append((_order(name, moved, seen, is_part=False), _setting(name, old, new, allowed)))
+    return [change for _, change in sorted(ordered, key=lambda pair: pair[0])]
 
 
 def is_jump(changes: Sequence[ChangeView]) -> bool:
@@ -148,9 +148,10 @@ def is_jump(changes: Sequence[ChangeView]) -> bool:
 
 def _order(name: str, moved: float, seen: Mapping[str, Effect], *, is_part: bool) -> tuple[float, bool, float, str]:
     """What sorts a change: the most important is the smallest."""
-    known = seen.get(name)
-    effect = abs(known.median) if known and known.median is not None and known.pairs >= LEAST_PAIRS else 0.0
-    return -effect * moved, not is_part, -moved, name
+    size, effect = 0.0, seen.get(name)
+    if effect is not None and effect.median is not None and effect.pairs >= LEAST_PAIRS:
+        size = abs(effect.median)
+    return -size * moved, not is_part, -moved, name
 
 
 def _part(name: str, patches: Patches, *, added: bool) -> ChangeView:
@@ -201,10 +202,10 @@ def headline(changes: Sequence[ChangeView], *, replicate: int, baseline: bool, t
         return one_line(title, HEADLINE_CHARACTERS) or UNTITLED
     if is_jump(changes):
         return _jump(changes)
-    told = min(TOLD, len(changes))
-    while told > 1 and len(_listed(changes, told)) > HEADLINE_CHARACTERS:
-        told -= 1
-    return one_line(_listed(changes, told), HEADLINE_CHARACTERS)
+    count = min(TOLD, len(changes))
+    while count > 1 and len(_listed(changes, count)) > HEADLINE_CHARACTERS:
+        count -= 1
+    return one_line(_listed(changes, count), HEADLINE_CHARACTERS)
 
 
 def because(
@@ -222,18 +223,18 @@ def because(
     Of what a person or a model made (not ``searched``) the first sentence of its hypothesis. Else of an added part
     what it is and why it may help, of other changes how earlier comparisons ended.
     """
-    said = one_line(_SENTENCE_END.split(hypothesis.strip(), maxsplit=1)[0], BECAUSE_CHARACTERS)
-    if not searched and said:
-        return said
+    reason = one_line(_SENTENCE_END.split(hypothesis.strip(), maxsplit=1)[0], BECAUSE_CHARACTERS)
+    if not searched and reason:
+        return reason
     if replicate:
         return "Another seed shows whether the value was luck."
     if baseline:
         return "Everything else is measured against it."
     if is_jump(changes):
         return "Many changes at once, so that none of them can be credited."
-    known = _idea(changes, patches) or _record(changes, seen)
-    if known or not changes:
-        return known or said
+    sentence = _idea(changes, patches) or _record(changes, seen)
+    if sentence or not changes:
+        return sentence or reason
     return "Nothing like it was compared before."
 
 
@@ -245,16 +246,16 @@ def _jump(changes: Sequence[ChangeView]) -> str:
     return f"A jump: {len(changes)} settings at once{f', {parts}' if parts else ''}"
 
 
-def _listed(changes: Sequence[ChangeView], told: int) -> str:
+def _listed(changes: Sequence[ChangeView], count: int) -> str:
     """The first changes by name: the parts that are added, those that are dropped, settings; then how many more."""
-    shown, more = changes[:told], len(changes) - told
+    first, more = changes[:count], len(changes) - count
     phrases = []
     for verb, kind in (("add", "added"), ("drop", "dropped")):
-        names = [short_name(change.name[1:], len(change.text)) for change in shown if change.kind == kind]
+        names = [short_name(change.name[1:], len(change.text)) for change in first if change.kind == kind]
         phrases += [f"{verb} {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}"] if names else []
-    phrases += [change.text.replace("→", " → ") for change in shown if change.kind == "set"]
+    phrases += [change.text.replace("→", " → ") for change in first if change.kind == "set"]
     text = ", ".join(phrases) + (f", and {more} more" if more else "")
-    return text[0].upper() + text[1:] if shown and any(change.kind != "set" for change in shown) else text
+    return text[0].upper() + text[1:] if first and any(change.kind != "set" for change in first) else text
 
 
 def _idea(changes: Sequence[ChangeView], patches: Patches) -> str:
@@ -269,16 +270,16 @@ def _idea(changes: Sequence[ChangeView], patches: Patches) -> str:
 
 def _record(changes: Sequence[ChangeView], seen: Mapping[str, Effect]) -> str:
     """How the comparisons ended of the change that helped most often."""
-    found = []
+    outcomes = []
     for number, change in enumerate(changes):
-        known, did = seen.get(change.name), _did(change)
-        if known is not None and known.pairs >= LEAST_PAIRS and did:
+        effect, did = seen.get(change.name), _did(change)
+        if effect is not None and effect.pairs >= LEAST_PAIRS and did:
             is_up = did in ("Adding", "Raising")
-            helped, failed = (known.better, known.raised_failed) if is_up else (known.worse, known.lowered_failed)
-            found.append((-helped / known.pairs, number, did, helped, known.pairs, failed))
-    if not found:
+            helped, failed = (effect.better, effect.raised_failed) if is_up else (effect.worse, effect.lowered_failed)
+            outcomes.append((-helped / effect.pairs, number, did, helped, effect.pairs, failed))
+    if not outcomes:
         return ""
-    _, number, did, helped, pairs, failed = min(found)
+    _, number, did, helped, pairs, failed = min(outcomes)
     name = short_name(changes[number].name.removeprefix("+"), 64)
     name += f", one of the {len(changes)} changes," if len(changes) > 1 else ""
     failures = f" and failed in {failed} more" if failed else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from autoresearch.ask.node import CardStatus, MachineStatus, OwnerStatus, QueuedRun
+from autoresearch.ask.node import CardStatus, MachineStatus, OrderView, OwnerStatus, QueuedRun
 from autoresearch.ask.records import CommandView, SearchAnswer, UsedComponent
 from autoresearch.ask.registry.components import ComponentView, ReleaseView
 from autoresearch.face.columns.column import (
@@ -25,7 +25,7 @@ from autoresearch.face.columns.people import NOTE_COLUMNS
 from autoresearch.face.columns.runs import RUN_COLUMNS
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.services import Service
-from autoresearch.text import age, one_line, percent, size
+from autoresearch.text import age, clock, counted, duration, one_line, percent, size
 
 if TYPE_CHECKING:
     from autoresearch.project.components.trusting import ComponentOffer
@@ -61,6 +61,19 @@ def card_words(card: CardStatus) -> str:
         "" if card.watts is None else f"{card.watts:.0f} W",
     )
     return " · ".join(filter(None, words)) or "it tells nothing"
+
+
+def order_words(order: OrderView, now_ms: int) -> str:
+    """One order: ``2 moons · 3 of 10 runs left · waiting · behind order 1``."""
+    left = "without an end"
+    if order.runs is not None:
+        left = f"{order.runs_left} of {counted(order.runs, 'run')} left"
+    elif order.until_ms is not None:
+        left = f"until {clock(order.until_ms)}, for {duration(max(0, order.until_ms - now_ms))} more"
+    elif order.for_ms is not None:
+        left = f"for {duration(order.for_ms)} from its turn on"
+    parts = [f"{order.number} {order.task}", left, "" if order.state == "next" else order.state, order.reason]
+    return " · ".join(filter(None, parts))
 
 
 def owner_words(owner: OwnerStatus, now_ms: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from autoresearch.ask.ideas import NoteView, OpenClaim
+from autoresearch.ask.discussion import NoteView, OpenClaim
 from autoresearch.ask.node import CandidateView, PeerView
 from autoresearch.ask.people.participants import AttestorAct, EvidenceStep, EvidenceView
 from autoresearch.ask.records import HiddenView
@@ -201,7 +201,9 @@ def step_columns(kind: str) -> Columns[EvidenceStep]:
             display=lambda step, _: _shortened_words(step.stated),
             heading="the record",
         ),
-        Column("found", lambda step: step.found, display=lambda step, _: _shortened_words(step.found), heading="here"),
+        Column(
+            "found", lambda step: step.actual, display=lambda step, _: _shortened_words(step.actual), heading="here"
+        ),
     )
 
 
@@ -261,11 +263,6 @@ def unhiding(hidden: HiddenView) -> str:
 def from_whom(hidden: HiddenView) -> str:
     """The participant whose list a thing was taken from; empty where a person chose it."""
     return person(hidden.origin) if hidden.origin else ""
-
-
-def hidden_sentence(hidden: HiddenView) -> str:
-    """Why a record is hidden on this machine, and how to see it in lists again."""
-    return f"{hidden_words(hidden)} → {unhiding(hidden)}"
 
 
 def hidden_words(hidden: HiddenView) -> str:

@@ -463,7 +463,9 @@ def _remarks(measured: Measured, tolerance: float) -> str:
     if measured.stage == REPORTED:
         return f"± {tolerance:.2g} allowed"
     counted = "" if measured.counts else "does not count"
-    return "; ".join(filter(None, (answers_checked(measured), counted, "" if measured.told else "not revealed yet")))
+    return "; ".join(
+        filter(None, (answers_checked(measured), counted, "" if measured.published else "not revealed yet"))
+    )
 
 
 # The stage of the author's own value, beside those of the verifiers.

@@ -322,7 +322,7 @@ class Repository:
                 raise
             if process.returncode:
                 raise self._failed("fast-import", err)
-        started.ids = dict(line.split(" ", 1) for line in marks.read_text().splitlines())
+        started.ids = dict(entry.split(" ", 1) for entry in marks.read_text().splitlines())
         marks.unlink()
 
     def move(self, targets: Mapping[str, str | None]) -> None:

@@ -246,8 +246,3 @@ class ProgressContent:
 def _plain(names: Iterable[str]) -> list[str]:
     """Names to choose from: a filter takes them as they are, so those that cannot be shown as they are are left out."""
     return sorted(name for name in names if name and one_line(name) == name)
-
-
-def no_progress(query: Query) -> dict[str, object]:
-    """What the template takes while there is no task."""
-    return {"query": query, "answer": None}

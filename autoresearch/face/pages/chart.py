@@ -334,7 +334,7 @@ def chart_data(answer: ProgressAnswer, query: Query) -> ChartData:
         dots=_dots(answer.dots, query.x if answer.binned else ""),
         failures=_dots(answer.failures, query.x if answer.binned else ""),
         binned=answer.binned,
-        matching=answer.found,
+        matching=answer.matching,
         total=answer.total,
         x=query.x,
         since=query.since,

@@ -282,18 +282,6 @@ class CreditAnswer(Judged, frozen=True, kw_only=True):
     hidden: int = 0
 
 
-class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim: its author tries this source with this replicate until ``until_ms``."""
-
-    id: str
-    source_digest: str
-    replicate: int
-    author: str
-    time_ms: int
-    until_ms: int
-    title: str
-
-
 class TaskStatistics(msgspec.Struct, frozen=True, kw_only=True):
     """A task in numbers."""
 

@@ -23,8 +23,8 @@ from autoresearch.log.rows import Program, ProgramRow
 from autoresearch.log.standing.cache import cached, in_snapshot
 from autoresearch.log.standing.context import TrustContext, board_hardware, trust_context, whose
 from autoresearch.log.standing.precedence import precedes
-from autoresearch.log.standing.settle import ATTESTED, COUNTED, OTHERS, UNVOUCHED, WITH_DOUBTED
 from autoresearch.log.standing.verification import judgements
+from autoresearch.log.tables.runs import ATTESTED, COUNTED, OTHERS, UNVOUCHED, WITH_DOUBTED
 from autoresearch.task.model import possible_value
 from autoresearch.words import MISBEHAVED, SOUND, VERIFIED, RunState
 

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
-from autoresearch.log.settling import ABOUT_PEOPLE
+from autoresearch.log.tables.records import ABOUT_PEOPLE
+from autoresearch.log.tables.tables import Tables
 from autoresearch.trust.roster import Roster
 
-if TYPE_CHECKING:
-    from autoresearch.log.log import Log
-
-Found = TypeVar("Found")
+T = TypeVar("T")
+LogT = TypeVar("LogT", bound=Tables)
 P = ParamSpec("P")
 
 
-def in_snapshot(question: Callable[Concatenate[Log, P], Found]) -> Callable[Concatenate[Log, P], Found]:
+def in_snapshot(question: Callable[Concatenate[LogT, P], T]) -> Callable[Concatenate[LogT, P], T]:
     """A question about a log, its first argument: all that it reads is of one revision."""
 
     @wraps(question)
-    def ask(log: Log, /, *args: P.args, **kwargs: P.kwargs) -> Found:
+    def ask(log: LogT, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with log.reader.snapshot():
             return question(log, *args, **kwargs)
 
     return ask
 
 
-def cached(log: Log, name: Hashable, compute: Callable[[], Found], *, lasting: bool = False) -> Found:
+def cached(log: Tables, name: Hashable, compute: Callable[[], T], *, lasting: bool = False) -> T:
     """A result by name, computed in a snapshot once for a revision and a trust list.
 
     A ``lasting`` one follows from who is who and from tasks alone: it is kept until one of these changes.
@@ -36,13 +35,13 @@ def cached(log: Log, name: Hashable, compute: Callable[[], Found], *, lasting: b
         results = log.results.at(revision, log.trust, lasting=lasting, hides=log.reader.hides)
         if name not in results:
             results[name] = compute()
-        return cast("Found", results[name])
+        return cast("T", results[name])
 
 
-def roster_of(log: Log) -> Roster:
+def roster_of(log: Tables) -> Roster:
     """The roster of a log: the participant behind each device, under the network's trust."""
     return cached(log, "roster", lambda: _roster(log), lasting=True)
 
 
-def _roster(log: Log) -> Roster:
+def _roster(log: Tables) -> Roster:
     return Roster(log.records.of_kinds(ABOUT_PEOPLE), log.trust, domain_voices=log.network.domain_voices)

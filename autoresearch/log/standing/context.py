@@ -17,13 +17,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os.path import commonprefix
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.judging.states import commitment_digest
 from autoresearch.log.rows import CommitmentRow
 from autoresearch.log.standing.answers import ParticipantView
 from autoresearch.log.standing.cache import cached, roster_of
+from autoresearch.log.tables.tables import Tables
 from autoresearch.record.kinds import Run, Verification
 from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.record.record import Record, body_fields
@@ -31,9 +32,6 @@ from autoresearch.task.model import Task
 from autoresearch.task.program import source_digest
 from autoresearch.text import plain_name
 from autoresearch.trust.roster import Roster
-
-if TYPE_CHECKING:
-    from autoresearch.log.log import Log
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class Whose(NamedTuple):
     own: bool
 
 
-def trust_context(log: Log, me: bytes | None = None) -> TrustContext:
+def trust_context(log: Tables, me: bytes | None = None) -> TrustContext:
     """The trust context at the time of the newest record. ``me`` is the device that asks, if it has a key."""
     naming = log.trust.names_anybody
     now_ms, roster = log.records.newest_ms() if naming else 0, roster_of(log)
@@ -92,17 +90,17 @@ def short_key(key: bytes, others: Iterable[bytes]) -> str:
     return key.hex()[: SHORT_CHARACTERS if shared < SHORT_CHARACTERS else shared + _MORE_CHARACTERS]
 
 
-def participant_of(log: Log, device: bytes, time_ms: int) -> ParticipantView:
+def participant_of(log: Tables, device: bytes, time_ms: int) -> ParticipantView:
     """The participant behind what a device signed at a time."""
     return participant_with_key(log, roster_of(log).voter(device, time_ms).root)
 
 
-def participant_with_key(log: Log, root: bytes) -> ParticipantView:
+def participant_with_key(log: Tables, root: bytes) -> ParticipantView:
     """The participant with this root key. A device without a root key is its own participant."""
     return cached(log, ("participant", root), lambda: _participant(log, root))
 
 
-def _participant(log: Log, root: bytes) -> ParticipantView:
+def _participant(log: Tables, root: bytes) -> ParticipantView:
     named = cached(log, "keys", lambda: sorted(log.trust.attestors | roster_of(log).participants), lasting=True)
     at = bisect_left(named, root)
     others = (*log.devices.beside(root), *(key for key in named[max(at - 1, 0) : at + 2] if key != root))
@@ -112,13 +110,13 @@ def _participant(log: Log, root: bytes) -> ParticipantView:
     return ParticipantView(key=root.hex(), short=short_key(root, others), name=name)
 
 
-def own_keys(log: Log, device: bytes, now_ms: int) -> frozenset[bytes]:
+def own_keys(log: Tables, device: bytes, now_ms: int) -> frozenset[bytes]:
     """The keys of the participant that a device speaks for, itself among them."""
     roster = roster_of(log)
     return roster.keys_of({roster.voter(device, now_ms).root}) | {device}
 
 
-def is_own_task(log: Log, task: Task, own: frozenset[bytes], *, shipped: Task) -> bool:
+def is_own_task(log: Tables, task: Task, own: frozenset[bytes], *, shipped: Task) -> bool:
     """Whether no other participant published a file of a task folder: neither in a task nor, for its program, as a run.
 
     Shipped files are everybody's own. Of other files the first publication in a task counts, by the order of arrival in
@@ -133,7 +131,7 @@ def is_own_task(log: Log, task: Task, own: frozenset[bytes], *, shipped: Task) -
 
 
 def is_own_program(
-    log: Log, task: Task, program: str, parent: bytes | None, own: frozenset[bytes], *, shipped: Task
+    log: Tables, task: Task, program: str, parent: bytes | None, own: frozenset[bytes], *, shipped: Task
 ) -> bool:
     """Whether no other participant wrote any of a task and of a program for it, edited from the run ``parent``."""
     if not is_own_task(log, task, own, shipped=shipped):
@@ -143,13 +141,13 @@ def is_own_program(
     return program in (task.baseline.decode(), shipped.baseline.decode()) or not _is_others_run(log, program, own)
 
 
-def _is_baseline(log: Log, run: bytes, task: Task) -> bool:
+def _is_baseline(log: Tables, run: bytes, task: Task) -> bool:
     record = log.records.find(run)
     body = record.body if record else None
     return isinstance(body, Run) and body.source_digest == source_digest(task.baseline.decode())
 
 
-def is_own_run(log: Log, run: bytes, own: frozenset[bytes]) -> bool:
+def is_own_run(log: Tables, run: bytes, own: frozenset[bytes]) -> bool:
     """Whether a run and all its ancestors, back to a run without a parent, are this participant's.
 
     A run that changes a base other than its task's baseline and the programs among these may hold text of others, so
@@ -169,13 +167,13 @@ def is_own_run(log: Log, run: bytes, own: frozenset[bytes]) -> bool:
     return bases <= programs | {None}
 
 
-def _is_task_s_program(log: Log, run: Run) -> bool:
+def _is_task_s_program(log: Tables, run: Run) -> bool:
     row = log.tasks.find(run.task)
     body = log.records.get(row.id).body if row else None
     return isinstance(body, TaskBody) and body.baseline.sha256 == run.source.sha256
 
 
-def _first_publishers(log: Log, files: set[bytes]) -> dict[bytes, bytes]:
+def _first_publishers(log: Tables, files: set[bytes]) -> dict[bytes, bytes]:
     """By file, the device that first published it in a task. Unpublished files are left out."""
     found: dict[bytes, bytes] = {}
     for record in log.records.arrived("task"):
@@ -187,7 +185,7 @@ def _first_publishers(log: Log, files: set[bytes]) -> dict[bytes, bytes]:
     return found
 
 
-def _is_others_run(log: Log, source: str, own: frozenset[bytes]) -> bool:
+def _is_others_run(log: Tables, source: str, own: frozenset[bytes]) -> bool:
     """Whether others have a counted run of a program, on some task, and this participant has none there."""
     digest = source_digest(source)
     tasks = {(row.digest, row.budget) for row in log.tasks.all() if row.budget is not None}
@@ -201,13 +199,13 @@ def _files(task: Task) -> set[bytes]:
     return {hashlib.sha256(content).digest() for content in (task.baseline, *task.harness.values())}
 
 
-def is_clocked(log: Log, task: bytes) -> bool:
+def is_clocked(log: Tables, task: bytes) -> bool:
     """Whether a task's budget is time."""
     rules = log.tasks.rules(task)
     return rules is not None and rules.clocked
 
 
-def board_hardware(log: Log, task: bytes) -> str | None:
+def board_hardware(log: Tables, task: bytes) -> str | None:
     """The hardware whose numbers the board of a wall-clock task compares; None where all may be compared.
 
     The hardware on which most attested participants work; of equal ones the one with the most of their programs, then
@@ -223,7 +221,7 @@ def is_same_hardware(run: Run, device: str) -> bool:
     return bool(run.device) and run.device == device
 
 
-def _most_used(log: Log, task: bytes) -> str:
+def _most_used(log: Tables, task: bytes) -> str:
     roster = roster_of(log)
     voters: defaultdict[str, set[bytes]] = defaultdict(set)
     programs: Counter[str] = Counter()

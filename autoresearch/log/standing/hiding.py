@@ -11,18 +11,17 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from autoresearch.errors import Refused
 from autoresearch.log.connection import own_authors
+from autoresearch.log.derive.step import Items, Step
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.tables.hidden import HiddenRow, Thing
+from autoresearch.log.tables.tables import Tables
 from autoresearch.record.kinds import Identity, Task
 from autoresearch.record.record import parse_stored
 from autoresearch.text import folded
-
-if TYPE_CHECKING:
-    from autoresearch.log.log import Log
 
 # So many things are hidden at most, and so many of them may be words: each new text is compared with them.
 THINGS_MOST, WORDS_MOST = 100_000, 1_000
@@ -81,7 +80,7 @@ class Hiding(NamedTuple):
     records: int
 
 
-def hide(log: Log, rows: Iterable[HiddenRow], *, replacing: bytes = b"") -> Hiding:
+def hide(log: Tables, rows: Iterable[HiddenRow], *, replacing: bytes = b"") -> Hiding:
     """Hide things on this machine: what is here of them, and what comes later.
 
     ``replacing``: in place of all that is from this participant's list. Raises Refused when there would be too many;
@@ -106,7 +105,7 @@ def hide(log: Log, rows: Iterable[HiddenRow], *, replacing: bytes = b"") -> Hidi
         return Hiding(len(things.keys() - before), log.hidden.count_records() - records)
 
 
-def unhide(log: Log, thing: Thing | None = None, *, origin: bytes | None = None) -> Hiding:
+def unhide(log: Tables, thing: Thing | None = None, *, origin: bytes | None = None) -> Hiding:
     """Hide a thing no longer, or all that was taken from one participant's list."""
     with log.writer.settling():
         records = log.hidden.count_records()
@@ -114,15 +113,16 @@ def unhide(log: Log, thing: Thing | None = None, *, origin: bytes | None = None)
         return Hiding(len(things), records - log.hidden.count_records())
 
 
-def hide_stored(log: Log, after: int) -> None:
+def arrive(log: Tables, after: int) -> Items:
     """Hide what was stored after the record with this number, in the transaction that stores it."""
     if not log.hidden:
-        return
+        return {}
     last = log.records.last_row()
     if any(True for _ in log.hidden.signed(after, last)):
         _hide_authors(log, {thing for thing in log.hidden.things(words=False) if isinstance(thing, bytes)})
     if phrases := tuple(thing for thing in log.hidden.things(words=True) if isinstance(thing, str)):
         _hide_texts(log, _phrases(phrases), after)
+    return {}
 
 
 @lru_cache(4)
@@ -131,7 +131,7 @@ def _phrases(phrases: tuple[str, ...]) -> Phrases:
     return Phrases(phrases)
 
 
-def _hide_authors(log: Log, keys: set[bytes]) -> None:
+def _hide_authors(log: Tables, keys: set[bytes]) -> None:
     """Hide the records of participants by their keys, and of the devices that speak for them."""
     own, roster = own_authors(log.path.parent / "heads"), roster_of(log)
     devices = [
@@ -142,13 +142,13 @@ def _hide_authors(log: Log, keys: set[bytes]) -> None:
     log.hidden.hide_authors(row for row in devices if row[0] not in own)
 
 
-def _hide_texts(log: Log, phrases: Phrases, after: int) -> None:
+def _hide_texts(log: Tables, phrases: Phrases, after: int) -> None:
     own, last = own_authors(log.path.parent / "heads"), log.records.last_row()
     rows = ((n, phrase) for n, text in _texts(log, after, last) for phrase in phrases.within(text))
     log.hidden.hide_records(rows, but=own)
 
 
-def _texts(log: Log, after: int, last: int) -> Iterator[tuple[int, str]]:
+def _texts(log: Tables, after: int, last: int) -> Iterator[tuple[int, str]]:
     """What was written in records: titles, hypotheses, notes, descriptions, the names of tasks and participants."""
     yield from log.hidden.texts(after, last)
     for n, raw, signature in log.hidden.signed(after, last):
@@ -157,3 +157,11 @@ def _texts(log: Log, after: int, last: int) -> Iterator[tuple[int, str]]:
             yield n, f"{body.name}\n{body.summary}"
         elif isinstance(body, Identity) and body.name:
             yield n, body.name
+
+
+HIDDEN = Step(
+    "hidden",
+    reads="hide record text_index release_index claim",
+    writes="hidden hidden_author",
+    arrive=arrive,
+)

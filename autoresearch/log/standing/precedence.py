@@ -19,18 +19,16 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, reduce
+from functools import reduce
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.log.projection import MENTIONS_MOST
-from autoresearch.log.rows import CopyRow, HeardRow, LikeRow, Shared
+from autoresearch.log.rows import LikeRow, RunRow
 from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
+from autoresearch.log.tables.tables import Tables
 from autoresearch.trust.roster import Voter
-
-if TYPE_CHECKING:
-    from autoresearch.log.log import Log
 
 
 class Ban(NamedTuple):
@@ -57,17 +55,17 @@ class Bans(NamedTuple):
         )
 
 
-def bans(log: Log) -> Bans:
+def bans(log: Tables) -> Bans:
     """All bans in a log."""
     return cached(log, "bans", lambda: _bans_of(log), lasting=True)
 
 
-def is_banned(log: Log, voter: bytes, time_ms: int, *, device: bytes = b"", seq: int = 0) -> bool:
+def is_banned(log: Tables, voter: bytes, time_ms: int, *, device: bytes = b"", seq: int = 0) -> bool:
     """Whether a voter is banned at a time, see :meth:`Bans.cover`."""
     return bans(log).cover(voter, time_ms, device=device, seq=seq)
 
 
-def _bans_of(log: Log) -> Bans:
+def _bans_of(log: Tables) -> Bans:
     by_key: defaultdict[bytes, list[Ban]] = defaultdict(list)
     frauds = log.evidence.frauds()
     for row in sorted(frauds, key=lambda row: (row.time, row.id)):
@@ -162,7 +160,7 @@ def _vouched(seen: Mapping[bytes, Seen], authors: set[bytes]) -> Seen:
     return times[_WITNESSES - 1] if len(times) >= _WITNESSES else _NEVER
 
 
-def order_of(log: Log, runs: Iterable[Published]) -> Order:
+def order_of(log: Tables, runs: Iterable[Published]) -> Order:
     """The order of these runs, by the records that name them."""
     roster, banned = roster_of(log), bans(log)
     seen: defaultdict[bytes, dict[bytes, Seen]] = defaultdict(dict)
@@ -176,18 +174,18 @@ def order_of(log: Log, runs: Iterable[Published]) -> Order:
     return Order(roster.voter, seen)
 
 
-def first_of(log: Log, runs: Collection[PublishedT]) -> PublishedT:
+def first_of(log: Tables, runs: Collection[PublishedT]) -> PublishedT:
     """The run that was published first, of at least one."""
     return order_of(log, runs if len(runs) > 1 else ()).first(runs)
 
 
-def precedes(log: Log, run: Published, other: Published) -> bool:
+def precedes(log: Tables, run: Published, other: Published) -> bool:
     """Whether a run was published before another."""
     return order_of(log, (run, other)).precedes(run, other)
 
 
 @in_snapshot
-def to_link(log: Log, task: bytes, device: bytes, now_ms: int, *, parent: bytes | None) -> list[bytes]:
+def to_link(log: Tables, task: bytes, device: bytes, now_ms: int, *, parent: bytes | None) -> list[bytes]:
     """The runs of others that a new run of this device links, besides its parent. None where it is not attested.
 
     They arrived since the device's last run: the newest first, and of as many participants as possible. Of several with
@@ -205,25 +203,28 @@ def to_link(log: Log, task: bytes, device: bytes, now_ms: int, *, parent: bytes 
     return [run for run, _ in zip(turns, range(MENTIONS_MOST), strict=False)]
 
 
-def heard_first(log: Log, run: bytes) -> bytes:
+def heard_first(log: Tables, run: bytes) -> bytes:
     """The run that arrived first of those with its program or its checkpoint; else the run itself.
 
     It depends on the order of arrival in this log, so nodes may answer differently.
     """
-    row = log.mentions.heard_run(run)
+    row = log.mentions.run(run)
     first = _first(log, row) if row else None
     return first.id if first else run
 
 
 def _first_heard(
-    log: Log, task: bytes, device: bytes, now_ms: int, parent: bytes | None
+    log: Tables, task: bytes, device: bytes, now_ms: int, parent: bytes | None
 ) -> Iterator[tuple[bytes, bytes]]:
     """Of each run that arrived, the first one like it, with its author's voter. Only those of other voters."""
     roster = roster_of(log)
     me = roster.voter(device, now_ms).voter
-    above = log.mentions.heard_run(parent) if parent else None
+    above = log.mentions.run(parent) if parent else None
     looked_at: Counter[bytes] = Counter()
-    for row in [*([above] if above else []), *log.mentions.heard(task, device, roster.keys, limit=_HEARD_MOST)]:
+    for row in [
+        *([above] if above else []),
+        *log.mentions.newest_of_others(task, device, roster.keys, limit=_HEARD_MOST),
+    ]:
         author = roster.voter(row.author, row.time).voter
         looked_at[author] += 1
         if looked_at[author] > _EACH_MOST:
@@ -234,79 +235,14 @@ def _first_heard(
             yield first.id, voter
 
 
-def _first(log: Log, row: HeardRow) -> HeardRow | None:
+def _first(log: Tables, row: RunRow) -> RunRow | None:
     """Of attested runs like one, the run that others saw first, else the one that arrived first.
 
     A node that was offline receives both at once, in an order without meaning.
     """
     voter = roster_of(log).voter
-    attested = [like for like in log.mentions.heard_like(row) if voter(like.author, like.time).attested]
+    attested = [like for like in log.mentions.like(row) if voter(like.author, like.time).attested]
     if len(attested) < 2:
         return next(iter(attested), None)
     order = order_of(log, attested)
     return reduce(lambda one, other: other if order.was_seen_before(other, one) else one, attested)
-
-
-# A withdrawn copy stays one when so many uninvolved attested participants measured it: it took their time. Until then
-# an author that learns of the other run can withdraw its own, and no mark remains.
-_MEASURED_BY = 2
-
-
-def settle_copies(log: Log, group: Shared) -> None:
-    """Find again which runs with a program or a checkpoint are copies. Called in :meth:`Writer.settling`."""
-    log.evidence.replace_copies(group, list(copies_in(log, group)))
-
-
-def copies_in(log: Log, group: Shared) -> Iterator[CopyRow]:
-    """The runs with a program or a checkpoint that another participant had published before.
-
-    Such a run is marked as copied where it was published as a discovery. It has the same program and changes a parent.
-    Or it has the same checkpoint from another program, on a task whose seeds matter: there no two trainings end alike.
-    It is not when its author claimed the program before the other published it: two may have one idea. A withdrawn copy
-    stays one if others had measured it.
-    """
-    rules, claimed = log.tasks.rules(group.task), cache(lambda digest: _claimed(log, group.task, digest))
-    is_seeded = rules is not None and rules.noise > 0
-    for model in (True, False):
-        for row, first in _pairs(log, group, model=model):
-            voter = roster_of(log).voter(row.author, row.time).voter
-            is_discovery = is_seeded and row.source_digest != first.source_digest if model else row.changes
-            marked = is_discovery and claimed(row.source_digest).get(voter, math.inf) >= first.time
-            yield CopyRow(row.n, model, *group, row.source_digest, first.id, voter, marked)
-
-
-def _pairs(log: Log, group: Shared, *, model: bool) -> Iterator[tuple[LikeRow, LikeRow]]:
-    """Each run that is not the first of a group, with the first; of withdrawn runs those that others measured."""
-    there = log.evidence.with_checkpoint(group) if model else log.evidence.discoveries(group)
-    withdrawn = log.evidence.withdrawn(group, model=model)
-    if len(there) + bool(withdrawn) < 2:
-        return
-    order, voter = order_of(log, [*there, *withdrawn]), roster_of(log).voter
-    yield from order.copies(there)
-    for row in withdrawn:
-        measured = _measured(log, row)
-        for copy, first in order.copies([*there, row]) if len(measured) >= _MEASURED_BY else ():
-            authors = {voter(one.author, one.time).voter for one in (copy, first)}
-            if copy is row and len(measured - authors) >= _MEASURED_BY:
-                yield copy, first
-
-
-def _measured(log: Log, run: LikeRow) -> set[bytes]:
-    """The attested voters that measured a run. Each names its own time: what was withdrawn first does not matter."""
-    voters, banned = roster_of(log).voter, bans(log)
-    measured = set[bytes]()
-    for row in log.verifications.commitments(run.id):
-        who = voters(row.author, row.time)
-        if row.output and who.attested and not banned.cover(who.voter, row.time, device=row.author, seq=row.seq):
-            measured.add(who.voter)
-    return measured
-
-
-def _claimed(log: Log, task: bytes, source_digest: bytes) -> dict[bytes, int]:
-    """When each voter first claimed a program."""
-    voter = roster_of(log).voter
-    first: dict[bytes, int] = {}
-    for author, time_ms in log.claims.claimed(task, source_digest):
-        who = voter(author, time_ms).voter
-        first[who] = min(time_ms, first.get(who, time_ms))
-    return first

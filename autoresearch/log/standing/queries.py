@@ -18,7 +18,6 @@ from autoresearch.judging.statistics import TaskRules, margin
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow, StoredRun
 from autoresearch.log.standing.answers import (
-    ClaimView,
     LineageStep,
     MarkView,
     ProgramView,
@@ -119,22 +118,6 @@ def run_body(log: Log, run_id: bytes) -> Run:
             hint="autoresearch node records --kind run",
         )
     return record.body
-
-
-def live_claims(log: Log, task: bytes, now_ms: int) -> list[ClaimView]:
-    """The claims that hold now, the oldest first."""
-    return [
-        ClaimView(
-            id=format_id(row.id),
-            source_digest=row.source_digest.hex(),
-            replicate=row.replicate,
-            author=row.author.hex(),
-            time_ms=row.time,
-            until_ms=row.until,
-            title=row.title,
-        )
-        for row in log.claims.open(task, now_ms=now_ms)
-    ]
 
 
 @in_snapshot

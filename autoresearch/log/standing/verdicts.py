@@ -13,9 +13,9 @@ from autoresearch.judging.states import Judgement
 from autoresearch.judging.statistics import contradicts, student
 from autoresearch.judging.verdicts import missing_sentence, verdict_sentence
 from autoresearch.log.log import Log
-from autoresearch.log.standing.belief import disbelief_sentence
 from autoresearch.log.standing.cache import cached
 from autoresearch.log.standing.context import is_clocked, trust_context, whose
+from autoresearch.log.standing.metrics import disbelief_sentence
 from autoresearch.log.standing.verification import (
     is_exact,
     is_pairs_only,

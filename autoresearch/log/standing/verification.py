@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, median
-from typing import TYPE_CHECKING
 
 from autoresearch.judging.committee import expected, is_chosen, network_rules, seeds
 from autoresearch.judging.states import (
@@ -37,12 +36,10 @@ from autoresearch.log.rows import CommitmentRow, CountedVerification
 from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.context import commitment_of, committed_by, is_clocked, is_same_hardware
 from autoresearch.log.standing.precedence import bans, is_banned
+from autoresearch.log.tables.tables import Tables
 from autoresearch.record.kinds import Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD, RunState
-
-if TYPE_CHECKING:
-    from autoresearch.log.log import Log
 
 # An improvement counts if it is at least this share of the noise over seeds.
 MINIMUM_EFFECT_NOISES = 0.5
@@ -52,7 +49,7 @@ _APART_NOISES = 4.0
 _UNHEARD = Judgement(RunState.REPORTED, None, None, 0, 0)
 
 
-def judgement(log: Log, run_id: bytes) -> Judgement:
+def judgement(log: Tables, run_id: bytes) -> Judgement:
     """What is judged of a run, by its row: its state, and what others measured. Raises NotFound."""
     found = find_judgement(log, run_id)
     if found is None:
@@ -61,23 +58,23 @@ def judgement(log: Log, run_id: bytes) -> Judgement:
     return found
 
 
-def find_judgement(log: Log, run_id: bytes) -> Judgement | None:
+def find_judgement(log: Tables, run_id: bytes) -> Judgement | None:
     """The same; None where there is no such run here."""
     return log.standings.of([run_id]).get(run_id)
 
 
-def judgements(log: Log, runs: Iterable[bytes]) -> dict[bytes, Judgement]:
+def judgements(log: Tables, runs: Iterable[bytes]) -> dict[bytes, Judgement]:
     """What is judged of several runs that are here."""
     wanted = dict.fromkeys(runs, _UNHEARD)
     return wanted | log.standings.of(wanted)
 
 
-def judge_now(log: Log, run: Record) -> Judgement:
+def judge_now(log: Tables, run: Record) -> Judgement:
     """The judgement of a run, from the reports on it."""
     return judge_reports(log, run, [report for _, report in counted_reports(log, run)])
 
 
-def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement:
+def judge_reports(log: Tables, run: Record, reports: Sequence[Report]) -> Judgement:
     """The judgement of a run, if these were all the reports on it."""
     body = run.body
     assert isinstance(body, Run)
@@ -110,7 +107,7 @@ def judge_reports(log: Log, run: Record, reports: Sequence[Report]) -> Judgement
     return found
 
 
-def _uncounted(log: Log, run: Record) -> int:
+def _uncounted(log: Tables, run: Record) -> int:
     """How many others measured a run whose verifications do not count."""
     voter = roster_of(log).voter
     author = voter(run.author, run.time).voter
@@ -119,7 +116,7 @@ def _uncounted(log: Log, run: Record) -> int:
     return len({voter(row.author, row.time).voter for row in rows} - {author})
 
 
-def _number_of_parent(log: Log, run: Run, rules: TaskRules | None) -> float | None:
+def _number_of_parent(log: Tables, run: Run, rules: TaskRules | None) -> float | None:
     """The number of a run's parent, smaller is better: the network's, else the reported one, if any."""
     parent = log.records.find(run.parent) if run.parent else None
     if parent is None or not isinstance(parent.body, Run) or parent.body.task != run.task:
@@ -138,7 +135,7 @@ def _number_of_parent(log: Log, run: Run, rules: TaskRules | None) -> float | No
     return claim if found.value is None else found.value
 
 
-def _as_parent(log: Log, run: Record) -> list[float]:
+def _as_parent(log: Tables, run: Record) -> list[float]:
     """What each voter measured of a run where it was the parent in pairs; smaller is better."""
     roster, body = roster_of(log), run.body
     assert isinstance(body, Run)
@@ -155,23 +152,23 @@ def _as_parent(log: Log, run: Record) -> list[float]:
     return [median(values) for values in found.values()]
 
 
-def checkers_of(log: Log, run_id: bytes) -> set[bytes]:
+def checkers_of(log: Tables, run_id: bytes) -> set[bytes]:
     """The attested participants that published a measurement of a run, whether or not it counts."""
     spoken = (roster_of(log).voter(check.author, check.time) for check in log.verifications.of(run_id))
     return {voter.voter for voter in spoken if voter.attested}
 
 
-def state_of(log: Log, run_id: bytes) -> str:
+def state_of(log: Tables, run_id: bytes) -> str:
     """The state of a run, or of the program that is judged by it, as a word. The only place that computes it."""
     return judgement(log, run_id).state.value
 
 
-def voters_at(log: Log, run: Record) -> int:
+def voters_at(log: Tables, run: Record) -> int:
     """The number of voters of a run: attested long enough before it, its author included."""
     return roster_of(log).count(run.time - network_rules(log.network).age_ms)
 
 
-def is_counted(log: Log, run: Record, device: bytes, time_ms: int, *, seq: int = 0) -> bool:
+def is_counted(log: Tables, run: Record, device: bytes, time_ms: int, *, seq: int = 0) -> bool:
     """Whether a verification of a run by this device at this time, in its record ``seq``, counts.
 
     The device must be attested, and must have been so as the same voter long enough before the run was published. So a
@@ -188,13 +185,13 @@ def is_counted(log: Log, run: Record, device: bytes, time_ms: int, *, seq: int =
     return before.attested and before.voter == voter.voter
 
 
-def needed(log: Log, run: Record, stage: str) -> int:
+def needed(log: Tables, run: Record, stage: str) -> int:
     """How many verifiers must have committed before one of them reveals."""
     quorum = network_rules(log.network).quorum if stage == EVALUATE else CONFIRMING_VOTERS
     return min(quorum, max(voters_at(log, run) - 1, 1))
 
 
-def pending(log: Log, run: Record, stage: str, number: int) -> dict[bytes, int]:
+def pending(log: Tables, run: Record, stage: str, number: int) -> dict[bytes, int]:
     """The voters that committed on a run and have not revealed, with the time of their first commitment."""
     voter, asked = roster_of(log).voter, (stage, number)
     rows = [row for row in log.verifications.of(run.id) if (row.stage, row.round) == asked]
@@ -205,7 +202,7 @@ def pending(log: Log, run: Record, stage: str, number: int) -> dict[bytes, int]:
     return {who: time for who, time in waiting.items() if who not in told}
 
 
-def committed(log: Log, run: Record, stage: str, number: int) -> list[CommitmentRow]:
+def committed(log: Tables, run: Record, stage: str, number: int) -> list[CommitmentRow]:
     """The commitments on a run, for a stage and a round, of drawn voters whose verifications count."""
     author, asked_ms = roster_of(log).voter(run.author, run.time).voter, _asked_ms(log, run, stage)
     stalled_ms = _stalled_ms(log, run, stage, number)
@@ -220,12 +217,12 @@ def committed(log: Log, run: Record, stage: str, number: int) -> list[Commitment
     ]
 
 
-def counted_reports(log: Log, run: Record) -> Sequence[tuple[Record, Report]]:
+def counted_reports(log: Tables, run: Record) -> Sequence[tuple[Record, Report]]:
     """The verifications of a run with valid proofs and commitments, as reports that tell which are attested."""
     return cached(log, ("reports", run.id), lambda: list(_reports(log, run)))
 
 
-def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
+def first_words(log: Tables, run: Record) -> list[tuple[Record, Report]]:
     """The verifications that were asked for, the oldest first: of other voters, one for each stage and round.
 
     Round 1 is asked for where an evaluation of round 0 did not come to the reported value. A second verification of
@@ -240,7 +237,7 @@ def first_words(log: Log, run: Record) -> list[tuple[Record, Report]]:
     return [pair for pair in first.values() if pair[1].round == 0 or doubted]
 
 
-def count_verifications(log: Log, run: Record, state: RunState) -> Iterator[CountedVerification]:
+def count_verifications(log: Tables, run: Record, state: RunState) -> Iterator[CountedVerification]:
     """The verifications of a run in this state that count, of each participant the first of a stage and a round."""
     body, first = run.body, first_words(log, run)
     assert isinstance(body, Run)
@@ -272,14 +269,14 @@ def _apart(pairs: Sequence[Report], noise: float) -> set[bytes]:
     return {voter for voter, mean in means.items() if abs(mean - middle) > _APART_NOISES * noise > 0}
 
 
-def _reports(log: Log, run: Record) -> Iterator[tuple[Record, Report]]:
+def _reports(log: Tables, run: Record) -> Iterator[tuple[Record, Report]]:
     evaluations = list(_reports_of(log, run, EVALUATE, run.time))
     yield from evaluations
     asked_ms = _pairs_asked_ms(log, run, [report for _, report in evaluations])
     yield from _reports_of(log, run, REPLICATE, asked_ms)
 
 
-def _reports_of(log: Log, run: Record, stage: str, asked_ms: int) -> Iterator[tuple[Record, Report]]:
+def _reports_of(log: Tables, run: Record, stage: str, asked_ms: int) -> Iterator[tuple[Record, Report]]:
     body = run.body
     assert isinstance(body, Run)
     roster, commitments = roster_of(log), committed_by(log.verifications.commitments(run.id))
@@ -322,7 +319,7 @@ def _reports_of(log: Log, run: Record, stage: str, asked_ms: int) -> Iterator[tu
             yield record, measured
 
 
-def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Report | None:
+def _with_numbers(log: Tables, run: Run, check: Verification, report: Report) -> Report | None:
     """The report with the verifier's numbers; None where these say nothing about the run."""
     if report.obstacle or (check.stage == REPLICATE and check.verdict == "fail"):
         return report._replace(passed=False, measured=False)
@@ -353,7 +350,7 @@ def _with_numbers(log: Log, run: Run, check: Verification, report: Report) -> Re
     )
 
 
-def is_pairs_only(log: Log, run: Run) -> bool:
+def is_pairs_only(log: Tables, run: Run) -> bool:
     """Whether a run can be verified by pairs alone: a wall-clock task, and no model that a referee can ask."""
     return is_clocked(log, run.task) and (run.checkpoint is None or tolerance_of(log, run.task) is None)
 
@@ -363,18 +360,18 @@ def is_state_only(run: Run) -> bool:
     return run.mode != "experiment"
 
 
-def is_exact(log: Log, task: bytes) -> bool:
+def is_exact(log: Tables, task: bytes) -> bool:
     """Whether a task states that a program's value does not depend on the seed: a noise of 0, not an unknown one."""
     return cached(log, ("exact", task), lambda: _states_no_noise(log, task), lasting=True)
 
 
-def _states_no_noise(log: Log, task: bytes) -> bool:
+def _states_no_noise(log: Tables, task: bytes) -> bool:
     metric = (log.tasks.definition(task) or {}).get("metric")
     noise = metric.get("noise") if isinstance(metric, Mapping) else None
     return isinstance(noise, int | float) and not isinstance(noise, bool) and noise == 0
 
 
-def bears_out(log: Log, run: Run, check: Verification) -> bool:
+def bears_out(log: Tables, run: Run, check: Verification) -> bool:
     """Whether an evaluation agrees with the reported value of its run: by the numbers, not by the verdict."""
     if check.value is None:
         return False
@@ -401,7 +398,7 @@ def bears_out(log: Log, run: Run, check: Verification) -> bool:
     return passes(run.value, found, tolerance=tolerance, noise=rules.noise if rules else 0.0)
 
 
-def _is_modest(log: Log, run: Run, check: Verification) -> bool:
+def _is_modest(log: Tables, run: Run, check: Verification) -> bool:
     """Whether the author claims no more than a verifier measured, where the evaluator drew the test of each.
 
     That gains an author nothing. A verifier whose draw was all the same states no error, and would refute others.
@@ -411,7 +408,7 @@ def _is_modest(log: Log, run: Run, check: Verification) -> bool:
     return STANDARD_ERROR in check.metrics and log.tasks.sign(run.task) * (check.value - run.value) <= 0
 
 
-def allowed_difference(log: Log, run: Run, check: Verification | None = None) -> float:
+def allowed_difference(log: Tables, run: Run, check: Verification | None = None) -> float:
     """How far an evaluation may lie from the reported value of its run; without one, what its task allows."""
     metrics = check.metrics if check is not None else {"challenges": 1.0} if run.checkpoint else {}
     rules = log.tasks.rules(run.task)
@@ -426,22 +423,22 @@ def allowed_difference(log: Log, run: Run, check: Verification | None = None) ->
     return max(allowed, abs((check.value or 0.0) - (run.value or 0.0)))
 
 
-def tolerance_of(log: Log, task: bytes) -> float | None:
+def tolerance_of(log: Tables, task: bytes) -> float | None:
     """How far two evaluations of one checkpoint may lie apart on a task, None where nobody evaluates one."""
     return cached(log, ("tolerance", task), lambda: _tolerance(log, task), lasting=True)
 
 
-def _tolerance(log: Log, task: bytes) -> float | None:
+def _tolerance(log: Tables, task: bytes) -> float | None:
     tolerance = _evaluation(log, task).get("tolerance")
     return float(tolerance) if isinstance(tolerance, int | float) and tolerance > 0 else None
 
 
-def _evaluation(log: Log, task: bytes) -> Mapping[object, object]:
+def _evaluation(log: Tables, task: bytes) -> Mapping[object, object]:
     evaluation = (log.tasks.definition(task) or {}).get("evaluation")
     return evaluation if isinstance(evaluation, Mapping) else {}
 
 
-def evaluated_ms(log: Log, run: Record, reports: Iterable[Report], number: int) -> list[int]:
+def evaluated_ms(log: Tables, run: Record, reports: Iterable[Report], number: int) -> list[int]:
     """When each other voter first revealed an evaluation of a run in a round, in order."""
     author = roster_of(log).voter(run.author, run.time).voter
     first: dict[bytes, int] = {}
@@ -453,7 +450,7 @@ def evaluated_ms(log: Log, run: Record, reports: Iterable[Report], number: int) 
     return sorted(first.values())
 
 
-def _pairs_asked_ms(log: Log, run: Record, reports: Iterable[Report]) -> int:
+def _pairs_asked_ms(log: Tables, run: Record, reports: Iterable[Report]) -> int:
     """The time from which the committee for pairs waits: when a quorum had evaluated the run.
 
     The run's own time is its author's statement. A quorum may come first in round 0 or in round 1; the earlier one
@@ -468,20 +465,20 @@ def _pairs_asked_ms(log: Log, run: Record, reports: Iterable[Report]) -> int:
     return min((times_ms[quorum - 1] for times_ms in rounds if len(times_ms) >= quorum), default=run.time)
 
 
-def is_drawn(log: Log, run: Record, device: bytes, time_ms: int, output: bytes, stage: str, number: int) -> bool:
+def is_drawn(log: Tables, run: Record, device: bytes, time_ms: int, output: bytes, stage: str, number: int) -> bool:
     """Whether a device with the VRF output ``output`` was drawn by this time for a stage and round of a run."""
     asked_ms, stalled_ms = _asked_ms(log, run, stage), _stalled_ms(log, run, stage, number)
     return _is_drawn(log, run, device, time_ms, output, number, asked_ms, stalled_ms)
 
 
-def _asked_ms(log: Log, run: Record, stage: str) -> int:
+def _asked_ms(log: Tables, run: Record, stage: str) -> int:
     """The time from which the committee of a stage waits."""
     if stage != REPLICATE:
         return run.time
     return _pairs_asked_ms(log, run, [report for _, report in counted_reports(log, run)])
 
 
-def _stalled_ms(log: Log, run: Record, stage: str, number: int) -> int | None:
+def _stalled_ms(log: Tables, run: Record, stage: str, number: int) -> int | None:
     """When enough of the drawn verifiers had said that they cannot get the files: the committee grows no more."""
     author = roster_of(log).voter(run.author, run.time).voter
     first: dict[bytes, int] = {}
@@ -494,7 +491,7 @@ def _stalled_ms(log: Log, run: Record, stage: str, number: int) -> int | None:
 
 
 def _is_drawn(
-    log: Log,
+    log: Tables,
     run: Record,
     device: bytes,
     time_ms: int,

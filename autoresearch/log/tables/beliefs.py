@@ -71,9 +71,9 @@ class Beliefs:
         """The runs on a task that a person believes."""
         return [BelievedRun(*row) for row in self._reader.read(_BELIEVED, (task,))]
 
-    def believe(self, run: bytes, *, wanted: bool) -> bool:
+    def believe(self, run: bytes, *, believed: bool) -> bool:
         """Note that a person believes a run, or no longer does; whether that changed anything."""
-        query = "INSERT OR IGNORE INTO believed VALUES(?)" if wanted else "DELETE FROM believed WHERE run = ?"
+        query = "INSERT OR IGNORE INTO believed VALUES(?)" if believed else "DELETE FROM believed WHERE run = ?"
         return self._reader.connection.execute(query, (run,)).rowcount > 0
 
     def measuring(self, task: bytes, programs: Collection[bytes]) -> dict[bytes, bytes]:
@@ -98,25 +98,27 @@ class Beliefs:
         connection = self._reader.connection
         noted = [(task, *row) for row in rows]
         connection.executemany("INSERT OR REPLACE INTO measuring VALUES(?, ?, ?)", noted)
-        query = "INSERT OR IGNORE INTO unsettled SELECT n FROM run WHERE task = ? AND source_digest = ?"
+        query = "INSERT OR IGNORE INTO todo SELECT 'verdicts', n FROM run WHERE task = ? AND source_digest = ?"
         connection.executemany(query, [row[:2] for row in noted])
 
     def unsettle(self, task: bytes, better: float, worse: float) -> None:
         """Note that the runs on a task with scores between two are to be judged again."""
-        query = "INSERT OR IGNORE INTO unsettled SELECT n FROM printed WHERE task = ? AND score >= ? AND score <= ?"
+        query = (
+            "INSERT OR IGNORE INTO todo SELECT 'verdicts', n FROM printed WHERE task = ? AND score >= ? AND score <= ?"
+        )
         self._reader.connection.execute(query, (task, better, worse))
 
     def unsettle_like(self, task: bytes, program: bytes, run: bytes) -> None:
         """Note that a run is to be judged again, with all on its task that measure as its program does."""
         connection = self._reader.connection
         query = """
-        INSERT OR IGNORE INTO unsettled SELECT run.n FROM measuring AS way
+        INSERT OR IGNORE INTO todo SELECT 'verdicts', run.n FROM measuring AS way
         CROSS JOIN measuring AS same ON same.task = way.task AND same.digest = way.digest
         CROSS JOIN run ON run.task = same.task AND run.source_digest = same.source_digest
         WHERE way.task = ? AND way.source_digest = ?
         """
         connection.execute(query, (task, program))
-        connection.execute("INSERT OR IGNORE INTO unsettled SELECT n FROM record WHERE id = ?", (run,))
+        connection.execute("INSERT OR IGNORE INTO todo SELECT 'verdicts', n FROM record WHERE id = ?", (run,))
 
     def disbelieved(self, task: bytes) -> set[bytes]:
         """The runs on a task that are not believed."""
@@ -154,12 +156,7 @@ class Beliefs:
     def set_reach(self, task: bytes, score: float | None) -> None:
         """Note the best score on a task that is believed."""
         connection = self._reader.connection
-        connection.execute("DELETE FROM unreached WHERE task = ?", (task,))
         if score is None:
             connection.execute("DELETE FROM reach WHERE task = ?", (task,))
         else:
             connection.execute("INSERT OR REPLACE INTO reach VALUES(?, ?)", (task, score))
-
-    def unreached(self) -> list[bytes]:
-        """The tasks of which the best score that is believed is to be found again."""
-        return [task for (task,) in self._reader.read("SELECT task FROM unreached", ())]

@@ -12,9 +12,10 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from autoresearch.log.connection import Reader
-from autoresearch.log.listing import SLOT_BITS
 
 Place = tuple[int, bytes]
+# A slot of time: so many bits of milliseconds, by level.
+SLOT_BITS = (21, 27)
 _FINE, _COARSE = SLOT_BITS
 _SLOTS = "SELECT slot, runs, cpu_ms FROM slot WHERE task = ? AND level = ? AND slot >= ? AND slot < ? ORDER BY slot"
 _REST = """

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
+from sqlite3 import Connection
 
 from autoresearch.errors import AmbiguousId, NotFound, UsageError
 from autoresearch.log.connection import ENDED, PAGE, VISIBLE, Reader, in_parts, marks
 from autoresearch.log.rows import ClaimRow, Fork, Head
-from autoresearch.log.settling import merged_up_to
 from autoresearch.record.encoding import COMMON, format_id, prefix_range, short_id
 from autoresearch.record.kinds import TASK_KINDS
 from autoresearch.record.record import Record, parse_stored
@@ -24,6 +24,17 @@ _SIGNED = "SELECT raw, signature FROM record WHERE id IN ({})"
 # So many records stay parsed, by their bytes: a list that is asked for again, and what many verifications are about.
 _parsed = lru_cache(2_000)(parse_stored)
 _NO_RECORD = "autoresearch node records shows the newest; autoresearch network peers, who may have others"
+# Kinds of records that say who is who. A withdrawal may take one of them back.
+ABOUT_PEOPLE = ("identity", "attestation", "admission", "withdrawal")
+
+
+def merged_up_to(connection: Connection, author: bytes) -> int:
+    """The last sequence number of ``author`` that a merge by a root key, which delegated it, covers; 0 without one."""
+    query = """
+    SELECT max(record.seq) FROM merge JOIN record ON record.id = merge.head AND record.author = merge.device
+    WHERE merge.device = ?1 AND merge.root IN (SELECT root FROM delegation WHERE device = ?1)
+    """
+    return int(connection.execute(query, (author,)).fetchone()[0] or 0)
 
 
 class Records:

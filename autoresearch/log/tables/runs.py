@@ -10,25 +10,28 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from autoresearch.judging.statistics import TaskRules
-from autoresearch.log.connection import COPIED, COUNTS, ENDED, SUSPECT, VISIBLE, Reader, in_parts, marks
+from autoresearch.log.connection import COPIED, COUNTS, ENDED, RUN_COLUMNS, SUSPECT, VISIBLE, Reader, in_parts, marks
 from autoresearch.log.rows import (
     Device,
-    DeviceRun,
     Entry,
     EntryRow,
     HistoryRow,
     Place,
     Program,
     ProgramRow,
-    ReplicateRow,
+    RunRow,
     SignedRun,
     StoredRun,
     TaskRow,
 )
-from autoresearch.log.settling import RULES, rules_in
 from autoresearch.record.kinds import Task
 from autoresearch.record.record import parse_stored
 
+RULES = "SELECT direction, noise, budget, clocked, any_budget FROM rules WHERE task = ? LIMIT 1"
+# Whose word an entry is, see schema.sql.
+OTHERS, ATTESTED, DOUBTED = 0, 1, 2
+# What an entry is the first of: all that counts, that and unverified runs after a fork, what nobody attested has.
+COUNTED, WITH_DOUBTED, UNVOUCHED = 1, 2, 4
 # So many records are looked through for a sample of runs.
 _SAMPLED_MOST = 5_000
 _FORKED = "EXISTS(SELECT 1 FROM suspect WHERE suspect.author = run.author AND suspect.seq <= run.seq)"
@@ -37,6 +40,12 @@ SELECT id, source_digest, genome, value, replicate, parent, base, status, author
     seedless
 FROM run
 """  # noqa: S608
+
+
+def rules_in(row: tuple[str, float, float, int, int]) -> TaskRules:
+    """The rules in a row of their table."""
+    direction, noise, budget, clocked, any_budget = row
+    return TaskRules(direction, noise, budget, bool(clocked), bool(any_budget))
 
 
 class Runs:
@@ -109,13 +118,13 @@ class Runs:
             found += self._reader.read(query.format(places), (task, *part))
         return found
 
-    def replicates(self, task: bytes, limit: int) -> list[ReplicateRow]:
+    def replicates(self, task: bytes, limit: int) -> list[RunRow]:
         """The newest runs on a task with a value, the newest first: what tells how far replicates vary."""
         query = f"""
-        SELECT source_digest, budget, device, replicate, value, id, author, time, seq, seedless FROM run
+        SELECT {RUN_COLUMNS} FROM run {SUSPECT}
         WHERE task = ? AND {COUNTS} ORDER BY time DESC, id DESC LIMIT ?
         """  # noqa: S608
-        return [ReplicateRow(*row) for row in self._reader.rows(query, task, limit)]
+        return [RunRow(*row) for row in self._reader.rows(query, task, limit)]
 
     def sample(self, task: bytes) -> list[tuple[int, bytes, bytes]]:
         """Time, id and device of the runs on a task that ended, of those among the first records by id.
@@ -337,8 +346,7 @@ CROSS JOIN standing ON standing.n = run.n AND standing.attested = entry.vouch
 ORDER BY entry.rank, run.time, run.id
 """  # noqa: S608
 _RUNS = f"""
-SELECT run.time, run.id, run.value, run.author, run.replicate, run.device, run.source_digest, run.n, standing.state,
-    standing.attested, suspect.author IS NOT NULL, standing.checkers, {COPIED}
+SELECT {RUN_COLUMNS}, standing.state, standing.attested, standing.checkers
 FROM run CROSS JOIN standing ON standing.n = run.n {SUSPECT}
 WHERE run.task = ? AND run.seedless = ? AND run.budget = ? AND run.author = ? AND {COUNTS}
 """  # noqa: S608
@@ -408,11 +416,11 @@ class Entries:
                 return
             after, size = (page[-1].rank, page[-1].first_time, page[-1].first), min(size * _GROWTH, _PAGE)
 
-    # What settling reads and writes.
+    # What the step of entries reads and writes.
 
-    def runs_of(self, device: Device) -> list[DeviceRun]:
+    def runs_of(self, device: Device) -> list[RunRow]:
         """The runs of a program by one device that have a value."""
-        return [DeviceRun(*row) for row in self._reader.read(_RUNS, device)]
+        return [RunRow(*row) for row in self._reader.read(_RUNS, device)]
 
     def rivals(self, program: Program) -> list[EntryRow]:
         """The entries of a program; of many the oldest of each kind of runs, and those that have a place."""
@@ -434,8 +442,9 @@ class Entries:
     def replace(self, devices: Iterable[Device], entries: Iterable[Entry]) -> None:
         """Write all entries of some programs by some devices."""
         connection, devices = self._reader.connection, list(devices)
-        for table in ("entry", "unranked"):
-            connection.executemany(f"DELETE FROM {table} WHERE {_OF} AND author = ?", devices)  # noqa: S608
+        connection.executemany(f"DELETE FROM entry WHERE {_OF} AND author = ?", devices)  # noqa: S608
+        keys = [(device.key,) for device in devices]
+        connection.executemany("DELETE FROM todo WHERE step = 'entries' AND key = ?", keys)
         self.add(entries)
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -449,11 +458,6 @@ class Entries:
             f"UPDATE entry SET place = ? WHERE {_OF} AND author = ? AND vouch = ? AND hardware = ?",  # noqa: S608
             [(place.place, *program, *place[:3]) for place in places],
         )
-
-    def unranked(self, limit: int) -> list[Device]:
-        """Programs by devices whose entries are to be computed again."""
-        query = "SELECT task, seedless, budget, author FROM unranked LIMIT ?"
-        return [Device(*row) for row in self._reader.read(query, (limit,))]
 
     def hardware_of(self, task: bytes, devices: Collection[bytes]) -> list[tuple[str, bytes, int, int]]:
         """On which hardware these devices had counted runs of a task, how many, and the time of the newest."""

@@ -6,34 +6,32 @@ Also what settled runs say of participants, as rows and as their sums; and how m
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from autoresearch.judging.states import Judgement, VerifierCounts
-from autoresearch.log.connection import COPIED, COUNTS, SUSPECT, Reader, in_parts, marks
-from autoresearch.log.rows import CreditRow, FactRow, RunFacts
-from autoresearch.log.settling import hold_places, note_author, note_like, note_unsettled, put_off
+from autoresearch.log.connection import COPIED, COUNTS, RUN_COLUMNS, SUSPECT, Reader, in_parts, marks
+from autoresearch.log.rows import CreditRow, RunRow
 from autoresearch.words import RunState
 
-_COLUMNS = (*Judgement._fields[:-1], *VerifierCounts._fields)
+COLUMNS = (*Judgement._fields[:-1], *VerifierCounts._fields)
 _NUMBERS = len(Judgement._fields) - 2
 _READ = f"""
-SELECT record.id, {", ".join(f"standing.{column}" for column in _COLUMNS)}
+SELECT record.id, {", ".join(f"standing.{column}" for column in COLUMNS)}
 FROM record CROSS JOIN standing ON standing.n = record.n WHERE record.id IN ({{}})
 """  # noqa: S608
-_WRITE = "INSERT OR REPLACE INTO standing(n, {columns}, checkers, attested, compared, disbelief) VALUES({values})"
+# Of a run that was withdrawn there is its record alone.
 _FACTS = f"""
-SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget,
-    run.source_digest, run.seedless, run.value, run.replicate, run.device, run.n IS NOT NULL AND {COUNTS}, {COPIED},
+SELECT record.n, record.id, record.author, record.seq, record.time, record.task, run.budget, run.source_digest,
+    run.seedless, run.value, run.replicate, run.device, run.checkpoint, run.n IS NOT NULL AND {COUNTS}, {COPIED},
     suspect.author IS NOT NULL
-FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.id IN ({{}}) AND +record.kind = 'run'
+FROM record LEFT JOIN run ON run.n = record.n {SUSPECT} WHERE record.n IN ({{}}) AND +record.kind = 'run'
 """  # noqa: S608
 _NEW = f"""
-SELECT n, id, run.author, run.seq, time, task, budget, source_digest, seedless, value, replicate, device, {COUNTS},
-    {COPIED}, suspect.author IS NOT NULL
-FROM run {SUSPECT} WHERE n > ? AND NOT EXISTS(SELECT 1 FROM unsettled WHERE unsettled.n = run.n)
+SELECT {RUN_COLUMNS} FROM run {SUSPECT} WHERE run.n > ? AND NOT EXISTS(
+    SELECT 1 FROM todo WHERE step = 'verdicts' AND key = run.n)
 """  # noqa: S608
-_HEARD = """
+_VERIFIED = """
 SELECT run FROM verification WHERE run IN ({0}) UNION SELECT lineage.parent FROM lineage
 CROSS JOIN record AS child ON child.n = lineage.n CROSS JOIN verification ON verification.run = child.id
 WHERE lineage.parent IN ({0})
@@ -42,28 +40,20 @@ _DECIDED = """
 SELECT id, state FROM run CROSS JOIN standing ON standing.n = run.n
 WHERE author = ? AND state != 'reported' ORDER BY seq DESC LIMIT ?
 """
-_UNSETTLED = """
-SELECT record.id FROM unsettled CROSS JOIN record ON record.n = unsettled.n ORDER BY unsettled.n DESC LIMIT ?
-"""
-_WEIGHED = """
-INSERT OR REPLACE INTO meta SELECT 'weighed', coalesce((SELECT value FROM meta WHERE key = 'people'), 0)
-"""
-
 
 # In place of a key: whether trust names anybody.
 EVERYBODY = b""
 
 
-class Settled(NamedTuple):
-    """What is judged of the run in record ``n``, and what it says of participants.
+class JudgedRun(NamedTuple):
+    """What is judged of the run in record ``n``.
 
     ``checkers`` attested participants published a measurement of it. ``attested``: its author was when it signed.
     ``compared``: its value may be compared with others. ``disbelief`` is why its value is not believed, if so.
     """
 
     n: int
-    found: Judgement
-    facts: Sequence[FactRow]
+    judgement: Judgement
     checkers: int
     attested: bool
     compared: bool
@@ -78,10 +68,7 @@ class Weights(NamedTuple):
 
 
 class Standings:
-    """Rows that follow from records and a trust list. They change without a record: nothing here is kept in memory.
-
-    What writes is called in :meth:`Writer.settling`.
-    """
+    """Rows that follow from records and a trust list. They change without a record: none is kept in memory."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -94,55 +81,22 @@ class Standings:
             for run, state, *values in self._reader.read(_READ.format(marks(part)), part)
         }
 
-    def facts(self, runs: Collection[bytes]) -> list[RunFacts]:
-        """What records say of those of these that are runs, in no order."""
-        found = (row for part in in_parts(runs) for row in self._reader.read(_FACTS.format(marks(part)), part))
-        return [RunFacts(*row) for row in found]
+    def facts(self, numbers: Collection[int]) -> list[RunRow]:
+        """What records say of those of these that are runs, by their numbers."""
+        rows = (row for part in in_parts(numbers) for row in self._reader.read(_FACTS.format(marks(part)), part))
+        return [RunRow(*row) for row in rows]
 
-    def new_runs(self, after: int) -> list[RunFacts]:
-        """The same of the runs after the record with a number that are not noted as unsettled."""
-        return [RunFacts(*row) for row in self._reader.read(_NEW, (after,))]
+    def new_runs(self, after: int) -> list[RunRow]:
+        """The same of the runs after the record with a number that are not to be judged again."""
+        return [RunRow(*row) for row in self._reader.read(_NEW, (after,))]
 
-    def write(self, rows: Sequence[Settled]) -> None:
-        """Settle runs."""
-        connection = self._reader.connection
-        statement = _WRITE.format(columns=", ".join(_COLUMNS), values=", ".join("?" * (len(_COLUMNS) + 5)))
-        values = [(n, *found[:-1], *found.evidence, *flags) for n, found, _, *flags in rows]
-        connection.executemany(statement, values)
-        numbers = [row[:1] for row in rows]
-        connection.executemany("DELETE FROM unsettled WHERE n = ?", numbers)
-
-    def heard(self, runs: Collection[bytes]) -> set[bytes]:
+    def verified(self, runs: Collection[bytes]) -> set[bytes]:
         """Those of these runs that somebody verified, or a run that names one as its parent."""
-        return {run for part in in_parts(runs) for (run,) in self._reader.read(_HEARD.format(marks(part)), part)}
-
-    def put_off(self, after: int) -> None:
-        """Note that all runs after the record with a number are to be judged."""
-        put_off(self._reader.connection, after)
-
-    def hold_places(self, after: int) -> None:
-        """Have rows of those runs after the record with a number that are to be judged: as just reported."""
-        hold_places(self._reader.connection, after)
-
-    def forget(self, runs: Iterable[bytes]) -> None:
-        """Take runs off the list of those that are to be judged again."""
-        delete = "DELETE FROM unsettled WHERE n = (SELECT n FROM record WHERE id = ?)"
-        self._reader.connection.executemany(delete, [(run,) for run in runs])
-
-    def unsettled(self, limit: int) -> list[bytes]:
-        """Runs that are to be judged again, the newest first."""
-        return [run for (run,) in self._reader.read(_UNSETTLED, (limit,))]
+        return {run for part in in_parts(runs) for (run,) in self._reader.read(_VERIFIED.format(marks(part)), part)}
 
     def decided(self, author: bytes, limit: int = 1000) -> dict[bytes, RunState]:
         """The states of a device's newest runs on which verifiers decided something."""
         return {run: RunState(state) for run, state in self._reader.read(_DECIDED, (author, limit))}
-
-    def count_unsettled(self) -> int:
-        """How many runs are to be judged again, programs of devices ranked again, and originals found again."""
-        query = """
-        SELECT (SELECT count(*) FROM unsettled) + (SELECT count(*) FROM unranked) + (SELECT count(*) FROM unmatched)
-        """
-        return int(self._reader.read(query, ())[0][0])
 
     def weighed_by(self) -> tuple[bytes | None, bool]:
         """The digest of the trust list that the runs were judged by, and whether who is who is as it was then.
@@ -157,28 +111,6 @@ class Standings:
         """By whose word the runs were judged."""
         keys = self._reader.read("SELECT key, digest FROM weight", ())
         return Weights(dict(keys), self._reader.read("SELECT time, voters FROM voter_count ORDER BY time", ()))
-
-    def weigh(self, weights: Weights, trusted: bytes) -> Weights:
-        """Note by whose word runs are judged from now on, and return by whose they were before."""
-        connection, before = self._reader.connection, self.weights()
-        gone = [(key,) for key in before.keys.keys() - weights.keys.keys()]
-        changed = [(key, digest) for key, digest in weights.keys.items() if before.keys.get(key) != digest]
-        connection.executemany("DELETE FROM weight WHERE key = ?", gone)
-        connection.executemany("INSERT OR REPLACE INTO weight VALUES(?, ?)", changed)
-        if before.voters != weights.voters:
-            connection.execute("DELETE FROM voter_count")
-            connection.executemany("INSERT INTO voter_count VALUES(?, ?)", weights.voters)
-        connection.execute(_WEIGHED)
-        connection.execute("INSERT OR REPLACE INTO meta VALUES('trusted', ?)", (trusted,))
-        return before
-
-    def unsettle(self, runs: set[bytes], authors: Iterable[bytes]) -> None:
-        """Note that runs are to be judged again, all of these devices, and where several may have been the first."""
-        connection = self._reader.connection
-        note_unsettled(connection, runs)
-        for author in authors:
-            note_author(connection, author)
-        note_like(connection)
 
     def of_keys(self, keys: Collection[bytes]) -> set[bytes]:
         """The runs that these devices verified, and of theirs those that others verified, or ran as a parent."""
@@ -207,12 +139,6 @@ class Standings:
 WORK_UNITS = 2**30
 # An improvement is kept in at most so many bits. Scales are so many bits apart: it has no fewer than 28.
 _GAIN_BITS, _SCALE_BITS = 44, 16
-# No run or verification counts for more time than about 35 years, so that sums stay whole numbers.
-_MOST_MS = 2**40
-
-_INSERT = """
-INSERT INTO fact SELECT ?1, n, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13 FROM record WHERE id = ?2
-"""
 _SUMS = "SELECT voter, root, task, what, scale, facts, ms, implausible, work, gain, gains FROM credit"
 _NEWEST = """
 SELECT fact.time, said.id FROM fact CROSS JOIN record AS said ON said.n = fact.said
@@ -258,22 +184,10 @@ class AgainstRow(NamedTuple):
 
 
 class Credits:
-    """Rows that follow from standings, and change with them. Those of a run that is to be judged again stay till then.
-
-    What writes is called in :meth:`Writer.settling`.
-    """
+    """Rows that follow from standings, and change with them. Those of a run to be judged again stay till then."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-
-    def write(self, settled: Sequence[Settled]) -> None:
-        """Note what runs say, in place of what they said before."""
-        self.forget([run.n for run in settled])
-        self._reader.connection.executemany(_INSERT, [(run.n, *_stored(row)) for run in settled for row in run.facts])
-
-    def forget(self, runs: Sequence[int]) -> None:
-        """These runs, by the numbers of their records, say nothing any more."""
-        self._reader.connection.executemany("DELETE FROM fact WHERE n = ?", [(n,) for n in runs])
 
     def sums(self, task: bytes | None = None) -> Iterator[CreditRow]:
         """The sums of the facts of all participants, on one task or on all, always in the same order."""
@@ -349,9 +263,3 @@ def fixed_point(value: float) -> tuple[int, int]:
 def plain_number(whole: int, scale: int) -> float:
     """The number that :func:`fixed_point` made a whole one, or the sum of several of one scale."""
     return math.ldexp(whole, _SCALE_BITS * scale - _GAIN_BITS)
-
-
-def _stored(row: FactRow) -> tuple[object, ...]:
-    gain, scale = (None, 0) if row.gain is None else fixed_point(row.gain)
-    *first, outcome, ms, implausible, work, _ = row
-    return (*first, outcome, min(ms, _MOST_MS), implausible, round(work * WORK_UNITS), gain, scale)

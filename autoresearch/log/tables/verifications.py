@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from autoresearch.log.connection import Reader, in_parts, marks
+from autoresearch.log.connection import RUN_COLUMNS, SUSPECT, Reader, in_parts, marks
 from autoresearch.log.rows import (
     CommitmentRow,
     Copy,
-    CopyRow,
     FraudRow,
-    HeardRow,
     LikeRow,
     MentionRow,
+    RunRow,
     Shared,
     VerificationRow,
 )
@@ -117,12 +116,6 @@ class Evidence:
             for run, original in self._reader.read(_ORIGINALS.format(marks(part)), part)
         }
 
-    # What settling reads and writes.
-
-    def unmatched(self, limit: int) -> list[Shared]:
-        """Programs and checkpoints of which it is to be found again who published them first."""
-        return [Shared(*row) for row in self._reader.read("SELECT task, shared FROM unmatched LIMIT ?", (limit,))]
-
     def count_like(self, group: Shared) -> int:
         """How many runs have a program or a checkpoint."""
         query = """
@@ -130,17 +123,6 @@ class Evidence:
         + (SELECT count(*) FROM run WHERE task = ?1 AND checkpoint = ?2)
         """
         return int(self._reader.read(query, group)[0][0])
-
-    def replace_copies(self, group: Shared, rows: Collection[CopyRow]) -> None:
-        """Write all copies of a program or checkpoint. Runs of which they say something else are judged again."""
-        connection = self._reader.connection
-        models = "SELECT n FROM copy WHERE task = ? AND shared = ? AND model"
-        before = {n for (n,) in self._reader.read(models, group)}
-        connection.execute("DELETE FROM copy WHERE task = ? AND shared = ?", group)
-        connection.executemany("INSERT INTO copy VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        changed = before ^ {row.n for row in rows if row.model}
-        connection.executemany("INSERT OR IGNORE INTO unsettled VALUES(?)", [(n,) for n in changed])
-        connection.execute("DELETE FROM unmatched WHERE task = ? AND shared = ?", group)
 
 
 _NAMED = """
@@ -154,9 +136,9 @@ SELECT said.run, said.author, said.seq, said.time, said.built, max(said.time, co
 LEFT JOIN dated_back ON dated_back.n = said.n
 WHERE suspect.author IS NULL
 """
-_HEARD = "SELECT n, id, task, author, time, source_digest, checkpoint, budget FROM run"
+_RUNS = f"SELECT {RUN_COLUMNS} FROM run {{}} {SUSPECT}"  # noqa: S608
 # As far back as runs are looked through, whoever wrote them.
-_HEARD_MOST = 20_000
+_NEWEST_MOST = 20_000
 
 
 class Mentions:
@@ -186,24 +168,25 @@ class Mentions:
         """
         return bool(self._reader.rows(query, run, device))
 
-    def heard(self, task: bytes, device: bytes, among: Collection[bytes], *, limit: int) -> list[HeardRow]:
-        """Runs on a task by some devices that came here after this device's last one, those that came last first."""
+    def newest_of_others(self, task: bytes, device: bytes, among: Collection[bytes], *, limit: int) -> list[RunRow]:
+        """Runs on a task by some devices that came after this device's last one, those that came last first."""
         own = "SELECT n FROM run WHERE author = ? AND +task = ? ORDER BY seq DESC LIMIT 1"
-        found = self._reader.rows(own, device, task)
-        query = f"{_HEARD} WHERE n > ? AND +task = ? AND status = 'ok' ORDER BY n DESC LIMIT ?"
-        rows = self._reader.rows(query, found[0][0] if found else 0, task, _HEARD_MOST)
-        return [HeardRow(*row) for row in rows if row[3] in among][:limit]
+        last = self._reader.rows(own, device, task)
+        query = f"{_RUNS} WHERE run.n > ? AND +run.task = ? AND run.status = 'ok' ORDER BY run.n DESC LIMIT ?"
+        rows = self._reader.rows(query.format(""), last[0][0] if last else 0, task, _NEWEST_MOST)
+        return [run for row in rows if (run := RunRow(*row)).author in among][:limit]
 
-    def heard_run(self, run: bytes) -> HeardRow | None:
+    def run(self, run: bytes) -> RunRow | None:
         """A run that was taken in and not taken back, or None."""
-        rows = self._reader.rows(f"{_HEARD} WHERE n = (SELECT n FROM record WHERE id = ?)", run)  # noqa: S608
-        return HeardRow(*rows[0]) if rows else None
+        rows = self._reader.rows(f"{_RUNS.format('')} WHERE run.n = (SELECT n FROM record WHERE id = ?)", run)  # noqa: S608
+        return RunRow(*rows[0]) if rows else None
 
-    def heard_like(self, row: HeardRow) -> list[HeardRow]:
-        """The runs with the same program and budget, or the same checkpoint, as they came here; the run itself too."""
-        query = f"{_HEARD} INDEXED BY %s WHERE task = ? AND %s = ? AND status = 'ok'"
-        same = f"{query % ('run_program', 'source_digest')} AND budget = ?"
-        rows = [*self._reader.rows(same, row.task, row.source_digest, row.budget)]
-        if row.checkpoint is not None:
-            rows += self._reader.rows(query % ("run_checkpoint", "checkpoint"), row.task, row.checkpoint)
-        return sorted({HeardRow(*like) for like in rows})
+    def like(self, run: RunRow) -> list[RunRow]:
+        """The runs with the same program and budget, or the same checkpoint, as they came; the run itself too."""
+        query = f"{_RUNS} WHERE run.task = ? AND run.%s = ? AND run.status = 'ok'"
+        same = f"{query % 'source_digest'} AND run.budget = ?".format("INDEXED BY run_program")
+        rows = [*self._reader.rows(same, run.task, run.source_digest, run.budget)]
+        if run.checkpoint is not None:
+            same = (query % "checkpoint").format("INDEXED BY run_checkpoint")
+            rows += self._reader.rows(same, run.task, run.checkpoint)
+        return sorted({RunRow(*row) for row in rows}, key=lambda row: row.n)

@@ -259,11 +259,6 @@ def default_policy(program: str) -> str:
     return next((key for key in used_components(program) if key.startswith("policy.")), "")
 
 
-def is_environment_task(harness: Mapping[str, object]) -> bool:
-    """Whether a task with these fixed files asks for agents in an environment."""
-    return ENVIRONMENT_INI in harness
-
-
 def _texts(ini: Ini, component: Component) -> dict[str, str]:
     """The parameters that are in force as text: as it is written where that means the same."""
     section = ini.section(known_title(ini, component.type, component.name))

@@ -355,8 +355,10 @@ def space_of(source: str, patches: Patches = NO_PATCHES) -> Space:
     ``patches`` are those of its task, with the settings that its command gives.
     """
     literals = constants(source)
-    either = ValueRange("one of", choices=(False, True))
-    offered = [Parameter(f"+{name}", either, default=False) for name in patches.offered(source)]
+    offered = [
+        Parameter(f"+{name}", ValueRange("one of", choices=(False, True)), default=False)
+        for name in patches.offered(source)
+    ]
     free = [constant for constant in literals.values() if not patches.gives(constant.name)]
     turned = [(constant, parameter) for constant in free if (parameter := constant_parameter(constant))]
     room = GENES_MAX - len(offered)

@@ -234,13 +234,6 @@ def _due(state: _State, policy: Replication) -> Proposal | None:
     return None if doubtful is None else _replicate(state, doubtful)
 
 
-def best_run(problem: SearchProblem, runs: Collection[PastRun]) -> PastRun | None:
-    """The discovery of the source that leads beyond luck: its mean over seeds, shrunk, plus a standard error."""
-    evidence = gather(runs, direction=problem.direction, noise=problem.noise, floor=problem.floor)
-    leader = evidence.leader()
-    return None if leader is None else leader.first
-
-
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """What the search believes of a genome of ``space``: its value, with the 95 % interval; None while it knows little.

@@ -199,8 +199,8 @@ def supervise(
             next_look = now if answers else next_look
             stop = _over_a_cap(watch)
             if stop is None and ended not in ready:
-                if now >= deadline:
-                    stop = StopReason(RunStatus.TIMED_OUT, f"stopped after {watch.job.limits.seconds:g} s, the limit")
+                text = f"stopped after {watch.job.limits.seconds:g} s, the limit"
+                stop = StopReason(RunStatus.TIMED_OUT, text) if now >= deadline else None
                 if stop is None and now >= next_look:
                     stop = _look(running, watch, on_progress, cancelled)
                     if answers:

@@ -63,16 +63,10 @@ class _Remote:
                 time.sleep(self._pause)
 
 
-class GymEnvClient(gymnasium.Env[Any, Any]):
-    """An environment that a GymEnvServer serves. It can be wrapped and trained in as if it were here.
+class _Client:
+    """What both kinds of environment have in common: the connection, and what is said of all at once."""
 
-    A step that has no answer within ``timeout_ms`` is asked for again after ``retry_interval`` seconds, up to
-    ``patience_s`` seconds in all; the environment takes it once.
-
-    Raises:
-        ServiceError: no server answers, or it refuses this client's key.
-        UsageError: the server has a vector of environments.
-    """
+    _is_vector = False
 
     def __init__(
         self,
@@ -85,11 +79,32 @@ class GymEnvClient(gymnasium.Env[Any, Any]):
         patience_s: float = _PATIENCE_S,
     ) -> None:
         self._remote = _Remote((host, port, timeout_ms, keys), retry_interval, patience_s)
-        spec = self._remote.spec(vector=False)
+        spec = self._remote.spec(vector=self._is_vector)
+        self.metadata, self.render_mode = spec["metadata"], spec["render_mode"]
+        self._take(spec)
+
+    def _take(self, spec: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def render(self) -> Any:  # noqa: ANN401
+        """What is rendered there. Raises ServiceError."""
+        return self._remote.do("render", None)
+
+
+class GymEnvClient(_Client, gymnasium.Env[Any, Any]):
+    """An environment that a GymEnvServer serves. It can be wrapped and trained in as if it were here.
+
+    A step that has no answer within ``timeout_ms`` is asked for again after ``retry_interval`` seconds, up to
+    ``patience_s`` seconds in all; the environment takes it once.
+
+    Raises:
+        ServiceError: no server answers, or it refuses this client's key.
+        UsageError: the server has a vector of environments.
+    """
+
+    def _take(self, spec: dict[str, Any]) -> None:
         self.observation_space = space_from(spec["observation_space"])
         self.action_space = space_from(spec["action_space"])
-        self.metadata = spec["metadata"]
-        self.render_mode = spec["render_mode"]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, and take the environment from any other client. Raises ServiceError."""
@@ -102,40 +117,26 @@ class GymEnvClient(gymnasium.Env[Any, Any]):
         observation, reward, terminated, truncated, info = self._remote.do("step", action)
         return observation, reward, terminated, truncated, info
 
-    def render(self) -> Any:  # noqa: ANN401
-        """What the environment renders. Raises ServiceError."""
-        return self._remote.do("render", None)
-
     def close(self) -> None:
         """End the connection. The environment stays open for other clients."""
         self._remote.close()
 
 
-class GymVectorEnvClient(gymnasium.vector.VectorEnv[Any, Any, Any]):
+class GymVectorEnvClient(_Client, gymnasium.vector.VectorEnv[Any, Any, Any]):
     """A vector of environments that a GymEnvServer serves: one question steps all of them.
 
     Arguments and errors are those of GymEnvClient. Arrays of objects in an info arrive as lists.
     """
 
-    def __init__(
-        self,
-        host: str = "localhost",
-        port: int = 5546,
-        retry_interval: float = 0.5,
-        timeout_ms: float = 800,
-        keys: ClientKeys | None = None,
-        *,
-        patience_s: float = _PATIENCE_S,
-    ) -> None:
-        self._remote = _Remote((host, port, timeout_ms, keys), retry_interval, patience_s)
-        spec = self._remote.spec(vector=True)
+    _is_vector = True
+
+    def _take(self, spec: dict[str, Any]) -> None:
         self.num_envs = int(spec["num_envs"])
         self.single_observation_space = space_from(spec["observation_space"])
         self.single_action_space = space_from(spec["action_space"])
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.metadata = spec["metadata"] | _autoreset(spec.get("autoreset_mode"))
-        self.render_mode = spec["render_mode"]
+        self.metadata |= _autoreset(spec.get("autoreset_mode"))
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -148,10 +149,6 @@ class GymVectorEnvClient(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Take an action in each environment. Raises ServiceError."""
         observations, rewards, terminated, truncated, infos = self._remote.do("step", np.asarray(actions))
         return observations, rewards, terminated, truncated, infos
-
-    def render(self) -> Any:  # noqa: ANN401
-        """What the environments render. Raises ServiceError."""
-        return self._remote.do("render", None)
 
     def close_extras(self, **_: Any) -> None:  # noqa: ANN401
         """End the connection. The environments stay open for other clients."""

@@ -118,8 +118,6 @@ class RequestClient:
         with self._lock:
             self._drop()
 
-    reset_socket = close
-
     def __enter__(self) -> Self:
         return self
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -336,7 +336,7 @@ def _is_export(folder: Path) -> bool:
 def _write_pages(folder: Path, pages: dict[str, str]) -> None:
     """Pages of runs that an earlier export had and this one has not are removed."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in _shown_assets():
+    for name in set(asset_names()) - set(SERVED):
         found = asset(name)
         assert found is not None  # it was listed
         write_beneath(folder, f"{ASSETS}/{name}", found.content)
@@ -345,7 +345,3 @@ def _write_pages(folder: Path, pages: dict[str, str]) -> None:
             stale.unlink()
     for name, text in pages.items():
         write_beneath(folder, name, text.encode())
-
-
-def _shown_assets() -> Iterable[str]:
-    return (name for name in asset_names() if name not in SERVED)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from autoresearch.ask.acts.trial_runs import Occasion
+from autoresearch.ask.acts.trial_runs import NewTaskContext
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.paths import typed_path
 from autoresearch_cli import here
@@ -30,10 +30,10 @@ class Terminal:
         return typer.confirm(question, default=True, err=True)
 
 
-def occasion(*, json: bool) -> Occasion:
+def new_task_context(*, json: bool) -> NewTaskContext:
     """A task is made by a command: a person is asked where there is one."""
     asks = not json and sys.stdin.isatty() and sys.stderr.isatty()
-    return Occasion(here.paths(), here.settings().work, say, Terminal() if asks else None)
+    return NewTaskContext(here.paths(), here.settings().work, say, Terminal() if asks else None)
 
 
 def mount_of(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoresearch.ask.acts.ideas import run_on
+from autoresearch.ask.acts.edited_program import run_on
 from autoresearch.ask.desk import Desk
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.runs.diffs import run_source

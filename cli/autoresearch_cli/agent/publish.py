@@ -33,7 +33,8 @@ from autoresearch.log.standing.context import own_keys
 from autoresearch.paths import typed_path
 from autoresearch.project.components.trusting import reaches_of
 from autoresearch.project.exchange.fetching import write_run
-from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES, is_environment_task
+from autoresearch.project.exchange.flat_files import ENVIRONMENT_INI
+from autoresearch.project.exchange.publishing import BENCHMARK_EPISODES
 from autoresearch.project.model import is_project, load_project
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import Release, Run
@@ -270,7 +271,7 @@ def get(
         asked = load_task(cached_folder(desk, record.body.task))
         name = short(format_id(record.id))
         place = typed_path(folder or f"{asked.name}-{name}").absolute()
-        is_project = is_environment_task(asked.harness)
+        is_project = ENVIRONMENT_INI in asked.harness
         local = _project(desk, record.id, asked, place) if is_project else _program(asked, record.id, place)
         answer = GotAnswer(
             folder=str(place), id=format_id(record.id), task=asked.name, value=record.body.value, run=local

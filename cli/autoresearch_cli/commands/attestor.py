@@ -6,19 +6,15 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from autoresearch.ask.node_acts import Node
-from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, TimedOut, UsageError
-from autoresearch.paths import typed_path
+from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
 from autoresearch_cli import here
 from autoresearch_cli.catalogue import Json, command_app, examples
-from autoresearch_cli.models import TextAnswer
-from autoresearch_cli.rendering.output import print_json, print_text, say
+from autoresearch_cli.rendering.output import print_json, say
 
 if TYPE_CHECKING:
     from autoresearch.ask.people.participants import AttestAnswer
@@ -47,12 +43,6 @@ def attest(
 def confirm(
     code: Annotated[list[str] | None, typer.Argument(metavar="CODE", help="Codes; else standard input.")] = None,
     *,
-    subject: Annotated[
-        bool, typer.Option("--subject", help="Only print the Subject of a mail that proves the address to them.")
-    ] = False,
-    dkim: Annotated[
-        Path | None, typer.Option("--dkim", metavar="FILE", help="That mail as it arrived elsewhere, with its headers.")
-    ] = None,
     json: Json = False,
 ) -> None:
     """Confirm an attestor's code. Without one, paste the whole mail. Asks for the root key's passphrase."""
@@ -62,49 +52,7 @@ def confirm(
         raise NotFound(
             "no attestor waits for a code from this node", hint="autoresearch node id attest ADDRESS asks for one"
         )
-    if subject:
-        _print_program(text, awaited, json=json)
-        return
-    mail = _proof(dkim, text, awaited) if dkim else b""
-    _report(_confirmed(text, awaited, _root(), mail=mail), json=json)
-
-
-def _print_program(text: str, awaited: AttestAnswer, *, json: bool) -> None:
-    found = _subject(text, awaited)
-    if json:
-        print_json(TextAnswer(id="", what="subject", text=found))
-        return
-    print_text(found)
-    say("→ send a mail with this Subject from your address, to yourself elsewhere; then id confirm CODE… --dkim FILE")
-
-
-def _subject(text: str, awaited: AttestAnswer) -> str:
-    """The Subject for the codes in a text. Raises UsageError when none of them is awaited."""
-    from autoresearch.ask.people.attestation import confirmation_subject
-
-    mine = here.loaded()
-    network = here.manifest().network.id
-    found = confirmation_subject(text, awaited.awaited, mine.root.public, mine.device.public, network)
-    if not found:
-        raise _none_awaited()
-    return found
-
-
-def _proof(file: Path, text: str, awaited: AttestAnswer) -> bytes:
-    """What is signed of the mail in a file, looked at as the attestors will. Raises NotFound, Refused."""
-    from autoresearch.trust.dkim import prove, resolve_key, signed_part
-
-    try:
-        mail = signed_part(typed_path(file).read_bytes())
-    except OSError as error:
-        raise NotFound(f"{file} can't be read: {error.strerror}") from error
-    with suppress(TimedOut):  # the attestors have name servers of their own
-        prove(mail, resolve_key, subject=_subject(text, awaited), now_ms=here.now_ms())
-    return mail
-
-
-def _none_awaited() -> UsageError:
-    return UsageError("no attestor waits for this code", hint=f"type it again, or: {STATUS}")
+    _report(_confirmed(text, awaited, _root()), json=json)
 
 
 def _asked(address: str) -> AttestAnswer:
@@ -139,14 +87,14 @@ def _standing() -> AttestAnswer:
             return attest_answer(log, here.loaded().root.public, now_ms=here.now_ms())
 
 
-def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair, *, mail: bytes = b"") -> AttestAnswer:
+def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair) -> AttestAnswer:
     """Answer all codes in a text. Raises UsageError when none of them is awaited."""
     from autoresearch.ask.people.attestation import confirmations
 
     device = here.loaded().device.public
-    found = confirmations(text, awaited.awaited, root, device, here.manifest().network.id, mail=mail)
+    found = confirmations(text, awaited.awaited, root, device, here.manifest().network.id)
     if not found:
-        raise _none_awaited()
+        raise UsageError("no attestor waits for this code", hint=f"type it again, or: {STATUS}")
     answer = awaited
     refused: AutoresearchError | None = None
     for request in found:

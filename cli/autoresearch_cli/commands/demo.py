@@ -12,27 +12,26 @@ import typer
 
 from autoresearch.ask.acts.joining import can_connect
 from autoresearch.ask.client import Client
-from autoresearch.ask.node import Event, StatusAnswer, TaskStatus
+from autoresearch.ask.node import StatusAnswer, TaskStatus
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.requests import WorkRequest
-from autoresearch.errors import DaemonNotRunning, install_command
+from autoresearch.ask.requests import CancelRequest, WorkRequest
+from autoresearch.errors import DaemonNotRunning, NotFound, install_command
 from autoresearch.face.columns.runs import leading_words
 from autoresearch.log.standing.answers import RunNumbers, numbers_of
 from autoresearch.text import counted, parse_duration, percent, value
 from autoresearch_cli import here, starting
 from autoresearch_cli.catalogue import For, JsonLines, Runs, Workers, command_app, examples
-from autoresearch_cli.demo.plan import parts_of, say_dropped, say_part, task_to_name
+from autoresearch_cli.demo.plan import ending, is_late, parts_of, say_dropped, say_part, task_to_name
 from autoresearch_cli.demo.show import best_sentence, demo_of_many, say_how_to_type, say_what_next
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.starting import announce_pages
-from autoresearch_cli.watching import Watch, choose_display, text_in
+from autoresearch_cli.watching import Watch, choose_display
 
 STOP_SECONDS = 10.0
 PEERS_MAX = 10
 # Fewer can't confirm each other's runs.
 ATTESTED_PEERS = 3
-IDLE = "idle"
 app = command_app()
 
 
@@ -72,7 +71,7 @@ def demo(
         how = install_command("network")
         say(f"several daemons need libp2p, which is not installed here ({how}); going on with one")
     with demo_daemon(workers) as owned:
-        answer = _watch(WorkRequest(runs=runs, until_ms=until_ms), json=json, owned=owned)
+        answer = _watch(WorkRequest(runs=runs), until_ms, json=json, owned=owned)
         if owned:
             say("stopping the daemon")
     if json:
@@ -119,9 +118,9 @@ def _is_new(before: StatusAnswer) -> bool:
     return is_usual and (before.task is None or before.task.runs == 0)
 
 
-def _watch(request: WorkRequest, *, json: bool, owned: bool) -> DemoAnswer:
+def _watch(request: WorkRequest, until_ms: int | None, *, json: bool, owned: bool) -> DemoAnswer:
     """Ask for work and show what happens, until it is done or a person has seen enough."""
-    seen_enough = False
+    seen_enough, order = False, 0
 
     def end(*_: object) -> None:
         """Python throws an interrupt away that comes while it clears up an object: the next event ends it then."""
@@ -142,36 +141,34 @@ def _watch(request: WorkRequest, *, json: bool, owned: bool) -> DemoAnswer:
                 signal.signal(number, end)
             with client.events() as events:
                 say("Ctrl-C ends it")
-                _next_part(client, parts)
+                order = _next_part(client, parts, until_ms)
                 for event in events:
                     if json:
                         print_json(event)
                     watch.take(event)
-                    if seen_enough or _why(event) == "time_over":
+                    if seen_enough:
                         break
-                    if _why(event) == "runs_done":
+                    if event.kind == "order_ended" and event.data.get("order") == order:
                         tasks += _task_of(client)
-                        if not parts:
+                        if not parts or is_late(until_ms):
                             break
-                        _next_part(client, parts)
+                        order = _next_part(client, parts, until_ms)
         except KeyboardInterrupt:
             pass
         tasks += _task_of(client)
-        if before.state == IDLE:
-            _ask_no_more(client)
+        with suppress(DaemonNotRunning, NotFound):  # the next start of the daemon would go on with it
+            if order:
+                client.ask(Node.cancel_order, CancelRequest(number=order))
     if owned:
         say_dropped((f"“{title}”", fraction) for title, fraction in watch.in_hand.values())
     return _answer(watch, before, task_to_name(tasks) or before.task)
 
 
-def _next_part(client: Client, parts: list[WorkRequest]) -> None:
-    """Ask for the next part of the demo, and say what it is about."""
+def _next_part(client: Client, parts: list[WorkRequest], until_ms: int | None) -> int:
+    """Order the next part of the demo, and say what it is about; returns the number of the order."""
     say_part(parts[0])
-    client.ask(Node.work, parts.pop(0))
-
-
-def _why(event: Event) -> str:
-    return text_in(event, "why") if event.kind == "state" else ""
+    status = client.ask(Node.work, ending(parts.pop(0), until_ms))
+    return max(order.number for order in status.orders)
 
 
 def _standing(client: Client) -> str:
@@ -181,12 +178,6 @@ def _standing(client: Client) -> str:
         return ""
     way = "" if task.closed is None else f", {percent(task.closed)} of the way to {value(task.floor)}"
     return f"best {leading_words(task.best)}{way}"
-
-
-def _ask_no_more(client: Client) -> None:
-    """Withdraw the demo's request, or the next start of the daemon would go on with it."""
-    with suppress(DaemonNotRunning):
-        client.ask(Node.finish)
 
 
 def _task_of(client: Client) -> list[TaskStatus]:

@@ -13,7 +13,7 @@ import typer
 
 from autoresearch.ask import publishing, questions
 from autoresearch.ask.asking import ask_answer
-from autoresearch.ask.ideas import AskAnswer
+from autoresearch.ask.discussion import AskAnswer
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.notes import note_on
 from autoresearch.ask.requests import MAXIMUM_ROWS, AskRequest, NoteRequest, NotesOf, SearchKind, SearchOf

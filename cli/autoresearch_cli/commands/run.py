@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.ask import publishing, questions
-from autoresearch.ask.acts.ideas import Idea
+from autoresearch.ask.acts.edited_program import Idea
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.people.claims import own_record
 from autoresearch.ask.requests import (
@@ -153,7 +153,7 @@ def _through_daemon(idea: Idea, display: Display) -> str:
 
 def _here(idea: Idea, display: Display) -> str:
     """Do it in this process, without the daemon. Returns the record's id."""
-    from autoresearch.ask.acts.ideas import run_once
+    from autoresearch.ask.acts.edited_program import run_once
 
     say("the daemon is not running: this process does it")
     name = idea.task.name

@@ -18,7 +18,7 @@ import msgspec
 import typer
 
 from autoresearch.ask.acts.new_tasks import describe_program
-from autoresearch.ask.acts.trial_runs import Given
+from autoresearch.ask.acts.trial_runs import TaskOptions
 from autoresearch.errors import CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.face.columns.runs import budget_words
 from autoresearch.log.local import Choice, choose, chosen
@@ -34,7 +34,7 @@ from autoresearch.text import counted, value
 from autoresearch.words import MEASURED_BY
 from autoresearch_cli import here
 from autoresearch_cli.acts import packages
-from autoresearch_cli.acts.new_tasks import mount_of, occasion
+from autoresearch_cli.acts.new_tasks import mount_of, new_task_context
 from autoresearch_cli.acts.task_folders import get_task
 from autoresearch_cli.catalogue import Folder, Hidden, Json, command_app, complete_archived, complete_task, examples
 from autoresearch_cli.models import ArchivedAnswer, ConstantAnswer, TaskAnswer
@@ -144,7 +144,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         raise UsageError(f"{place} holds something already", hint=f"its program becomes a task without --new: {words}")
     if is_taken(place):
         environment = str(typed_path(venv).absolute()) if venv else ""
-        given = Given(
+        given = TaskOptions(
             metric,
             direction,
             seconds,
@@ -155,7 +155,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
             environment,
             [mount_of(name) for name in mount],
         )
-        describe_program(place, given, occasion(json=json))
+        describe_program(place, given, new_task_context(json=json))
     elif command or build or edit:
         raise UsageError(f"{place} has no program that {command or build or edit[0]} could be", hint="give its folder")
     elif copies:

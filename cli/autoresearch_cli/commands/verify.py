@@ -145,7 +145,7 @@ def _unrevealed(event: Event, me: bytes, whose: ParticipantView) -> Measured:
             "time_ms": event.time_ms,
             "counts": True,
             "device": "",
-            "told": False,
+            "published": False,
         },
         Measured,
     )
@@ -244,11 +244,7 @@ def _measured(answer: EvidenceAnswer, *, json: bool) -> EvidenceAnswer:
         watch = Watch(display, only=accepted.assignment)
         for event in events:
             if event.kind == EVIDENCE and text_in(event, "assignment") == accepted.assignment:
-                return _answer_in(event)
+                return msgspec.convert(event.data.get(EVIDENCE), EvidenceAnswer)
             if watch.take(event):
                 raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch node logs")
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
-
-
-def _answer_in(event: Event) -> EvidenceAnswer:
-    return msgspec.convert(event.data.get(EVIDENCE), EvidenceAnswer)

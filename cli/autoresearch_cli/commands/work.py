@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Literal
 
 import msgspec
 import typer
 
 from autoresearch.ask import questions
-from autoresearch.ask.node import StatusAnswer
+from autoresearch.ask.node import OrderView, StatusAnswer
 from autoresearch.ask.node_acts import Node
-from autoresearch.ask.requests import OfTask, PauseRequest, SinceOf, WorkRequest
-from autoresearch.errors import AutoresearchError, TimedOut, UsageError
+from autoresearch.ask.requests import CancelRequest, OfTask, PauseRequest, SinceOf, WorkRequest
+from autoresearch.errors import BEGIN, AutoresearchError, TimedOut, UsageError
+from autoresearch.face.columns.node import order_words
 from autoresearch.text import parse_duration
 from autoresearch.version import __version__
 from autoresearch.words import Part, Result
@@ -108,6 +110,9 @@ def stopped() -> StatusAnswer:
     epilog=examples(
         ("autoresearch work --for 2h", "run experiments on the configured task for two hours"),
         ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
+        ("autoresearch work grammar --runs 5 --then", "five more runs behind them; --instead ends them"),
+        ("autoresearch work --list", "what you ordered, what is left of it, what it waits for"),
+        ("autoresearch work --cancel 2", "end order 2 and its run in progress, now"),
         ("autoresearch work --executor slurm --at-most 64", "on a Slurm cluster, 64 jobs at a time"),
         see="up, node pause, node finish, status, run",
     ),
@@ -130,7 +135,7 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     runs: Runs = None,
     verify_share: Annotated[
         float | None,
-        typer.Option("--verify-share", min=0, max=1, help="Share of the time for verification (setting: 0.2)."),
+        typer.Option("--verify-share", min=0, max=1, help="Most time for verification over 24 hours (setting: 0.2)."),
     ] = None,
     only: Annotated[
         Literal["search", "verify"] | None,
@@ -151,18 +156,30 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         int | None,
         typer.Option("--at-most", min=1, max=10_000, metavar="N", help="Runs there at a time, waiting ones included."),
     ] = None,
+    place: Annotated[
+        bool | None,
+        typer.Option("--then/--instead", help="Behind the orders that end (the default), or in place of all orders."),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Only list the orders.")] = False,
+    cancel: Annotated[
+        int | None, typer.Option("--cancel", min=1, metavar="N", help="Only end order N, and its runs in progress.")
+    ] = None,
     allow_packages: AllowPackages = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then show what happens, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
     """Let the daemon choose changes, train them, publish the results and verify others' runs, until you stop it.
 
-    Where no daemon runs, it is started.
+    Each call is an order: so many runs, so long, or without an end. Orders that end are done one after the other, then
+    the one that does not; a new one without an end takes its place. Where no daemon runs, it is started.
     """
+    if listed or cancel is not None:
+        _change_orders(cancel, json=json)
+        return
     if only is not None and verify_share is not None:
         raise UsageError("--only and --verify-share contradict each other", hint="give one of them")
     share = verify_share if only is None else float(only == "verify")
-    until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
+    for_ms = parse_duration(how_long) if how_long is not None else None
     # `status`, which many scripts ask, stands in this file and needs none of these.
     from autoresearch.task.loading import load_task
     from autoresearch_cli.acts.packages import ask_for_agents, ask_for_packages
@@ -179,21 +196,25 @@ def work(  # noqa: PLR0913 - one option for each part of an order
         ask_for_agents(asked_of, allowed=allow_packages)
     starting.ensure_running()
     client = here.client()
-    asked = WorkRequest(
+    before = client.ask(Node.status).orders
+    request = WorkRequest(
         task=folder,
         runs=runs,
-        until_ms=until_ms,
+        for_ms=for_ms,
+        instead=not place if place is not None else _asks_instead(before, json=json),
         verify_share=share,
         proposer=proposer or "",
         executor=executor or "",
         host=host,
         at_most=at_most,
     )
-    status = client.ask(Node.work, asked)
+    status = client.ask(Node.work, request)
     if json:
         print_json(status)
     else:
         say(state_sentence(status, here.now_ms()))
+        if before:
+            _say_orders(before, status)
         say_default(folder)
     if not follow:
         return
@@ -204,6 +225,42 @@ def work(  # noqa: PLR0913 - one option for each part of an order
                 print_json(event)
             else:
                 watch.take(event)
+
+
+def _asks_instead(orders: list[OrderView], *, json: bool) -> bool:
+    """Whether a new order ends those that there are: asked on a terminal, no elsewhere."""
+    if json or not sys.stdin.isatty() or all(order.runs is None and order.for_ms is None for order in orders):
+        return False
+    for order in orders:
+        say(order_words(order, here.now_ms()))
+    return not typer.confirm("Do the new order after those that end? (n: instead of them)", default=True, err=True)
+
+
+def _say_orders(before: list[OrderView], status: StatusAnswer) -> None:
+    """Say what became of the orders of before, and where the new one stands."""
+    numbers = {order.number for order in status.orders}
+    for order in before:
+        if order.number not in numbers:
+            say(f"ended: {order_words(order, here.now_ms())}")
+    for order in status.orders:
+        say(order_words(order, here.now_ms()))
+    if len(status.orders) > 1:
+        say("→ autoresearch work --cancel N ends one of them; --instead in place of the default --then ends all before")
+
+
+def _change_orders(cancel: int | None, *, json: bool) -> None:
+    """List the orders, after one was cancelled."""
+    client = here.client()
+    status = client.ask(Node.status) if cancel is None else client.ask(Node.cancel_order, CancelRequest(number=cancel))
+    if json:
+        print_json(status)
+        return
+    if cancel is not None:
+        say(f"order {cancel} is cancelled")
+    for order in status.orders:
+        say(order_words(order, here.now_ms()))
+    if not status.orders:
+        say(f"no work is ordered → {BEGIN}")
 
 
 def say_default(folder: str) -> None:

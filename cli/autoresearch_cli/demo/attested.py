@@ -84,11 +84,6 @@ class Daemon:
             return frozenset(record_id for _, record_id in log.records.iter_keys())
 
 
-def demo_folder() -> Path:
-    """Where the homes of a demo's daemons are."""
-    return here.paths().state / "demo"
-
-
 @contextmanager
 def demo_cluster(
     places: Sequence[Place], *, found: Callable[[Path], NetworkManifest], tell: Callable[[str], None]
@@ -101,7 +96,7 @@ def demo_cluster(
         Refused: a demo runs there already.
         AutoresearchError: a daemon did not start.
     """
-    folder = demo_folder()
+    folder = here.paths().state / "demo"
     clear(folder)
     manifest = found(folder)
     daemons: list[Daemon] = []

@@ -46,6 +46,17 @@ def parts_of(request: WorkRequest, *, quick: bool) -> list[WorkRequest]:
     return [first] if left == 0 else [first, second]
 
 
+def ending(request: WorkRequest, until_ms: int | None) -> WorkRequest:
+    """A part of a demo that ends at a time."""
+    left_ms = None if until_ms is None else max(1000, until_ms - here.now_ms())
+    return msgspec.structs.replace(request, for_ms=left_ms)
+
+
+def is_late(until_ms: int | None) -> bool:
+    """Whether the time of a demo is over."""
+    return until_ms is not None and here.now_ms() >= until_ms
+
+
 def task_of(request: WorkRequest) -> Task:
     """The task that a part of the demo is on."""
     return load_task(Path(request.task) if request.task else here.task_folder(""))

@@ -31,7 +31,7 @@ from autoresearch.words import RunState
 from autoresearch_cli import here
 from autoresearch_cli.demo.attested import ATTESTORS, Daemon, Place, PostOffice, demo_cluster, plain_network, trust_of
 from autoresearch_cli.demo.display import DemoDisplay, DemoState, done_twice
-from autoresearch_cli.demo.plan import free_cores, parts_of, say_dropped, say_part, task_of
+from autoresearch_cli.demo.plan import ending, free_cores, is_late, parts_of, say_dropped, say_part, task_of
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.starting import announce_pages
@@ -59,7 +59,7 @@ def demo_of_many(
     places = [Place(f"peer-{number}", workers) for number in range(1, count + 1)]
     # Attested participants verify each other, so each has to train.
     training = count if attested or workers is not None else min(count, free_cores())
-    whole = WorkRequest(runs=runs, until_ms=until_ms, verify_share=VERIFY_SHARE if attested else None)
+    whole = WorkRequest(runs=runs, verify_share=VERIFY_SHARE if attested else None)
     parts = parts_of(whole, quick=not here.settings().work.task)
     office = PostOffice() if attested else None
     if office:
@@ -80,9 +80,9 @@ def demo_of_many(
         for part in parts:
             say_part(part)
             state.task = task_of(part).digest.hex()
-            asked = [_share(part, number, training) for number in range(len(daemons))]
+            asked = [_share(ending(part, until_ms), number, training) for number in range(len(daemons))]
             seen_enough = _follow(daemons, state, inbox, asked, json=json)
-            if seen_enough or _is_late(until_ms):
+            if seen_enough or is_late(until_ms):
                 break
         if office and runs is not None and not seen_enough:
             _verify(daemons, inbox, count, until_ms, json=json)
@@ -103,15 +103,11 @@ def _share(request: WorkRequest, number: int, count: int) -> WorkRequest | None:
     return msgspec.structs.replace(request, runs=runs) if runs else None
 
 
-def _is_late(until_ms: int | None) -> bool:
-    return until_ms is not None and here.now_ms() >= until_ms
-
-
 def _verify(daemons: list[Daemon], inbox: Inbox, count: int, until_ms: int | None, *, json: bool) -> None:
     """Have the participants verify each other's runs until one is confirmed, or for some minutes."""
     say("the runs are done; now the daemons verify each other's runs")
     latest_ms = here.now_ms() + VERIFY_SECONDS * 1000
-    request = WorkRequest(verify_share=1, until_ms=min(until_ms or latest_ms, latest_ms))
+    request = ending(WorkRequest(verify_share=1), min(until_ms or latest_ms, latest_ms))
     asked = [request if number < count else None for number in range(len(daemons))]
     state = DemoState.of(daemon.name for daemon in daemons)
     state.task = task_of(request).digest.hex()

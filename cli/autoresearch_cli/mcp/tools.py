@@ -15,12 +15,12 @@ import msgspec
 from typing_extensions import TypedDict
 
 from autoresearch.ask import publishing, questions
-from autoresearch.ask.acts.ideas import Idea
+from autoresearch.ask.acts.edited_program import Idea
 from autoresearch.ask.acts.suggesting import SUGGESTIONS_MOST
 from autoresearch.ask.acts.suggesting import suggest as suggestions
 from autoresearch.ask.acts.varying import VaryAnswer
 from autoresearch.ask.client import Client
-from autoresearch.ask.ideas import NoteView, OpenClaim
+from autoresearch.ask.discussion import NoteView, OpenClaim
 from autoresearch.ask.node import QueuedRun, StatusAnswer, TaskStatus, WorkerStatus
 from autoresearch.ask.node_acts import Node
 from autoresearch.ask.records import RecordView

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autoresearch.ask.ideas import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
+from autoresearch.ask.discussion import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
 from autoresearch.ask.node import VoterView
 from autoresearch.ask.people.participants import AttestAnswer, AttestorAnswer
 from autoresearch.face.columns.column import COUNT, RECORD, VALUE, WORDS, Column, Columns, person, short

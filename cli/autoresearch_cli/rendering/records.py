@@ -7,7 +7,7 @@ from itertools import pairwise
 from autoresearch.ask.records import RecordView, ShowAnswer, VerificationStateView
 from autoresearch.face.columns.column import person, short, shortened
 from autoresearch.face.columns.node import release_lines, used_component_words
-from autoresearch.face.columns.people import hidden_sentence
+from autoresearch.face.columns.people import hidden_words, unhiding
 from autoresearch.face.columns.runs import (
     STARRED,
     budget_words,
@@ -54,7 +54,7 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     lines += [("link", link) for link in answer.links]
     if is_rich():
         lines = for_people(lines)
-    lines += [("!", hidden_sentence(one)) for one in answer.hidden_by]
+    lines += [("!", f"{hidden_words(one)} → {unhiding(one)}") for one in answer.hidden_by]
     if answer.withdrawn:
         when = f", {age(answer.withdrawn_ms, now_ms)}" if answer.withdrawn_ms is not None else ""
         why = f": “{answer.withdrawn_reason}”" if answer.withdrawn_reason else ""

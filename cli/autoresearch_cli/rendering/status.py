@@ -21,7 +21,7 @@ from autoresearch.ask.node import (
 )
 from autoresearch.errors import BEGIN
 from autoresearch.face.columns.column import person, short
-from autoresearch.face.columns.node import card_words, energy_words, owner_words
+from autoresearch.face.columns.node import card_words, energy_words, order_words, owner_words
 from autoresearch.face.columns.people import peer_columns
 from autoresearch.face.columns.runs import leading_words
 from autoresearch.record.record import DEFAULT_NETWORK
@@ -98,6 +98,7 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
     elif works_alone(status) and status.participant.short:
         lines.append(("alone", "others confirm runs in a network → autoresearch network new NAME --for lab"))
     lines += [("now", line) for line in now_lines(status, now_ms)]
+    lines += [("order", order_words(each, now_ms)) for each in status.orders]
     lines += [("queue", queued_line(each)) for each in status.queue]
     lines += [("proposer", proposer_line(each)) for each in status.proposers]
     lines += [("machine", machine_line(machine, now_ms)) for machine in [status.machine] if machine]
@@ -165,7 +166,8 @@ def today_line(part: VerifyingStatus) -> str:
 
 def asked_line(part: VerifyingStatus) -> str:
     """The share of the time that goes to verification, and why there is none."""
-    share = "all of the time" if part.asked_share >= 1 else f"up to {percent(part.asked_share)} of the time"
+    most = f"up to {percent(part.asked_share)} of the time over 24 hours"
+    share = "all of the time" if part.asked_share >= 1 else most
     return " · ".join(filter(None, (share, part.note)))
 
 

@@ -15,7 +15,7 @@ from email.utils import make_msgid
 import structlog
 
 from autoresearch.ask.acts.notebook import Notebook, own_devices
-from autoresearch.errors import AutoresearchError, Refused, TimedOut, UsageError
+from autoresearch.errors import AutoresearchError, Refused, UsageError
 from autoresearch.log.local import ATTESTED, MAILED, REFUSED, Act, MailLedger
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.record.record import Network
@@ -35,12 +35,9 @@ from autoresearch.trust.attestation import (
     attestor_statement,
     decode_question,
     encode_message,
-    subject_statement,
     write_code,
 )
 from autoresearch.trust.attestor import (
-    CODE,
-    CODE_AND_DKIM,
     CODE_MS,
     Caps,
     Pending,
@@ -52,7 +49,6 @@ from autoresearch.trust.attestor import (
     request_reason,
     sender_reason,
 )
-from autoresearch.trust.dkim import KeyLookup, proof_subject, prove, resolve_key
 from autoresearch.trust.identity import Device
 from autoresearch.trust.mailbox import DISPOSABLE, deliverable, domain_tag, mail_tag, mailbox
 from autoresearch.trust.roster import BIG_DOMAIN
@@ -66,10 +62,7 @@ logger = structlog.get_logger()
 
 
 class Attestor:
-    """One attestor. ``peer()`` is this host's peer id; ``disposable`` are domains to refuse besides the known ones.
-
-    ``lookup`` gives DKIM keys.
-    """
+    """One attestor. ``peer()`` is this host's peer id; ``disposable`` are domains to refuse besides the known ones."""
 
     def __init__(
         self,
@@ -81,7 +74,6 @@ class Attestor:
         disposable: frozenset[str],
         peer: Callable[[], str],
         now_ms: Callable[[], int],
-        lookup: KeyLookup = resolve_key,
     ) -> None:
         self._notebook = notebook
         self._ledger = ledger
@@ -90,9 +82,7 @@ class Attestor:
         self._disposable = DISPOSABLE | disposable
         self._peer = peer
         self._now_ms = now_ms
-        self._lookup = lookup
         self._hashing = asyncio.Lock()
-        self._proving = asyncio.Lock()
         self._in_hand = 0
         # Why the last mail was not sent; empty when it was.
         self.trouble = ""
@@ -111,7 +101,7 @@ class Attestor:
                 except _No as no:
                     return self._refuse(no, question.root, peer)
             case CodeAnswer():
-                return await self._attest(peer, question)
+                return self._attest(peer, question)
             case None:
                 return No(why=AttestReason.GARBLED.value)
 
@@ -195,7 +185,7 @@ class Attestor:
 
     # --- an answer ---
 
-    async def _attest(self, peer: str, answer: CodeAnswer) -> Attested | No:
+    def _attest(self, peer: str, answer: CodeAnswer) -> Attested | No:
         now_ms = self._now_ms()
         pending = self._ledger.pending(answer.token)
         try:
@@ -206,40 +196,18 @@ class Attestor:
             assert pending is not None
             refuse(device_reason(self._device(pending.root, pending.device)), pending.tag, pending.domain)
             refuse(self._mailbox_reason(pending.tag, pending.domain), pending.tag, pending.domain)
-            method = await self._method(pending, answer)
             # First, and only once, so that no code is ever good for two.
             refuse(None if self._ledger.end(answer.token) else AttestReason.NO_REQUEST)
         except _No as no:
             return self._refuse(no, pending.root if pending else b"", peer)
         try:
-            record = self._notebook.publish_attestation(attestation(pending, now_ms=now_ms, method=method), now_ms)
+            record = self._notebook.publish_attestation(attestation(pending, now_ms=now_ms), now_ms)
         except AutoresearchError as error:
             logger.warning("an attestation could not be written", reason=str(error))
             return self._refuse(_No(AttestReason.NOT_RECORDED, pending.tag, pending.domain), pending.root, peer)
         self._ledger.add(Act(now_ms, ATTESTED, "", pending.root, peer, pending.tag, pending.domain))
         logger.info("attestor", what=ATTESTED, root=pending.root.hex(), peer=peer)
         return Attested(raw=record.raw, signature=record.signature)
-
-    async def _method(self, pending: Pending, answer: CodeAnswer) -> str:
-        """What was seen: a code, and a mail sent from the address if there is one."""
-        if not answer.mail:
-            return CODE
-        subject = proof_subject(subject_statement([pending.statement, *answer.others]))
-        try:
-            async with self._proving:
-                proof = await asyncio.to_thread(
-                    prove, answer.mail, self._lookup, subject=subject, now_ms=self._now_ms()
-                )
-            async with self._hashing:
-                tag = await asyncio.to_thread(mail_tag, mailbox(proof.sender, disposable=frozenset()), self._network)
-        except TimedOut:
-            raise _No(AttestReason.NO_DKIM_KEY, pending.tag, pending.domain) from None
-        except AutoresearchError:
-            tag = b""
-        if tag != pending.tag:
-            self._ledger.wrong(pending.token)
-            raise _No(AttestReason.NO_PROOF, pending.tag, pending.domain)
-        return CODE_AND_DKIM
 
     # --- parts ---
 

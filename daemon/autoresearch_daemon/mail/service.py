@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable
 
 from autoresearch.ask.acts.notebook import Notebook
@@ -26,7 +24,6 @@ from autoresearch.record.record import DAY_MS
 from autoresearch.settings import Attestor as Settings
 from autoresearch.trust.attestation import CodeAnswer
 from autoresearch.trust.attestor import DUE_MS, Caps
-from autoresearch.trust.dkim import KeyLookup, resolve_key
 from autoresearch.words import Part
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.mail.attestor import Attestor
@@ -51,12 +48,10 @@ class AttestationService:
         server: MailServer | None,
         *,
         now_ms: Callable[[], int],
-        lookup: KeyLookup = resolve_key,
     ) -> None:
         self._notebook = notebook
         self._local = local
         self._now_ms = now_ms
-        self._lookup = lookup
         if settings.enabled and server is None:
             raise UsageError(
                 "attestor.enabled is true, and there is no mail account",
@@ -86,7 +81,6 @@ class AttestationService:
                 disposable=self._disposable,
                 peer=line.me,
                 now_ms=self._now_ms,
-                lookup=self._lookup,
             )
 
     def close(self) -> None:
@@ -104,16 +98,7 @@ class AttestationService:
 
     async def confirm(self, request: ConfirmRequest) -> AttestAnswer:
         """Bring an attestor the answer. Raises NotFound, Refused, AutoresearchError."""
-        try:
-            mail = base64.b64decode(request.mail, validate=True)
-        except binascii.Error as error:
-            raise UsageError("the mail is not base64") from error
-        answer = CodeAnswer(
-            token=bytes.fromhex(request.token),
-            signature=bytes.fromhex(request.signature),
-            mail=mail,
-            others=[bytes.fromhex(other) for other in request.others],
-        )
+        answer = CodeAnswer(token=bytes.fromhex(request.token), signature=bytes.fromhex(request.signature))
         return await self._there().confirm(answer)
 
     def standing(self) -> AttestAnswer:

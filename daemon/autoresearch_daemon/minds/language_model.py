@@ -91,7 +91,8 @@ def change_by_model(
             fault = str(error)
         if not may_go_on():
             break
-        messages += [Message("assistant", answer), Message("user", _correction(fault))]
+        again = f"That can't be run. {fault}\nAnswer again, in the form that was asked for, with one change."
+        messages += [Message("assistant", answer), Message("user", again)]
     raise ModelFailure(f"{settings.model} gave no program that can be run: {fault}")
 
 
@@ -108,10 +109,6 @@ def _answer(endpoint: Endpoint, messages: list[Message], settings: LanguageModel
         raise
     spend(*_cost(answer, messages, settings))
     return answer.text
-
-
-def _correction(fault: str) -> str:
-    return f"That can't be run. {fault}\nAnswer again, in the form that was asked for, with one change."
 
 
 def _cost(answer: Answer, messages: list[Message], settings: LanguageModel) -> tuple[int, float]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from autoresearch.ask.asking import cited_text, question_prompt
-from autoresearch.ask.ideas import AskAnswer
+from autoresearch.ask.discussion import AskAnswer
 from autoresearch.ask.node import ProposerStatus
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.local import ModelCall, ModelFailure, ModelLedger, not_before_ms

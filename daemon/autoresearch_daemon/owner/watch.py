@@ -103,7 +103,7 @@ class OwnerWatch:
                 text = "this system binds no program to cores, so work.cores limits nothing"
                 self._problems.append(f"{text} → autoresearch node config set work.cores 0")
             # What an executor carries out elsewhere takes nothing of this machine.
-            self._refused = {} if now.asked.order.executor else refusals(work, reading, self._refused)
+            self._refused = {} if now.front.executor else refusals(work, reading, self._refused)
             if self._is_asleep:
                 self._refused[Why.GOING_TO_SLEEP] = Refusal(WHY_SENTENCES[Why.GOING_TO_SLEEP])
             for why in OWNER_REASONS:

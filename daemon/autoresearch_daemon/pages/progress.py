@@ -18,7 +18,7 @@ from autoresearch.errors import NotFound
 from autoresearch.face.columns.column import Face, lines
 from autoresearch.face.columns.runs import chosen_columns
 from autoresearch.face.exports.tables import text_cell
-from autoresearch.face.pages.boards import ProgressContent, no_progress
+from autoresearch.face.pages.boards import ProgressContent
 from autoresearch.face.pages.chart import Query, chart_data
 from autoresearch.face.pages.chart_picture import chart_picture
 from autoresearch_daemon.pages.node import Asking
@@ -40,7 +40,7 @@ async def progress_page(asking: Asking) -> web.Response:
     except NotFound:
         if asking.task:
             raise
-        values = no_progress(query)
+        values = {"query": query, "answer": None}
     return await asking.render("progress.html", "progress", **values)
 
 

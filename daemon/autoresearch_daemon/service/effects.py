@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from autoresearch.ask.node import RunInHand
 from autoresearch.errors import Refused
-from autoresearch.words import TASK_REASONS, Why, WorkState
-from autoresearch_daemon.service.inputs import Assignment, Order
+from autoresearch.words import Why, WorkState
+from autoresearch_daemon.service.agenda import Agenda, Order
+from autoresearch_daemon.service.inputs import Assignment
 
 
 @dataclass(slots=True)
@@ -25,26 +26,19 @@ class Worker:
     yielded: bool = False
     left: bool = False
     leaving: bool = False
+    overtaken: bool = False
     elsewhere: bool = False
     since_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What survives a restart: whether to work, on what, and whether paused."""
+class Held:
+    """Why a proposal or an order is passed over, and when it is tried again; ``wait_ms`` after it was tried last."""
 
-    working: bool = False
-    order: Order = field(default_factory=Order)
-    paused: bool = False
-    paused_until_ms: int | None = None
-
-
-@dataclass(slots=True)
-class Spent:
-    """What the workers' time went to since the start."""
-
-    search: int = 0
-    verification: int = 0
+    why: Why
+    sentence: str
+    wait_ms: int
+    retry_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,37 +57,49 @@ class WorkerNow:
 class ServiceStatus:
     """The state machine at a moment: all that the rest of the node sees of it.
 
-    ``blocks`` has what forbids work, each with its sentence, the first that came first. ``workers`` are ordered by
-    name. ``queue`` waits for a worker, the next first. ``job`` is the verification at hand, which no worker has yet.
+    ``agenda`` has the orders; ``front`` is the first that can be worked on, else what holds while there is none.
+    ``workers`` are ordered by name. ``queue`` waits for a worker, the next first. ``held`` says why proposals, by name,
+    and orders, by number, are passed over. ``blocks`` has what forbids all work, each with its sentence, the first that
+    came first. ``job`` is the verification at hand, which no worker has yet; ``verification_wait_ms`` as in Agenda.
     """
 
     state: WorkState
     why: Why
     reason: str
     since_ms: int
-    asked: Asked
+    agenda: Agenda
+    front: Order
     workers_wanted: int
     workers: tuple[WorkerNow, ...]
     queue: tuple[Assignment, ...]
+    held: dict[str | int, Held]
     blocks: tuple[tuple[Why, str], ...]
     job: str | None
+    verification_wait_ms: int | None
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a person ordered work that has not ended."""
+        return bool(self.agenda.orders)
 
     @property
     def jobs(self) -> list[str]:
         """The verifications that are in hand or queued."""
-        given = [worker.assignment for worker in self.workers if worker.assignment]
-        return [assignment.job for assignment in (*given, *self.queue) if assignment.job]
+        assignments = [worker.assignment for worker in self.workers if worker.assignment]
+        return [assignment.job for assignment in (*assignments, *self.queue) if assignment.job]
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether other searches follow those in hand."""
-        left = self.asked.order.runs_left
-        searching = sum(1 for worker in self.workers if worker.assignment and worker.assignment.is_search)
-        return self.asked.working and (left is None or left > searching)
+    def order_of(self, assignment: Assignment) -> Order:
+        """The order that an assignment is for; for a proposal or a verification what holds for them."""
+        return self.agenda.find(assignment.order) or self.front
+
+    def goes_on(self, order: Order) -> bool:
+        """Whether other searches of an order follow those in hand."""
+        searching = [w.assignment for w in self.workers if w.assignment and w.assignment.order == order.number]
+        return order in self.agenda.orders and (order.runs_left is None or order.runs_left > len(searching))
 
     def run_of(self, worker: str) -> RunInHand | None:
         """What a worker runs, as people see it."""
-        return next((one.run for one in self.workers if one.name == worker), None)
+        return next((row.run for row in self.workers if row.name == worker), None)
 
     def is_running(self, key: tuple[bytes, bytes, int]) -> bool:
         """Whether a worker runs this: (task digest, source digest, replicate)."""
@@ -101,14 +107,13 @@ class ServiceStatus:
 
     def check_measuring(self) -> None:
         """Whether a worker would take up what a person asks to have measured. Raises Refused."""
-        if self.asked.paused:
+        if self.agenda.paused:
             raise Refused("This node is paused, so it measures nothing.", hint="autoresearch node resume")
         if self.workers_wanted == 0:
             hint = "autoresearch node config set work.workers 1, then autoresearch down && autoresearch up"
             raise Refused("This node has no workers, so it measures nothing.", hint=hint)
-        # A task that could not be worked on is tried again when somebody asks for something by name.
-        if sentences := [sentence for why, sentence in self.blocks if why not in TASK_REASONS]:
-            raise Refused(f"This node measures nothing now: {sentences[0]}.", hint="autoresearch status")
+        if self.blocks:
+            raise Refused(f"This node measures nothing now: {self.blocks[0][1]}.", hint="autoresearch status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,18 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class Overtake:
+    """Have a worker stop the run of a search at once for what goes before it: ``reason`` says what, and what is lost.
+
+    Its program is run later, by an assignment ``again``.
+    """
+
+    worker: str
+    assignment: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class CloseAbandoned:
     """Publish the run that a lost worker had in hand as abandoned."""
 
@@ -186,11 +203,11 @@ class CloseAbandoned:
 class Verify:
     """Reveal what may be revealed, and have the next verification ready.
 
-    ``ready`` is the one that is ready by now: it is to be put back when something else goes before it. ``task`` is the
-    folder of the task whose runs go first (empty: the configured one), None when none is wanted.
+    ``ready`` is the one that is ready by now: it is to be put back when something else goes before it. ``tasks`` are
+    the folders of the tasks worked on (empty: the configured one), None when none is to be made ready.
     """
 
-    task: str | None
+    tasks: tuple[str, ...] | None
     ready: str | None
 
 
@@ -206,10 +223,11 @@ class Save:
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """An event for people and pages."""
+    """An event for people and pages; ``order`` is the number of the order that it is about."""
 
     kind: str
     text: str
+    order: int = 0
 
 
 Effect = (
@@ -221,6 +239,7 @@ Effect = (
     | LeaveToOther
     | Decline
     | Cancel
+    | Overtake
     | CloseAbandoned
     | Verify
     | RecordWaiting

@@ -5,46 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autoresearch.ask.node import RunInHand
-from autoresearch.words import Why
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What a person asked for: a task folder (empty: the configured one), a number of runs, an end.
-
-    ``verify_share`` is the share of the workers' time, 0 to 1, that goes to checking others' runs when there are some
-    to check: at 0 none is checked, at 1 nothing else is done. ``proposer`` is who invents the changes (empty: whom the
-    settings name). ``executor`` carries the runs out (empty: the workers), ``at_most`` so many at a time.
-    """
-
-    task: str = ""
-    runs_left: int | None = None
-    until_ms: int | None = None
-    verify_share: float = 0.2
-    proposer: str = ""
-    executor: str = ""
-    at_most: int = 1
+from autoresearch.words import Why, WorkKind
+from autoresearch_daemon.service.agenda import Order
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One piece of work for one worker. With ``given`` a program that somebody proposed is run.
+    """One piece of work for one worker: a program that a person proposed, a verification, or a change of the search.
 
-    With ``job``, the name of a verification that the node knows, a run is checked. ``shown``: as people see it.
-    ``shared``: what is given is left to another node that runs it.
+    With ``job``, the name of a verification that the node knows, a run is verified. ``shown``: as people see it.
+    ``shared``: a proposal is left to another node that runs it. ``order`` is the number of the order that it is for, 0
+    where it is for none. ``again`` is the name of the assignment whose run was ended for other work, and is made now.
     """
 
     name: str
     task: str
-    given: bool = False
+    kind: WorkKind
     shared: bool = False
     job: str = ""
     shown: RunInHand | None = None
+    order: int = 0
+    again: str = ""
+
+    @property
+    def is_proposal(self) -> bool:
+        """Whether it runs a program that a person proposed."""
+        return self.kind is WorkKind.PERSON and not self.job
 
     @property
     def is_search(self) -> bool:
         """Whether the worker invents what it runs."""
-        return not self.given and not self.job
+        return self.kind in (WorkKind.ORDER, WorkKind.SEARCH)
 
     @property
     def gives_way(self) -> bool:
@@ -54,9 +45,17 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class WorkAsked:
-    """A person asks the node to work."""
+    """A person orders work: behind the orders that end, or ``instead`` of all that there are."""
 
     order: Order
+    instead: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OrderCancelled:
+    """A person does not want an order any more, nor its runs in hand."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +76,11 @@ class PauseAsked:
 @dataclass(frozen=True, slots=True)
 class ResumeAsked:
     """A person ends a pause, or has the node go on at once after failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineChanged:
+    """What this machine lacked may be there: packages that a person allowed, memory, a card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +161,15 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
-    """A run that goes on at another place since before this daemon began; ``key`` as in Proposed."""
+    """A run that goes on at another place since before this daemon began; ``key`` as in Proposed.
+
+    ``order`` is the number of the order that it is for; 0: it was proposed.
+    """
 
     place: str
     run: RunInHand
     key: tuple[bytes, bytes, int]
-    given: bool
+    order: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +235,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
+class Unworkable:
+    """What a worker proposed can't be begun: its task is not the one that it was. The worker is told to drop it."""
+
+    worker: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerLeaves:
     """A worker process was told to end after what it has in hand: it takes nothing more."""
 
@@ -260,9 +275,11 @@ class Tick:
 
 Input = (
     WorkAsked
+    | OrderCancelled
     | ShareChanged
     | PauseAsked
     | ResumeAsked
+    | MachineChanged
     | FinishAsked
     | StopAsked
     | RunAsked
@@ -281,6 +298,7 @@ Input = (
     | Finished
     | Dropped
     | Failed
+    | Unworkable
     | WorkerLeaves
     | WorkerLost
     | Blocked

@@ -6,27 +6,27 @@ effects, in order.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from autoresearch.ask.node import RunInHand
-from autoresearch.words import OWNER_REASONS, PASSING_REASONS, WHY_SENTENCES, Why, WorkState
+from autoresearch.text import duration, percent
+from autoresearch.words import OWNER_REASONS, PASSING_REASONS, WHY_SENTENCES, WORK_RULES, Why, WorkKind, WorkState
+from autoresearch_daemon.service.agenda import Order
 from autoresearch_daemon.service.effects import (
     Announce,
     Approve,
-    Asked,
     Assign,
     Cancel,
     CloseAbandoned,
     Decline,
     Effect,
     LeaveToOther,
+    Overtake,
     RecordWaiting,
     Save,
     ServiceStatus,
-    Spent,
     Tell,
     Verify,
     WantWorkers,
@@ -44,7 +44,8 @@ from autoresearch_daemon.service.inputs import (
     Input,
     JobReady,
     Located,
-    Order,
+    MachineChanged,
+    OrderCancelled,
     Outrun,
     PauseAsked,
     Progressed,
@@ -58,6 +59,7 @@ from autoresearch_daemon.service.inputs import (
     StopAsked,
     TakenOver,
     Tick,
+    Unworkable,
     VerificationsChanged,
     WorkAsked,
     WorkerLeaves,
@@ -65,6 +67,7 @@ from autoresearch_daemon.service.inputs import (
     WorkerReady,
     WorkerStage,
 )
+from autoresearch_daemon.service.queue import FIRST_WAIT_MS, WorkQueue
 
 # A worker that proposes duplicates this often gives its assignment back instead of trying again.
 PROPOSALS_PER_ASSIGNMENT = 5
@@ -72,17 +75,12 @@ PROPOSALS_PER_ASSIGNMENT = 5
 SETTLE_MS = 1_000
 # So long after its start a run gives way to a claim of another node; later it would waste more than it saves.
 YIELD_MS = 30_000
-# So many runs may fail within so long before the next one waits, and one more for each worker beside the first: what
-# fails at once would otherwise fill everybody's log with failures.
-FAILURES = 3
-FAILURES_MS = 60_000
 # How long a record that could not be written waits before the next try.
 RETRY_MS = 60_000
-# How long a task that this machine can't run waits before the first next try, and at most.
-FIRST_WAIT_MS = 60_000
-LONGEST_WAIT_MS = 3_600_000
-# So long verification may be ahead of its share of the time: a node verifies what others wait for before it searches.
-VERIFY_AHEAD_MS = 600_000
+# A run of the search with more than this left is ended for what goes before it.
+OVERTAKE_MS = 60_000
+# A run that does not say how far it is may be as short as that.
+GLIMPSE_MS = 10_000
 # So long a search waits at first, and after a verification, until it is known whether there is something to verify.
 LOOK_MS = 30_000
 
@@ -91,59 +89,59 @@ LOOK_MS = 30_000
 class Service:
     """The node's decisions. ``workers_wanted`` is how many may run at a time.
 
-    ``resting`` is the order while nobody asks for work: where programs are run that somebody proposes.
+    ``queue`` is what it is to do. ``lasted_ms`` is how long the last run of a task took, by the task's digest.
     """
 
     workers_wanted: int
-    asked: Asked = field(default_factory=Asked)
-    resting: Order = field(default_factory=Order)
+    queue: WorkQueue = field(default_factory=WorkQueue)
     since_ms: int = 0
     stopping: bool = False
     finishing: bool = False
     ended: Why = Why.NOT_ASKED
     workers: dict[str, Worker] = field(default_factory=dict)
-    queue: deque[Assignment] = field(default_factory=deque)
     blocks: dict[Why, str] = field(default_factory=dict)
     stops: set[Why] = field(default_factory=set)
     retry_ms: int = 0
-    try_ms: int = 0
-    wait_ms: int = 0
-    job: JobReady | None = None
-    look_until_ms: int | None = None
-    failures: deque[int] = field(default_factory=deque)
-    spent_ms: Spent = field(default_factory=Spent)
-    counter: int = 0
+    lasted_ms: dict[bytes, int] = field(default_factory=dict)
     processes: int = 0
 
     # --- what is ---
 
-    def status(self) -> ServiceStatus:
+    def status(self, now_ms: int = 0) -> ServiceStatus:
         """What is, as a value that stays as it is."""
-        state, why = self._state()
+        state, why, reason = self._state()
         return ServiceStatus(
             state=state,
             why=why,
-            # What blocks, in its own words, or the words that all share.
-            reason=self.blocks.get(why, WHY_SENTENCES[why]),
+            reason=reason,
             since_ms=self.since_ms,
-            asked=self.asked,
+            agenda=self.queue.agenda,
+            front=self.queue.front,
             workers_wanted=self.workers_wanted,
             workers=tuple(
                 WorkerNow(name, w.device, w.why, w.run, w.assignment, w.key) for name, w in sorted(self.workers.items())
             ),
-            queue=tuple(self.queue),
+            queue=tuple(self.queue.by_turn),
+            held=dict(self.queue.held),
             blocks=tuple(self.blocks.items()),
-            job=self.job.job if self.job else None,
+            job=self.queue.job.job if self.queue.job else None,
+            verification_wait_ms=self.queue.verification_wait_ms(now_ms),
         )
 
-    def _state(self) -> tuple[WorkState, Why]:
+    def _state(self) -> tuple[WorkState, Why, str]:
+        state, why = self._state_and_why()
+        reasons = (held.sentence for held in self.queue.held.values() if held.why is why and state is WorkState.WAITING)
+        # What holds up work, in its own words, or the words that all share.
+        return state, why, self.blocks.get(why) or next(reasons, WHY_SENTENCES[why])
+
+    def _state_and_why(self) -> tuple[WorkState, Why]:
         if self.stopping:
             return WorkState.STOPPING, Why.STOPPING
-        if self.asked.paused:
+        if self.queue.agenda.paused:
             return WorkState.PAUSED, Why.PAUSED_BY_PERSON
         if self.finishing and self._in_hand:
             return WorkState.FINISHING, Why.FINISHING_LAST
-        if not self.asked.working and not self.queue and not self._in_hand:
+        if not self.queue.agenda.orders and not self.queue.proposals and not self._in_hand:
             return WorkState.IDLE, self.ended
         if self.workers_wanted == 0:
             return WorkState.WAITING, Why.NO_WORKERS
@@ -151,39 +149,39 @@ class Service:
             return WorkState.WAITING, next(iter(self.blocks))
         if not self._in_hand and any(worker.why is Why.FAILING for worker in self.workers.values()):
             return WorkState.WAITING, Why.FAILING
-        return WorkState.WORKING, self._asked_why()
+        if not self._in_hand and (obstacle := self.queue.obstacle):
+            return WorkState.WAITING, obstacle
+        return WorkState.WORKING, self._why_working()
 
-    def _asked_why(self) -> Why:
-        order = self.asked.order
-        if not self.asked.working:
+    def _why_working(self) -> Why:
+        if not self.queue.agenda.orders:
             return Why.ASKED_FOR_PROPOSALS
-        if order.runs_left is not None:
+        if self.queue.front.runs_left is not None:
             return Why.ASKED_FOR_RUNS
-        return Why.ASKED if order.until_ms is None else Why.ASKED_FOR_TIME
+        return Why.ASKED if self.queue.front.kind is WorkKind.SEARCH else Why.ASKED_FOR_TIME
 
     @property
     def _in_hand(self) -> list[Worker]:
         return [w for w in self.workers.values() if w.assignment]
 
     @property
+    def _assignments(self) -> list[Assignment]:
+        return [w.assignment for w in self.workers.values() if w.assignment]
+
+    @property
     def _is_refused(self) -> bool:
         """Whether the machine is its owner's now: nothing new is agreed to."""
         return any(why in self.blocks for why in OWNER_REASONS)
-
-    @property
-    def _at_once(self) -> int:
-        """How many may be in hand at a time."""
-        return self.asked.order.at_most if self.asked.order.executor else self.workers_wanted
 
     # --- what happens ---
 
     def handle(self, event: Input, now_ms: int) -> list[Effect]:
         """Take one event in; return what must be done, in order."""
-        before = self._state()
+        before = self._state()[:2]
         effects = self._apply(event, now_ms)
         effects += self._expire(now_ms)
         effects += self._dispatch(now_ms)
-        after = self._state()
+        after = self._state()[:2]
         if after != before:
             self.since_ms = now_ms
             effects.append(Tell("state", after[0].value))
@@ -191,27 +189,17 @@ class Service:
 
     def _apply(self, event: Input, now_ms: int) -> list[Effect]:
         match event:
-            case WorkAsked(order):
-                self.asked = Asked(working=True, order=order)
-                self.finishing = False
-                self.failures.clear()
-                self._try_again()
-                return [Save(), *self._look_first(now_ms)]
-            case ShareChanged(workers, share):
-                self.workers_wanted = workers
-                share = self.asked.order.verify_share if share is None else share
-                self.asked = replace(self.asked, order=replace(self.asked.order, verify_share=share))
-                return [Save(), *([] if self.job else [self._verify()])]
+            case WorkAsked() | OrderCancelled() | ShareChanged() | FinishAsked():
+                return self._order(event, now_ms)
             case PauseAsked(until_ms):
-                self.asked = replace(self.asked, paused=True, paused_until_ms=until_ms)
+                self.queue.agenda = replace(self.queue.agenda, paused=True, paused_until_ms=until_ms)
                 return [Save(), *self._cancel_all()]
             case ResumeAsked():
-                self._try_again()
-                self.failures.clear()
-                self.asked = replace(self.asked, paused=False, paused_until_ms=None)
+                self.queue.held.clear()
+                self.queue.waits_ms.clear()
+                self.queue.failures.clear()
+                self.queue.agenda = replace(self.queue.agenda, paused=False, paused_until_ms=None)
                 return [Save()]
-            case FinishAsked():
-                return self._end(Why.NOT_ASKED)
             case StopAsked():
                 self.stopping = True
                 return self._cancel_all(here_only=True)
@@ -222,13 +210,41 @@ class Service:
             case Blocked():
                 return self._block(event, now_ms)
             case JobReady(name):
-                self.job = event if name is not None else None
-                self.look_until_ms = None
+                self.queue.job = event if name is not None else None
+                self.queue.look_until_ms = None
+                return []
+            case MachineChanged():
+                self.queue.release(lambda held: held.retry_ms - held.wait_ms <= now_ms - FIRST_WAIT_MS)
                 return []
             case VerificationsChanged() | Tick():
                 return [self._verify(), *self._retry(now_ms)]
             case _:
                 return self._worker_event(event, now_ms)
+
+    def _order(self, event: WorkAsked | OrderCancelled | ShareChanged | FinishAsked, now_ms: int) -> list[Effect]:
+        match event:
+            case WorkAsked(order, instead):
+                before = self.queue.agenda.orders
+                self.queue.agenda = self.queue.agenda.with_order(order, instead=instead)
+                self.finishing = False
+                self.queue.failures.clear()
+                ended = (
+                    [each.number for each in before if self.queue.agenda.find(each.number) is None] if instead else []
+                )
+                return [Save(), *self._cancel_orders(ended), *self._look_first(now_ms)]
+            case OrderCancelled(number):
+                self.queue.agenda = self.queue.agenda.without(number)
+                self.ended = self.ended if self.queue.agenda.orders else Why.NOT_ASKED
+                return [Save(), *self._cancel_orders([number])]
+            case ShareChanged(workers, share):
+                self.workers_wanted = workers
+                if share is not None:
+                    orders = tuple(replace(order, verify_share=share) for order in self.queue.agenda.orders)
+                    self.queue.agenda = replace(self.queue.agenda, orders=orders)
+                return [Save(), *([] if self.queue.job else [self._verify()])]
+            case FinishAsked():
+                self.queue.agenda = replace(self.queue.agenda, orders=())
+                return self._ended(Why.NOT_ASKED)
 
     def _block(self, event: Blocked, now_ms: int) -> list[Effect]:
         was_stopped = bool(self.stops)
@@ -247,17 +263,16 @@ class Service:
 
     def _queue(self, event: RunAsked | RunDropped) -> list[Effect]:
         if isinstance(event, RunAsked):
-            self.queue.append(event.assignment)
-            self._try_again()
+            self.queue.proposals.append(event.assignment)
             return []
-        self.queue = deque(each for each in self.queue if each.name != event.name)
+        self.queue.drop_proposal(event.name)
         workers = ((name, worker.assignment) for name, worker in self.workers.items())
-        return [Cancel(name, of.name) for name, of in workers if of and of.given and of.name == event.name]
+        return [Cancel(name, of.name) for name, of in workers if of and of.is_proposal and of.name == event.name]
 
     def is_in_hand(self, proposal: str) -> bool:
         """Whether a worker has what a person proposed under this name."""
-        given = (worker.assignment for worker in self.workers.values() if worker.assignment)
-        return any(each.given and each.name == proposal for each in given)
+        assignments = (worker.assignment for worker in self.workers.values() if worker.assignment)
+        return any(each.is_proposal and each.name == proposal for each in assignments)
 
     def _worker_event(self, event: Input, now_ms: int) -> list[Effect]:
         match event:
@@ -276,21 +291,29 @@ class Service:
                 if worker.run:
                     worker.run = _changed(worker.run, fraction=fraction, step=step, loss=loss)
             case Dropped(name):
-                worker = self._worker(name)
-                # What a person proposed waits until work goes on.
-                waits = (self.asked.paused or self._is_refused) and not worker.left
-                if worker.assignment and worker.assignment.given and waits:
-                    self.queue.appendleft(worker.assignment)
-                claimed = worker.assignment.name if worker.assignment and worker.key else None
-                self._free(name, now_ms)
-                return [WithdrawClaim(claimed)] if claimed else []
+                return self._dropped(name, now_ms)
             case Finished():
                 return self._finished(event, now_ms)
-            case Failed():
+            case Failed() | Unworkable():
                 return self._failed(event, now_ms)
             case WorkerLeaves() | WorkerLost():
                 return self._going(event, now_ms)
         return []
+
+    def _dropped(self, name: str, now_ms: int) -> list[Effect]:
+        """A worker gave back what it had not begun."""
+        worker = self._worker(name)
+        assignment = worker.assignment
+        is_passed_over = assignment is not None and assignment.name in self.queue.held
+        # What a person proposed waits until work goes on.
+        waits = (self.queue.agenda.paused or self._is_refused or is_passed_over) and not worker.left
+        if assignment and assignment.is_proposal and waits:
+            self.queue.proposals.insert(0, assignment)
+        elif assignment and worker.overtaken:
+            self.queue.do_again(assignment)
+        claimed = assignment.name if assignment and worker.key else None
+        self._free(name, now_ms)
+        return [WithdrawClaim(claimed)] if claimed else []
 
     def _elsewhere(self, event: Sent | TakenOver | Located, now_ms: int) -> list[Effect]:
         """A run goes on at a place of its own, which is gone with it."""
@@ -302,8 +325,10 @@ class Service:
                     self.workers[worker.assignment.name] = moved
                     worker.assignment = None  # its time counts where it goes on
                     self._free(name, now_ms)
-            case TakenOver(name, run, key, given):
-                assignment = Assignment(name, "", given=given)
+            case TakenOver(name, run, key, number):
+                order = self.queue.agenda.find(number)
+                kind = order.kind if order else WorkKind.SEARCH if number else WorkKind.PERSON
+                assignment = Assignment(name, order.task if order else "", kind, order=number)
                 self.workers[name] = Worker(
                     assignment=assignment, run=run, key=key, why=Why.QUEUED, elsewhere=True, since_ms=now_ms
                 )
@@ -312,35 +337,42 @@ class Service:
                     place.device, place.why = device, why
         return []
 
-    def _failed(self, event: Failed, now_ms: int) -> list[Effect]:
-        """What could not be begun. What this machine can't run is tried again, each time after twice as long."""
+    def _failed(self, event: Failed | Unworkable, now_ms: int) -> list[Effect]:
+        """What could not be begun: an order is passed over for a while, and a proposal that this machine can't run."""
         assignment = self._worker(event.worker).assignment
-        searched = self._free(event.worker, now_ms)
-        if event.cannot_run_here and assignment and not assignment.job:
-            self.wait_ms = min(2 * self.wait_ms, LONGEST_WAIT_MS) if self.wait_ms else FIRST_WAIT_MS
-            self.try_ms = now_ms + self.wait_ms
-            self.blocks[Why.CANNOT_RUN_HERE] = event.sentence
-            if assignment.given:
-                self.queue.append(assignment)
-        elif searched:
-            self.blocks[Why.TASK_BROKEN] = event.sentence
+        if isinstance(event, Unworkable):
+            if assignment is None:
+                return []
+            self.queue.hold(assignment, Why.TASK_BROKEN, event.sentence, now_ms)
+            return [Cancel(event.worker, assignment.name), Tell("worker", event.sentence)]
+        self._free(event.worker, now_ms)
+        if assignment and assignment.is_search:
+            why = Why.CANNOT_RUN_HERE if event.cannot_run_here else Why.TASK_BROKEN
+            self.queue.hold(assignment, why, event.sentence, now_ms)
+        elif assignment and assignment.is_proposal and event.cannot_run_here:
+            self.queue.hold(assignment, Why.CANNOT_RUN_HERE, event.sentence, now_ms)
+            self.queue.proposals.append(assignment)
         return [Tell("worker", event.sentence)]
 
     def _finished(self, event: Finished, now_ms: int) -> list[Effect]:
-        effects: list[Effect] = []
+        effects: list[Effect] = [Save()]
+        worker = self._worker(event.worker)
+        worker.yielded &= not event.counted
+        assignment = worker.assignment
+        if assignment is None:
+            self._free(event.worker, now_ms)
+            return []
         if event.failed:
-            self.failures.append(now_ms)
-        else:
-            self.wait_ms = 0
-        self._worker(event.worker).yielded &= not event.counted
-        assignment = self._worker(event.worker).assignment
-        if assignment and assignment.job:  # there may be more of them
+            self.queue.note_failure(assignment, now_ms)
+        if assignment.job:  # there may be more of them
             effects += self._look_first(now_ms)
-        searched = self._free(event.worker, now_ms)
-        if event.counted and searched and self.asked.order.runs_left is not None:
-            left = max(0, self.asked.order.runs_left - 1)
-            self.asked = replace(self.asked, order=replace(self.asked.order, runs_left=left))
-            effects.append(Save())
+        if event.counted:
+            self.queue.count(assignment)
+            if worker.run and worker.key and not worker.elsewhere:
+                self.lasted_ms[worker.key[0]] = now_ms - worker.run.started_ms
+        elif worker.overtaken:
+            self.queue.do_again(assignment)
+        self._free(event.worker, now_ms)
         return effects
 
     def _going(self, event: WorkerLeaves | WorkerLost, now_ms: int) -> list[Effect]:
@@ -350,37 +382,32 @@ class Service:
                 self.workers[event.worker].leaving = True
             return []
         lost = self.workers.pop(event.worker, None)
-        if lost and lost.leaving and lost.assignment and not lost.assignment.is_search:
-            self.queue.appendleft(lost.assignment)
-        if lost is None or lost.key is None:
+        if lost is None or lost.assignment is None:
             return []
-        self.failures.append(now_ms)
-        if lost.assignment is None:
+        if lost.leaving and not lost.assignment.is_search:
+            self.queue.proposals.insert(0, lost.assignment)
+        if lost.key is None:
             return []
+        self.queue.note_failure(lost.assignment, now_ms)
         return [(WithdrawClaim if lost.announced else CloseAbandoned)(lost.assignment.name)]
 
     # --- parts ---
 
     def _verify(self) -> Verify:
-        wanted = self.asked.working and self.asked.order.verify_share > 0 and self.job is None
-        return Verify(self.asked.order.task if wanted else None, self.job.job if self.job else None)
+        wanted = self.queue.agenda.orders and self.queue.front.verify_share > 0 and self.queue.job is None
+        tasks = tuple(dict.fromkeys(order.task for order in self.queue.agenda.orders))
+        return Verify(tasks if wanted else None, self.queue.job.job if self.queue.job else None)
 
     def _look_first(self, now_ms: int) -> list[Effect]:
         """Let the next search wait until it is known whether there is something to verify.
 
         A verification at hand may be given out at once: whether it is still the next one is then no question.
         """
-        self.look_until_ms = now_ms + LOOK_MS
-        return [] if self.job else [self._verify()]
-
-    def _try_again(self) -> None:
-        """A person asks: what kept the task from being worked on may be mended."""
-        self.blocks.pop(Why.TASK_BROKEN, None)
-        self.blocks.pop(Why.CANNOT_RUN_HERE, None)
+        self.queue.look_until_ms = now_ms + LOOK_MS
+        return [] if self.queue.job else [self._verify()]
 
     def _retry(self, now_ms: int) -> list[Effect]:
-        if now_ms >= self.try_ms:
-            self.blocks.pop(Why.CANNOT_RUN_HERE, None)
+        self.queue.release(lambda held: not held.retry_ms - held.wait_ms <= now_ms < held.retry_ms)
         if Why.CANNOT_RECORD not in self.blocks or now_ms < self.retry_ms:
             return []
         del self.blocks[Why.CANNOT_RECORD]
@@ -389,28 +416,27 @@ class Service:
     def _worker(self, name: str) -> Worker:
         return self.workers.setdefault(name, Worker())
 
-    def _free(self, name: str, now_ms: int) -> bool:
-        """Take the assignment from a worker, and note what its time went to; returns whether it was a search."""
+    def _free(self, name: str, now_ms: int) -> None:
+        """Take the assignment from a worker, and note what its time went to."""
         worker = self._worker(name)
-        assignment = worker.assignment
+        assignment, spent_ms = worker.assignment, max(0, now_ms - worker.since_ms)
         if assignment and assignment.job:
-            self.spent_ms.verification += now_ms - worker.since_ms
+            self.queue.agenda = self.queue.agenda.with_spent(now_ms, verification_ms=spent_ms)
         elif assignment:
-            self.spent_ms.search += now_ms - worker.since_ms
+            self.queue.agenda = self.queue.agenda.with_spent(now_ms, runs_ms=spent_ms)
         worker.assignment = worker.key = worker.run = worker.announced = None
-        worker.why, worker.refused, worker.left = Why.NOT_ASKED, 0, False
+        worker.why, worker.refused, worker.left, worker.overtaken = Why.NOT_ASKED, 0, False, False
         if worker.elsewhere:
             del self.workers[name]
-        return assignment is None or assignment.is_search
 
     def _proposed(self, event: Proposed, worker: Worker, now_ms: int) -> list[Effect]:
         name, assignment = event.worker, event.assignment
-        if self.stopping or self.asked.paused or self._is_refused or worker.assignment is None:
+        if self.stopping or self.queue.agenda.paused or self._is_refused or worker.assignment is None:
             return [Cancel(name, assignment)]
         # What a person asks for by name is run whether others do it or not.
         elsewhere = event.taken and worker.assignment.gives_way
         taken = elsewhere or any(other.key == event.key for other in self.workers.values() if other is not worker)
-        if taken and worker.assignment.given:
+        if taken and worker.assignment.is_proposal:
             worker.left = True
             return [LeaveToOther(assignment), Cancel(name, assignment)]
         if taken and worker.refused < PROPOSALS_PER_ASSIGNMENT:
@@ -418,6 +444,8 @@ class Service:
             return [Decline(name, assignment)]
         if taken:
             return [Cancel(name, assignment)]
+        if pressing := [kind for kind in self._pressing(now_ms) if kind < self.queue.rank(worker.assignment)]:
+            return [self._overtaken(name, worker, pressing[0], now_ms)]
         worker.key = event.key
         if event.has_peers and worker.assignment.gives_way and worker.refused < PROPOSALS_PER_ASSIGNMENT:
             worker.announced = event.run
@@ -427,7 +455,7 @@ class Service:
     def _settled(self, name: str, key: tuple[bytes, bytes, int], now_ms: int) -> list[Effect]:
         worker = self.workers.get(name)
         # What was stopped meanwhile is given back by the worker.
-        if worker is None or worker.key != key or self.stopping or self.asked.paused or self.stops:
+        if worker is None or worker.key != key or self.stopping or self.queue.agenda.paused or self.stops:
             return []
         if worker.announced is None or worker.assignment is None:
             return []
@@ -464,98 +492,135 @@ class Service:
         stopped = ((name, w) for name, w in self.workers.items() if not (here_only and w.elsewhere))
         return [Cancel(name, w.assignment.name) for name, w in stopped if w.assignment]
 
-    def _end(self, why: Why) -> list[Effect]:
-        self.asked = replace(self.asked, working=False, order=self.resting)
-        self.finishing = True
-        self.ended = why
+    def _cancel_orders(self, numbers: list[int]) -> list[Effect]:
+        """End the runs in hand of orders that nobody wants any more."""
+        self.queue.drop_gone()
+        workers = ((name, worker.assignment) for name, worker in self.workers.items())
+        return [Cancel(name, of.name) for name, of in workers if of and of.is_search and of.order in numbers]
+
+    def _ended(self, why: Why) -> list[Effect]:
+        """Orders have ended; with the last one the runs in hand are the last."""
+        self.queue.drop_gone()
+        if not self.queue.agenda.orders:
+            self.finishing, self.ended = True, why
         return [Save()]
 
     def _expire(self, now_ms: int) -> list[Effect]:
         effects: list[Effect] = []
-        if self.asked.paused and self.asked.paused_until_ms is not None and now_ms >= self.asked.paused_until_ms:
-            self.asked = replace(self.asked, paused=False, paused_until_ms=None)
+        if (
+            self.queue.agenda.paused
+            and self.queue.agenda.paused_until_ms is not None
+            and now_ms >= self.queue.agenda.paused_until_ms
+        ):
+            self.queue.agenda = replace(self.queue.agenda, paused=False, paused_until_ms=None)
             effects.append(Save())
-        order = self.asked.order
-        if self.asked.working and order.until_ms is not None and now_ms >= order.until_ms:
-            effects += self._end(Why.TIME_OVER)
-        if self.asked.working and order.runs_left == 0:
-            effects += self._end(Why.RUNS_DONE)
+        for order in self.queue.agenda.orders:
+            why = Why.RUNS_DONE if order.runs_left == 0 else Why.TIME_OVER
+            if order.runs_left == 0 or (order.until_ms is not None and now_ms >= order.until_ms):
+                self.queue.agenda = self.queue.agenda.without(order.number)
+                effects += [*self._ended(why), Tell("order_ended", _ending(order, why), order.number)]
+        front = self.queue.front
+        if front.for_ms is not None and front.until_ms is None and not self.queue.agenda.paused:
+            self.queue.agenda = self.queue.agenda.with_changed(replace(front, until_ms=now_ms + front.for_ms))
+            effects.append(Save())
         if self.finishing and not self._in_hand:
             self.finishing = False
         return effects
+
+    # --- what is done next ---
 
     def _dispatch(self, now_ms: int) -> list[Effect]:
         """Give idle workers something to do; ask for processes when there is work, let them go after."""
         for worker in self.workers.values():
             worker.why = Why.NOT_ASKED if worker.why in PASSING_REASONS else worker.why
-        if self.stopping or self.asked.paused:
+        if self.stopping or self.queue.agenda.paused:
             return self._want(0)
-        order, here = self.asked.order, sum(1 for w in self._in_hand if not w.elsewhere)
+        here = sum(1 for w in self._in_hand if not w.elsewhere)
         if self.blocks:
             return self._want(here)
-        searching = sum(1 for w in self._in_hand if w.assignment and w.assignment.is_search)
-        room = self._at_once if order.runs_left is None else min(self._at_once, order.runs_left)
-        open_searches = max(0, room - searching) if self.asked.working and order.verify_share < 1 else 0
-        is_looking = self.look_until_ms is not None and now_ms < self.look_until_ms and self._may_verify()
-        open_work = len(self.queue) + open_searches + self._verification_is_due()
-        # A worker that only writes requests is quick: one is enough, and stays while its requests are carried out.
-        wanted = min(1, len(self._in_hand) + open_work) if order.executor else here + open_work
-        effects = self._want(min(self.workers_wanted, wanted))
+        effects = self._want(min(self.workers_wanted, self._needed(here, now_ms)))
         for name, worker in sorted(self.workers.items()):
             if not worker.ready or worker.leaving or worker.assignment:
                 continue
-            if order.executor and len(self._in_hand) >= self._at_once:
-                worker.why = Why.QUEUE_FULL
+            offer = self.queue.take(self._assignments, self.workers_wanted, now_ms)
+            if offer is None:
                 break
-            if self.queue:
-                assignment = self.queue.popleft()
-                worker.run = _changed(assignment.shown, started_ms=now_ms) if assignment.shown else None
-            elif (open_searches > 0 or self._verification_is_due()) and not self._may_fail(now_ms):
-                worker.why = Why.FAILING
+            if isinstance(offer, Why):
+                worker.why = offer
                 continue
-            elif self.job and self._verification_is_due():
-                assignment = Assignment(f"verify-{self._next_number()}", self.job.task, job=self.job.job or "")
-                worker.run = _changed(self.job.run, started_ms=now_ms) if self.job.run else None
-                self.job = None
-            elif open_searches > 0 and is_looking:
-                worker.why = Why.LOOKING
-                continue
-            elif open_searches > 0:
-                open_searches -= 1
-                assignment = Assignment(f"search-{self._next_number()}", order.task)
-            else:
+            worker.assignment, worker.since_ms = offer, now_ms
+            worker.run = _changed(offer.shown, started_ms=now_ms) if offer.shown else None
+            worker.why = Why.VERIFYING if offer.job else Why.PROPOSING
+            effects.append(Assign(name, offer, worker.run if offer.kind is WorkKind.VERIFICATION else None))
+        return effects + self._overtake(now_ms)
+
+    def _needed(self, here: int, now_ms: int) -> int:
+        """How many workers have, or would get, something to do. One that only writes requests is quick.
+
+        It is enough then, and stays while its requests are carried out.
+        """
+        open_orders = self.queue.open_orders(self._assignments, self.workers_wanted)
+        waiting = len(self.queue.ready_proposals) + self.queue.has_due_verification(now_ms)
+        if self.queue.front.executor:
+            return min(1, len(self._in_hand) + waiting + len(open_orders))
+        return here + waiting + sum(1 if order.executor else left for order, left in open_orders)
+
+    # --- what goes before a run in hand ---
+
+    def _pressing(self, now_ms: int) -> list[WorkKind]:
+        """The kinds of what waits for nothing but a worker, and that no worker takes which is free or will be soon."""
+        if self.blocks:
+            return []
+        here = [worker for worker in self.workers.values() if not worker.elsewhere]
+        coming = sum(1 for worker in here if worker.overtaken or worker.assignment is None)
+        coming += max(0, self.processes - len(here))
+        return self.queue.waiting(self._assignments, self.workers_wanted, now_ms)[coming:]
+
+    def _overtake(self, now_ms: int) -> list[Effect]:
+        """End runs of the search, those with the most left first, for what goes before them and waits."""
+        effects: list[Effect] = []
+        for kind in self._pressing(now_ms):
+            left = {
+                name: self._left_ms(worker, now_ms)
+                for name, worker in sorted(self.workers.items())
+                if worker.run and worker.assignment and kind < self.queue.rank(worker.assignment)
+                if not (worker.overtaken or worker.elsewhere or worker.announced)
+            }
+            name = max(left, key=left.__getitem__, default=None)
+            if name is None or left[name] <= OVERTAKE_MS:
                 break
-            worker.assignment, worker.since_ms = assignment, now_ms
-            worker.why = Why.VERIFYING if assignment.job else Why.PROPOSING
-            effects.append(Assign(name, assignment, worker.run if assignment.job else None))
+            effects.append(self._overtaken(name, self.workers[name], kind, now_ms))
         return effects
 
-    def _may_fail(self, now_ms: int) -> bool:
-        """Whether one more may begin: with what failed within the last minute, all in hand may fail too."""
-        while self.failures and not now_ms - FAILURES_MS < self.failures[0] <= now_ms:
-            self.failures.popleft()
-        return len(self.failures) + len(self._in_hand) < FAILURES - 1 + self._at_once
+    def _left_ms(self, worker: Worker, now_ms: int) -> int:
+        """How long a run goes on, as far as it shows that, or else as the last one on its task did."""
+        assert worker.run is not None
+        if (left_ms := worker.run.time_left_ms(now_ms)) is not None:
+            return left_ms
+        elapsed_ms = worker.run.elapsed_ms(now_ms)
+        expected_ms = self.lasted_ms.get(worker.key[0], 0) if worker.key else 0
+        if elapsed_ms < expected_ms:
+            return expected_ms - elapsed_ms
+        return OVERTAKE_MS + 1 if elapsed_ms >= GLIMPSE_MS else 0
 
-    def _verification_is_due(self) -> bool:
-        """Whether the next thing to do is the verification at hand."""
-        return self.job is not None and self._may_verify()
-
-    def _may_verify(self) -> bool:
-        """Whether verification has not used up its share of the time."""
-        share, spent = self.asked.order.verify_share, self.spent_ms
-        if not self.asked.working or share <= 0:
-            return False
-        return spent.verification <= share * (spent.search + spent.verification) + VERIFY_AHEAD_MS
-
-    def _next_number(self) -> int:
-        self.counter += 1
-        return self.counter
+    def _overtaken(self, name: str, worker: Worker, kind: WorkKind, now_ms: int) -> Overtake:
+        assert worker.assignment is not None
+        worker.overtaken = True
+        run = worker.run
+        done = f"stopped at {percent(run.fraction)} after {duration(run.elapsed_ms(now_ms))}" if run else "not begun"
+        later = "it is run later" if self.queue.agenda.find(worker.assignment.order) else "nobody waits for it any more"
+        return Overtake(name, worker.assignment.name, f"{done}: {WORK_RULES[kind].sentence} goes first; {later}")
 
     def _want(self, count: int) -> list[Effect]:
         if count == self.processes:
             return []
         self.processes = count
         return [WantWorkers(count)]
+
+
+def _ending(order: Order, why: Why) -> str:
+    done = f"{order.runs} of {order.runs} runs are done" if why is Why.RUNS_DONE else "its time is over"
+    return f"order {order.number} has ended: {done}"
 
 
 def _changed(run: RunInHand, **values: object) -> RunInHand:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from autoresearch.ask.people.evidence import evidence_answer, measured_evidence
 from autoresearch.ask.people.own_verification import waiting
 from autoresearch.ask.people.voters import awaits_admission
 from autoresearch.ask.runs.boards import resolve_reference
-from autoresearch.errors import AutoresearchError, Refused
+from autoresearch.errors import AutoresearchError, NotFound, Refused, TimedOut
 from autoresearch.log.blobs import MissingBlob
 from autoresearch.log.local import Choice, chosen
 from autoresearch.log.standing.verification import judgement, pending
@@ -32,11 +32,11 @@ from autoresearch.run.sandbox.job import Level
 from autoresearch.settings import load_settings
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.task.model import Task
-from autoresearch.words import UNREVEALED, EvidenceKind, Why
+from autoresearch.words import UNREVEALED, EvidenceKind, WorkKind
 from autoresearch_daemon.events import Events, now_ms
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.service.effects import Verify
-from autoresearch_daemon.service.inputs import Assignment, Blocked, Input, JobReady, RunAsked, VerificationsChanged
+from autoresearch_daemon.service.inputs import Assignment, Input, JobReady, RunAsked, VerificationsChanged
 from autoresearch_daemon.service.machine import Service
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.verification.reveals import Reveals, Told
@@ -88,7 +88,7 @@ class VerificationController:
         self.level = Level.NONE
         self._jobs = jobs
         self._reveals = Reveals(notebook, local)
-        self._wanted = Verify(task=None, ready=None)
+        self._wanted = Verify(tasks=None, ready=None)
         self._news = asyncio.Event()
         self._given: dict[str, str] = {}  # by assignment, the job that a worker has
         self._names = 0
@@ -126,41 +126,45 @@ class VerificationController:
         if self.level < Level.LANDLOCK:
             self._take(JobReady(None))  # what others wrote is not run here, so it is not fetched either
             return
-        if wanted.task is not None:
-            try:
-                task = self._load(wanted.task)
-            except Refused as error:  # it asks for more than this machine allows, until settings and node change
-                self._take(Blocked(Why.TASK_BROKEN, f"{error} {error.hint}".strip()))
-                return
+        if wanted.tasks is not None:
             root = self._notebook.identity.root.public
-            found = await self._find(task.digest, wanted.task) or await self._look_further(task.digest)
-            if not found and not awaits_admission(self._notebook.log, root):  # once admitted there is something soon
+            is_ready = await self._make_ready(wanted.tasks)
+            if not is_ready and not awaits_admission(self._notebook.log, root):  # once admitted there is something soon
                 self._take(JobReady(None))
 
-    async def _look_further(self, own: bytes) -> bool:
-        """Find something to verify on another task that this machine can run; a few of them are looked at."""
+    async def _make_ready(self, folders: Sequence[str]) -> bool:
+        """Make the cheapest verification ready, of those on the tasks worked on and on a few others."""
         log, archived = self._notebook.log, chosen(self._paths.home_local, Choice.ARCHIVED)
-        others = sorted({row.digest for row in log.tasks.all()} - archived - {own})
+        own: dict[bytes, str] = {}
+        for folder in folders:
+            with suppress(AutoresearchError):  # whoever works on it meets the same error
+                own[self._load(folder).digest] = folder
+        others = sorted({row.digest for row in log.tasks.all()} - archived - own.keys())
         self._unfit = {task: unfit for task, unfit in self._unfit.items() if now_ms() < unfit.until_ms}
         turn, self._turn = self._turn, self._turn + TASKS_A_LOOK
-        for number in range(min(len(others), TASKS_A_LOOK)):
-            task = others[(turn + number) % len(others)]
-            if task not in self._unfit and await self._find(task):
+        some = [others[(turn + number) % len(others)] for number in range(min(len(others), TASKS_A_LOOK))]
+        costs: dict[bytes, int] = {}
+        for task in (*own, *some):
+            if task not in self._unfit:
+                cost_ms = await self._jobs.cost_ms(task, now_ms(), in_hand=self._machine.status().jobs)
+                costs.update({} if cost_ms is None else {task: cost_ms})
+        for task in sorted(costs, key=costs.__getitem__):
+            if await self._find(task, own.get(task)):
                 return True
         return False
 
     async def _find(self, task: bytes, folder: str | None = None) -> bool:
         """Make the next verification on a task ready, if there is one and this machine can do it."""
-        job = await self._jobs.find(task, now_ms(), in_hand=self._machine.status().jobs)
-        if job is None:
-            return False
         try:
             place = folder if folder is not None else await self._folder_of(task)
             if folder is None:
                 self._check_fit(self._load(place))
-        except AutoresearchError as error:
-            self._jobs.put_back(job[0], now_ms())
-            self._unfit[task] = Unfit(now_ms() + UNFIT_MS, f"{error} → {error.hint}" if error.hint else str(error))
+        except AutoresearchError as error:  # files that are not here yet say nothing about this machine
+            is_missing = isinstance(error, NotFound | TimedOut)
+            self._unfit[task] = Unfit(now_ms() + UNFIT_MS, "" if is_missing else error.with_hint)
+            return False
+        job = await self._jobs.find(task, now_ms(), in_hand=self._machine.status().jobs)
+        if job is None:
             return False
         self._take(JobReady(*job, task=place))
         return True
@@ -175,7 +179,7 @@ class VerificationController:
 
     def obstacle(self) -> str:
         """Why runs that this node is drawn for are not verified here; empty where nothing is in the way."""
-        return next((unfit.sentence for unfit in self._unfit.values()), "")
+        return next((unfit.sentence for unfit in self._unfit.values() if unfit.sentence), "")
 
     async def ask(self, reference: str) -> RunAccepted:
         """Queue the verification of a run that a person names. Raises AutoresearchError."""
@@ -216,7 +220,7 @@ class VerificationController:
         assignment = f"{what}-{os.getpid()}-{self._names}"
         if about is not None:
             self._repeated[assignment] = about
-        self._take(RunAsked(Assignment(assignment, folder, job=name, shown=shown)))
+        self._take(RunAsked(Assignment(assignment, folder, WorkKind.PERSON, job=name, shown=shown)))
         return assignment
 
     def _check_idle(self, run: bytes) -> None:
@@ -316,7 +320,7 @@ class VerificationController:
 
     async def _folder_of(self, task: bytes) -> str:
         """A folder of the task with this digest: the one worked on, the configured one, or one that is written."""
-        for folder in (self._machine.asked.order.task, ""):
+        for folder in (*(order.task for order in self._machine.queue.agenda.orders), ""):
             with suppress(AutoresearchError):
                 if self._load(folder).digest == task:
                     return folder

@@ -36,6 +36,8 @@ AGAIN_MS, AGAIN_MS_MAX = 600_000, 256 * 600_000
 SOURCE_BYTES = MAX_FILE_BYTES
 CHECKPOINT_BYTES = JobLimits().checkpoint_bytes
 REASON_CHARACTERS = 1000
+# Of verifications the cheapest goes first, but one that waits for longer goes before all.
+WAITS_MS_MAX = 3_600_000
 
 
 class Wanted(NamedTuple):
@@ -66,6 +68,7 @@ class VerificationQueue:
         self._connected = connected
         self._checks: dict[str, VerificationPlan] = {}
         self._tried: dict[tuple[bytes, str, int], tuple[int, int]] = {}  # how often, and when it may be tried again
+        self._since_ms: dict[tuple[bytes, str, int], int] = {}  # when it was seen first
         self._names = 0
 
     async def find(self, task: bytes, now_ms: int, *, in_hand: Collection[str] = ()) -> tuple[str, RunInHand] | None:
@@ -86,6 +89,20 @@ class VerificationQueue:
             if times and self._connected() and not isinstance(error, CannotRunHere):
                 self._publish_unavailable(job, now_ms, str(error))
             return None
+
+    async def cost_ms(self, task: bytes, now_ms: int, *, in_hand: Collection[str] = ()) -> int | None:
+        """How long the next verification on a task takes by its author's word; None where there is none.
+
+        One that waits here since an hour ago costs nothing, so that the cheap ones don't keep it waiting for ever.
+        """
+        job = await self._next(task, now_ms, self._skipped(now_ms, in_hand))
+        if job is None:
+            return None
+        if now_ms - self._since_ms.setdefault(_key(job), now_ms) > WAITS_MS_MAX:
+            return 0
+        run = self._notebook.log.records.get(job.run).body
+        assert isinstance(run, Run)
+        return run.duration_ms * (2 * len(job.seeds) if job.stage == REPLICATE else 1)
 
     def _publish_unavailable(self, job: VerificationJob, now_ms: int, reason: str) -> None:
         """Say once that a run's files cannot be got. What is measured later replaces it."""
@@ -172,6 +189,7 @@ class VerificationQueue:
     def measured(self, name: str, found: Verified) -> Verification:
         """What was measured, as the body of a record; the job is done."""
         check = self._checks.pop(name)
+        self._since_ms.pop(_key(check), None)
         body = Verification(
             run=check.run,
             stage=check.stage,

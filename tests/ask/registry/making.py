@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
+from autoresearch.ask.registry.installing import Checked, checked_release, write_tree
 from autoresearch.ask.registry.preparing import prepared
 from autoresearch.ask.requests import Description
 from autoresearch.log.blobs import BlobStore
@@ -38,6 +40,15 @@ def publish(
     said = Description(type=kind, name=name, version=version, description=description)
     made = prepared(files, said, git=git, commit=commit)
     return log.writer.append(by or key(1), "release", made.body(blobs.put(made.bundle)), now_ms=time_ms)
+
+
+def installed(
+    log: Log, blobs: BlobStore, release: bytes, folder: Path, *, replace: bool = False, **how: Any
+) -> Checked:
+    """Check a release as ``agent install`` does, and write its files into a folder."""
+    checked = checked_release(log, blobs, release, **how)
+    write_tree(checked.files, folder, replace=replace)
+    return checked
 
 
 def git(folder: Path, *words: str, stdin: bytes | None = None) -> str:

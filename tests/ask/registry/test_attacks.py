@@ -15,20 +15,21 @@ import msgspec
 import pytest
 
 from autoresearch.ask.registry.git_source import check_url, fetch_files
-from autoresearch.ask.registry.installing import install_release, write_tree
+from autoresearch.ask.registry.installing import write_tree
 from autoresearch.errors import AutoresearchError, CannotRunHere, NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.record.kinds import Release
 from autoresearch.record.record import Record
 from autoresearch.task.release import BUNDLE_BYTES, File, tree_hash
-from tests.ask.registry.making import FILE_ALONE, FILES, MAIN, git, publish, repository
+from tests.ask.registry.making import FILE_ALONE, FILES, MAIN, git, installed, publish, repository
 from tests.ask.registry.victim import COUNT
 from tests.daemon.daemons import wait_for
 from tests.record.making import NOW_MS, key
 from tests.run.packages.wheels import write_sources
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not on this machine")
+pytest.importorskip("git")
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def target(project: Path) -> Path:
 def refused(log: Log, blobs: BlobStore, release: Record, target: Path, *, source: str = "git") -> str:
     """What the installation says; it is no traceback, and nothing is there."""
     with pytest.raises((Refused, UsageError, CannotRunHere)) as found:
-        install_release(log, blobs, release.id, target, source=source, protocols=FILE_ALONE)
+        installed(log, blobs, release.id, target, source=source, protocols=FILE_ALONE)
     assert not target.exists()
     assert "\n" not in str(found.value)
     return str(found.value)
@@ -140,7 +141,7 @@ def test_links_submodules_and_names_that_lead_elsewhere_are_refused(
     commit = planted(tmp_path / "host", mode, name)
     release = from_git(log, blobs, f"file://{tmp_path}/host", commit)
     with pytest.raises(AutoresearchError) as found:
-        install_release(log, blobs, release.id, target, source="git", protocols=FILE_ALONE)
+        installed(log, blobs, release.id, target, source="git", protocols=FILE_ALONE)
     assert why is None or why in str(found.value), "where git itself refuses it, its own sentence is shown"
     assert not target.exists()
     assert "\x1b" not in str(found.value)
@@ -172,7 +173,7 @@ def test_no_hook_and_no_filter_runs(
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", str(hooks))
     release = from_git(log, blobs, f"file://{tmp_path}/host", commit, files)
     target = tmp_path / "plain" / "corridor"
-    install_release(log, blobs, release.id, target, source="git", protocols=FILE_ALONE)
+    installed(log, blobs, release.id, target, source="git", protocols=FILE_ALONE)
     assert not mark.exists()
     assert (target / "main.py").read_bytes() == MAIN
     assert (target / "id.txt").read_bytes() == b"$Id$\n"
@@ -187,7 +188,7 @@ def test_a_repository_that_is_too_large_is_refused(log: Log, blobs: BlobStore, t
     commit = repository(tmp_path / "noise", (File("noise", os.urandom(2 * BUNDLE_BYTES + 1)),))
     release = from_git(log, blobs, f"file://{tmp_path}/noise", commit)
     with pytest.raises(NotFound, match="can't be fetched"):
-        install_release(log, blobs, release.id, target, source="git", protocols=FILE_ALONE)
+        installed(log, blobs, release.id, target, source="git", protocols=FILE_ALONE)
     folder = tmp_path / "bomb"
     repository(folder)
     tree = git(folder, "rev-parse", "HEAD^{tree}")
@@ -254,7 +255,7 @@ def test_requirements_that_do_not_fit_are_told_in_the_words_of_the_resolver(
 ) -> None:
     release = publish(log, blobs, files=(*FILES, File("requirements.txt", b"tiny_a\n")))
     with pytest.raises(CannotRunHere) as found:
-        install_release(log, blobs, release.id, target, beside=["tiny_b>=2"])
+        installed(log, blobs, release.id, target, beside=["tiny_b>=2"])
     assert "corridor 1.0.0 is not installed: its requirements don't fit" in str(found.value)
     assert "conflicting dependencies" in str(found.value)
     assert "--isolated" in found.value.hint

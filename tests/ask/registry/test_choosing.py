@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autoresearch.ask.registry.choosing import Choice, Release, Spec, choose, equivocal
+from autoresearch.ask.registry.choosing import ListedRelease, ReleaseChoice, Spec, choose, equivocal
 from autoresearch.errors import AmbiguousName, AutoresearchError, NotFound, UsageError
 from autoresearch.log.rows import ReleaseRow
 from autoresearch.task.release import is_prerelease, version_key
@@ -26,15 +26,15 @@ def release(
     attested: bool = True,
     own: bool = False,
     yanked: bool = False,
-) -> Release:
+) -> ListedRelease:
     row = ReleaseRow(
         number.to_bytes(32, "big"), publisher, number, "policy", "q", version, version_key(version), content
     )
-    return Release(row, publisher, attested, own, b"y" * 32 if yanked else None)
+    return ListedRelease(row, publisher, attested, own, b"y" * 32 if yanked else None)
 
 
 @st.composite
-def sets(draw: st.DrawFn) -> list[Release]:
+def sets(draw: st.DrawFn) -> list[ListedRelease]:
     trusted = {publisher: draw(st.booleans()) for publisher in PUBLISHERS}
     own = draw(st.none() | st.sampled_from(PUBLISHERS))
     found = []
@@ -46,7 +46,7 @@ def sets(draw: st.DrawFn) -> list[Release]:
     return found
 
 
-def answer(found: list[Release], spec: Spec, pinned: bytes | None = None) -> object:
+def answer(found: list[ListedRelease], spec: Spec, pinned: bytes | None = None) -> object:
     try:
         return choose(found, spec, pinned=pinned)
     except AutoresearchError as error:
@@ -55,7 +55,7 @@ def answer(found: list[Release], spec: Spec, pinned: bytes | None = None) -> obj
 
 @given(sets(), st.sampled_from(["", *VERSIONS, "9"]), st.sampled_from(["", "1111", "2222"]), st.randoms())
 def test_any_order_of_arrival_gives_the_same(
-    found: list[Release], version: str, publisher: str, random: Random
+    found: list[ListedRelease], version: str, publisher: str, random: Random
 ) -> None:
     spec, shuffled = Spec("q", version, publisher), list(found)
     random.shuffle(shuffled)
@@ -64,9 +64,9 @@ def test_any_order_of_arrival_gives_the_same(
 
 
 @given(sets(), st.sampled_from(["", *VERSIONS]))
-def test_what_is_taken_is_what_the_rules_allow(found: list[Release], version: str) -> None:
+def test_what_is_taken_is_what_the_rules_allow(found: list[ListedRelease], version: str) -> None:
     taken = answer(found, Spec("q", version))
-    if not isinstance(taken, Choice):
+    if not isinstance(taken, ReleaseChoice):
         return
     one = taken.release
     left = {each.publisher for each in found if each.yanked is None or version}
@@ -89,14 +89,14 @@ def test_what_is_taken_is_what_the_rules_allow(found: list[Release], version: st
 
 
 @given(sets(), st.integers(0, 7))
-def test_what_is_pinned_is_taken_whatever_else_there_is(found: list[Release], number: int) -> None:
+def test_what_is_pinned_is_taken_whatever_else_there_is(found: list[ListedRelease], number: int) -> None:
     pinned = number.to_bytes(32, "big")
     taken = answer(found, Spec("q", "9"), pinned)
     there = [one for one in found if one.row.id == pinned]
     if not there:
         assert taken[0] is NotFound
     else:
-        assert isinstance(taken, Choice)
+        assert isinstance(taken, ReleaseChoice)
         assert taken.release.row.id == pinned
         assert bool(taken.warnings) == (there[0].yanked is not None)
 

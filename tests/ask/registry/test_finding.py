@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autoresearch.ask.registry.choosing import component, releases_like, resolve, search
+from autoresearch.ask.registry.choosing import read_component, releases_like, resolve, search
 from autoresearch.ask.registry.releases import component_view, release_answer
 from autoresearch.errors import AmbiguousName, NotFound, UsageError
 from autoresearch.log.blobs import BlobStore
@@ -20,7 +20,7 @@ from autoresearch.record.kinds import Identity, Release, Withdrawal, Yank
 from autoresearch.task.release import File
 from autoresearch.trust.roster import Trust
 from tests.ask.registry.making import MAIN, publish
-from tests.log.test_set_functions import UNSHRUNK, fill, fresh
+from tests.log.test_set_functions import fill, fresh
 from tests.log.universe import AMPLE
 from tests.nasty import NASTY
 from tests.record.making import BLOB, NETWORK, NOW_MS, key, sealed
@@ -78,7 +78,7 @@ def everything(log: Log) -> list:
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=25, deadline=None)
 def test_what_is_found_is_a_function_of_the_records(data: st.DataObject) -> None:
     made = data.draw(records())
     with fresh(AMPLE) as one, fresh(AMPLE) as other:
@@ -198,7 +198,7 @@ def test_a_hostile_release_is_stored_and_is_no_component(log: Log) -> None:
     for record in stored:
         assert releases_like(log, record.id) == []
         with pytest.raises(UsageError, match="no release of a component"):
-            component(log, record.id)
+            read_component(log, record.id)
 
 
 def test_a_hidden_component_is_found_by_nobody_s_words_and_meant_by_its_id_alone(log: Log, blobs: BlobStore) -> None:

@@ -10,16 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.ask.registry.choosing import needs_of
-from autoresearch.ask.registry.installing import install_release
-from autoresearch.ask.registry.preparing import fetch_prepared, prepare, prepared, read_registry
+from autoresearch.ask.registry.preparing import fetch_prepared, prepare, read_registry
 from autoresearch.ask.requests import Description
-from autoresearch.errors import AutoresearchError, NotFound, Refused, UsageError
+from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.blobs import BlobStore, MissingBlob
 from autoresearch.log.log import Log
 from autoresearch.record.kinds import BlobRef
 from autoresearch.task.release import File, tree_hash, unpack
-from tests.ask.registry.making import FILE_ALONE, FILES, MAIN, git, publish, repository
+from tests.ask.registry.making import FILE_ALONE, FILES, MAIN, git, installed, publish, repository
 from tests.record.making import NOW_MS, key
 
 INI = b"[component]\ntype = policy\nname = q_table\nversion = 1.2.0\ndescription = values\nneeds = environment/2048\n"
@@ -41,7 +39,7 @@ def test_files_and_lock_are_there_after_an_installation(
     files = (*FILES, NUMPY, File("sub/run.sh", b"#!/bin/sh\n", executable=True))
     release = publish(log, blobs, files=files)
     target = tmp_path / "components/environment/corridor"
-    found = install_release(log, blobs, release.id, target, beside=["tiny_b"])
+    found = installed(log, blobs, release.id, target, beside=["tiny_b"])
     assert found.requirements == ("tiny_a",)
     assert [(one.name.replace("-", "_"), one.version) for one in found.packages] == [
         ("tiny_a", "1.0"),
@@ -56,9 +54,9 @@ def test_files_and_lock_are_there_after_an_installation(
     assert tree_hash(read) == found.component.metadata.tree
     assert list(target.parent.iterdir()) == [target]
     with pytest.raises(Refused, match="is there already"):
-        install_release(log, blobs, release.id, target)
+        installed(log, blobs, release.id, target)
     other = publish(log, blobs, version="2.0.0", files=(File("other.py", MAIN),))
-    install_release(log, blobs, other.id, target, replace=True)
+    installed(log, blobs, other.id, target, replace=True)
     assert [path.name for path in target.rglob("*")] == ["other.py"]
     assert list(target.parent.iterdir()) == [target]
 
@@ -66,11 +64,11 @@ def test_files_and_lock_are_there_after_an_installation(
 def test_a_bundle_that_is_elsewhere_is_asked_for(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
     release = publish(log, blobs)
     with BlobStore(tmp_path / "empty") as empty, pytest.raises(MissingBlob) as found:
-        install_release(log, empty, release.id, tmp_path / "x")
+        installed(log, empty, release.id, tmp_path / "x")
     assert found.value.blob == release.body.bundle
     assert not (tmp_path / "x").exists()
     with pytest.raises(NotFound, match="names no git repository"):
-        install_release(log, blobs, release.id, tmp_path / "x", source="git")
+        installed(log, blobs, release.id, tmp_path / "x", source="git")
 
 
 WITHOUT_GIT = """
@@ -80,16 +78,16 @@ sys.modules["git"] = None
 from autoresearch.errors import CannotRunHere
 from autoresearch.log.log import Log
 from autoresearch.log.blobs import BlobStore
-from autoresearch.ask.registry.installing import install_release
+from tests.ask.registry.making import installed
 from autoresearch.ask.registry.choosing import resolve
 from tests.record.making import NETWORK
 place = Path(sys.argv[1])
 log = Log.open(place / "log.sqlite", NETWORK, read_only=True)
 with log, BlobStore(place / "blobs", read_only=True) as blobs:
     release = resolve(log, "environment", "corridor").release.row.id
-    install_release(log, blobs, release, place / "installed")
+    installed(log, blobs, release, place / "installed")
     try:
-        install_release(log, blobs, release, place / "other", source="git")
+        installed(log, blobs, release, place / "other", source="git")
     except CannotRunHere as error:
         print(error, error.hint)
 """
@@ -116,39 +114,18 @@ def test_a_peer_comes_before_git_and_git_before_nothing(log: Log, blobs: BlobSto
         raise NotFound("no peer has it")
 
     with BlobStore(tmp_path / "empty") as empty:
-        install_release(log, empty, release.id, tmp_path / "from-git", fetch=nobody, protocols=FILE_ALONE)
+        installed(log, empty, release.id, tmp_path / "from-git", fetch=nobody, protocols=FILE_ALONE)
         with pytest.raises(NotFound, match="no peer has it"):
-            install_release(log, empty, release.id, tmp_path / "x", source="bundle", fetch=nobody)
+            installed(log, empty, release.id, tmp_path / "x", source="bundle", fetch=nobody)
         shutil.rmtree(tmp_path / "host")
         with pytest.raises(NotFound, match="can't be fetched"):
-            install_release(log, empty, release.id, tmp_path / "x", fetch=nobody, protocols=FILE_ALONE)
-        install_release(log, empty, release.id, tmp_path / "peer", fetch=lambda blob: copied(blobs, empty, blob))
+            installed(log, empty, release.id, tmp_path / "x", fetch=nobody, protocols=FILE_ALONE)
+        installed(log, empty, release.id, tmp_path / "peer", fetch=lambda blob: copied(blobs, empty, blob))
     assert (tmp_path / "peer/main.py").read_bytes() == (tmp_path / "from-git/main.py").read_bytes() == MAIN
 
 
 def copied(there: BlobStore, here: BlobStore, blob: BlobRef) -> None:
     here.put(there.get(blob.sha256))
-
-
-def test_needs_are_resolved_one_level_deep(log: Log, blobs: BlobStore) -> None:
-    def released(name: str, *needs: str) -> bytes:
-        made = prepared([File("main.py", MAIN)], Description(type="policy", name=name, version="1.0", needs=[*needs]))
-        return log.writer.append(key(1), "release", made.body(blobs.put(made.bundle)), now_ms=NOW_MS).id
-
-    plain = released("plain")
-    [(kind, choice)] = needs_of(log, released("top", "policy/plain==1.0"))
-    assert (kind, choice.release.row.id) == ("policy", plain)
-    for needs, why in (
-        (["policy/top"], "which needs others of its own"),
-        (["policy/nothing"], "there is no component nothing"),
-        (["plain"], "names no component"),
-    ):
-        with pytest.raises(AutoresearchError, match=why):
-            needs_of(log, released("other", *needs))
-    one = released("one", "policy/two")
-    released("two", "policy/one==1.0")
-    with pytest.raises(Refused, match="one needs two, which needs one"):
-        needs_of(log, one)
 
 
 def test_bundle_and_repository_give_the_same(log: Log, blobs: BlobStore, tmp_path: Path) -> None:
@@ -159,11 +136,12 @@ def test_bundle_and_repository_give_the_same(log: Log, blobs: BlobStore, tmp_pat
     body = made.body(blobs.put(made.bundle))
     release = log.writer.append(key(1), "release", body, now_ms=NOW_MS)
     for source in ("bundle", "git"):
-        install_release(log, blobs, release.id, tmp_path / source, source=source, protocols=FILE_ALONE)
+        installed(log, blobs, release.id, tmp_path / source, source=source, protocols=FILE_ALONE)
         assert (tmp_path / source / "main.py").read_bytes() == MAIN
 
 
 def test_of_a_repository_the_committed_files_are_published(tmp_path: Path) -> None:
+    pytest.importorskip("git")
     folder = tmp_path / "q"
     commit = repository(folder, (*FILES, File("component.ini", INI)))
     (folder / "secret.env").write_text("TOKEN=1")
@@ -240,7 +218,7 @@ def test_packages_that_a_pyproject_asks_for_are_those_of_the_record(
 ) -> None:
     project = File("pyproject.toml", b'[project]\ndependencies = ["tiny_a"]\n')
     release = publish(log, blobs, files=(*FILES, project))
-    assert install_release(log, blobs, release.id, tmp_path / "corridor").requirements == ("tiny_a",)
+    assert installed(log, blobs, release.id, tmp_path / "corridor").requirements == ("tiny_a",)
     assert not (tmp_path / "corridor/pyproject.toml").exists()
 
 

@@ -13,6 +13,8 @@ from autoresearch.errors import Refused
 from autoresearch.task.release import File
 from tests.ask.registry.making import FILES, git, repository
 
+pytest.importorskip("git")
+
 SAID = Description(type="environment", name="corridor", version="1.0.0")
 ATTRIBUTES = "* filter=x diff=x merge=x text\n"
 # What a .git/config can have git start; ``@`` is the command.

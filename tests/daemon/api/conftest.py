@@ -17,7 +17,7 @@ from autoresearch_daemon.local import LocalState
 
 from autoresearch.ask.acts.settings import change_setting
 from autoresearch.ask.asking import ask_answer
-from autoresearch.ask.ideas import ClaimAnswer, OpenClaim
+from autoresearch.ask.discussion import ClaimAnswer, OpenClaim
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.node import (
     Health,
@@ -224,6 +224,9 @@ class SmallNode:
         if request.task == "broken":
             raise RuntimeError("a defect with secret insides")
         return self._note("working", request)
+
+    def cancel_order(self, request):
+        return self._note("cancelled", request)
 
     def pause(self, request):
         return self._note("paused", request)

@@ -18,6 +18,7 @@ QUERIES = {"/v1/diff": "?old=@~1&new=@"}
 # These publish what this small node can't have; the stories of daemons and of the command line do it.
 ELSEWHERE = {"publish_task", "publish_run", "bring", "yank", "believe", "take_hidden"}
 BODIES = {
+    "/v1/orders/cancel": {"number": 1},
     "/v1/history": {"notes": [{"task": "0" * 64, "origin": "results.tsv 1", "text": "a: b"}]},
     "/v1/withdraw": {"record": "@mine", "reason": "wrong data"},
     "/v1/stars": {"id": "@"},

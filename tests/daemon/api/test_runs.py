@@ -88,11 +88,11 @@ async def test_the_chart_has_steps_dots_and_failures(client, story):
     assert [mark["reported"] for mark in chart["marks"]] == [1.25, 1.05, 1.0]
     assert [round(mark.get("step", 0.0), 6) for mark in chart["marks"]] == [0.0, 0.2, 0.05]
     assert (chart["dots"]["reported"], chart["failures"]["number"]) == ([1.9], [4])
-    assert (chart["found"], chart["total"], chart["binned"]) == (5, 5, False)
+    assert (chart["matching"], chart["total"], chart["binned"]) == (5, 5, False)
     zoomed = await client.get("/v1/progress?since=2&to=3")
     assert [mark["number"] for mark in zoomed["marks"]] == [2, 3]
     filtered = await client.get("/v1/progress?state=failed")
-    assert (filtered["marks"], filtered["found"], filtered["total"]) == ([], 1, 5)
+    assert (filtered["marks"], filtered["matching"], filtered["total"]) == ([], 1, 5)
 
 
 async def test_a_run_with_what_stands_around_it(client, story):

@@ -44,10 +44,10 @@ async def keep(self: VerificationController) -> None:
     device = notebook.identity.device
     done: set[tuple[bytes, str, int]] = set()
     while True:
-        asked = self._machine.asked
-        if asked.working:
+        now = self._machine.status()
+        if now.is_working:
             with suppress(AutoresearchError):
-                task = self._load(asked.order.task).digest
+                task = self._load(now.front.task).digest
                 job = next_job(notebook.log, task, device.public, bytes(device.key), now_ms(), skip=done)
                 if job is not None:
                     done.add((job.run, job.stage, job.round))

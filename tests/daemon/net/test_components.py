@@ -9,14 +9,13 @@ import pytest
 
 from autoresearch.ask.node import PeersAnswer
 from autoresearch.ask.records import SearchAnswer
-from autoresearch.ask.registry.choosing import component, resolve
+from autoresearch.ask.registry.choosing import read_component, resolve
 from autoresearch.ask.registry.components import ReleaseAnswer
-from autoresearch.ask.registry.installing import install_release
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log
 from autoresearch.record.encoding import parse_id
 from autoresearch.trust.manifest_file import load_manifest
-from tests.ask.registry.making import MAIN, git, repository
+from tests.ask.registry.making import MAIN, git, installed, repository
 from tests.daemon.daemons import Daemon, stop_all, wait_for
 from tests.daemon.net.test_verification import asked, begin, friends
 
@@ -51,7 +50,7 @@ def test_another_daemon_finds_it_and_installs_it_from_the_peer(tmp_path: Path) -
         with Log.open(reader.paths.log, trust.network, read_only=True, trust=trust.trust) as log:
             choice = resolve(log, "environment", "corridor")
             with BlobStore(reader.paths.blobs, read_only=True) as blobs:
-                install_release(log, blobs, choice.release.row.id, tmp_path / "project" / "corridor")
+                installed(log, blobs, choice.release.row.id, tmp_path / "project" / "corridor")
         assert (tmp_path / "project/corridor/main.py").read_bytes() == MAIN
 
         yanked = publisher.post("/v1/yanks", release=row.id, reason="wrong reward")
@@ -65,4 +64,4 @@ def test_another_daemon_finds_it_and_installs_it_from_the_peer(tmp_path: Path) -
 def component_of(daemon: Daemon, release: str):
     manifest = load_manifest(daemon.paths.manifest)
     with Log.open(daemon.paths.log, manifest.network, read_only=True) as log:
-        return component(log, parse_id(release)).bundle
+        return read_component(log, parse_id(release)).bundle

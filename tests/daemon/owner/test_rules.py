@@ -36,7 +36,7 @@ from autoresearch_daemon.service.inputs import (
 )
 
 from autoresearch.settings import NetworkSection, Work
-from autoresearch.words import OWNER_REASONS, Why, WorkState
+from autoresearch.words import OWNER_REASONS, Why, WorkKind, WorkState
 from tests.daemon.service_nodes import RUN, assignment_of, key, of, started, state_of
 
 NOON = round(
@@ -133,7 +133,7 @@ def test_what_a_person_proposed_waits_until_the_machine_is_free() -> None:
     node = started(1)
     node.handle(Dropped("w1"), 0)
     node.handle(Blocked(Why.IN_USE, "in use", stops=True), 0)
-    node.handle(RunAsked(Assignment("mine", "", given=True)), 1)
+    node.handle(RunAsked(Assignment("mine", "", WorkKind.PERSON)), 1)
     node.handle(Blocked(Why.IN_USE, None), 2)
     node.handle(WorkerReady("w1", "cpu"), 2)
     assert assignment_of(node, "w1") == "mine"

@@ -30,7 +30,7 @@ def progress(**fields):
     dots = {"number": [2, 3], "time_ms": [6, 7], "cost_ms": [8, 9], "reported": [1.5, 1.6]}
     none = ProgressDots(number=[], time_ms=[], cost_ms=[])
     given = {"task": task(), "marks": [mark], "dots": ProgressDots(**dots, id=[RUN, OTHER]), "failures": none}
-    return ProgressAnswer(**given | {"binned": False, "found": 3, "total": 3} | fields)
+    return ProgressAnswer(**given | {"binned": False, "matching": 3, "total": 3} | fields)
 
 
 def program(run, reported, state, **fields):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoresearch.ask.ideas import OpenClaim
+from autoresearch.ask.discussion import OpenClaim
 from autoresearch.ask.node import NetworkStatus, PeersAnswer, PeerView, QueuedRun, StatusAnswer
 from autoresearch.face.pages.rendering import Links, View, render
 from autoresearch.log.standing.answers import MarkView, ParticipantView

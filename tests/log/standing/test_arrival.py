@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
@@ -49,7 +49,6 @@ def job_of(who: KeyPair, log: Log, task: bytes, now_ms: int):
     max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # each example writes logs
 )
 @given(STORIES, st.randoms(use_true_random=False))
 def test_whatever_arrives_first_the_same_is_seen(tmp_path_factory, story, order: random.Random) -> None:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autoresearch.log.derive.driver import believe_run, settle
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import best_of, buildable, preferred
-from autoresearch.log.standing.belief import note_sources
 from autoresearch.log.standing.context import trust_context
+from autoresearch.log.standing.metrics import note_sources
 from autoresearch.log.standing.queries import leaderboard
-from autoresearch.log.standing.settle import believe_run, settle
 from autoresearch.log.standing.trials import trials
 from autoresearch.log.standing.verdicts import verdict
 from autoresearch.log.standing.verification import judgement
@@ -103,13 +103,13 @@ def test_values_in_between_fill_the_gap(story):
 def test_a_person_believes_a_run_and_those_that_are_as_good_and_no_longer(story):
     baseline = story.run(1.0, "baseline")
     fake, as_good = story.run(0.0001, "printed"), story.run(0.0002, "as good")
-    belief = believe_run(story.log, fake, wanted=True)
+    belief = believe_run(story.log, fake, believed=True)
     assert belief == (True, RunState.REPORTED, 1)
     assert (story.best(), story.state(as_good)) == (fake.id, RunState.REPORTED)
     story.log.writer.rebuild()
     assert story.best() == fake.id, "a person's word outlasts a rebuild"
-    assert believe_run(story.log, fake, wanted=True).changed is False
-    assert believe_run(story.log, fake, wanted=False) == (True, RunState.NOT_BELIEVED, 1)
+    assert believe_run(story.log, fake, believed=True).changed is False
+    assert believe_run(story.log, fake, believed=False) == (True, RunState.NOT_BELIEVED, 1)
     assert story.best() == baseline.id
 
 
@@ -175,9 +175,9 @@ def test_a_run_that_measures_in_another_way_is_not_believed_whatever_its_value(s
     expected = dump(story.log)
     story.log.writer.rebuild()
     assert dump(story.log) == expected
-    assert believe_run(story.log, fake, wanted=True).others == 1, "its child measures as it does"
+    assert believe_run(story.log, fake, believed=True).others == 1, "its child measures as it does"
     assert {story.state(fake), story.state(child)} == {RunState.REPORTED}
-    believe_run(story.log, fake, wanted=False)
+    believe_run(story.log, fake, believed=False)
     assert {story.state(fake), story.state(child)} == {RunState.NOT_BELIEVED}
 
 

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.judging.statistics import CountedRun, pool, rank
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
 from autoresearch.log.rows import ProgramRow
 from autoresearch.log.standing.bases import measured, unvouched, vouched
 from autoresearch.log.standing.context import trust_context, whose
 from autoresearch.log.standing.precedence import first_of
-from autoresearch.log.standing.settle import settle
 from autoresearch.log.standing.verification import checkers_of, judgement
 from autoresearch.record.record import Record
 from autoresearch.words import UPHELD

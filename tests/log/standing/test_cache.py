@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
 from autoresearch.log.standing.bases import checked, contenders, preferred, vouched
 from autoresearch.log.standing.cache import cached, roster_of
 from autoresearch.log.standing.context import trust_context
 from autoresearch.log.standing.participants import track_record, track_records
 from autoresearch.log.standing.queries import board, leaderboard, statistics
-from autoresearch.log.standing.settle import settle
 from autoresearch.log.standing.verification import judgement
 from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Note, Run, Withdrawal

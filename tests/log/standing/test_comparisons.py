@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
-from autoresearch.log.pairs import PAIRS_MOST
+from autoresearch.log.tables.differences import PAIRS_MOST
 from autoresearch.propose.search.effects import Comparisons
 from autoresearch.record.kinds import Withdrawal
 from autoresearch.trust.roster import Trust

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from autoresearch.log.derive import copies as copies_step
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
-from autoresearch.log.standing import settle as settling
-from autoresearch.log.standing.settle import settle
 from autoresearch.record.kinds import BlobRef, Claim, Merge, Withdrawal
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair
@@ -30,7 +30,7 @@ def copied(log: Log) -> dict[bytes, bool]:
     """The runs that others had before, and whether their authors copied: by rows as they were settled at once."""
     rows = pairs_in_rows(log)
     assert rows == pairs_by_rule(log)
-    assert log.standings.count_unsettled() == 0
+    assert log.todo.count() == 0
     return {pair.run: any(one.marked for one in rows if one.run == pair.run) for pair in rows}
 
 
@@ -184,11 +184,11 @@ def test_another_trust_list_has_other_witnesses(village) -> None:
 
 
 def test_of_a_program_that_many_share_copies_are_found_when_there_is_time(village, monkeypatch) -> None:
-    monkeypatch.setattr(settling, "_ALIKE", 1)
+    monkeypatch.setattr(copies_step, "ALIKE", 1)
     village.run(1.2, "great", by=ANN, checkpoint=MODEL)
     copy = village.run(1.2, "great", by=EVE, checkpoint=MODEL)
     assert pairs_in_rows(village.log) == set()
-    assert village.log.standings.count_unsettled() == 2
+    assert village.log.todo.count() == 2
     assert copy.id in compared(village.log)
     settle(village.log, seconds=60)
     assert copied(village.log) == {copy.id: True}

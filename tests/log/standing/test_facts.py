@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
@@ -36,7 +36,6 @@ from tests.record.making import NOW_MS, pairs, run_body, sealed
 
 FULL = 1e12
 # Each example writes logs.
-UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
 class Spend(NamedTuple):
@@ -212,7 +211,7 @@ def holds(log: Log) -> None:
 
 
 @given(STORY, st.randoms(use_true_random=False))
-@settings(max_examples=12, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=12, deadline=None)
 def test_the_sums_are_what_the_records_say(tmp_path_factory, story, dice: random.Random) -> None:
     folder = tmp_path_factory.mktemp("log")
     with Log.open(folder / "log.sqlite", YOUNG, trust=dice.choice(TRUSTS)) as log:
@@ -245,7 +244,7 @@ def test_the_sums_are_what_the_records_say(tmp_path_factory, story, dice: random
 
 
 @given(records(), st.randoms(use_true_random=False))
-@settings(max_examples=8, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=8, deadline=None)
 def test_it_is_so_when_records_are_dropped_and_come_in_any_order(tmp_path_factory, made, dice: random.Random) -> None:
     folder = tmp_path_factory.mktemp("log")
     everybody = Trust(participants=frozenset(one.public for one in (ROOT, *DEVICES, *WITNESSES)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.ask.requests import RunsOf
@@ -14,7 +14,7 @@ from autoresearch.ask.runs.rows import mark_of
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import board_hardware, trust_context, whose
 from autoresearch.log.standing.verification import judgement
-from autoresearch.log.tables.listing import Filter
+from autoresearch.log.tables.filters import Filter
 from autoresearch.record.kinds import Identity, Run
 from autoresearch.trust.keys import KeyPair
 from autoresearch.words import RunState
@@ -113,7 +113,6 @@ def one_by_one(log: Log, task: bytes) -> list[tuple[object, ...]]:
     max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # each example writes logs
 )
 @given(STORIES, st.randoms(use_true_random=False), st.integers(1, 8))
 def test_columns_say_what_records_say_whatever_arrives_first(

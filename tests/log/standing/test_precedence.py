@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autoresearch.log.log import Log
@@ -293,7 +293,6 @@ WRITTEN = st.tuples(
     max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # each example writes logs
 )
 @given(st.lists(WRITTEN, min_size=4, max_size=24), st.randoms(use_true_random=False))
 def test_whatever_arrives_first_the_same_was_there_first(tmp_path_factory, written, order: random.Random):

@@ -7,7 +7,7 @@ import pytest
 
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.log.log import Log
-from autoresearch.log.standing.queries import best, leaderboard, lineage, live_claims, run, runs, statistics
+from autoresearch.log.standing.queries import best, leaderboard, lineage, run, runs, statistics
 from autoresearch.record.encoding import format_id
 from autoresearch.record.kinds import AMOUNT_MAX, Claim, Note, Run, Withdrawal
 from tests.record.making import DEFINITION, NETWORK, NOW_MS, digest_of, key, pairs, run_body, sealed, task_body
@@ -30,7 +30,13 @@ def publish(log, value, *, author=1, now_ms=NOW_MS, **fields):
 
 def test_an_empty_log_has_no_best_and_no_lineage(log):
     assert best(log, TASK) is None
-    assert leaderboard(log, TASK) == runs(log, TASK) == log.runs.history(TASK) == live_claims(log, TASK, NOW_MS) == []
+    assert (
+        leaderboard(log, TASK)
+        == runs(log, TASK)
+        == log.runs.history(TASK)
+        == log.claims.open(TASK, now_ms=NOW_MS)
+        == []
+    )
     assert statistics(log, TASK).runs == 0
     with pytest.raises(NotFound):
         lineage(log, b"?" * 32)
@@ -115,12 +121,12 @@ def test_claims_hold_until_they_expire_or_are_done(log):
     claim(1, NOW_MS + HOUR_MS)
     claim(2, NOW_MS + 2 * HOUR_MS, replicate=1)
     claim(3, AMOUNT_MAX, replicate=2, now_ms=NOW_MS + 1)
-    assert [row.replicate for row in live_claims(log, TASK, NOW_MS)] == [0, 1, 2]
-    assert [row.replicate for row in live_claims(log, TASK, NOW_MS + HOUR_MS)] == [1, 2]
+    assert [row.replicate for row in log.claims.open(TASK, now_ms=NOW_MS)] == [0, 1, 2]
+    assert [row.replicate for row in log.claims.open(TASK, now_ms=NOW_MS + HOUR_MS)] == [1, 2]
     publish(log, 1.0, source=b"x", replicate=1)
-    assert [row.replicate for row in live_claims(log, TASK, NOW_MS + HOUR_MS)] == [2]
-    assert live_claims(log, TASK, NOW_MS + 25 * HOUR_MS) == [], "nobody blocks a source for ever"
-    assert live_claims(log, b"?" * 32, NOW_MS) == []
+    assert [row.replicate for row in log.claims.open(TASK, now_ms=NOW_MS + HOUR_MS)] == [2]
+    assert log.claims.open(TASK, now_ms=NOW_MS + 25 * HOUR_MS) == [], "nobody blocks a source for ever"
+    assert log.claims.open(b"?" * 32, now_ms=NOW_MS) == []
 
 
 def test_a_claim_outlives_the_stopped_run_of_somebody_else_but_not_its_own(log):
@@ -137,11 +143,11 @@ def test_a_claim_outlives_the_stopped_run_of_somebody_else_but_not_its_own(log):
     body = Claim(task=TASK, source_digest=source, replicate=0, until=NOW_MS + HOUR_MS, title="try y")
     log.writer.append(key(1), "claim", body, now_ms=NOW_MS)
     stopped(2, NOW_MS + 1)
-    assert [row.author for row in live_claims(log, TASK, NOW_MS + 2)] == [key(1).public.hex()]
+    assert [row.author for row in log.claims.open(TASK, now_ms=NOW_MS + 2)] == [key(1).public]
     assert is_tried(2, NOW_MS + 2)
     assert not is_tried(1, NOW_MS + 2)
     stopped(1, NOW_MS + 3)
-    assert live_claims(log, TASK, NOW_MS + 4) == []
+    assert log.claims.open(TASK, now_ms=NOW_MS + 4) == []
     assert not is_tried(2, NOW_MS + 4)
     publish(log, 1.0, author=1, source=b"y")
     assert is_tried(2, NOW_MS + 5)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from autoresearch.judging.states import Judgement
+from autoresearch.log.derive.driver import settle
+from autoresearch.log.derive.people import is_weighed
 from autoresearch.log.log import Log
 from autoresearch.log.standing.context import trust_context, whose
-from autoresearch.log.standing.settle import is_settled, is_weighed, settle
 from autoresearch.log.standing.verification import (
     judge_now,
     judgement,
@@ -95,6 +96,11 @@ def verdicts(log: Log) -> dict[bytes, Judgement]:
     return {run.id: judgement(log, run.id) for run in runs_of(log)}
 
 
+def is_settled(log: Log) -> bool:
+    """Whether nothing is to be judged again."""
+    return is_weighed(log) and not log.todo.count()
+
+
 def runs_of(log: Log) -> list[Record]:
     return [record for record in log.records.newest(limit=1000) if isinstance(record.body, Run)]
 
@@ -117,7 +123,7 @@ def in_rows(log: Log) -> dict[bytes, tuple[bool, bool]]:
     """The same by the rows, of the runs that are settled."""
     query = """
     SELECT record.id, attested, compared FROM standing JOIN record ON record.n = standing.n
-    WHERE standing.n NOT IN (SELECT n FROM unsettled)
+    WHERE standing.n NOT IN (SELECT key FROM todo WHERE step = 'verdicts')
     """
     return {run: (bool(attested), bool(compared)) for run, attested, compared in log.reader.read(query, ())}
 
@@ -138,7 +144,7 @@ def holds(log: Log) -> None:
         with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
             told = verdicts(reader)
         assert {run: told[run] for run in found} == {run: truth[run] for run in found}
-        if is_settled(log):
+        if is_weighed(log) and not log.standings.count_unsettled():
             assert found.keys() == truth.keys()
 
 
@@ -164,7 +170,8 @@ def test_a_settled_verdict_is_what_the_records_say(tmp_path_factory, story, dice
             if dice.random() < 0.3:
                 holds(log)
         settle(log, seconds=10)
-        assert is_settled(log)
+        assert is_weighed(log)
+        assert not log.standings.count_unsettled()
         holds(log)
         assert in_rows(log) == placed(log)
         there = in_rows(log)
@@ -202,7 +209,7 @@ def test_a_restart_judges_nothing_again_and_a_new_word_only_what_it_is_about(tmp
         assert [confirmed[run.id].state for run in runs] == [RunState.CONFIRMED] * 4
         assert confirmed[other.id].state is RunState.REPORTED, "nobody measured it"
         village.evaluate(runs[0], 9.0, DOT, number=1)
-        assert log.standings.count_unsettled() == 0
+        assert log.todo.count() == 0
         assert rows(log)[runs[0].id].voters == confirmed[runs[0].id].voters + 1
 
 
@@ -217,7 +224,7 @@ def test_another_trust_list_changes_what_those_measured_of_whom_it_speaks(tmp_pa
         assert judgement(log, first.id) == before, "a reader takes no list in"
         village.run(1.3, "third")
         assert rows(log)[first.id] == before, "nor does a writer"
-        assert log.standings.count_unsettled() == 1
+        assert log.todo.count() == 1
         assert settle(log, seconds=60) == 0
         assert rows(log)[first.id] == judge_now(log, first)
         log.trust = VILLAGERS

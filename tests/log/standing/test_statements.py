@@ -6,8 +6,8 @@ import pytest
 
 from autoresearch.ask.lookup import find_task
 from autoresearch.ask.runs.boards import best_answer, task_status, top_answer
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
-from autoresearch.log.standing.settle import settle
 from tests.log.standing.village import ANN, AUTHOR, BEN, CEM, DOT, PEOPLE, STRANGER, TRUST, Village
 from tests.record.making import NETWORK
 

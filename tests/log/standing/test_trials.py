@@ -1,6 +1,6 @@
 """Trials: of a long history the search reads what says the most, and nobody pushes that out."""
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 
 from autoresearch.log.standing.bases import preferred
 from autoresearch.log.standing.context import trust_context
@@ -71,7 +71,6 @@ def test_all_seeds_of_a_program_are_known_and_the_base_that_it_changes(village):
     max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
 @given(STORIES)
 def test_what_is_read_is_part_of_all_and_has_the_preferred_run(tmp_path_factory, story):

@@ -9,8 +9,8 @@ from pathlib import Path
 from autoresearch.judging import ecvrf
 from autoresearch.judging.committee import question, seeds
 from autoresearch.judging.states import EVALUATE, REPLICATE
+from autoresearch.log.derive.driver import settle
 from autoresearch.log.log import Log
-from autoresearch.log.standing.settle import settle
 from autoresearch.record.kinds import Identity, Merge, Run, Verification
 from autoresearch.record.record import Record
 from autoresearch.trust.keys import KeyPair

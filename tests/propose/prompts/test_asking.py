@@ -5,7 +5,7 @@ import re
 import pytest
 
 from autoresearch.ask.asking import cited_text, question_prompt
-from autoresearch.ask.ideas import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
+from autoresearch.ask.discussion import AskAnswer, NoteView, RunFound, TriedParameter, TriedValue
 from autoresearch.record.encoding import format_id, short_id
 from tests.nasty import NASTY, harms
 

@@ -98,12 +98,18 @@ def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None
 
 
 @pytest.fixture
-def set_state(machine: Machine, driver: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+def one_card(machine: Machine) -> Machine:
+    """A machine with one card, without a sandbox and without the driver's library."""
+    machine.add(0, "0000:01:00.0", UUID)
+    return machine
+
+
+@pytest.fixture
+def set_state(one_card: Machine, driver: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     """A machine with one card, in a sandbox that holds: what sets that card's state."""
     if best_level() < Level.BUBBLEWRAP:
         pytest.skip("programs get a card behind bubblewrap only")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(driver))
-    machine.add(0, "0000:01:00.0", UUID)
     prove.cache_clear()
-    yield machine.state
+    yield one_card.state
     prove.cache_clear()

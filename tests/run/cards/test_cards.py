@@ -98,7 +98,7 @@ def test_a_program_sees_its_card_and_its_folders_alone(machine: Machine, set_sta
     assert "No such file" in outside.log.decode()
 
 
-def test_landlock_gives_no_card_and_says_so(set_state: SetState, tmp_path: Path) -> None:
+def test_landlock_gives_no_card_and_says_so(one_card: Machine, tmp_path: Path) -> None:
     with pytest.raises(CannotRunHere, match="level S1"):
         run("succeed()", Level.LANDLOCK, device=UUID)
     conditions = Conditions(ceiling=Ceiling.of(Work()), device="cuda")
@@ -175,7 +175,9 @@ def test_power_limit_and_what_slowed_a_card_are_in_the_record(
     assert not {"power_limit", "slowed_by"} & set(measured(bench).environment), "an old driver, and a card without"
 
 
-def test_a_run_ends_when_its_card_has_its_memory_back(bench: Bench, smi: Callable[[str], None], tmp_path: Path) -> None:
+def test_a_run_ends_when_its_card_has_its_memory_back(
+    one_card: Machine, smi: Callable[[str], None], tmp_path: Path
+) -> None:
     (calls := tmp_path / "calls").touch()
     smi(f"echo >> {calls}; n=$(wc -l < {calls}); [ $n -gt 2 ] && [ $n -lt 7 ] && u=9000; echo ${{u:-500}}, 24576, 285")
     card = card_of(UUID)

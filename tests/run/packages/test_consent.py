@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from autoresearch_cli.models import PackagesAnswer
 
-from autoresearch.ask.acts.ideas import Idea, run_once
+from autoresearch.ask.acts.edited_program import Idea, run_once
 from autoresearch.ask.acts.notebook import Notebook
 from autoresearch.log.blobs import BlobStore
 from autoresearch.log.log import Log

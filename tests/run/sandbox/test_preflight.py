@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autoresearch.ask.acts.ideas import Idea, run_once
+from autoresearch.ask.acts.edited_program import Idea, run_once
 from autoresearch.errors import CannotRunHere
 from autoresearch.log.log import Log
 from autoresearch.paths import Paths

@@ -4,11 +4,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from autoresearch.run.ssh import Ssh
 from tests.run.ssh.sshd import MISSING, Sshd
+
+if TYPE_CHECKING:
+    from autoresearch.run.ssh import Ssh
 
 
 @pytest.fixture
@@ -26,6 +29,8 @@ def sshd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
 @pytest.fixture
 def lab(sshd: Sshd) -> Iterator[Ssh]:
     """The executor for that server."""
+    from autoresearch.run.ssh import Ssh  # of an extra
+
     made = Ssh("lab", 4, python=sys.executable, folder=str(sshd.there / "runs"))
     yield made
     made.close()

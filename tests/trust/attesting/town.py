@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from autoresearch_daemon.local import LocalState
@@ -27,7 +27,6 @@ from autoresearch.trust.manifest_file import save_manifest
 from autoresearch.trust.roster import Roster, Trust
 from tests.record.making import NOW_MS
 from tests.trust.attesting.postoffice import PostOffice, variables
-from tests.trust.dkim_mail import Dns
 
 ADDRESS = "Ada.Lovelace+notes@example.org"
 MINUTE_MS = 60_000
@@ -70,7 +69,6 @@ class House:
             settings.attestor,
             mail_server(settings.mail, os.environ),
             now_ms=self._town.clock,
-            lookup=self._town.dns,
         )
         self.attestation_service.connect(self)
 
@@ -97,9 +95,9 @@ class House:
     async def ask(self, address: str) -> AttestAnswer:
         return await self.attestation_service.ask(AttestRequest(address=address))
 
-    async def confirm(self, text: str, root: KeyPair | None = None, *, mail: bytes = b"") -> AttestAnswer:
+    async def confirm(self, text: str, root: KeyPair | None = None) -> AttestAnswer:
         """Confirm all codes in a text; fails when there is none that is awaited."""
-        signed = confirmations(text, self.awaited(), root or self.root, self.notebook.author, TEA.id, mail=mail)
+        signed = confirmations(text, self.awaited(), root or self.root, self.notebook.author, TEA.id)
         assert signed
         for one in signed:
             answer = await self.attestation_service.confirm(one)
@@ -140,7 +138,6 @@ class Town:
     office: PostOffice
     houses: dict[str, House]
     manifest: NetworkManifest
-    dns: Dns = field(default_factory=Dns)
 
     def add(self, name: str, *, share: bool = True) -> House:
         """One more participant, who knows what all know, and all of whom."""

@@ -194,10 +194,6 @@ class Host:
         """Connected peers first, then those of the book."""
         return self.watch.peers()
 
-    def hearers(self) -> int:
-        """How many connected peers are known to listen to the network's records."""
-        return len(self._pubsub.peer_topics.get(self.options.topic, ()))
-
     def figures(self) -> Figures:
         """The counters."""
         return self.meters.figures(

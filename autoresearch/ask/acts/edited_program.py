@@ -121,14 +121,14 @@ def run_on(log: Log, task: Task, reference: str, author: bytes | None) -> bytes:
     published = task_of(log, task.digest)
     if published is None and reference.startswith("@"):
         raise NotFound(f"No run on {task.name} has a value yet.", hint=f"autoresearch run {task.folder}")
-    found = resolve_reference(log, reference, task=published, author=author)
-    body = log.records.get(found).body
+    run = resolve_reference(log, reference, task=published, author=author)
+    body = log.records.get(run).body
     if not isinstance(body, Run) or body.task != task.digest:
         raise UsageError(
-            f"{short_id(found)} is no run on the task {task.name}",
+            f"{short_id(run)} is no run on the task {task.name}",
             hint="name a run that `autoresearch top` or `autoresearch node records` shows",
         )
-    return found
+    return run
 
 
 def _nearest(log: Log, blobs: BlobStore, task: Task, program: str, author: bytes) -> bytes | None:
@@ -146,8 +146,8 @@ def _nearest(log: Log, blobs: BlobStore, task: Task, program: str, author: bytes
 
 def _candidates(log: Log, task: Task, author: bytes) -> Iterator[bytes]:
     with log.reader.snapshot():
-        here = trust_context(log, author)
-        yield from (placed.row.first for placed in contenders(log, task.digest, here, limit=COMPARED_BEST))
+        trust = trust_context(log, author)
+        yield from (placed.row.first for placed in contenders(log, task.digest, trust, limit=COMPARED_BEST))
         yield from (stored.record.id for stored in log.runs.newest(task.digest, limit=COMPARED_OWN, author=author))
         if (baseline := _baseline(log, task)) is not None:
             yield baseline
@@ -167,9 +167,9 @@ def changed_lines(old: str, new: str) -> int:
 
 def _title(hypothesis: str, old: str, new: str) -> str:
     """The beginning of the hypothesis; without one the changed line, or how many lines changed."""
-    said = " ".join(hypothesis.split())
-    if said:
-        return said if len(said) <= TITLE_CHARACTERS else said[: TITLE_CHARACTERS - 1] + "…"
+    summary = " ".join(hypothesis.split())
+    if summary:
+        return summary if len(summary) <= TITLE_CHARACTERS else summary[: TITLE_CHARACTERS - 1] + "…"
     before, after = Counter(old.splitlines()), Counter(new.splitlines())
     added = [line.split("#")[0].strip() for line in (after - before).elements()]
     if len(added) == 1 and 0 < len(added[0]) <= TITLE_CHARACTERS:

@@ -1,61 +1,14 @@
-"""In which settings a run differs from its parent, and what that did to the reported value: the table ``pair``.
-
-Its rows are written when a run or its parent arrives, whoever is trusted. Whose runs count is joined when it is asked.
-"""
+"""In which settings a run differs from its parent, and what that did to the reported value: the table ``pair``."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import lru_cache
-from typing import NamedTuple
-
-import msgspec
+from collections.abc import Collection, Mapping
 
 from autoresearch.log.connection import VISIBLE, Reader
 from autoresearch.log.rows import PairRow
-from autoresearch.task.model import possible_value
-from autoresearch.words import DOUBTED, NOT_EVALUATED, RunStatus
+from autoresearch.words import DOUBTED
 
 Scalar = bool | int | float | str
-# A run that changes more is a jump: it has no rows, since a list of such runs by setting would be one of all jumps.
-CHANGES_MOST = 16
-_OK = RunStatus.OK.value
-_decoder = msgspec.json.Decoder(dict[str, Scalar])
-_INSERT = "INSERT OR REPLACE INTO pair VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_LINK = """
-SELECT child.n, child.task, child.time, child.genome, child.base, child.status, child.value,
-    above.n, above.genome, above.base, above.status, above.value
-FROM {} WHERE {} AND above.task = child.task AND above.genome <> child.genome
-"""
-_ABOVE = """lineage CROSS JOIN record ON record.id = lineage.parent
-CROSS JOIN run AS above ON above.n = record.n CROSS JOIN run AS child ON child.n = lineage.n"""
-_BELOW = """run AS above CROSS JOIN lineage ON lineage.parent = above.id
-CROSS JOIN run AS child ON child.n = lineage.n"""
-_OF_RUN, _OF_CHILDREN = _LINK.format(_ABOVE, "lineage.n = ?"), _LINK.format(_BELOW, "above.n = ?")
-_OF_NEW, _OF_LATE_PARENTS = (
-    _LINK.format(_ABOVE, "lineage.n > ?1"),
-    _LINK.format(_BELOW, "above.n > ?1 AND child.n <= ?1"),
-)
-
-Row = tuple[object, ...]
-
-
-class _Link(NamedTuple):
-    """A run and its parent, as far as they are compared."""
-
-    n: int
-    task: bytes
-    time: int
-    genome: bytes
-    base: bytes | None
-    status: str
-    value: float | None
-    parent: int
-    genome_above: bytes
-    base_above: bytes | None
-    status_above: str
-    value_above: float | None
 
 
 def differing(
@@ -85,50 +38,6 @@ def raised(before: Scalar, after: Scalar) -> int:
     if isinstance(before, str) or isinstance(after, str):
         return 0
     return (after > before) - (after < before)
-
-
-def settle_pairs(connection: sqlite3.Connection, after: int | None, shown: Iterable[int]) -> None:
-    """Write the rows of the runs after a record, None: of none; and of those that are shown again."""
-    queries = [(query, (n,)) for n in shown for query in (_OF_RUN, _OF_CHILDREN)]
-    if after is not None:
-        queries += [(_OF_NEW, (after,)), (_OF_LATE_PARENTS, (after,))]
-    for query, values in queries:
-        connection.executemany(_INSERT, _rows(map(_Link._make, connection.execute(query, values))))
-
-
-def forget_pairs(connection: sqlite3.Connection, n: int) -> None:
-    """Take out the rows of a run and of its children, while it is still shown itself."""
-    children = "SELECT lineage.n FROM run CROSS JOIN lineage ON lineage.parent = run.id WHERE run.n = ?1"
-    connection.execute(f"DELETE FROM pair WHERE n IN (SELECT ?1 UNION ALL {children})", (n,))  # noqa: S608
-
-
-def _rows(links: Iterable[_Link]) -> Iterator[Row]:
-    for link in links:
-        same_base = link.base == link.base_above
-        changed = differing(_settings(link.genome_above), _settings(link.genome), same_base=same_base)
-        if not changed or len(changed) > CHANGES_MOST:
-            continue
-        delta, failed = _outcome(link)
-        for setting, (old, new) in changed.items():
-            known = (len(changed), same_base, raised(old, new), delta, failed)
-            yield (link.task, setting, link.time, link.n, link.parent, *known)
-
-
-@lru_cache(512)
-def _settings(genome: bytes) -> dict[str, Scalar]:
-    """The settings in a row of a run. Many runs have one parent."""
-    return _decoder.decode(genome)
-
-
-def _outcome(link: _Link) -> tuple[float | None, bool]:
-    """How the reported value changed, None where one has none; and whether the run failed where its parent did not."""
-    before = possible_value(link.value_above) if link.status_above == _OK else None
-    if before is None:
-        return None, False
-    if link.status != _OK:
-        return None, link.status not in NOT_EVALUATED
-    after = possible_value(link.value)
-    return (None if after is None else after - before), False
 
 
 # A pair that differs in more settings says too little about each.

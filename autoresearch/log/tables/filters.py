@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from autoresearch.log.connection import PAGE, VISIBLE, Reader
-from autoresearch.log.listing import Leader
+from autoresearch.log.rows import Leader
 from autoresearch.log.tables.places import Place, Places
 from autoresearch.words import PLAIN_MARKS, RunMark
 
@@ -162,7 +162,7 @@ class _Query:
 
 
 class Listing:
-    """Questions to the rows that :mod:`autoresearch.log.listing` settles. None is kept in memory."""
+    """Questions to the rows that :mod:`autoresearch.log.derive.listing` writes. None is kept in memory."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

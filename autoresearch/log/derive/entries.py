@@ -1,0 +1,132 @@
+"""Entries: programs as single devices ran them, and which device published each first. Boards are these rows.
+
+No committee verifies the repetitions of others, so a program is ranked by the runs of one device. After an unmerged
+fork of a device's log its runs count once others verified them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+
+from autoresearch.judging.statistics import CountedRun, TaskRules, pool, rank
+from autoresearch.log.derive.step import Items, Step
+from autoresearch.log.rows import Device, Entry, EntryRow, Place, Program, RunRow
+from autoresearch.log.standing.precedence import first_of
+from autoresearch.log.tables.runs import ATTESTED, COUNTED, DOUBTED, OTHERS, RIVALS, UNVOUCHED, WITH_DOUBTED
+from autoresearch.log.tables.standings import JudgedRun
+from autoresearch.log.tables.tables import Tables
+from autoresearch.words import UPHELD, RunState
+
+
+def derive(log: Tables, devices: Sequence[Device], _: float) -> Items:
+    """Compute anew the entries of programs by devices, and which of each program is the first."""
+    some = dict.fromkeys(devices)
+    log.entries.replace(some, [entry for device in some for entry in _entries(log, device)])
+    for program in dict.fromkeys(device[:3] for device in some):
+        log.entries.set_places(program, _places(log, program))
+    return {}
+
+
+def add_new(log: Tables, runs: Iterable[RunRow], judged: Iterable[JudgedRun]) -> list[Device]:
+    """Write the entries of new runs that nobody verified where each is all of its program; returns the others."""
+    rules = cache(log.tasks.rules)
+    entries: dict[Program, Entry] = {}
+    others: list[Device] = []
+    for run, row in zip(runs, judged, strict=True):
+        if not run.valued:
+            continue
+        program = (run.task, run.seedless, run.budget)
+        is_plain = not (run.forked or run.copied)
+        if program in entries or not is_plain or not log.entries.is_new(program):
+            others.append(Device(*program, run.author))
+            continue
+        vouch, ruling = (ATTESTED if row.attested else OTHERS), rules(run.task)
+        entries[program] = Entry(
+            *program,
+            run.author,
+            vouch,
+            run.device if ruling and ruling.clocked else "",
+            run.n,
+            run.time,
+            run.id,
+            1,
+            run.value,
+            _rank(run.value, 1, ruling, run.budget),
+            copy=False,
+            measured=0,
+            place=COUNTED + WITH_DOUBTED if row.attested else UNVOUCHED,
+        )
+    log.entries.add(entries.values())
+    return others
+
+
+def _entries(log: Tables, device: Device) -> Iterator[Entry]:
+    rules, runs = log.tasks.rules(device.task), log.entries.runs_of(device)
+    counted = [run for run in runs if not run.forked or RunState(run.state) in UPHELD]
+    attested = [run for run in runs if run.attested]
+    words = {
+        OTHERS: [run for run in counted if not run.attested],
+        ATTESTED: [run for run in counted if run.attested],
+        DOUBTED: attested if any(run not in counted for run in attested) else [],
+    }
+    for vouch, some in words.items():
+        by_hardware = defaultdict[str, list[RunRow]](list)
+        for run in some:
+            by_hardware[run.device if rules and rules.clocked else ""].append(run)
+        for hardware, same in by_hardware.items():
+            pooled = pool(map(_counted, same), clocked=False)
+            assert pooled is not None, "at least one run"
+            first = min(same, key=lambda run: (run.time, run.id))
+            yield Entry(
+                *device,
+                vouch,
+                hardware,
+                first.n,
+                first.time,
+                first.id,
+                pooled.runs,
+                pooled.mean,
+                _rank(pooled.mean, pooled.runs, rules, device.budget),
+                copy=first.copied,
+                measured=0 if vouch == DOUBTED else max(run.checkers for run in same),
+                place=0,
+            )
+
+
+def _counted(run: RunRow) -> CountedRun:
+    return CountedRun(run.time, run.id, run.value, run.author, run.replicate, run.device, run.source_digest)
+
+
+def _rank(mean: float, runs: int, rules: TaskRules | None, budget: float) -> float | None:
+    return rank(mean, runs, rules) if rules and rules.ranks(budget) else None
+
+
+def _places(log: Tables, program: Program) -> Iterator[Place]:
+    """The entries of a program whose places have changed."""
+    rows, places = log.entries.rivals(program), defaultdict[EntryRow, int](int)
+    counted, doubted, others = ([row for row in rows if row.vouch == vouch] for vouch in (ATTESTED, DOUBTED, OTHERS))
+    # Where a device has runs after a fork, that entry has its other runs too.
+    with_doubted = [*doubted, *(row for row in counted if row.author not in {one.author for one in doubted})]
+    for some, what in ((counted, COUNTED), (with_doubted, WITH_DOUBTED), ([] if counted else others, UNVOUCHED)):
+        if some:
+            places[_first(log, some)] += what
+    return (Place(*row[:3], places[row]) for row in rows if places[row] != row.place)
+
+
+def _first(log: Tables, rows: Sequence[EntryRow]) -> EntryRow:
+    """The entry of the device that published a program first, of those with the earliest runs."""
+    by_device: dict[bytes, EntryRow] = {}
+    for row in sorted(rows, key=lambda row: (row.time, row.id))[:RIVALS]:
+        by_device.setdefault(row.author, row)
+    return first_of(log, by_device.values())
+
+
+ENTRIES = Step(
+    "entries",
+    reads="record run standing suspect copy rules mention lineage commitment dated_back",
+    writes="entry",
+    derive=derive,
+    item=Device.of_key,
+)
