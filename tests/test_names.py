@@ -13,26 +13,32 @@ VAGUE = {"found", "asked", "said", "told", "known", "here", "kept", "heard", "sh
 VAGUE |= {"given", "wanted", "one", "there", "away"}
 # How many each room still has. These numbers only ever become smaller; a room that is not in the table has none.
 LEFT = {
-    "autoresearch/ask": 407,
-    "autoresearch/log": 256,
+    "autoresearch/log": 233,
     "cli/autoresearch_cli": 23,
     "cli/autoresearch_cli/acts": 50,
     "cli/autoresearch_cli/agent": 22,
-    "cli/autoresearch_cli/commands": 83,
+    "cli/autoresearch_cli/commands": 80,
     "cli/autoresearch_cli/demo": 8,
     "cli/autoresearch_cli/mcp": 36,
     "cli/autoresearch_cli/rendering": 80,
-    "daemon/autoresearch_daemon": 60,
+    "daemon/autoresearch_daemon": 52,
     "daemon/autoresearch_daemon/api": 11,
     "daemon/autoresearch_daemon/mail": 4,
     "daemon/autoresearch_daemon/minds": 10,
     "daemon/autoresearch_daemon/net": 18,
     "daemon/autoresearch_daemon/owner": 14,
     "daemon/autoresearch_daemon/pages": 35,
-    "daemon/autoresearch_daemon/service": 19,
-    "daemon/autoresearch_daemon/verification": 17,
+    "daemon/autoresearch_daemon/service": 5,
+    "daemon/autoresearch_daemon/verification": 16,
     "daemon/autoresearch_daemon/workers": 5,
 }
+# Names that still stand for several classes: pairs of a message and its handler, or to be renamed. Add none.
+SHARED = re.findall(
+    r"\w+",
+    "Answer Approve Asking Attestor Block Cancel Carried Counts Decline Device Difference Dropped Entry Failed "
+    "Finished Handlers Host KeyPair Leader Limits Line Listing Message Metric Node Order Own Place Proposal Quit "
+    "Reader Ready Records Refusal RunRow Runs Service Sessions Task Verdict Watch Work Worker Written ",
+)
 FIELDS = {ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name"}
 FIELDS |= {ast.MatchAs: "name", ast.MatchStar: "name", ast.ExceptHandler: "name"}
 REFERENCE = re.compile(r":(?:func|class|mod|meth|data|attr):`~?([\w.]+)`|`(autoresearch(?:_\w+)?\.[\w.]+)`")
@@ -69,6 +75,11 @@ def test_names_say_what_a_value_is() -> None:
         room += "".join(f"/{part}" for part in file.relative_to(PROJECT / room).parts[:-1][:1])
         counts[room] += sum(defined_name(node) in VAGUE for node in ast.walk(tree))
     assert {room: number for room, number in counts.items() if number > LEFT.get(room, 0)} == {}
+
+
+def test_a_class_name_stands_for_one_class() -> None:
+    classes = (node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert {name for name, number in Counter(classes).items() if number > 1} <= set(SHARED)
 
 
 def test_what_a_docstring_refers_to_exists() -> None:

@@ -34,7 +34,7 @@ class StoredRecord(NamedTuple):
     signature: bytes
 
 
-class Step(NamedTuple):
+class ProofStep(NamedTuple):
     """One comparison: what the record states, what this node computed, whether they agree.
 
     ``agrees`` is None where there is nothing to compare.
@@ -52,29 +52,29 @@ class ProofResult(NamedTuple):
     ``nothing_found``: no record speaks against the author, and everything that was compared agrees.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ProofStep, ...]
     holds: bool | None
     sentence: str
     nothing_found: bool = False
 
 
-def opened(stored: StoredRecord, network: Network, what: str) -> tuple[list[Step], Record | None]:
+def opened(stored: StoredRecord, network: Network, what: str) -> tuple[list[ProofStep], Record | None]:
     """The record in the bytes, or None where their hash is not the id or the signature does not hold."""
     digest = hashlib.sha256(stored.raw).digest()
-    steps = [Step(f"{what}: id", format_id(stored.id), format_id(digest), digest == stored.id)]
+    steps = [ProofStep(f"{what}: id", format_id(stored.id), format_id(digest), digest == stored.id)]
     record = admit(stored.raw, stored.signature, network, now_ms=_ANY_TIME)
     if isinstance(record, Refusal):
-        return [*steps, Step(f"{what}: signature", "its author's", record.sentence, agrees=False)], None
-    steps.append(Step(f"{what}: signature", f"device {record.author.hex()}", "holds", agrees=True))
+        return [*steps, ProofStep(f"{what}: signature", "its author's", record.sentence, agrees=False)], None
+    steps.append(ProofStep(f"{what}: signature", f"device {record.author.hex()}", "holds", agrees=True))
     return steps, record if digest == stored.id else None
 
 
-def failed(steps: list[Step], sentence: str) -> ProofResult:
+def failed(steps: list[ProofStep], sentence: str) -> ProofResult:
     """The outcome of steps that do not prove what was stated."""
     return ProofResult(tuple(steps), holds=False, sentence=sentence)
 
 
-def nothing_found(steps: list[Step], sentence: str) -> ProofResult:
+def nothing_found(steps: list[ProofStep], sentence: str) -> ProofResult:
     """The outcome of steps that found no misbehaviour, where none was stated."""
     return ProofResult(tuple(steps), holds=False, sentence=sentence, nothing_found=True)
 
@@ -93,9 +93,9 @@ def check_fork(
         return failed(steps, NOT_ITS_RECORD)
     same_key = first.author == second.author
     steps += [
-        Step("device", first.author.hex(), second.author.hex(), same_key),
-        Step("number", str(first.seq), str(second.seq), first.seq == second.seq),
-        Step("ids", format_id(first.id), format_id(second.id), first.id == second.id),
+        ProofStep("device", first.author.hex(), second.author.hex(), same_key),
+        ProofStep("number", str(first.seq), str(second.seq), first.seq == second.seq),
+        ProofStep("ids", format_id(first.id), format_id(second.id), first.id == second.id),
     ]
     if not same_key:
         return failed(steps, "two devices signed them")
@@ -105,14 +105,14 @@ def check_fork(
         return failed(steps, "it is one record")
     sentence = "the device signed two records with one number"
     if merge is None:
-        return ProofResult((*steps, Step("merge", "", "there is none")), holds=True, sentence=sentence)
+        return ProofResult((*steps, ProofStep("merge", "", "there is none")), holds=True, sentence=sentence)
     more, ended = opened(merge, network, "the merge")
     steps += more
     if ended is None or not isinstance(ended.body, Merge) or ended.body.device != first.author:
         return ProofResult(
             tuple(steps), holds=True, sentence=f"{sentence}; what is said to merge them is no merge of it"
         )
-    steps.append(Step("merge", f"by root key {ended.author.hex()}", f"of {len(ended.body.heads)} branches"))
+    steps.append(ProofStep("merge", f"by root key {ended.author.hex()}", f"of {len(ended.body.heads)} branches"))
     return ProofResult(
         tuple(steps), holds=True, sentence=f"{sentence}; its root key merged the branches, so nothing follows"
     )
@@ -128,12 +128,12 @@ def check_lineage(run: StoredRecord, parent: StoredRecord, network: Network) -> 
     if not isinstance(child.body, Run):
         return failed(steps, f"the record is {with_article(child.kind)}, not a run")
     named = child.body.parent
-    steps.append(Step("parent", format_id(named) if named else "none", format_id(above.id), named == above.id))
+    steps.append(ProofStep("parent", format_id(named) if named else "none", format_id(above.id), named == above.id))
     if named != above.id:
         return failed(steps, "that is not the parent which the run names")
     task = task_of_body(above.body)
     steps.append(
-        Step(
+        ProofStep(
             "task", f"the run's: {child.body.task.hex()}", f"its parent's: {task.hex() if task else 'none'}",
             task == child.body.task,
         )
@@ -162,10 +162,10 @@ def check_run_seed(run: StoredRecord, network: Network, *, source: bytes | None 
         same_program = shown_digest == body.source_digest.hex()
     chosen, seed = has_chosen_seed(body), seed_for(body.task, body.source_digest, body.replicate)
     steps += [
-        Step("task", body.task.hex(), ""),
-        Step("program", body.source_digest.hex(), shown_digest, same_program),
-        Step("replicate", str(body.replicate), ""),
-        Step("seed", str(body.seed), str(seed), not chosen),
+        ProofStep("task", body.task.hex(), ""),
+        ProofStep("program", body.source_digest.hex(), shown_digest, same_program),
+        ProofStep("replicate", str(body.replicate), ""),
+        ProofStep("seed", str(body.seed), str(seed), not chosen),
     ]
     if chosen:
         return ProofResult(tuple(steps), holds=True, sentence=CHOSEN)
@@ -191,7 +191,7 @@ def check_verifier_seeds(verification: StoredRecord, network: Network) -> ProofR
     return ProofResult(tuple(steps), holds=True, sentence="the seeds do not follow from the verifier's own proof")
 
 
-def proof_steps(author: bytes, body: Verification) -> tuple[list[Step], bytes | None]:
+def proof_steps(author: bytes, body: Verification) -> tuple[list[ProofStep], bytes | None]:
     """Checks that the proof is the device's for this run, stage and round, and that the seeds follow from it.
 
     Returns the steps and the VRF output, None where the proof is not valid. Only the device's secret key can make the
@@ -199,11 +199,11 @@ def proof_steps(author: bytes, body: Verification) -> tuple[list[Step], bytes | 
     """
     output = ecvrf.verify(author, question(body.run, body.stage, body.round), body.proof)
     expected = f"of this device for this run, {body.stage}, round {body.round}"
-    steps = [Step("proof", expected, "does not hold" if output is None else "holds", output is not None)]
+    steps = [ProofStep("proof", expected, "does not hold" if output is None else "holds", output is not None)]
     if output is None:
         return steps, None
     drawn = seeds(output, len(body.seeds))
-    return [*steps, Step("seeds", _listed(body.seeds), _listed(drawn), list(body.seeds) == drawn)], output
+    return [*steps, ProofStep("seeds", _listed(body.seeds), _listed(drawn), list(body.seeds) == drawn)], output
 
 
 def _listed(numbers: list[int]) -> str:
@@ -236,7 +236,7 @@ def check_statement(
     body, claim = record.body, claimed.body
     if not isinstance(body, Verification):
         return failed(steps, f"the record is {with_article(record.kind)}, not a verification")
-    steps.append(Step("run", format_id(body.run), format_id(claimed.id), body.run == claimed.id))
+    steps.append(ProofStep("run", format_id(body.run), format_id(claimed.id), body.run == claimed.id))
     if body.run != claimed.id or not isinstance(claim, Run):
         return failed(steps, "that is not a run which it verifies")
     more, output = proof_steps(record.author, body)
@@ -250,7 +250,7 @@ def check_statement(
         steps += more
         digest = commitment_digest(record.author, body.salt, body_fields(record))
         stated = fixed.body.digest if fixed is not None and isinstance(fixed.body, CommitmentBody) else b""
-        steps.append(Step("committed to", stated.hex(), digest.hex(), stated == digest))
+        steps.append(ProofStep("committed to", stated.hex(), digest.hex(), stated == digest))
     if body.verdict not in ("pass", "fail"):
         return nothing_found(steps, f"it states nothing of the run: {body.verdict}")
     if fault := _unmeasurable(body, claim):
@@ -294,7 +294,7 @@ def compared(
         return _evaluation(
             stated, measured, claim, within, stated_passes=stated_passes, measured_passes=measured_passes
         )
-    steps = [Step("claim", _number(claim), f"± {within:.2g} allowed")]
+    steps = [ProofStep("claim", _number(claim), f"± {within:.2g} allowed")]
     pairs = [("its parent", stated.parent_values, measured.parent_values), ("the run", stated.values, measured.values)]
     if stated.baseline_values:  # an earlier version measured none
         pairs.append(("the task's baseline", stated.baseline_values, measured.baseline_values))
@@ -316,22 +316,22 @@ def _evaluation(
     measured_passes: bool,
 ) -> ProofResult:
     steps = [
-        Step("claim", _number(claim), f"± {within:.2g} allowed"),
+        ProofStep("claim", _number(claim), f"± {within:.2g} allowed"),
         _number_step("value", stated.value, measured.value, within),
     ]
     if stated.values or measured.values:
         steps.append(_number_step("on new text", _at(stated.values, 0), _at(measured.values, 0), within))
     steps += _answers(stated, measured)
     if measured.reason or stated.reason:
-        steps.append(Step("why not", stated.reason, measured.reason))
+        steps.append(ProofStep("why not", stated.reason, measured.reason))
     theirs, ours = _word(passes=stated_passes), _word(passes=measured_passes)
-    steps.append(Step("the claim, by these numbers", theirs, ours, stated_passes == measured_passes))
+    steps.append(ProofStep("the claim, by these numbers", theirs, ours, stated_passes == measured_passes))
     if stated_passes != measured_passes:
         return ProofResult(tuple(steps), holds=False, sentence=f"by its numbers the claim {theirs}, and here it {ours}")
     return ProofResult(tuple(steps), holds=True, sentence=f"the claim {ours} here as well")
 
 
-def _answers(stated: Verification, measured: Verification) -> list[Step]:
+def _answers(stated: Verification, measured: Verification) -> list[ProofStep]:
     """The referee's findings of a checkpoint, stated and found."""
     challenges = measured.metrics.get("challenges", 0)
     allowed = {
@@ -347,10 +347,10 @@ def _answers(stated: Verification, measured: Verification) -> list[Step]:
     ]
 
 
-def _number_step(what: str, stated: float | None, measured: float | None, within: float) -> Step:
+def _number_step(what: str, stated: float | None, measured: float | None, within: float) -> ProofStep:
     # Two missing ones agree.
     agrees = stated is measured if stated is None or measured is None else abs(stated - measured) <= within
-    return Step(what, _number(stated), _number(measured), agrees)
+    return ProofStep(what, _number(stated), _number(measured), agrees)
 
 
 def _at(numbers: list[float], place: int) -> float | None:

@@ -191,7 +191,7 @@ def judge(  # noqa: PLR0913 - all that a judgement follows from
     states a noise of 0, see :func:`judge_pairs`.
     """
     lineage = lineage or Lineage()
-    spoken = _heard(reports, author)
+    spoken = _counting_reports(reports, author)
     paired = [report for report in spoken if (report.stage, report.round) == (REPLICATE, 0)]
     pairs = [report for report in paired if report.measured and not _is_behind(report, noise)]
     finding, count = judge_pairs(
@@ -321,7 +321,7 @@ def _error(values: Sequence[float], noise: float) -> float:
     return standard_error([min(max(value, middle - most), middle + most) for value in values], noise=noise)
 
 
-def _heard(reports: Iterable[Report], author: bytes) -> list[Report]:
+def _counting_reports(reports: Iterable[Report], author: bytes) -> list[Report]:
     """The reports that count, in order: of attested voters other than the author, one for each stage and round.
 
     A voter's first measurement counts, else its first obstacle.

@@ -242,7 +242,7 @@ class RemoteEnvironment:
                 "an episode of a benchmark can't be begun anew", hint="play it to its end, then call reset()"
             )
         self._is_over = False
-        observation, info = self._told(2)
+        observation, info = self._receive(2)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ANN401
@@ -250,11 +250,11 @@ class RemoteEnvironment:
         if self._is_over:
             raise AutoresearchError("the episode is over", hint="call reset() before the next step")
         self._talk.send(action)
-        observation, reward, terminated, truncated, info = self._told(5)
+        observation, reward, terminated, truncated, info = self._receive(5)
         self._is_over = terminated or truncated
         return observation, reward, terminated, truncated, info
 
-    def _told(self, count: int) -> Any:  # noqa: ANN401
+    def _receive(self, count: int) -> Any:  # noqa: ANN401
         message = self._talk.receive()
         if not isinstance(message, list | tuple) or len(message) != count:
             raise BadMessage("the environment's side told something else than a step")

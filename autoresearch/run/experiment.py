@@ -182,7 +182,7 @@ def _within_budget(
     outcome = trained(task, plan, bench, limits, world, on_progress, cancelled)
     purse.pay_training(outcome)
     if outcome.status is RunStatus.OK:
-        outcome = _asked(task, plan, bench, outcome, world, purse, cancelled)
+        outcome = _with_number(task, plan, bench, outcome, world, purse, cancelled)
     if is_baseline and outcome.status is RunStatus.OK:
         remember_cost(task, bench, plan.budget, purse.cost)
     if (judged := judge_cost(task, bench, plan.budget, purse, outcome.status, cancelled)) is None:
@@ -238,7 +238,7 @@ def _baseline_cost(task: Task, bench: Bench, budget: float, cancelled: Callable[
     if outcome.status is not RunStatus.OK:
         return None
     purse.pay_training(outcome)
-    evaluation = _asked(task, plan, own_bench, outcome, None, purse, cancelled)
+    evaluation = _with_number(task, plan, own_bench, outcome, None, purse, cancelled)
     if evaluation.status is RunStatus.CANCELLED:
         return None
     cost = purse.cost if evaluation.status is RunStatus.OK else Cost(purse.cost.training_ms)
@@ -285,7 +285,7 @@ def trained(
         python=program_python(plan.source, bench, cancelled),
         artifact=task.evaluator.artifact if task.evaluator else "",
     )
-    with _shown(task, bench, data) as visible:
+    with _visible_data(task, bench, data) as visible:
         outcome = execute(replace(job, data=visible), level=bench.level, on_progress=on_progress, cancelled=cancelled)
     if outcome.status in COMPUTED and (reason := left_card(bench.device, files.values(), outcome)):
         return msgspec.structs.replace(outcome, status=RunStatus.COULD_NOT_RUN, reason=reason, value=None)
@@ -293,7 +293,7 @@ def trained(
 
 
 @contextmanager
-def _shown(task: Task, bench: Bench, data: Path | None) -> Iterator[Path | None]:
+def _visible_data(task: Task, bench: Bench, data: Path | None) -> Iterator[Path | None]:
     """What a program sees of the data; where the task has other worlds, nothing but the content tells which it is."""
     if data is not None and task.evaluation is not None and task.evaluation.world:
         with copied(data, task.hidden, bench.data_cache) as folder:
@@ -302,7 +302,7 @@ def _shown(task: Task, bench: Bench, data: Path | None) -> Iterator[Path | None]
         yield without(data, task.hidden) if data is not None and task.hidden else data
 
 
-def _asked(
+def _with_number(
     task: Task,
     plan: Plan,
     bench: Bench,

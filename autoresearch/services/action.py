@@ -107,17 +107,17 @@ class ActionServer:
         match question:
             case {"type": "obs", "keys": list() as listed} if self._obs_callback is not None:
                 keys = set(listed)
-                self._known(keys, self.config.observation_keys)
+                self._check_keys(keys, self.config.observation_keys)
                 return self._obs_callback(keys)
             case {"type": "act", "key": str() as key, "payload": payload} if self._act_callback is not None:
-                self._known({key}, self.config.action_keys)
+                self._check_keys({key}, self.config.action_keys)
                 return self._act_callback(key, payload)
             case {"type": "config"}:
                 port = self._publisher.port if self._publisher is not None else None
                 return {"agreed": self.config.agreed(), "broadcast_port": port}
         raise ServiceRefused("this action server does not answer that", hint="has it the callback that is asked for?")
 
-    def _known(self, keys: set[str], names: Iterable[str]) -> None:
+    def _check_keys(self, keys: set[str], names: Iterable[str]) -> None:
         if unknown := keys.difference(names):
             raise ServiceRefused(f"no such key: {', '.join(sorted(map(str, unknown)))}")
 

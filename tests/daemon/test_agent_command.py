@@ -9,7 +9,7 @@ import pytest
 from autoresearch_daemon.minds.agent_command import change_by_command
 
 from autoresearch.log.local import ModelFailure
-from autoresearch.propose.mind.history import BestProgram, History
+from autoresearch.propose.mind.history import History, LeadingProgram
 from autoresearch.propose.mind.reply import AnswerRules, ProposedProgram
 from autoresearch.settings import AgentCommand
 from autoresearch.task.loading import load_task
@@ -26,7 +26,7 @@ def change(folder: Path, script: str, seconds: int = 60, command: str = "", prog
     (folder / "agent.py").write_text(script)
     settings = AgentCommand(command=command or f"{sys.executable} {folder / 'agent.py'}", seconds=seconds)
     known = History(
-        BestProgram("", None, Origin.REPORTED, 0, "", TRAIN),
+        LeadingProgram("", None, Origin.REPORTED, 0, "", TRAIN),
         baseline=None,
         assumed=0.0,
         noise=0.1,

@@ -155,7 +155,7 @@ def _natural(log: Log, record: Record) -> EvidenceKind:
     return EvidenceKind.FORK
 
 
-def _fork(log: Log, record: Record, signed: proof.StoredRecord, steps: list[proof.Step]) -> proof.ProofResult:
+def _fork(log: Log, record: Record, signed: proof.StoredRecord, steps: list[proof.ProofStep]) -> proof.ProofResult:
     fork = fork_at(log, record.author, record.seq)
     if fork is None:
         return proof.nothing_found(steps, "the device signed one record with this number")
@@ -175,7 +175,7 @@ def _seed(log: Log, blobs: BlobStore, record: Record, signed: proof.StoredRecord
     return proof.check_run_seed(signed, log.network, source=source)
 
 
-def _lineage(log: Log, record: Record, signed: proof.StoredRecord, steps: list[proof.Step]) -> proof.ProofResult:
+def _lineage(log: Log, record: Record, signed: proof.StoredRecord, steps: list[proof.ProofStep]) -> proof.ProofResult:
     body = record.body
     if not isinstance(body, Run):
         raise UsageError(f"{with_article(record.kind)} has no parent.", hint="the id of a run")

@@ -69,7 +69,7 @@ def release_view(log: Log, release: bytes, *, me: bytes | None = None) -> Releas
 
 
 def prepared_for(request: PublishRequest) -> PreparedRelease:
-    """What a request wants published, read or fetched. Raises what :func:`prepare` and :func:`fetch_files` raise."""
+    """What a request wants published, read or fetched. Raises what :func:`prepare` and :func:`.fetch_files` raise."""
     if bool(request.place) == bool(request.git):
         raise UsageError("name a folder or a file, or a git repository with a commit", hint="one of the two")
     if request.place:

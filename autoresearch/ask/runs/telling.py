@@ -128,7 +128,7 @@ def changes(
 
     The importance is what the change did in earlier pairs times how far it moved on its range; parts count whole.
     Without earlier pairs parts come first, then what moved the farthest. Which settings differ says
-    :func:`~autoresearch.log.pairs.differing`. ``patches`` are those of the task.
+    :func:`~autoresearch.log.tables.differences.differing`. ``patches`` are those of the task.
     """
     ordered = []
     for name, (old, new) in differing(before, after, same_base=same_base).items():

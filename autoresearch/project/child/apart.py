@@ -49,16 +49,16 @@ class Calls:
 
     def get(self, owner: tuple[str, str], name: str) -> Any:  # noqa: ANN401
         """An attribute of a component of the other side; a method is called over there."""
-        return self._asked(owner, "get", [owner, name])
+        return self._ask(owner, "get", [owner, name])
 
     def call(self, owner: tuple[str, str], name: str, *args: Any, **named: Any) -> Any:  # noqa: ANN401
         """Call a method of a component of the other side."""
         arguments = [[_sent(each) for each in args], {key: _sent(each) for key, each in named.items()}]
-        return self._asked(owner, "call", [owner, name, *arguments])
+        return self._ask(owner, "call", [owner, name, *arguments])
 
     def put(self, owner: tuple[str, str], name: str, value: object) -> None:
         """Set an attribute of a component of the other side."""
-        self._asked(owner, "put", [owner, name, _sent(value)])
+        self._ask(owner, "put", [owner, name, _sent(value)])
 
     def serve(self) -> None:
         """Answer until the other side has ended."""
@@ -68,7 +68,7 @@ class Calls:
             except LinkEnded:
                 return
 
-    def _asked(self, owner: tuple[str, str], word: str, about: list[Any]) -> Any:  # noqa: ANN401
+    def _ask(self, owner: tuple[str, str], word: str, about: list[Any]) -> Any:  # noqa: ANN401
         try:
             self.talk.send([word, *about])
             while (message := self.talk.receive())[0] in _WORDS:

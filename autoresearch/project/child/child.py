@@ -54,7 +54,7 @@ class ProjectSession:
         self._order = order
         self._tell = tell
         self._stopping = stopping
-        self._began = self._told = time.monotonic()
+        self._began = self._reported_at = time.monotonic()
         self._tally = Tally(self._look)
         self._learned = Path(order.learned) if order.learned else None
         self.members = Members(order.project, seed=order.seed, made=self._made, isolated=order.isolated)
@@ -74,7 +74,7 @@ class ProjectSession:
         self.members.default("environment")
         if order.mode == "train" and "trainer" in order.project.components:
             self.members.default("trainer")
-        self._began = self._told = time.monotonic()  # components are built, which may have loaded large packages
+        self._began = self._reported_at = time.monotonic()  # components are built, which may have loaded large packages
         try:
             if order.mode == "train":
                 self._train(agent)
@@ -156,8 +156,8 @@ class ProjectSession:
         if self._stopping():
             raise Stopped
         now = time.monotonic()
-        if now - self._told >= FIGURE_SECONDS:
-            self._told = now
+        if now - self._reported_at >= FIGURE_SECONDS:
+            self._reported_at = now
             self._tell(figures_of(self._tally.rewards, self._tally.steps, now - self._began))
 
     def _state_of_policy(self) -> str:

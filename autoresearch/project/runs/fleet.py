@@ -95,7 +95,7 @@ class _Fleet:
         self.is_stopped = False
         self._python = python
         self._children: list[ProjectProcess] = []
-        self._heard: queue.SimpleQueue[tuple[ProjectProcess, Message | AutoresearchError | None]] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[tuple[ProjectProcess, Message | AutoresearchError | None]] = queue.SimpleQueue()
         self._stack = stack
         stack.enter_context(stop_asked(self._stop))
 
@@ -123,7 +123,7 @@ class _Fleet:
         """What the processes tell. Raises AutoresearchError where one fails, or ends without being asked to."""
         while not self.is_stopped:
             try:
-                child, message = self._heard.get(timeout=FIGURE_SECONDS)
+                child, message = self._inbox.get(timeout=FIGURE_SECONDS)
             except queue.Empty:
                 continue
             if isinstance(message, AutoresearchError):
@@ -138,7 +138,7 @@ class _Fleet:
         for child in waiting:
             child.stop()
         while True:
-            child, message = self._heard.get()
+            child, message = self._inbox.get()
             if isinstance(message, AutoresearchError):
                 raise message
             if child is learner and isinstance(message, OrderDone):
@@ -156,10 +156,10 @@ class _Fleet:
     def _hear(self, child: ProjectProcess) -> None:
         try:
             for message in child.messages():
-                self._heard.put((child, message))
+                self._inbox.put((child, message))
         except AutoresearchError as error:
-            self._heard.put((child, error))
-        self._heard.put((child, None))
+            self._inbox.put((child, error))
+        self._inbox.put((child, None))
 
 
 def _played(

@@ -194,13 +194,13 @@ def do_project_run(
             level = walls.level
             done = do_boxed_run(run.order, walls, log, on_figures, others=foreign, python=pythons.for_sandbox)
         else:
-            *_, done = _heard(run_order(run.order, log, pythons.main), on_figures)
+            *_, done = _endings(run_order(run.order, log, pythons.main), on_figures)
         if done.stopped and mode == "bench":
             raise RunStopped("the benchmark run was stopped; nothing is kept of it", hint="autoresearch run")
         return run.keep(done, level=level)
 
 
-def _heard(messages: Iterator[Message], on_figures: Callable[[RunFigures], None]) -> Iterator[OrderDone]:
+def _endings(messages: Iterator[Message], on_figures: Callable[[RunFigures], None]) -> Iterator[OrderDone]:
     for message in messages:
         if isinstance(message, RunFigures):
             on_figures(message)
@@ -285,7 +285,7 @@ def serve_component(  # noqa: PLR0913 - each is an option of `agent serve`
             wrote some of it and there is no ``trust``.
         AutoresearchError: the component's code raised an error, or ended the process.
     """
-    usual = _known(kind)
+    usual = _service_kind(kind)
     if address not in (LOOPBACK, "localhost", "::1") and not clients and own_machines is None:
         reason = f"at {one_line(address, 60)} anybody who reaches this machine could use it, so it needs keys"
         raise Refused(
@@ -357,7 +357,7 @@ def _own_key(path: Path) -> KeyPair:
     return KeyPair.from_file(path)
 
 
-def _known(kind: str) -> ServiceKind:
+def _service_kind(kind: str) -> ServiceKind:
     for usual in USUAL:
         if kind == usual:
             return usual

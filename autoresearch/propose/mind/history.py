@@ -81,7 +81,7 @@ class CitedNote:
 
 
 @dataclass(frozen=True, slots=True)
-class BestProgram:
+class LeadingProgram:
     """The program to build on. ``id`` is empty where it is the baseline that nobody has run yet."""
 
     id: str
@@ -100,7 +100,7 @@ class BestProgram:
 class History:
     """What a log knows of a task at a moment. Lists begin with what matters most."""
 
-    best: BestProgram
+    best: LeadingProgram
     baseline: float | None
     noise: float | None
     """The standard deviation over seeds, as the task states it or replicates show it; None: nobody knows it."""
@@ -201,14 +201,14 @@ def _untried(task: Task, runs: Iterable[PastRun]) -> list[str]:
     return list(left)
 
 
-def _best(log: Log, blobs: BlobStore, task: Task, context: TrustContext) -> BestProgram:
+def _best(log: Log, blobs: BlobStore, task: Task, context: TrustContext) -> LeadingProgram:
     base = next_base(log, task.digest, context)
     if base is None:
-        return BestProgram("", None, Origin.REPORTED, 0, "", task.baseline.decode())
+        return LeadingProgram("", None, Origin.REPORTED, 0, "", task.baseline.decode())
     body = log.records.get(base.row.first).body
     assert isinstance(body, Run)
     is_reported = base.found.value is None
-    return BestProgram(
+    return LeadingProgram(
         short_id(base.row.first),
         base.value,
         Origin.REPORTED if is_reported else Origin.VERIFIED,

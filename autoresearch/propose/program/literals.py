@@ -248,7 +248,7 @@ def _fields(statement: ast.ClassDef, nodes: list[ast.AST]) -> Iterator[Literal]:
     if not _is_config(statement):
         return
     assigned = [target for inner in statement.body if (target := _assignment(inner)) is not None]
-    passed, allowed = _given(statement, nodes), dict(_literal_types(statement))
+    passed, allowed = _always_passed(statement, nodes), dict(_literal_types(statement))
     for field, node in assigned:
         for name, value, place in _spread(f"{statement.name}.{field}", node):
             declared = None if field in passed else _one_of(allowed.get(field), name, value)
@@ -264,7 +264,7 @@ def _is_config(statement: ast.ClassDef) -> bool:
     return not statement.bases and all(isinstance(inner, values) for inner in statement.body)
 
 
-def _given(statement: ast.ClassDef, nodes: list[ast.AST]) -> set[str]:
+def _always_passed(statement: ast.ClassDef, nodes: list[ast.AST]) -> set[str]:
     """The fields that every call of the class sets: their defaults mean nothing."""
     names = [inner.target.id for inner in statement.body if isinstance(inner, ast.AnnAssign)
              and isinstance(inner.target, ast.Name)]  # fmt: skip

@@ -35,7 +35,7 @@ class _Remote:
 
     def spec(self, *, vector: bool) -> dict[str, Any]:
         """What the environment is. Raises UsageError where it is a vector and should not be, or the other way."""
-        spec = self._asked({"type": "spec"})
+        spec = self._ask({"type": "spec"})
         if not isinstance(spec, dict) or "num_envs" not in spec:
             raise BadMessage("what the server answered is no environment", hint="is it another service's port?")
         if (spec["num_envs"] is not None) != vector:
@@ -46,13 +46,13 @@ class _Remote:
     def do(self, kind: str, argument: object) -> Any:  # noqa: ANN401
         """Reset, step or render, once. Raises ServiceError where it failed."""
         self._number += 1
-        return self._asked({"type": kind, "client": self._client, "number": self._number, "given": argument})
+        return self._ask({"type": kind, "client": self._client, "number": self._number, "given": argument})
 
     def close(self) -> None:
         """End the connection."""
         self._link.close()
 
-    def _asked(self, question: object) -> Any:  # noqa: ANN401
+    def _ask(self, question: object) -> Any:  # noqa: ANN401
         until = time.monotonic() + self._patience
         while True:
             try:
@@ -109,7 +109,7 @@ class GymEnvClient(_Client, gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, and take the environment from any other client. Raises ServiceError."""
         super().reset(seed=seed)
-        observation, info = self._remote.do("reset", _given(seed, options))
+        observation, info = self._remote.do("reset", _reset_arguments(seed, options))
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:  # noqa: ANN401
@@ -142,7 +142,7 @@ class GymVectorEnvClient(_Client, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in each environment. Raises ServiceError."""
-        observations, infos = self._remote.do("reset", _given(seed, options))
+        observations, infos = self._remote.do("reset", _reset_arguments(seed, options))
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:  # noqa: ANN401
@@ -162,6 +162,6 @@ def _autoreset(mode: object) -> dict[str, Any]:
     return {} if value is None else {"autoreset_mode": value}
 
 
-def _given(seed: object, options: object) -> dict[str, object]:
+def _reset_arguments(seed: object, options: object) -> dict[str, object]:
     """The arguments that were given: an environment need not take the others."""
     return {name: each for name, each in (("seed", seed), ("options", options)) if each is not None}

@@ -68,7 +68,7 @@ class Publisher(Loop):
         try:
             frames = receive(self._router)
             if client != self._bell_name:
-                self._wants(client, _asked(decode(frames)))
+                self._wants(client, _version_of(decode(frames)))
         except BadMessage:
             return  # no subscriber of ours; it gets nothing
         newest = self._newest
@@ -98,7 +98,7 @@ def _keep(of: dict[bytes, list[int]], client: bytes, value: list[int]) -> None:
     of[client] = value
 
 
-def _asked(question: object) -> list[int]:
+def _version_of(question: object) -> list[int]:
     match question:
         case [int() as epoch, int() as version]:
             return [epoch, version]
@@ -128,10 +128,10 @@ class Subscriber:
         self._place = (address, port, keys)
         self._bell: Socket = client_context().socket(zmq.PAIR)
         self._bell.setsockopt(zmq.LINGER, 0)
-        self._heard: Socket = client_context().socket(zmq.PAIR)
+        self._bell_end: Socket = client_context().socket(zmq.PAIR)
         name = f"inproc://subscriber-{id(self)}"
         self._bell.bind(name)
-        self._heard.connect(name)
+        self._bell_end.connect(name)
         self._socket = connected(address, port, keys, queues=False)
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"subscriber of port {port}", daemon=True)
@@ -150,7 +150,7 @@ class Subscriber:
 
     def _run(self) -> None:
         poller = zmq.Poller()
-        poller.register(self._heard, zmq.POLLIN)
+        poller.register(self._bell_end, zmq.POLLIN)
         failures = 0
         while True:
             failures = 0 if self._ask() else failures + 1
@@ -162,11 +162,11 @@ class Subscriber:
             # Without a connection there is nobody to ask: wait for one.
             poller.register(self._socket, zmq.POLLIN | zmq.POLLOUT if failures else zmq.POLLIN)
             ready = dict(poller.poll(ASK_AGAIN_MS))
-            if self._heard in ready:
+            if self._bell_end in ready:
                 break
             if ready.get(self._socket, 0) & zmq.POLLIN:
                 self._take()
-        self._heard.close()
+        self._bell_end.close()
         self._socket.close()
 
     def _ask(self) -> bool:

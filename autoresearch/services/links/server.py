@@ -33,9 +33,9 @@ class Guard:
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], keys: ServerKeys) -> None:
         self._context, self._keys = context, keys
-        self._asked: zmq.Socket[bytes] = context.socket(zmq.REP)
-        self._asked.setsockopt(zmq.LINGER, 0)
-        self._asked.bind(_ENDPOINT)
+        self._requests: zmq.Socket[bytes] = context.socket(zmq.REP)
+        self._requests.setsockopt(zmq.LINGER, 0)
+        self._requests.bind(_ENDPOINT)
         self._thread = threading.Thread(target=self._run, name="admission of clients", daemon=True)
         self._thread.start()
 
@@ -48,13 +48,13 @@ class Guard:
         self._thread.join()
 
     def _run(self) -> None:
-        with self._asked:
+        with self._requests:
             while True:
-                request = self._asked.recv_multipart()
+                request = self._requests.recv_multipart()
                 if request == [b""]:
-                    self._asked.send(b"")
+                    self._requests.send(b"")
                     return
-                self._asked.send_multipart(self._reply(request))
+                self._requests.send_multipart(self._reply(request))
 
     def _reply(self, request: list[bytes]) -> list[bytes]:
         match request:

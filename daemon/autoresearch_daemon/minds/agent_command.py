@@ -47,7 +47,7 @@ POLL_SECONDS, GRACE_SECONDS = 0.2, 5.0
 PROMPT_TEXT = """\
 Improve {entry} in the folder {others}: {metric} should become {better}.
 Read {others}/history.md first: it says what was tried, what it gave, and what failed. Don't repeat any of it.
-{asked} Change no other file.
+{instruction} Change no other file.
 Don't run the training: that is done for you afterwards.
 End with one or two sentences: what you changed, and why it should help.
 If the runs in history.md show something new, print a line before that: INSIGHT: one sentence with the runs' ids.
