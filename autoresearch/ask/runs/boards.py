@@ -183,19 +183,19 @@ def _lines(log: Log, task: FoundTask, programs: Sequence[ProgramView]) -> list[B
 def best_program(log: Log, task: FoundTask, *, author: bytes | None = None) -> ProgramView | None:
     """The program that the next change builds upon, and that ``@`` names."""
     found = preferred(log, task.digest, trust_context(log, author))
-    return program_view(log, found.row, found.found, position=1) if found else None
+    return program_view(log, found.row, found.judgement, position=1) if found else None
 
 
 def _best_backed(log: Log, task: FoundTask, here: TrustContext, state: RunState) -> ProgramView | None:
     found = next(iter(visible_programs(log, backed(log, task.digest, here, state))), None)
-    return program_view(log, found.row, found.found, position=1) if found else None
+    return program_view(log, found.row, found.judgement, position=1) if found else None
 
 
 def _best_reported(log: Log, task: FoundTask, here: TrustContext) -> ProgramView | None:
     """The best that nobody checked, by a participant who counts where anybody is named."""
     for number, placed in enumerate(judged_rows(log, vouched(log, task.digest, here, visible=True), here), start=1):
-        if placed.found.state is RunState.REPORTED:
-            return program_view(log, placed.row, placed.found, position=number)
+        if placed.judgement.state is RunState.REPORTED:
+            return program_view(log, placed.row, placed.judgement, position=number)
     return None
 
 
@@ -211,9 +211,9 @@ def _demoted(log: Log, task: FoundTask, here: TrustContext, confirmed: ProgramVi
     for placed in visible_programs(log, checked(log, task.digest, here, voters=CHECKING_AUTHORS)):
         if confirmed is not None and sign * placed.row.mean >= sign * (confirmed.reported or 0.0):
             return None
-        end = None if placed.found.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)
+        end = None if placed.judgement.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)
         if end is not None:
-            view = program_view(log, placed.row, placed.found, position=0)
+            view = program_view(log, placed.row, placed.judgement, position=0)
             return msgspec.structs.replace(view, confirmed_until_ms=end.time_ms)
     return None
 

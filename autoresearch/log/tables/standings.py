@@ -215,11 +215,11 @@ class Credits:
 
     def in_a_row(self, wrong_ms: Mapping[bytes, int]) -> dict[bytes, int]:
         """By how many facts each of these voters was right since it was wrong: by a fact, or at the time given."""
-        found: dict[bytes, int] = {}
+        counts: dict[bytes, int] = {}
         for part in in_parts(wrong_ms):
             query = _IN_A_ROW.format(", ".join(["(?, ?)"] * len(part)))
-            found |= self._reader.read(query, [value for voter in part for value in (voter, wrong_ms[voter])])
-        return found
+            counts |= self._reader.read(query, [value for voter in part for value in (voter, wrong_ms[voter])])
+        return counts
 
     def marks(self, voter: bytes, limit: int) -> list[AgainstRow]:
         """The newest refuted runs of a voter, and its newest verifications that passed one."""

@@ -47,7 +47,7 @@ class Verifications:
 
     def paired_children(self, run: bytes) -> list[bytes]:
         """The runs that name a run as their parent and that somebody replicated, in the order in which they came."""
-        return [found for (found,) in self._reader.rows(_PAIRED, run)]
+        return [child for (child,) in self._reader.rows(_PAIRED, run)]
 
 
 _FRAUDS = """
@@ -157,7 +157,7 @@ class Mentions:
         query = """
         SELECT run.id FROM mention CROSS JOIN run ON run.n = mention.n WHERE mention.run = ? ORDER BY run.id
         """
-        return [found for (found,) in self._reader.rows(query, record_id)]
+        return [run for (run,) in self._reader.rows(query, record_id)]
 
     def has_named(self, device: bytes, run: bytes) -> bool:
         """Whether a device's runs name a run already."""
