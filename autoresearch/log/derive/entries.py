@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from autoresearch.judging.statistics import CountedRun, TaskRules, pool, rank
-from autoresearch.log.derive.step import Items, Step
+from autoresearch.log.derive.step import Items, Step, done
 from autoresearch.log.rows import Device, Entry, EntryRow, Place, Program, RunRow
 from autoresearch.log.standing.precedence import first_of
 from autoresearch.log.tables.runs import ATTESTED, COUNTED, DOUBTED, OTHERS, RIVALS, UNVOUCHED, WITH_DOUBTED
@@ -26,6 +26,7 @@ def derive(log: Tables, devices: Sequence[Device], _: float) -> Items:
     log.entries.replace(some, [entry for device in some for entry in _entries(log, device)])
     for program in dict.fromkeys(device[:3] for device in some):
         log.entries.set_places(program, _places(log, program))
+    done(log.reader.connection, "entries", [device.key for device in some])
     return {}
 
 

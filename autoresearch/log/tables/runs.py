@@ -443,8 +443,6 @@ class Entries:
         """Write all entries of some programs by some devices."""
         connection, devices = self._reader.connection, list(devices)
         connection.executemany(f"DELETE FROM entry WHERE {_OF} AND author = ?", devices)  # noqa: S608
-        keys = [(device.key,) for device in devices]
-        connection.executemany("DELETE FROM todo WHERE step = 'entries' AND key = ?", keys)
         self.add(entries)
 
     def add(self, entries: Iterable[Entry]) -> None:
