@@ -444,7 +444,7 @@ SUSPECT = "LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= r
 # Another participant published the checkpoint of a run before.
 COPIED = "EXISTS(SELECT 1 FROM copy WHERE copy.n = run.n AND copy.model)"
 COUNTS = "run.status = 'ok' AND run.value IS NOT NULL"
-# The columns of a RunRow, in this join.
+# The columns of a RunFacts, in this join.
 RUN_COLUMNS = f"""
 run.n, run.id, run.author, run.seq, run.time, run.task, run.budget, run.source_digest, run.seedless, run.value,
 run.replicate, run.device, run.checkpoint, {COUNTS}, {COPIED}, suspect.author IS NOT NULL

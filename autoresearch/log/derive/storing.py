@@ -1,6 +1,6 @@
 """Records into the rows of their kinds and out of them again, and what follows by the steps that take no trust list.
 
-That is computed anew from the tables for whatever was changes, so that it is a function of the records kept and not of
+That is computed anew from the tables for whatever was touched, so that it is a function of the records kept and not of
 the way they came in.
 """
 

@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.log.projection import MENTIONS_MOST
-from autoresearch.log.rows import LikeRow, RunRow
+from autoresearch.log.rows import LikeRow, RunFacts
 from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
 from autoresearch.log.tables.tables import Tables
 from autoresearch.trust.roster import Voter
@@ -235,7 +235,7 @@ def _first_heard(
             yield first.id, voter
 
 
-def _first(log: Tables, row: RunRow) -> RunRow | None:
+def _first(log: Tables, row: RunFacts) -> RunFacts | None:
     """Of attested runs like one, the run that others saw first, else the one that arrived first.
 
     A node that was offline receives both at once, in an order without meaning.

@@ -19,7 +19,7 @@ from autoresearch.log.rows import (
     Place,
     Program,
     ProgramRow,
-    RunRow,
+    RunFacts,
     SignedRun,
     StoredRun,
     TaskRow,
@@ -118,13 +118,13 @@ class Runs:
             rows += self._reader.read(query.format(places), (task, *part))
         return rows
 
-    def replicates(self, task: bytes, limit: int) -> list[RunRow]:
+    def replicates(self, task: bytes, limit: int) -> list[RunFacts]:
         """The newest runs on a task with a value, the newest first: what tells how far replicates vary."""
         query = f"""
         SELECT {RUN_COLUMNS} FROM run {SUSPECT}
         WHERE task = ? AND {COUNTS} ORDER BY time DESC, id DESC LIMIT ?
         """  # noqa: S608
-        return [RunRow(*row) for row in self._reader.rows(query, task, limit)]
+        return [RunFacts(*row) for row in self._reader.rows(query, task, limit)]
 
     def sample(self, task: bytes) -> list[tuple[int, bytes, bytes]]:
         """Time, id and device of the runs on a task that ended, of those among the first records by id.
@@ -418,9 +418,9 @@ class Entries:
 
     # What the step of entries reads and writes.
 
-    def runs_of(self, device: Device) -> list[RunRow]:
+    def runs_of(self, device: Device) -> list[RunFacts]:
         """The runs of a program by one device that have a value."""
-        return [RunRow(*row) for row in self._reader.read(_RUNS, device)]
+        return [RunFacts(*row) for row in self._reader.read(_RUNS, device)]
 
     def rivals(self, program: Program) -> list[EntryRow]:
         """The entries of a program; of many the oldest of each kind of runs, and those that have a place."""
