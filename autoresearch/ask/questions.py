@@ -349,7 +349,7 @@ def star(desk: Desk, request: StarRequest) -> StarAnswer:
     from autoresearch.record.encoding import format_id
 
     starred = desk.log.records.get(desk.record(request.id)).id
-    changed = choose(desk.choices, Choice.STARRED, starred, wanted=request.starred)
+    changed = choose(desk.choices, Choice.STARRED, starred, chosen=request.starred)
     return StarAnswer(id=format_id(starred), starred=request.starred, changed=changed)
 
 

@@ -157,8 +157,8 @@ class BlobStore:
             NotFound: there is none with this hash and this manifest.
             Refused: the bytes are no longer those that were put.
         """
-        kept = self.find(sha256)
-        if kept is None or kept.manifest != manifest:
+        stored = self.find(sha256)
+        if stored is None or stored.manifest != manifest:
             raise NotFound(f"The blob {sha256.hex()} is not here.")
         chunks = _manifest(self.get(manifest)) if manifest else Manifest(CHUNK_BYTES, CHUNK_BYTES, (sha256,))
         first = offset // CHUNK_BYTES
@@ -198,7 +198,7 @@ class BlobStore:
             entered = self._connection.execute("SELECT total(size) FROM blob").fetchone()[0]
         return int(entered) + sum(part.size for part in self._parts())
 
-    def kept(self) -> list[KeptBlob]:
+    def stored(self) -> list[KeptBlob]:
         """All blobs with what goes with each: a manifest belongs to its blob."""
         query = """
         SELECT sha256, size + coalesce((SELECT size FROM blob AS m WHERE m.sha256 = blob.manifest), 0), fetched
@@ -227,8 +227,10 @@ class BlobStore:
                         gone += [blob] * _unlink_unlocked(self._partial / blob.sha256.hex())
                     elif _changed_ms(self._path(blob.sha256)) <= blob.used_ms:
                         gone.append(blob)
-                        found = self._connection.execute("SELECT manifest FROM blob WHERE sha256 = ?", (blob.sha256,))
-                        names += [blob.sha256, *(row[0] for row in found if row[0])]
+                        manifests = self._connection.execute(
+                            "SELECT manifest FROM blob WHERE sha256 = ?", (blob.sha256,)
+                        )
+                        names += [blob.sha256, *(row[0] for row in manifests if row[0])]
                 self._connection.executemany("DELETE FROM blob WHERE sha256 = ?", [(name,) for name in names])
             # In a second turn: a file may go only when the index is known not to name it, also after a power cut.
             with transaction(self._connection, durable=False):

@@ -139,7 +139,7 @@ class Imported:
     """
 
     new: int = 0
-    known: int = 0
+    present: int = 0
     refused: int = 0
     early: int = 0
     over_quota: int = 0
@@ -240,7 +240,7 @@ class _Import:
                 case State.STORED:
                     self.imported.new += 1
                 case State.DUPLICATE:
-                    self.imported.known += 1
+                    self.imported.present += 1
                 case State.EARLY:
                     self.imported.early += 1
                     continue

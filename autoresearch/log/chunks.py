@@ -127,7 +127,7 @@ class PartialBlob:
     def _written(self) -> list[int]:
         """The chunks that are no hole in the file: nothing else has to be hashed."""
         size, chunk = os.fstat(self._descriptor).st_size, self.manifest.chunk
-        found: list[int] = []
+        numbers: list[int] = []
         place = 0
         while place < size:
             try:
@@ -136,9 +136,9 @@ class PartialBlob:
                 if error.errno == errno.ENXIO:  # a hole up to the end
                     break
                 raise
-            found.append(place // chunk)
+            numbers.append(place // chunk)
             place = (place // chunk + 1) * chunk
-        return found
+        return numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +155,16 @@ class KeptBlob:
     partial: bool = False
 
 
-def victims(kept: Iterable[KeptBlob], pinned: Container[bytes], *, excess_bytes: int, before_ms: int) -> list[KeptBlob]:
+def victims(
+    blobs: Iterable[KeptBlob], pinned: Container[bytes], *, excess_bytes: int, before_ms: int
+) -> list[KeptBlob]:
     """Blobs to delete so that ``excess_bytes`` less are kept, or as many as may go.
 
     Never one that this node made, that is pinned, or was used at ``before_ms`` or later. Abandoned parts go first, then
     what was unused longest.
     """
     chosen: list[KeptBlob] = []
-    free = [blob for blob in kept if blob.fetched and blob.sha256 not in pinned and blob.used_ms < before_ms]
+    free = [blob for blob in blobs if blob.fetched and blob.sha256 not in pinned and blob.used_ms < before_ms]
     for blob in sorted(free, key=lambda blob: (not blob.partial, blob.used_ms, blob.sha256)):
         if excess_bytes <= 0:
             break

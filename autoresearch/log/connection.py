@@ -328,13 +328,13 @@ def open_database(
 
 def is_of_now(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether the file has the format of this version, and not an older one or none. Raises Refused for a newer one."""
-    found: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found > FORMAT:
+    written: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if written > FORMAT:
         raise Refused(
-            f"{path} was written by a newer version of autoresearch, in format {found}; this one knows {FORMAT}.",
+            f"{path} was written by a newer version of autoresearch, in format {written}; this one knows {FORMAT}.",
             hint="install that version or a later one, or set AUTORESEARCH_HOME to another folder",
         )
-    return found == FORMAT
+    return written == FORMAT
 
 
 def make_tables(connection: sqlite3.Connection, file: str) -> None:
@@ -444,7 +444,7 @@ SUSPECT = "LEFT JOIN suspect ON suspect.author = run.author AND suspect.seq <= r
 # Another participant published the checkpoint of a run before.
 COPIED = "EXISTS(SELECT 1 FROM copy WHERE copy.n = run.n AND copy.model)"
 COUNTS = "run.status = 'ok' AND run.value IS NOT NULL"
-# The columns of a RunRow, in this join.
+# The columns of a RunFacts, in this join.
 RUN_COLUMNS = f"""
 run.n, run.id, run.author, run.seq, run.time, run.task, run.budget, run.source_digest, run.seedless, run.value,
 run.replicate, run.device, run.checkpoint, {COUNTS}, {COPIED}, suspect.author IS NOT NULL

@@ -82,11 +82,11 @@ def chosen(file: Path, choice: Choice) -> frozenset[bytes]:
         return frozenset(thing for (thing,) in rows)
 
 
-def choose(file: Path, choice: Choice, thing: bytes, *, wanted: bool = True) -> bool:
-    """Choose something, or with ``wanted`` false no longer; whether that changed anything. Raises Refused."""
+def choose(file: Path, choice: Choice, thing: bytes, *, chosen: bool = True) -> bool:
+    """Choose something, or with ``chosen`` false no longer; whether that changed anything. Raises Refused."""
     add, remove = "INSERT OR IGNORE INTO choice VALUES (?, ?)", "DELETE FROM choice WHERE what = ? AND thing = ?"
     with LocalFile(file) as local, refusals(file):
-        return local.connection.execute(add if wanted else remove, (choice, thing)).rowcount > 0
+        return local.connection.execute(add if chosen else remove, (choice, thing)).rowcount > 0
 
 
 # What is older than this says nothing about limits, and little about what is worth its cost.
@@ -131,11 +131,11 @@ class ModelCost(msgspec.Struct, frozen=True, kw_only=True):
 class ModelLedger(LocalFile):
     """What models and commands were asked for, how it went and what it cost."""
 
-    def note(self, asked: ModelCall) -> None:
+    def note(self, call: ModelCall) -> None:
         """Keep one attempt."""
-        row = (asked.time_ms, asked.proposer, asked.failure, asked.tokens, asked.cost, asked.seconds, asked.retry_ms)
+        row = (call.time_ms, call.proposer, call.failure, call.tokens, call.cost, call.seconds, call.retry_ms)
         self.connection.execute("INSERT INTO model_call VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        self.connection.execute("DELETE FROM model_call WHERE time_ms < ?", (asked.time_ms - KEPT_MS,))
+        self.connection.execute("DELETE FROM model_call WHERE time_ms < ?", (call.time_ms - KEPT_MS,))
 
     def spent(self, proposer: str, *, since_ms: int) -> ModelCost:
         """What a proposer cost from a time on."""
@@ -157,7 +157,7 @@ class ModelLedger(LocalFile):
 
 def not_before_ms(newest_first: list[ModelCall]) -> int:
     """When a proposer may be asked again: at once after a success, later after each failure in a row. Pure."""
-    failures = len(list(takewhile(lambda asked: asked.failure, newest_first)))
+    failures = len(list(takewhile(lambda call: call.failure, newest_first)))
     if not failures:
         return 0
     last = newest_first[0]

@@ -81,8 +81,8 @@ def rows(n: int, record: Record) -> list[tuple[str, Row]]:
         named: list[tuple[str, Row]] = [("lineage", (n, body.parent))] if body.parent else []
         seen = dict.fromkeys(link for link in record.links if link != body.parent)
         named += [("mention", (run, n)) for run in list(seen)[:MENTIONS_MOST]]
-        shown = [("run", _run(n, record, body)), ("text_index", _words_of_run(n, record, body))]
-        return [*shown, *_fraud(n, record, holds=has_chosen_seed(body)), *named]
+        of_run = [("run", _run(n, record, body)), ("text_index", _words_of_run(n, record, body))]
+        return [*of_run, *_fraud(n, record, holds=has_chosen_seed(body)), *named]
     if isinstance(body, Claim):
         own = (body.task, body.source_digest, body.replicate, record.author, record.time, body.until, body.title)
         return [("claim", (n, record.id, *own))]
@@ -160,8 +160,8 @@ def _verification(n: int, record: Record, body: Verification) -> list[tuple[str,
 
 
 def _commitment(n: int, record: Record, body: Commitment) -> Row:
-    wanted = (body.run, body.stage, body.round)
-    return (n, record.id, *wanted, body.digest, record.author, record.seq, record.time, _output(record, body))
+    subject = (body.run, body.stage, body.round)
+    return (n, record.id, *subject, body.digest, record.author, record.seq, record.time, _output(record, body))
 
 
 def _fraud(n: int, record: Record, *, holds: bool) -> list[tuple[str, Row]]:
@@ -175,9 +175,9 @@ def _output(record: Record, body: Verification | Commitment) -> bytes | None:
 
 
 @lru_cache(_PROOFS_MAX)
-def _proven(author: bytes, wanted: bytes, proof: bytes) -> bytes | None:
+def _proven(author: bytes, subject: bytes, proof: bytes) -> bytes | None:
     """A verification has the proof of its commitment: it is verified once."""
-    return ecvrf.verify(author, wanted, proof)
+    return ecvrf.verify(author, subject, proof)
 
 
 def _release(n: int, record: Record, body: Release) -> list[tuple[str, Row]]:
@@ -186,10 +186,10 @@ def _release(n: int, record: Record, body: Release) -> list[tuple[str, Row]]:
     if component is None:
         return []
     named = (component.metadata.type, component.name)
-    shown = (*named, component.version, version_key(component.version), content_digest(component))
+    details = (*named, component.version, version_key(component.version), content_digest(component))
     words = f"{component.summary}\n{component.metadata.description}"
     return [
-        ("component_release", (n, record.id, record.author, record.time, *shown)),
+        ("component_release", (n, record.id, record.author, record.time, *details)),
         ("release_index", (n, record.id, record.author, *named, words, record.author.hex())),
     ]
 

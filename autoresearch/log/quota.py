@@ -75,11 +75,11 @@ def bucket(connection: sqlite3.Connection, author: bytes, day: int) -> int:
 
 def _crowded(connection: sqlite3.Connection, author: bytes, seq: int, limit: int) -> list[Stored]:
     """Beyond the ``limit`` smallest ids of each day with this author and sequence number."""
-    found: list[Stored] = connection.execute(_AT, (author, seq)).fetchall()
-    if len(found) <= limit:
+    rows: list[Stored] = connection.execute(_AT, (author, seq)).fetchall()
+    if len(rows) <= limit:
         return []
     over, days = [], Counter[int]()
-    for stored in sorted(found, key=lambda stored: stored[1]):
+    for stored in sorted(rows, key=lambda stored: stored[1]):
         day = stored[4] // DAY_MS
         days[day] += 1
         if days[day] > limit:
@@ -175,13 +175,13 @@ class Shares:
 
     def _last_of(self, connection: sqlite3.Connection, day: int, who: bytes, count: int) -> list[Stored]:
         """The last records of a participant: those of its devices, the largest numbers first, then its root key's."""
-        found: list[Stored] = []
+        newest: list[Stored] = []
         for key in self._keys.get(who, [who]):
             if day == ALL_DAYS:
-                found += connection.execute(_LAST, (key, count)).fetchall()
+                newest += connection.execute(_LAST, (key, count)).fetchall()
             else:
-                found += connection.execute(LAST_OF_DAY, (key, day * DAY_MS, (day + 1) * DAY_MS, count)).fetchall()
-        return heapq.nlargest(count, found, key=lambda one: (one[2] != who, one[3], one[1]))
+                newest += connection.execute(LAST_OF_DAY, (key, day * DAY_MS, (day + 1) * DAY_MS, count)).fetchall()
+        return heapq.nlargest(count, newest, key=lambda one: (one[2] != who, one[3], one[1]))
 
     def _count(self, day: int, author: bytes, records: int) -> None:
         who = self._roots.get(author, author)

@@ -75,7 +75,7 @@ class SignedRun(NamedTuple):
     withdrawn: bool
 
 
-class RunRow(NamedTuple):
+class RunFacts(NamedTuple):
     """A run; ``n`` is the number of its record, ``device`` its hardware.
 
     ``valued``: it ended well with a value, and was not withdrawn; of another the value means nothing. ``copied``:

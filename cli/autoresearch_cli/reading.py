@@ -183,7 +183,7 @@ def summary(imported: Imported) -> str:
     """What became of the records, in a line."""
     parts = [
         f"{counted(imported.new, 'new record')}",
-        f"{imported.known} known",
+        f"{imported.present} known",
         f"{imported.refused} refused" + (f" ({imported.reason})" if imported.reason else ""),
         f"{imported.early} ahead of the clock here" if imported.early else "",
         f"{imported.over_quota} more than peers keep" if imported.over_quota else "",

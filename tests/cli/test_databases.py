@@ -90,7 +90,7 @@ def test_a_log_with_a_damaged_page_keeps_what_can_be_read(cli: Cli, filled: Fill
 
 def test_the_index_of_files_and_the_nodes_own_notes_come_back(cli: Cli, filled: Filled, paths: Paths) -> None:
     with BlobStore(paths.blobs) as blobs:
-        names = {blob.sha256 for blob in blobs.kept()}
+        names = {blob.sha256 for blob in blobs.stored()}
     stars = [number.to_bytes(32, "big") for number in range(1500)]
     for star in stars:
         choose(paths.local, Choice.STARRED, star)
@@ -103,7 +103,7 @@ def test_the_index_of_files_and_the_nodes_own_notes_come_back(cli: Cli, filled: 
     done = {one.file: one for one in repair(paths, DEFAULT_NETWORK, Trust())}
     assert set(done) == {index, paths.local}
     with BlobStore(paths.blobs) as blobs:
-        assert {blob.sha256 for blob in blobs.kept()} == names
+        assert {blob.sha256 for blob in blobs.stored()} == names
     left = chosen(paths.local, Choice.STARRED)
     assert len(stars) / 2 < len(left) < len(stars)
     assert paths.local.stat().st_mode & 0o077 == 0

@@ -267,7 +267,7 @@ def test_what_was_brought_on_is_still_the_same_run(cli: Cli, in_tea: Paths, fill
 def test_a_run_whose_program_is_not_here_is_left_out(cli: Cli, in_tea: Paths, filled: Filled, paths: Paths) -> None:
     gone = next(run.body for run in runs(paths) if format_id(run.id) == filled.ids[1])
     with BlobStore(paths.blobs) as blobs:
-        blobs.delete([blob for blob in blobs.kept() if blob.sha256 == gone.source.sha256])
+        blobs.delete([blob for blob in blobs.stored() if blob.sha256 == gone.source.sha256])
     result = cli("network", "bring", "commons")
     assert "3 runs of commons brought here\n1 left out, whose program is not on this machine" in result.stderr
     assert [run.body.parent is None for run in runs(in_tea)].count(True) == 2

@@ -106,7 +106,7 @@ async def test_who_cheated_for_all_to_see_has_nothing_kept_in_the_place_of_the_b
 async def test_the_files_of_own_records_stay_also_when_they_came_back_from_others(notebook, tmp_path):
     own = publish(notebook, tmp_path, 5.0)
     data = notebook.blobs.get(own.checkpoint.sha256)
-    [entry] = [blob for blob in notebook.blobs.kept() if blob.sha256 == own.checkpoint.sha256]
+    [entry] = [blob for blob in notebook.blobs.stored() if blob.sha256 == own.checkpoint.sha256]
     assert notebook.blobs.delete([entry])
     notebook.blobs.put_stream([data], fetched=True)
     with pytest.raises(Refused):

@@ -53,14 +53,14 @@ def loose_blob(store, sha256, used_ms=1):
     """The entry of a blob that was last used long ago."""
     path = store.root / "objects" / sha256.hex()[:2] / sha256.hex()
     os.utime(path, (used_ms / 1000, used_ms / 1000))
-    return next(blob for blob in store.kept() if blob.sha256 == sha256)
+    return next(blob for blob in store.stored() if blob.sha256 == sha256)
 
 
 def test_a_blob_goes_with_its_manifest_and_both_are_counted(blobs):
     own = blobs.put(BIG)
     other = blobs.put_stream([BIG[::-1]], fetched=True)
     files = sum(path.stat().st_size for path in (blobs.root / "objects").glob("*/*"))
-    assert blobs.used_bytes() == sum(blob.size for blob in blobs.kept()) == files
+    assert blobs.used_bytes() == sum(blob.size for blob in blobs.stored()) == files
 
     gone = loose_blob(blobs, other.sha256)
     assert blobs.delete([gone]) == gone.size
@@ -95,7 +95,7 @@ def test_what_this_node_made_stays_its_own_when_it_comes_again(blobs):
     blobs.put_stream([b"theirs"], fetched=True)
     blobs.put(b"theirs")
     blobs.put_stream([b"loose"], fetched=True)
-    assert [blob.size for blob in blobs.kept() if blob.fetched] == [5]
+    assert [blob.size for blob in blobs.stored() if blob.fetched] == [5]
 
 
 def test_a_deleted_file_that_a_crash_left_is_swept(blobs):
@@ -174,11 +174,11 @@ def test_an_abandoned_part_goes_and_one_in_hand_stays(blobs, theirs):
     ref, raw, chunks = theirs
     with blobs.begin(ref.sha256, decode_manifest(raw)) as partial:
         partial.put(0, chunks[0])
-        [part] = blobs.kept()
+        [part] = blobs.stored()
         assert part.partial
         assert blobs.delete([part]) == 0
     assert blobs.delete([part]) == part.size
-    assert blobs.kept() == []
+    assert blobs.stored() == []
 
 
 @settings(max_examples=40, deadline=None)

@@ -100,7 +100,7 @@ def check(paths, contents):
             assert dump(log) == content
             assert len(log.programs.ranked(digest_of())) == 1
         with BlobStore(place.blobs) as blobs:
-            assert [(blob.size, blob.fetched) for blob in blobs.kept()] == [(len(place.folder), False)]
+            assert [(blob.size, blob.fetched) for blob in blobs.stored()] == [(len(place.folder), False)]
         with MailLedger(place.local) as ledger:
             assert [(act.what, act.peer) for act in ledger.acts(9)] == [("mailed", place.folder)]
             assert (ledger.pending(b"token").tries_left, ledger.is_barred(b"tag")) == (3, True)

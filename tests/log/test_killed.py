@@ -125,7 +125,7 @@ def test_killed_while_fetching_and_deleting(tmp_path):
         for seed in range(KILLS // 4):
             announced |= set(kill_one("collect", tmp_path, seed)) - {"chunk"}
             with BlobStore(tmp_path / "blobs") as store:
-                for blob in store.kept():
+                for blob in store.stored():
                     if not blob.partial:
                         store.get(blob.sha256)
                 for number in range(3):
@@ -139,5 +139,5 @@ def test_killed_while_fetching_and_deleting(tmp_path):
                         assert store.finish(whole, manifest, partial).size == sum(map(len, chunks))
                     assert store.get(whole) == b"".join(chunks)
                 assert all(store.has(bytes.fromhex(own)) for own in announced), "what is our own was lost"
-                store.delete(blob for blob in store.kept() if blob.fetched)
+                store.delete(blob for blob in store.stored() if blob.fetched)
     assert resumed, "no kill fell between two chunks"

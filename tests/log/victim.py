@@ -83,7 +83,7 @@ def collect(folder, seed):
                     say("chunk")
                 store.finish(whole, manifest, partial)
             say(store.put(b"own %d %d" % (seed, number)).sha256.hex())
-            store.delete(blob for blob in store.kept() if blob.fetched)
+            store.delete(blob for blob in store.stored() if blob.fetched)
 
 
 def main():

@@ -173,12 +173,12 @@ def _lines(log: Log, task: FoundTask, programs: Sequence[ProgramView]) -> list[B
 def best_program(log: Log, task: FoundTask, *, author: bytes | None = None) -> ProgramView | None:
     """The program that the next change builds upon, and that ``@`` names."""
     placed = bases.preferred(log, task.digest, trust_context(log, author))
-    return program_view(log, placed.row, placed.found, position=1) if placed else None
+    return program_view(log, placed.row, placed.judgement, position=1) if placed else None
 
 
 def _best_backed(log: Log, task: FoundTask, trust: TrustContext, state: RunState) -> ProgramView | None:
     placed = next(iter(bases.visible_programs(log, bases.backed(log, task.digest, trust, state))), None)
-    return program_view(log, placed.row, placed.found, position=1) if placed else None
+    return program_view(log, placed.row, placed.judgement, position=1) if placed else None
 
 
 def _best_reported(log: Log, task: FoundTask, trust: TrustContext) -> ProgramView | None:
@@ -186,8 +186,8 @@ def _best_reported(log: Log, task: FoundTask, trust: TrustContext) -> ProgramVie
     for number, placed in enumerate(
         bases.judged_rows(log, bases.vouched(log, task.digest, trust, visible=True), trust), start=1
     ):
-        if placed.found.state is RunState.REPORTED:
-            return program_view(log, placed.row, placed.found, position=number)
+        if placed.judgement.state is RunState.REPORTED:
+            return program_view(log, placed.row, placed.judgement, position=number)
     return None
 
 
@@ -203,9 +203,9 @@ def _demoted(log: Log, task: FoundTask, trust: TrustContext, confirmed: ProgramV
     for placed in bases.visible_programs(log, bases.checked(log, task.digest, trust, voters=bases.CHECKING_AUTHORS)):
         if confirmed is not None and sign * placed.row.mean >= sign * (confirmed.reported or 0.0):
             return None
-        end = None if placed.found.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)
+        end = None if placed.judgement.state in SOUND or not placed.attested else confirmed_until(log, placed.row.first)
         if end is not None:
-            view = program_view(log, placed.row, placed.found, position=0)
+            view = program_view(log, placed.row, placed.judgement, position=0)
             return msgspec.structs.replace(view, confirmed_until_ms=end.time_ms)
     return None
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from autoresearch.judging.belief import least_believed
 from autoresearch.log.connection import own_authors
 from autoresearch.log.derive.step import Items, Step, done
-from autoresearch.log.rows import RunRow
+from autoresearch.log.rows import RunFacts
 from autoresearch.log.standing.metrics import Metric, metric_of
 from autoresearch.log.tables.beliefs import PrintedRow
 from autoresearch.log.tables.standings import JudgedRun
@@ -35,7 +35,7 @@ def derive(log: Tables, tasks: Sequence[bytes], _: float) -> Items:
     return {}
 
 
-def with_beliefs(log: Tables, runs: Sequence[RunRow], rows: Sequence[JudgedRun]) -> list[JudgedRun]:
+def with_beliefs(log: Tables, runs: Sequence[RunFacts], rows: Sequence[JudgedRun]) -> list[JudgedRun]:
     """Rows of runs with the state of those that are not believed. Others that it decides are judged again."""
     by_task = defaultdict[bytes, list[int]](list)
     for at, run in enumerate(runs):
@@ -50,7 +50,7 @@ def with_beliefs(log: Tables, runs: Sequence[RunRow], rows: Sequence[JudgedRun])
 
 
 def _believed(
-    log: Tables, task: bytes, metric: Metric, runs: Sequence[RunRow], rows: Sequence[JudgedRun]
+    log: Tables, task: bytes, metric: Metric, runs: Sequence[RunFacts], rows: Sequence[JudgedRun]
 ) -> list[JudgedRun]:
     believed, own = log.beliefs.believed(task), own_authors(log.path.parent / "heads")
     ids = {run.id for run in believed}

@@ -52,9 +52,10 @@ class Driver:
                     _hand_on(items, arrived)
                 for _ in range(step.rounds if step.derive else 0):
                     some = _noted(log, step, step.at_once + 1)
-                    if len(some) > step.at_once or not step.is_little(log, some):
-                        step.postpone(log, after)
+                    if len(some) > step.at_once or (step.is_little and not step.is_little(log, some)):
                         some = []
+                        if step.postpone:
+                            step.postpone(log, after)
                     items[step.name] += some
                     _derive(log, step, items, math.inf)
                     if not some:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from autoresearch.judging.statistics import CountedRun, TaskRules, pool, rank
-from autoresearch.log.derive.step import Items, Step
-from autoresearch.log.rows import Device, Entry, EntryRow, Place, Program, RunRow
+from autoresearch.log.derive.step import Items, Step, done
+from autoresearch.log.rows import Device, Entry, EntryRow, Place, Program, RunFacts
 from autoresearch.log.standing.precedence import first_of
 from autoresearch.log.tables.runs import ATTESTED, COUNTED, DOUBTED, OTHERS, RIVALS, UNVOUCHED, WITH_DOUBTED
 from autoresearch.log.tables.standings import JudgedRun
@@ -26,10 +26,11 @@ def derive(log: Tables, devices: Sequence[Device], _: float) -> Items:
     log.entries.replace(some, [entry for device in some for entry in _entries(log, device)])
     for program in dict.fromkeys(device[:3] for device in some):
         log.entries.set_places(program, _places(log, program))
+    done(log.reader.connection, "entries", [device.key for device in some])
     return {}
 
 
-def add_new(log: Tables, runs: Iterable[RunRow], judged: Iterable[JudgedRun]) -> list[Device]:
+def add_new(log: Tables, runs: Iterable[RunFacts], judged: Iterable[JudgedRun]) -> list[Device]:
     """Write the entries of new runs that nobody verified where each is all of its program; returns the others."""
     rules = cache(log.tasks.rules)
     entries: dict[Program, Entry] = {}
@@ -72,7 +73,7 @@ def _entries(log: Tables, device: Device) -> Iterator[Entry]:
         DOUBTED: attested if any(run not in counted for run in attested) else [],
     }
     for vouch, some in words.items():
-        by_hardware = defaultdict[str, list[RunRow]](list)
+        by_hardware = defaultdict[str, list[RunFacts]](list)
         for run in some:
             by_hardware[run.device if rules and rules.clocked else ""].append(run)
         for hardware, same in by_hardware.items():
@@ -95,7 +96,7 @@ def _entries(log: Tables, device: Device) -> Iterator[Entry]:
             )
 
 
-def _counted(run: RunRow) -> CountedRun:
+def _counted(run: RunFacts) -> CountedRun:
     return CountedRun(run.time, run.id, run.value, run.author, run.replicate, run.device, run.source_digest)
 
 

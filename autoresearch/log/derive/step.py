@@ -30,14 +30,6 @@ class Changes:
     restored: set[int] = field(default_factory=set)  # older ones that are not withdrawn any more
 
 
-def _is_little(_: Tables, __: Sequence[Any]) -> bool:
-    return True
-
-
-def _nothing(_: Tables, __: int) -> None:
-    return None
-
-
 class Step(NamedTuple):
     """One step: the tables that it reads and writes, and what it does. Only it writes these, and ``todo``.
 
@@ -62,9 +54,9 @@ class Step(NamedTuple):
     item: Callable[[Any], object] | None = None
     at_once: int = 50
     rounds: int = 1
-    is_little: Callable[[Tables, Sequence[Any]], bool] = _is_little
+    is_little: Callable[[Tables, Sequence[Any]], bool] | None = None
     piece: int = 50
-    postpone: Callable[[Tables, int], None] = _nothing
+    postpone: Callable[[Tables, int], None] | None = None
 
 
 def note(connection: sqlite3.Connection, step: str, keys: Iterable[int | bytes]) -> None:

@@ -1,6 +1,6 @@
 """Records into the rows of their kinds and out of them again, and what follows by the steps that take no trust list.
 
-That is computed anew from the tables for whatever was changes, so that it is a function of the records kept and not of
+That is computed anew from the tables for whatever was touched, so that it is a function of the records kept and not of
 the way they came in.
 """
 
@@ -56,8 +56,8 @@ def store(
     changes.shared |= shared
     changes.after = first - 1
     changes.people = any(record.kind in ABOUT_PEOPLE for record in records)
-    kept = [(n, record) for n, record in numbered if n not in over]
-    _project(connection, kept, changes)
+    remaining = [(n, record) for n, record in numbered if n not in over]
+    _project(connection, remaining, changes)
     # Last, because a withdrawal that goes may bring back a record that has just come.
     old = [n for n in over if n < first]
     _remove(connection, old, changes)
@@ -185,10 +185,10 @@ def _project(connection: sqlite3.Connection, numbered: Iterable[tuple[int, Recor
     changes.people |= "fraud" in tables
     changes.authors.update(row[2] for table in ("delegation", "merge") for row in tables.get(table, []))  # type: ignore[misc]
     for _, target, author in tables.get("withdrawal", []):
-        found = connection.execute("SELECT n FROM record WHERE id = ? AND author = ?", (target, author)).fetchone()
-        if found:
-            connection.execute(_WITHDRAW, found)
-            _unproject(connection, found[0], changes)
+        target_row = connection.execute("SELECT n FROM record WHERE id = ? AND author = ?", (target, author)).fetchone()
+        if target_row:
+            connection.execute(_WITHDRAW, target_row)
+            _unproject(connection, target_row[0], changes)
     _show(connection, tables, changes)
 
 
@@ -205,19 +205,19 @@ def _show(connection: sqlite3.Connection, tables: dict[str, list[Row]], changes:
     withdrawals = connection.execute("SELECT EXISTS(SELECT 1 FROM withdrawal)").fetchone()[0]
     query = "SELECT 1 FROM withdrawal WHERE target = ? AND author = ? LIMIT 1"
     for table, author in WITHDRAWABLE.items():
-        shown = tables.get(table, [])
+        present = tables.get(table, [])
         if withdrawals:
-            hidden = [row for row in shown if connection.execute(query, (row[1], row[author])).fetchone()]
-            shown = [row for row in shown if row not in hidden]
+            hidden = [row for row in present if connection.execute(query, (row[1], row[author])).fetchone()]
+            present = [row for row in present if row not in hidden]
             if table == "run":
                 note(connection, "verdicts", [row[0] for row in hidden])  # type: ignore[misc]
                 ended = [tuple(row[at] for at in _OF_WITHDRAWN) for row in hidden if row[4] == RunStatus.OK]
                 connection.executemany("INSERT INTO withdrawn_run VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", ended)
-        if shown:
-            connection.executemany(INSERTS[table], shown)
+        if present:
+            connection.executemany(INSERTS[table], present)
         if table == "run":
-            note(connection, "listing", [row[0] for row in shown])  # type: ignore[misc]
-            changes.programs.update((row[2], row[-1], row[6]) for row in shown)  # type: ignore[misc]
+            note(connection, "listing", [row[0] for row in present])  # type: ignore[misc]
+            changes.programs.update((row[2], row[-1], row[6]) for row in present)  # type: ignore[misc]
 
 
 def _unproject(connection: sqlite3.Connection, n: int, changes: Changes) -> None:

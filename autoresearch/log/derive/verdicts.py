@@ -15,7 +15,7 @@ from autoresearch.judging.states import Judgement
 from autoresearch.log.derive.beliefs import with_beliefs
 from autoresearch.log.derive.entries import add_new
 from autoresearch.log.derive.step import Changes, Items, Step, done
-from autoresearch.log.rows import Device, RunRow
+from autoresearch.log.rows import Device, RunFacts
 from autoresearch.log.standing.cache import roster_of
 from autoresearch.log.standing.precedence import Bans, bans
 from autoresearch.log.standing.verification import checkers_of, judge_now
@@ -123,7 +123,7 @@ def _postpone(log: Tables, after: int) -> None:
     hold_places(log.reader.connection, after)
 
 
-def _write_unverified(log: Tables, runs: Sequence[RunRow]) -> list[Device]:
+def _write_unverified(log: Tables, runs: Sequence[RunFacts]) -> list[Device]:
     """Judge runs that nobody verified; returns the programs by devices that are to be ranked besides."""
     rows = with_beliefs(log, runs, list(_judged(log, runs, verified=False)))
     _write(log, rows)
@@ -137,7 +137,7 @@ def _write(log: Tables, rows: Sequence[JudgedRun]) -> None:
     done(connection, "verdicts", [row.n for row in rows])
 
 
-def _judged(log: Tables, runs: Sequence[RunRow], *, verified: bool) -> Iterator[JudgedRun]:
+def _judged(log: Tables, runs: Sequence[RunFacts], *, verified: bool) -> Iterator[JudgedRun]:
     """Rows of runs that somebody verified, or of runs that nobody did."""
     voter, named = roster_of(log).voter, log.trust.names_anybody
     rules, banned = cache(log.tasks.rules), bans(log)
@@ -156,7 +156,7 @@ def _judged(log: Tables, runs: Sequence[RunRow], *, verified: bool) -> Iterator[
         yield JudgedRun(run.n, judgement, checkers, attested, compared)
 
 
-def _unverified(run: RunRow, banned: Bans, voter: Callable[[bytes, int], Voter]) -> Judgement:
+def _unverified(run: RunFacts, banned: Bans, voter: Callable[[bytes, int], Voter]) -> Judgement:
     """What is judged of a run that nobody verified."""
     state = RunState.REPORTED
     if run.id in banned.frauds:

@@ -50,50 +50,50 @@ def walk(log: Log, task: bytes, *, visible: bool = False) -> Iterator[ProgramRow
 
 
 def vouched(
-    log: Log, task: bytes, here: TrustContext, *, own: bool = False, forked: bool = False, visible: bool = False
+    log: Log, task: bytes, context: TrustContext, *, own: bool = False, forked: bool = False, visible: bool = False
 ) -> Iterator[ProgramRow]:
     """The programs of a task by the reports of attested participants; with ``own`` also by this participant's.
 
     With ``forked`` also by unverified runs after a fork. Records of other participants change none of them and take no
     time. ``visible``: without what a person here hides.
     """
-    if not here.naming:
+    if not context.naming:
         return walk(log, task, visible=visible)
     what, hardware = WITH_DOUBTED if forked else COUNTED, board_hardware(log, task) or ""
     rows = log.entries.placed(task, hardware, [what, COUNTED + WITH_DOUBTED], visible=visible)
-    return heapq.merge(rows, _own(log, task, hardware, here), key=_order) if own and here.mine else rows
+    return heapq.merge(rows, _own(log, task, hardware, context), key=_order) if own and context.mine else rows
 
 
-def _own(log: Log, task: bytes, hardware: str, here: TrustContext) -> Iterator[ProgramRow]:
+def _own(log: Log, task: bytes, hardware: str, context: TrustContext) -> Iterator[ProgramRow]:
     """The programs of the participant that asks by runs that it signed while it was not attested, each once."""
     seen: set[Program] = set()
-    for row in log.entries.of_devices(task, hardware, here.mine, [OTHERS]):
+    for row in log.entries.of_devices(task, hardware, context.mine, [OTHERS]):
         program = (row.task, row.seedless, row.budget)
-        is_own = whose(row.author, row.first_time, here).own and program not in seen
+        is_own = whose(row.author, row.first_time, context).own and program not in seen
         if is_own and not log.entries.has(program, row.author, vouch=ATTESTED):
             seen.add(program)
             yield row
 
 
-def unvouched(log: Log, task: bytes, here: TrustContext, *, up_to: float | None = None) -> Iterator[ProgramRow]:
+def unvouched(log: Log, task: bytes, context: TrustContext, *, up_to: float | None = None) -> Iterator[ProgramRow]:
     """The programs of a task that no attested participant published, by whoever published them first, up to a rank.
 
     Without what a person here hides.
     """
-    if not here.naming:
+    if not context.naming:
         return iter(())
     rows = log.entries.placed(task, board_hardware(log, task) or "", [UNVOUCHED], visible=True)
     return takewhile(lambda row: up_to is None or row.rank is None or row.rank <= up_to, rows)
 
 
-def program_as_reported(log: Log, program: Program, here: TrustContext) -> ProgramRow | None:
+def program_as_reported(log: Log, program: Program, context: TrustContext) -> ProgramRow | None:
     """A program by the reports of attested participants, else by all reports; None when no run of it counts."""
-    return (log.entries.first(program) if here.naming else None) or log.programs.find(*program)
+    return (log.entries.first(program) if context.naming else None) or log.programs.find(*program)
 
 
-def best_of(log: Log, task: bytes, device: bytes, here: TrustContext) -> ProgramRow | None:
+def best_of(log: Log, task: bytes, device: bytes, context: TrustContext) -> ProgramRow | None:
     """The best program of a device that is believed; where trust names anybody, by its own reports."""
-    if here.naming:
+    if context.naming:
         rows = log.entries.of_devices(task, board_hardware(log, task) or "", [device], [OTHERS, ATTESTED])
     else:
         rows = (row for row in walk(log, task) if row.author == device)
@@ -101,14 +101,14 @@ def best_of(log: Log, task: bytes, device: bytes, here: TrustContext) -> Program
     return next(believed, None)
 
 
-def measured(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[ProgramRow]:
+def measured(log: Log, task: bytes, context: TrustContext, *, voters: int) -> list[ProgramRow]:
     """The runs of attested participants, and of this one, that ``voters`` attested ones measured, each as a program.
 
     A measured run need not be the first of its program: a run under an earlier time takes nothing away from it. A
     program that was measured in several runs appears once for each.
     """
-    rows = log.entries.measured(task, board_hardware(log, task) or "", voters=voters, own=sorted(here.mine))
-    return [row for row in rows if any(whose(row.author, row.first_time, here))]
+    rows = log.entries.measured(task, board_hardware(log, task) or "", voters=voters, own=sorted(context.mine))
+    return [row for row in rows if any(whose(row.author, row.first_time, context))]
 
 
 def _order(row: ProgramRow) -> tuple[float, int, bytes]:
@@ -133,14 +133,14 @@ class Placed(NamedTuple):
     """A program with its judgement, and whether its author is attested or this participant."""
 
     row: ProgramRow
-    found: Judgement
+    judgement: Judgement
     attested: bool
     own: bool
 
     @property
     def value(self) -> float:
         """The value that others measured, else the reported mean."""
-        return self.row.mean if self.found.value is None else self.found.value
+        return self.row.mean if self.judgement.value is None else self.judgement.value
 
 
 class _Published(NamedTuple):
@@ -166,31 +166,35 @@ def tier(state: RunState, *, attested: bool, own: bool, verifying: bool) -> int 
     return 2 if own else 3 if attested else LAST
 
 
-def placed(log: Log, rows: Collection[ProgramRow], here: TrustContext) -> list[Placed]:
+def placed(log: Log, rows: Collection[ProgramRow], context: TrustContext) -> list[Placed]:
     """Programs with their judgements, by their first runs."""
-    found = judgements(log, (row.first for row in rows))
-    return [Placed(row, found[row.first], *whose(row.author, row.first_time, here)) for row in rows]
+    by_run = judgements(log, (row.first for row in rows))
+    return [Placed(row, by_run[row.first], *whose(row.author, row.first_time, context)) for row in rows]
 
 
 def judged_rows(
-    log: Log, rows: Iterable[ProgramRow], here: TrustContext, *, wanted: Callable[[ProgramRow], bool] = lambda _: True
+    log: Log,
+    rows: Iterable[ProgramRow],
+    context: TrustContext,
+    *,
+    condition: Callable[[ProgramRow], bool] = lambda _: True,
 ) -> Iterator[Placed]:
     """Programs with their judgements, until enough were judged. Banned and fraudulent ones do not use up the limit."""
     judged, following, size = 0, iter(rows), JUDGED_FIRST
     while page := list(islice(following, size)):
         size = JUDGED_PAGE
-        for one in placed(log, page, here):
-            if not wanted(one.row):
+        for one in placed(log, page, context):
+            if not condition(one.row):
                 continue
             yield one
-            judged += one.found.state not in MISBEHAVED
+            judged += one.judgement.state not in MISBEHAVED
             if judged >= JUDGED_ROWS:
                 return
 
 
-def tier_of(placed: Placed, here: TrustContext) -> int | None:
+def tier_of(placed: Placed, context: TrustContext) -> int | None:
     """The tier of a program as a base of the next change, by its state alone."""
-    return tier(placed.found.state, attested=placed.attested, own=placed.own, verifying=here.verifying)
+    return tier(placed.judgement.state, attested=placed.attested, own=placed.own, verifying=context.verifying)
 
 
 def is_possible(log: Log, task: bytes) -> Callable[[float], bool]:
@@ -204,39 +208,39 @@ def _floor(log: Log, task: bytes) -> float | None:
     return possible_value(metric.get("floor")) if isinstance(metric, Mapping) else None
 
 
-def backed(log: Log, task: bytes, here: TrustContext, state: RunState) -> list[Placed]:
+def backed(log: Log, task: bytes, context: TrustContext, state: RunState) -> list[Placed]:
     """The programs of attested participants in a verified state. The confirmed are sorted by the measured value."""
-    return in_state(log, task, verified_programs(log, task, here), state)
+    return in_state(log, task, verified_programs(log, task, context), state)
 
 
-def verified_programs(log: Log, task: bytes, here: TrustContext) -> list[Placed]:
+def verified_programs(log: Log, task: bytes, context: TrustContext) -> list[Placed]:
     """The programs that may be in a verified state: enough attested participants measured them."""
-    return checked(log, task, here, voters=CHECKING_AUTHORS if here.verifying else 1)
+    return checked(log, task, context, voters=CHECKING_AUTHORS if context.verifying else 1)
 
 
-def in_state(log: Log, task: bytes, found: Iterable[Placed], state: RunState) -> list[Placed]:
+def in_state(log: Log, task: bytes, candidates: Iterable[Placed], state: RunState) -> list[Placed]:
     """Those of attested participants in a state. The confirmed are sorted by the measured value."""
-    kept = [placed for placed in found if placed.found.state is state and placed.attested]
+    matching = [placed for placed in candidates if placed.judgement.state is state and placed.attested]
     if state is not RunState.CONFIRMED:
-        return kept
+        return matching
     sign = log.tasks.sign(task)
-    return sorted(kept, key=lambda placed: sign * placed.value)
+    return sorted(matching, key=lambda placed: sign * placed.value)
 
 
-def checked(log: Log, task: bytes, here: TrustContext, *, voters: int) -> list[Placed]:
+def checked(log: Log, task: bytes, context: TrustContext, *, voters: int) -> list[Placed]:
     """The programs that at least ``voters`` attested participants measured, by reported value, the best first.
 
     Unattested participants take no places, neither with runs nor with verifications, however many they publish.
     """
-    found: dict[tuple[bytes, float, bool], ProgramRow] = {}
-    for row in measured(log, task, here, voters=voters) if here.naming else ():
-        program = (row.seedless, row.budget, whose(row.author, row.first_time, here).attested)
-        other = found.pop(program, None)
+    firsts: dict[tuple[bytes, float, bool], ProgramRow] = {}
+    for row in measured(log, task, context, voters=voters) if context.naming else ():
+        program = (row.seedless, row.budget, whose(row.author, row.first_time, context).attested)
+        other = firsts.pop(program, None)
         # The program is judged by its first run.
-        found[program] = row if other is None or precedes(log, _published(row), _published(other)) else other
-        if len(found) >= CHECKED_MOST:
+        firsts[program] = row if other is None or precedes(log, _published(row), _published(other)) else other
+        if len(firsts) >= CHECKED_MOST:
             break
-    return placed(log, found.values(), here)
+    return placed(log, firsts.values(), context)
 
 
 def _published(row: ProgramRow) -> _Published:
@@ -249,18 +253,18 @@ def leading(log: Log, task: bytes) -> Placed | None:
     return next(iter(backed(log, task, trust_context(log), RunState.CONFIRMED)), None)
 
 
-def preferred(log: Log, task: bytes, here: TrustContext) -> Placed | None:
+def preferred(log: Log, task: bytes, context: TrustContext) -> Placed | None:
     """The program to build upon, or None."""
-    return next(buildable(log, task, here), None)
+    return next(buildable(log, task, context), None)
 
 
-def next_base(log: Log, task: bytes, here: TrustContext) -> Placed | None:
+def next_base(log: Log, task: bytes, context: TrustContext) -> Placed | None:
     """The program to change next: the preferred one of those that had the task's full budget, or None.
 
     Where none had it, the preferred one: that of an agent which was trained for longer or shorter.
     """
     rules, first = log.tasks.rules(task), None
-    for placed in buildable(log, task, here):
+    for placed in buildable(log, task, context):
         first = first or placed
         if rules is None or placed.row.budget == rules.budget:
             return placed
@@ -273,7 +277,7 @@ def visible_programs(log: Log, programs: Collection[Placed]) -> list[Placed]:
     return [one for one in programs if one.row.first not in hidden]
 
 
-def buildable(log: Log, task: bytes, here: TrustContext) -> Iterator[Placed]:
+def buildable(log: Log, task: bytes, context: TrustContext) -> Iterator[Placed]:
     """The programs that the next change may build on, by tier, the best of each first. The only such selector.
 
     Lazy: reads no more of the log than is asked for. What a person hides is not built on here.
@@ -282,20 +286,20 @@ def buildable(log: Log, task: bytes, here: TrustContext) -> Iterator[Placed]:
 
     def placed_in(rows: Iterable[Placed]) -> Iterator[tuple[int, Placed]]:
         for placed in rows:
-            at = tier_of(placed, here)
+            at = tier_of(placed, context)
             if at is not None and possible(placed.value):
                 yield at, placed
 
     seen: set[bytes] = set()
-    found = verified_programs(log, task, here) if here.verifying else []
+    verified = verified_programs(log, task, context) if context.verifying else []
     for state in VERIFIED:
-        for _, placed in placed_in(visible_programs(log, in_state(log, task, found, state))):
+        for _, placed in placed_in(visible_programs(log, in_state(log, task, verified, state))):
             seen.add(placed.row.first)
             yield placed
     # No later row can be in a better tier than one's own runs, or than any run where nothing can be confirmed.
-    at_once = 2 if here.verifying else 0
+    at_once = 2 if context.verifying else 0
     later: list[tuple[int, Placed]] = []
-    for at, placed in placed_in(judged_rows(log, vouched(log, task, here, own=True, visible=True), here)):
+    for at, placed in placed_in(judged_rows(log, vouched(log, task, context, own=True, visible=True), context)):
         if placed.row.first in seen:
             continue
         if at <= at_once:
@@ -303,27 +307,27 @@ def buildable(log: Log, task: bytes, here: TrustContext) -> Iterator[Placed]:
         else:
             later.append((at, placed))
     yield from (placed for _, placed in sorted(later, key=lambda one: one[0]))
-    yield from (placed for _, placed in placed_in(judged_rows(log, unvouched(log, task, here), here)))
+    yield from (placed for _, placed in placed_in(judged_rows(log, unvouched(log, task, context), context)))
 
 
 @in_snapshot
-def contenders(log: Log, task: bytes, here: TrustContext, *, limit: int, each: int | None = None) -> list[Placed]:
+def contenders(log: Log, task: bytes, context: TrustContext, *, limit: int, each: int | None = None) -> list[Placed]:
     """The programs that may be the best once others verified them, by the values of attested participants.
 
     Programs found wrong or no better are left out, so they take no places. With ``each``, at most so many reported
     runs of one participant are among them.
     """
-    found: list[Placed] = []
+    chosen: list[Placed] = []
     reported: Counter[bytes] = Counter()
 
     def voter(row: ProgramRow) -> bytes:
-        return here.roster.voter(row.author, row.first_time).voter
+        return context.roster.voter(row.author, row.first_time).voter
 
-    said = vouched(log, task, here, forked=True)  # how else would others come to verify what follows a fork?
-    for placed in judged_rows(log, said, here, wanted=lambda row: each is None or reported[voter(row)] < each):
-        if placed.found.state in SOUND or placed.found.state is RunState.DISPUTED:
-            found.append(placed)
-            reported[voter(placed.row)] += placed.found.state is RunState.REPORTED
-        if len(found) >= limit:
+    rows = vouched(log, task, context, forked=True)  # how else would others come to verify what follows a fork?
+    for placed in judged_rows(log, rows, context, condition=lambda row: each is None or reported[voter(row)] < each):
+        if placed.judgement.state in SOUND or placed.judgement.state is RunState.DISPUTED:
+            chosen.append(placed)
+            reported[voter(placed.row)] += placed.judgement.state is RunState.REPORTED
+        if len(chosen) >= limit:
             break
-    return found
+    return chosen

@@ -71,12 +71,12 @@ def trust_context(log: Tables, me: bytes | None = None) -> TrustContext:
     return TrustContext(verifying, naming, roster.voter(me, now_ms).voter if me else None, roster)
 
 
-def whose(author: bytes, time_ms: int, here: TrustContext) -> Whose:
+def whose(author: bytes, time_ms: int, context: TrustContext) -> Whose:
     """Whether an author is attested, and whether it asks. Where trust names nobody, all count as attested."""
-    if not here.naming:
+    if not context.naming:
         return Whose(attested=True, own=False)
-    voter = here.roster.voter(author, time_ms)
-    return Whose(voter.attested, voter.voter == here.me)
+    voter = context.roster.voter(author, time_ms)
+    return Whose(voter.attested, voter.voter == context.me)
 
 
 SHORT_CHARACTERS = 8
@@ -175,14 +175,14 @@ def _is_task_s_program(log: Tables, run: Run) -> bool:
 
 def _first_publishers(log: Tables, files: set[bytes]) -> dict[bytes, bytes]:
     """By file, the device that first published it in a task. Unpublished files are left out."""
-    found: dict[bytes, bytes] = {}
+    publishers: dict[bytes, bytes] = {}
     for record in log.records.arrived("task"):
         body = record.body
         assert isinstance(body, TaskBody)
         for blob in (body.baseline, *body.harness.values()):
             if blob.sha256 in files:
-                found.setdefault(blob.sha256, record.author)
-    return found
+                publishers.setdefault(blob.sha256, record.author)
+    return publishers
 
 
 def _is_others_run(log: Tables, source: str, own: frozenset[bytes]) -> bool:
@@ -245,14 +245,14 @@ class Own(NamedTuple):
 
 def committed_by(rows: Iterable[CommitmentRow]) -> dict[tuple[bytes, str, int], Own]:
     """The commitments on a run with valid proofs, by device, stage and round."""
-    found: dict[tuple[bytes, str, int], Own] = {}
+    by_name: dict[tuple[bytes, str, int], Own] = {}
     for row in rows:
         if row.output is not None:
             name = (row.author, row.stage, row.round)
-            own = found.get(name, Own(row, {}))
+            own = by_name.get(name, Own(row, {}))
             own.by_id[row.id] = row
-            found[name] = own._replace(first=min(own.first, row, key=lambda row: (row.seq, row.id)))
-    return found
+            by_name[name] = own._replace(first=min(own.first, row, key=lambda row: (row.seq, row.id)))
+    return by_name
 
 
 def commitment_of(record: Record, commitments: Mapping[tuple[bytes, str, int], Own]) -> bytes | None:
@@ -273,6 +273,6 @@ def commitment_of(record: Record, commitments: Mapping[tuple[bytes, str, int], O
     return oldest.id if oldest.digest == own.first.digest == digest else None
 
 
-def trusted_authors(here: TrustContext, me: bytes | None) -> frozenset[bytes] | None:
+def trusted_authors(context: TrustContext, me: bytes | None) -> frozenset[bytes] | None:
     """Whose words come first: attested participants' and one's own. None: everybody's, where trust names nobody."""
-    return here.roster.keys | here.mine | ({me} if me else set()) if here.naming else None
+    return context.roster.keys | context.mine | ({me} if me else set()) if context.naming else None

@@ -66,14 +66,14 @@ def evidence_with(log: Log, kind: EvidenceKind, record: bytes) -> EvidenceItem |
     """The evidence of a kind that a record is part of, if there is any. Reads no more than needed."""
     match kind:
         case EvidenceKind.FORK:
-            found = _forks(log)
+            items = _forks(log)
         case EvidenceKind.SEED | EvidenceKind.LINEAGE:
-            found = _frauds(log)
+            items = _frauds(log)
         case EvidenceKind.VALUE:
             there = log.records.find(record)
             of = there.body.run if there is not None and isinstance(there.body, Verification) else record
-            found = _values(log, of)
-    return next((one for one in found if one.kind is kind and record in one.records), None)
+            items = _values(log, of)
+    return next((one for one in items if one.kind is kind and record in one.records), None)
 
 
 def fork_at(log: Log, author: bytes, seq: int) -> Fork | None:
@@ -177,7 +177,7 @@ class Citations:
 
 @in_snapshot
 def citations(
-    log: Log, task: bytes, notes: Collection[bytes], here: TrustContext, *, me: bytes | None = None
+    log: Log, task: bytes, notes: Collection[bytes], context: TrustContext, *, me: bytes | None = None
 ) -> dict[bytes, Citations]:
     """What became of the runs that cite these notes; a note that no run cites is left out.
 
@@ -188,25 +188,25 @@ def citations(
     if rules is None:
         return {}
     citing = {note: list(islice(log.mentions.runs_that_link(note), CITING_MOST)) for note in notes}
-    found = {row.id: row for row in log.runs.history_of({run for runs in citing.values() for run in runs})}
-    heard = {
+    rows = {row.id: row for row in log.runs.history_of({run for runs in citing.values() for run in runs})}
+    counted = {
         run: row
-        for run, row in found.items()
-        if row.budget == rules.budget and row.status not in STOPPED and is_heard(row.author, row.time, here, me)
+        for run, row in rows.items()
+        if row.budget == rules.budget and row.status not in STOPPED and is_heard(row.author, row.time, context, me)
     }
-    parents = {row.id: row for row in log.runs.history_of({row.parent for row in heard.values() if row.parent})}
-    judged = judgements(log, [*heard, *parents])
-    told = {
+    parents = {row.id: row for row in log.runs.history_of({row.parent for row in counted.values() if row.parent})}
+    judged = judgements(log, [*counted, *parents])
+    outcomes = {
         run: Citation(run, row.time, _is_better(judged, row, parents.get(row.parent or b""), rules.sign))
-        for run, row in sorted(heard.items(), key=lambda one: (-one[1].time, one[0]))
+        for run, row in sorted(counted.items(), key=lambda one: (-one[1].time, one[0]))
     }
-    cited = {note: tuple(one for run, one in told.items() if run in set(runs)) for note, runs in citing.items()}
+    cited = {note: tuple(one for run, one in outcomes.items() if run in set(runs)) for note, runs in citing.items()}
     return {note: Citations(runs) for note, runs in cited.items() if runs}
 
 
-def is_heard(author: bytes, time_ms: int, here: TrustContext, me: bytes | None) -> bool:
+def is_heard(author: bytes, time_ms: int, context: TrustContext, me: bytes | None) -> bool:
     """Whether what an author wrote comes before that of strangers: an attested participant's, or one's own."""
-    return author == me or any(whose(author, time_ms, here))
+    return author == me or any(whose(author, time_ms, context))
 
 
 def _is_better(
@@ -223,24 +223,24 @@ def _is_better(
     return sign * (after - before) < 0
 
 
-def _value(found: Judgement, row: HistoryRow) -> float | None:
+def _value(judgement: Judgement, row: HistoryRow) -> float | None:
     """What others measured where the run is upheld, else what it reports; None where it is in doubt."""
-    if found.state in UPHELD and found.value is not None:
-        return found.value
-    return None if found.state in DOUBTED or row.forked else row.value
+    if judgement.state in UPHELD and judgement.value is not None:
+        return judgement.value
+    return None if judgement.state in DOUBTED or row.forked else row.value
 
 
 def runs_named_in(log: Log, task: bytes, text: str) -> tuple[bytes, ...]:
     """The runs on a task that a text names by their ids, or by beginnings of ids of eight characters and more."""
-    found: dict[bytes, None] = {}
+    named: dict[bytes, None] = {}
     for word in dict.fromkeys(_ID.findall(text)):
         try:
             record = log.records.get(log.records.resolve(word))
         except (NotFound, AmbiguousId, UsageError):
             continue
         if isinstance(record.body, Run) and record.body.task == task:
-            found[record.id] = None
-    return tuple(found)[:NOTE_EVIDENCE]
+            named[record.id] = None
+    return tuple(named)[:NOTE_EVIDENCE]
 
 
 # Of one participant so many records of a kind are named, the newest.
@@ -287,24 +287,25 @@ def credit(log: Log, task: bytes | None = None, *, roots: Collection[bytes] | No
 
     def account(root: bytes, voter: bytes) -> _Account:
         """That of the participant with a root key now. Work before an attestation belongs to it too."""
-        found = accounts[roster.voter(root, now_ms).voter]
-        found.roots.add(root)
-        found.voters.add(voter)
-        return found
+        of_key = accounts[roster.voter(root, now_ms).voter]
+        of_key.roots.add(root)
+        of_key.voters.add(voter)
+        return of_key
 
     for device, runs, finished, last_ms in log.credits.runs(task):
         then = roster.voter(device, last_ms)
-        found = account(then.root, then.voter)
-        found.runs, found.finished = found.runs + runs, found.finished + finished
+        device_sums = account(then.root, then.voter)
+        device_sums.runs += runs
+        device_sums.finished += finished
     for row in log.credits.sums(task):
         rules = log.tasks.rules(row.task) if row.work else None
         account(row.root, row.voter).add(row, rules.budget if rules else 0.0)
-    shown = {who: found for who, found in accounts.items() if roots is None or found.roots.intersection(roots)}
-    voters = shown.keys() | {voter for found in shown.values() for voter in found.voters}
+    chosen = {who: one for who, one in accounts.items() if roots is None or one.roots.intersection(roots)}
+    voters = chosen.keys() | {voter for of_voter in chosen.values() for voter in of_voter.voters}
     records = track_records(log, voters)
     views = [
-        _view(log, who, found, records, _Newest(log, task, found.roots if roots is not None else ()))
-        for who, found in shown.items()
+        _view(log, who, of_voter, records, _Newest(log, task, of_voter.roots if roots is not None else ()))
+        for who, of_voter in chosen.items()
     ]
     return sorted(views, key=lambda view: (-view.cpu_ms, -view.verifying_ms, -view.runs, view.participant))
 
@@ -326,44 +327,44 @@ class _Newest(NamedTuple):
         return _ids(self.log.credits.implausible(root, self.task, NEWEST_MAX) for root in self.roots)
 
 
-def _ids(found: Iterable[list[tuple[int, bytes]]]) -> list[str]:
-    newest = sorted((one for several in found for one in several), reverse=True)[:NEWEST_MAX]
+def _ids(groups: Iterable[list[tuple[int, bytes]]]) -> list[str]:
+    newest = sorted((one for several in groups for one in several), reverse=True)[:NEWEST_MAX]
     return [format_id(record) for _, record in newest]
 
 
-def _view(log: Log, who: bytes, found: _Account, records: dict[bytes, TrackRecord], newest: _Newest) -> CreditView:
+def _view(log: Log, who: bytes, account: _Account, records: dict[bytes, TrackRecord], newest: _Newest) -> CreditView:
     now_ms, roster = log.records.newest_ms(), roster_of(log)
-    known = [records[voter] for voter in sorted(found.voters | {who}) if voter in records]
+    tracks = [records[voter] for voter in sorted(account.voters | {who}) if voter in records]
     now = records.get(who, TrackRecord(who))
 
     def of(*kinds: str) -> RecordsView:
-        number = sum(found.facts[kind] for kind in kinds)
+        number = sum(account.facts[kind] for kind in kinds)
         return RecordsView(count=number, newest=newest.of(kinds) if number else [])
 
     return CreditView(
         participant=who.hex(),
-        keys=sorted(root.hex() for root in found.roots),
-        attested=any(roster.voter(root, now_ms).attested for root in found.roots),
-        runs=found.runs,
-        finished=found.finished,
+        keys=sorted(root.hex() for root in account.roots),
+        attested=any(roster.voter(root, now_ms).attested for root in account.roots),
+        runs=account.runs,
+        finished=account.finished,
         provisional=of(RunState.PROVISIONAL),
         confirmed=of(RunState.CONFIRMED),
         not_replicated=of(RunState.NOT_REPLICATED),
         refuted=of(RunState.REFUTED, RunState.FRAUD),
-        implausible=RecordsView(count=found.implausible, newest=newest.implausible() if found.implausible else []),
-        cpu_ms=found.cpu_ms,
-        work=found.work,
+        implausible=RecordsView(count=account.implausible, newest=newest.implausible() if account.implausible else []),
+        cpu_ms=account.cpu_ms,
+        work=account.work,
         improvements=[
             ImprovementView(task=task.hex(), total=sum(row.gain for row in rows), runs=sum(row.gains for row in rows))
-            for task, rows in sorted(found.gains.items())
+            for task, rows in sorted(account.gains.items())
         ],
         passes=of(VerificationKind.PASSED, VerificationKind.RUBBER_STAMP),
         fails=of(VerificationKind.FAILED, VerificationKind.REFUTATION),
         replications=of(VerificationKind.REPLICATION),
         refutations=of(VerificationKind.REFUTATION),
-        verifying_ms=found.verifying_ms,
+        verifying_ms=account.verifying_ms,
         consecutive_valid=now.consecutive_valid,
         banned_until_ms=now.banned_until_ms,
-        marks=[mark_view(mark) for record in known for mark in record.marks],
-        known_as=[participant_with_key(log, root) for root in sorted(found.roots)],
+        marks=[mark_view(mark) for record in tracks for mark in record.marks],
+        known_as=[participant_with_key(log, root) for root in sorted(account.roots)],
     )

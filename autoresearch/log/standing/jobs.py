@@ -91,16 +91,16 @@ def _needs_of(
     log: Log, run: Record, device: bytes | None, seed: bytes | None, now_ms: int
 ) -> Iterator[VerificationNeed]:
     author = roster_of(log).voter(run.author, run.time).voter
-    heard = [report for _, report in counted_reports(log, run)]
-    for stage, number in _wanted(log, run, heard):
-        asked = [report for report in heard if (report.stage, report.round) == (stage, number)]
-        said = {report.voter for report in asked if report.attested and not report.obstacle}
+    reports = [report for _, report in counted_reports(log, run)]
+    for stage, number in _wanted(log, run, reports):
+        of_round = [report for report in reports if (report.stage, report.round) == (stage, number)]
+        reporters = {report.voter for report in of_round if report.attested and not report.obstacle}
         waiting = pending(log, run, stage, number)
         part = None
         if device is not None and seed is not None:
-            part = _part(log, run, device, seed, now_ms, (stage, number), said, waiting)
+            part = _part(log, run, device, seed, now_ms, (stage, number), reporters, waiting)
         count = needed(log, run, stage)
-        yield VerificationNeed(run.id, stage, number, len(said - {author}), len(waiting), count, part)
+        yield VerificationNeed(run.id, stage, number, len(reporters - {author}), len(waiting), count, part)
 
 
 def _part(
@@ -109,22 +109,22 @@ def _part(
     device: bytes,
     seed: bytes,
     now_ms: int,
-    asked: tuple[str, int],
-    said: Set[bytes],
+    question: tuple[str, int],
+    reporters: Set[bytes],
     waiting: Mapping[bytes, int],
 ) -> VerifierPart:
     """What a device has to do with a stage of a run that waits for verifiers."""
     me, author = roster_of(log).voter(device, now_ms).voter, roster_of(log).voter(run.author, run.time).voter
     if me == author or device == run.author:
         return VerifierPart.OWN
-    if me in said:
+    if me in reporters:
         return VerifierPart.MEASURED
     if me in waiting:
         return VerifierPart.COMMITTED
     if not is_counted(log, run, device, now_ms):
         return VerifierPart.UNCOUNTED
-    output = ecvrf.output(make_job(run.id, *asked, seed).proof)
-    return VerifierPart.DRAWN if is_drawn(log, run, device, now_ms, output, *asked) else VerifierPart.NOT_DRAWN
+    output = ecvrf.output(make_job(run.id, *question, seed).proof)
+    return VerifierPart.DRAWN if is_drawn(log, run, device, now_ms, output, *question) else VerifierPart.NOT_DRAWN
 
 
 @in_snapshot
@@ -147,32 +147,32 @@ def next_job(
 
 def _candidates(log: Log, task: bytes, seed: bytes | None) -> Iterator[bytes]:
     """The runs that may need a verifier, the most urgent first; with the key of a device those that it audits."""
-    here = trust_context(log)
-    measured = checked(log, task, here, voters=1)
+    context = trust_context(log)
+    measured = checked(log, task, context, voters=1)
     for placed in [
-        *_begun(log, task, measured, here),
-        *contenders(log, task, here, limit=CHECKED_ROWS, each=RUNS_EACH),
+        *_begun(log, task, measured, context),
+        *contenders(log, task, context, limit=CHECKED_ROWS, each=RUNS_EACH),
     ]:
         # A measurement vouches for the time of its run, so the run that arrived first is measured and not a copy.
-        is_new = placed.found.state is RunState.REPORTED
+        is_new = placed.judgement.state is RunState.REPORTED
         yield heard_first(log, placed.row.first) if is_new else placed.row.first
-    yield from (placed.row.first for placed in measured if placed.found.state in REOPENED)
+    yield from (placed.row.first for placed in measured if placed.judgement.state in REOPENED)
     if seed is None:
         return
-    voters, rules = here.roster.count(log.records.newest_ms()), network_rules(log.network)
+    voters, rules = context.roster.count(log.records.newest_ms()), network_rules(log.network)
     for run_id in log.runs.newest_attested(task, AUDITED_MAX):
         if is_audited(seed, run_id, voters=voters, rules=rules):
             yield run_id
 
 
-def _begun(log: Log, task: bytes, measured: Iterable[Placed], here: TrustContext) -> list[Placed]:
+def _begun(log: Log, task: bytes, measured: Iterable[Placed], context: TrustContext) -> list[Placed]:
     """The runs that would lead and whose verification has begun: better ones that come do not displace them."""
     leader, sign, runs = leading(log, task), log.tasks.sign(task), Counter[bytes]()
     begun = []
     for placed in measured:
-        author = here.roster.voter(placed.row.author, placed.row.first_time).voter
+        author = context.roster.voter(placed.row.author, placed.row.first_time).voter
         is_better = leader is None or sign * placed.value < sign * leader.value
-        if placed.found.state in UNDECIDED and is_better and runs[author] < RUNS_EACH:
+        if placed.judgement.state in UNDECIDED and is_better and runs[author] < RUNS_EACH:
             runs[author] += 1
             begun.append(placed)
     return begun[:CHECKED_ROWS]
@@ -186,18 +186,20 @@ def job_for(log: Log, run_id: bytes, device: bytes, seed: bytes, now_ms: int) ->
     author = roster.voter(run.author, run.time).voter
     if author == me or not is_counted(log, run, device, now_ms):
         return None
-    heard = [report for _, report in counted_reports(log, run) if not report.obstacle]  # an obstacle may be gone
+    reports = [report for _, report in counted_reports(log, run) if not report.obstacle]  # an obstacle may be gone
     # Only a device's first commitment can count, so a device that has one does nothing more.
     fixed = {
         (row.stage, row.round) for row in log.verifications.commitments(run_id) if row.author == device and row.output
     }
-    for stage, number in _wanted(log, run, heard):
+    for stage, number in _wanted(log, run, reports):
         waiting = pending(log, run, stage, number)
-        said = [report for report in heard if (report.stage, report.round) == (stage, number)]
+        of_round = [report for report in reports if (report.stage, report.round) == (stage, number)]
         awaited = needed(log, run, stage)
         if stage == REPLICATE:  # pairs of more verifiers are not heard
-            awaited = min(awaited, MOST_VOTERS - len({report.voter for report in said if report.attested} - {author}))
-        if (stage, number) in fixed or me in waiting or any(report.voter == me for report in said):
+            awaited = min(
+                awaited, MOST_VOTERS - len({report.voter for report in of_round if report.attested} - {author})
+            )
+        if (stage, number) in fixed or me in waiting or any(report.voter == me for report in of_round):
             continue  # it has measured already
         if sum(now_ms - at < patience_ms for at in waiting.values()) >= awaited:
             continue  # enough others are about to reveal
@@ -218,7 +220,7 @@ def repeated_job(run_id: bytes, stage: str, number: int, proof: bytes) -> Verifi
     return VerificationJob(run_id, stage, number, proof, tuple(drawn))
 
 
-def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, int]]:
+def _wanted(log: Log, run: Record, reports: list[Report]) -> Iterator[tuple[str, int]]:
     """The stages and rounds that still need a verifier."""
     state = judgement(log, run.id).state
     body = run.body
@@ -227,7 +229,7 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
     if state in VERIFIED and not pairs_only:
         # The round that decided: evaluations of another one change nothing any more.
         last = max((report.round for _, report in first_words(log, run) if report.stage == EVALUATE), default=0)
-        if _spoke_late(log, run, heard, last):
+        if _spoke_late(log, run, reports, last):
             yield EVALUATE, last
     if state is RunState.UNAVAILABLE and pairs_only:
         yield REPLICATE, 0
@@ -239,14 +241,14 @@ def _wanted(log: Log, run: Record, heard: list[Report]) -> Iterator[tuple[str, i
         return  # there is nothing to replicate
     elif state in UNDECIDED and body.parent is not None:
         author = roster_of(log).voter(run.author, run.time).voter
-        pairs = [report for report in heard if report.stage == REPLICATE and not report.obstacle]
+        pairs = [report for report in reports if report.stage == REPLICATE and not report.obstacle]
         spoken = {report.voter for report in pairs if report.attested} - {author}
         enough = voters_at(log, run) >= network_rules(log.network).least
         if enough and len(spoken) < MOST_VOTERS and (spoken or _is_replicated(log, run, body)):
             yield REPLICATE, 0
 
 
-def _spoke_late(log: Log, run: Record, heard: list[Report], number: int) -> bool:
+def _spoke_late(log: Log, run: Record, reports: list[Report], number: int) -> bool:
     """Whether waiting had made the committee of a round larger, and too few of it have evaluated the run.
 
     A run's time is its author's statement. Back-dating it makes the committee large at once, so that friends of the
@@ -256,11 +258,11 @@ def _spoke_late(log: Log, run: Record, heard: list[Report], number: int) -> bool
     rules, voters = network_rules(log.network), voters_at(log, run)
     if voters < rules.everybody:
         return False
-    times_ms = evaluated_ms(log, run, heard, number)
+    times_ms = evaluated_ms(log, run, reports, number)
     if len(times_ms) < rules.quorum:
         return False
-    wanted = rules.quorum * expected(rules, 0, times_ms[rules.quorum - 1] - run.time) // rules.committee
-    return len(times_ms) < min(wanted, voters - 1)
+    enough = rules.quorum * expected(rules, 0, times_ms[rules.quorum - 1] - run.time) // rules.committee
+    return len(times_ms) < min(enough, voters - 1)
 
 
 def _values_of(log: Log, run_id: bytes | None) -> list[float]:
@@ -281,16 +283,16 @@ def _is_replicated(log: Log, run: Record, body: Run) -> bool:
     sign = log.tasks.sign(body.task)
     if body.value is None:
         return False
-    if leader is not None and leader.found.value is not None and sign * body.value < sign * leader.found.value:
+    if leader is not None and leader.judgement.value is not None and sign * body.value < sign * leader.judgement.value:
         return True
     above = [sign * value for value in _values_of(log, body.parent)]
     if above and sign * body.value >= max(above):
         return False
-    if leader is None or leader.found.value is None:
+    if leader is None or leader.judgement.value is None:
         return True
     spoken = [row for row in log.verifications.of(run.id) if (row.stage, row.round) == (EVALUATE, 0) and row.output]
-    heard = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
-    outputs = [row.output or b"" for row in spoken if row.id in heard][: rules.quorum]
+    timely = {record.id for record, report in counted_reports(log, run) if report.attested and report.voter != author}
+    outputs = [row.output or b"" for row in spoken if row.id in timely][: rules.quorum]
     streak = track_record(log, author).consecutive_valid
     return is_replicated(run.id, outputs, consecutive_valid=streak, rules=rules)
 
@@ -313,10 +315,10 @@ def states_over_time(log: Log, run_id: bytes) -> list[Change]:
     for record, report in sorted(counted_reports(log, run), key=lambda pair: pair[1].order):
         if report.attested:
             first.setdefault((report.voter, report.stage, report.round, report.obstacle), (record, report))
-    heard = list(first.values())
-    reports = [report for _, report in heard]
+    entries = list(first.values())
+    reports = [report for _, report in entries]
     changes = [Change(judge_reports(log, run, []).state, run.id, run.time)]
-    for number, (record, _) in enumerate(heard, start=1):
+    for number, (record, _) in enumerate(entries, start=1):
         state = judge_reports(log, run, reports[:number]).state
         if state is not changes[-1].state:
             changes.append(Change(state, record.id, record.time))

@@ -45,32 +45,32 @@ def joined_ms(log: Log, root: bytes) -> int:
 
 def founder_seen(log: Log, seen: Mapping[bytes, int]) -> tuple[bytes, int] | None:
     """The founder that was heard of last and when, by its records and by ``seen``, the times of connected devices."""
-    roster, found = roster_of(log), []
+    roster, sightings = roster_of(log), []
     for founder in log.trust.founders:
         keys = roster.keys_of({founder})
         times = [record.time for key in keys for record in log.records.newest(author=key, limit=1)]
-        found.append((max([*times, *(seen[key] for key in keys & seen.keys())], default=0), founder))
-    return (max(found)[1], max(found)[0]) if found else None
+        sightings.append((max([*times, *(seen[key] for key in keys & seen.keys())], default=0), founder))
+    return (max(sightings)[1], max(sightings)[0]) if sightings else None
 
 
 def _joins(log: Log) -> dict[bytes, int]:
-    found: dict[bytes, int] = {}
+    joins: dict[bytes, int] = {}
     for record in log.records.newest(kind="join", limit=JOINS_MAX):
         if isinstance(record.body, Join) and _is_join(log, record.body, record.body.participant):
-            found.setdefault(record.body.participant, record.time)
-    return found
+            joins.setdefault(record.body.participant, record.time)
+    return joins
 
 
 def _is_join(log: Log, body: object, root: bytes) -> bool:
     return isinstance(body, Join) and body.participant == root and joined(body, log.network.id)
 
 
-def invited(log: Log, given: Sequence[Invitation], founder: bytes) -> list[Join]:
+def invited(log: Log, invitations: Sequence[Invitation], founder: bytes) -> list[Join]:
     """Those who joined with one of the invites that ``founder`` gave out, and are to be admitted; the first first.
 
     Each is admitted once by an invite. Who was dismissed after it was made needs another one.
     """
-    by_token = {invitation.token: invitation for invitation in given}
+    by_token = {invitation.token: invitation for invitation in invitations}
     spent, due = spent_uses(log, founder), list[Join]()
     roster = roster_of(log)
     counting = set(roster.participants)
@@ -144,9 +144,9 @@ def track_records(log: Log, voters: Collection[bytes] | None = None) -> dict[byt
         if voters is None or voter in voters:
             wrong[voter].append(marked)
     kinds: defaultdict[bytes, dict[str, VoterSum]] = defaultdict(dict)
-    for found in log.credits.of_voters(voters):
-        if found.right or found.wrong:
-            kinds[found.voter][found.what] = found
+    for sums in log.credits.of_voters(voters):
+        if sums.right or sums.wrong:
+            kinds[sums.voter][sums.what] = sums
     last_ms = {voter: max((one.time_ms for one in wrong.get(voter, ())), default=-1) for voter in {*kinds, *wrong}}
     in_a_row = log.credits.in_a_row(last_ms)
     return {
@@ -180,18 +180,18 @@ def _copied(log: Log, voters: Collection[bytes] | None) -> Iterator[tuple[Marked
 
 def _summed(log: Log, voter: bytes, kinds: Mapping[str, VoterSum], wrong: list[Marked], in_a_row: int) -> TrackRecord:
     """The track record of a voter, by the sums of what is settled, and by frauds and copies."""
-    others = [found for what, found in kinds.items() if what in VERIFICATION_KINDS]
-    own = [found for what, found in kinds.items() if what not in VERIFICATION_KINDS]
+    others = [sums for what, sums in kinds.items() if what in VERIFICATION_KINDS]
+    own = [sums for what, sums in kinds.items() if what not in VERIFICATION_KINDS]
     marks = list(wrong)
     if RunState.REFUTED in kinds or VerificationKind.RUBBER_STAMP in kinds:
         marks += [_marked(log, row) for row in log.credits.marks(voter, MARKS_MAX)]
     return TrackRecord(
         voter,
         consecutive_valid=in_a_row,
-        confirmed=sum(found.right for found in own),
-        refuted=sum(found.wrong for found in own),
-        upheld=sum(found.right for found in others),
-        overruled=sum(found.wrong for found in others),
+        confirmed=sum(sums.right for sums in own),
+        refuted=sum(sums.wrong for sums in own),
+        upheld=sum(sums.right for sums in others),
+        overruled=sum(sums.wrong for sums in others),
         marks=tuple(sorted(marks, key=lambda marked: (marked.time_ms, marked.record))[-MARKS_MAX:]),
         banned_until_ms=max((ban.end_ms for ban in bans(log).by_key.get(voter, ())), default=None),
     )

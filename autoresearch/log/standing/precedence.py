@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from autoresearch.judging.committee import network_rules
 from autoresearch.log.projection import MENTIONS_MOST
-from autoresearch.log.rows import LikeRow, RunRow
+from autoresearch.log.rows import LikeRow, RunFacts
 from autoresearch.log.standing.cache import cached, in_snapshot, roster_of
 from autoresearch.log.tables.tables import Tables
 from autoresearch.trust.roster import Voter
@@ -143,14 +143,14 @@ class Order:
         participant's own run under an earlier time is no copy either: no record of others shows when it was published.
         """
         rows = list(group)
-        known = [row for row in rows if self._voter(row.author, row.time).attested]
-        if not known:
+        trusted = [row for row in rows if self._voter(row.author, row.time).attested]
+        if not trusted:
             return
-        first = self.first(known)
+        first = self.first(trusted)
         owner = self._voter(first.author, first.time).voter
         for row in rows:
-            said = self._voter(row.author, row.time)
-            if said.voter != owner and (said.attested or first < row) and self.precedes(first, row):
+            who = self._voter(row.author, row.time)
+            if who.voter != owner and (who.attested or first < row) and self.precedes(first, row):
                 yield row, first
 
 
@@ -164,12 +164,12 @@ def order_of(log: Tables, runs: Iterable[Published]) -> Order:
     """The order of these runs, by the records that name them."""
     roster, banned = roster_of(log), bans(log)
     seen: defaultdict[bytes, dict[bytes, Seen]] = defaultdict(dict)
-    for said in log.mentions.of({run.id for run in runs}):
-        if said.author not in roster.keys:
+    for mention in log.mentions.of({run.id for run in runs}):
+        if mention.author not in roster.keys:
             continue
-        who = roster.voter(said.author, said.time)
-        if who.attested and not banned.cover(who.voter, said.time, device=said.author, seq=said.seq):
-            first, when = seen[said.run], (said.signed_ms, said.built)
+        who = roster.voter(mention.author, mention.time)
+        if who.attested and not banned.cover(who.voter, mention.time, device=mention.author, seq=mention.seq):
+            first, when = seen[mention.run], (mention.signed_ms, mention.built)
             first[who.voter] = min(when, first.get(who.voter, when))
     return Order(roster.voter, seen)
 
@@ -193,13 +193,13 @@ def to_link(log: Tables, task: bytes, device: bytes, now_ms: int, *, parent: byt
     """
     if not roster_of(log).voter(device, now_ms).attested:
         return []
-    found: dict[bytes, list[bytes]] = {}
+    by_voter: dict[bytes, list[bytes]] = {}
     named = {parent}
     for run, voter in _first_heard(log, task, device, now_ms, parent):
         if run not in named and not log.mentions.has_named(device, run):
-            found.setdefault(voter, []).append(run)
+            by_voter.setdefault(voter, []).append(run)
         named.add(run)
-    turns = (run for turn in zip_longest(*found.values()) for run in turn if run is not None)
+    turns = (run for turn in zip_longest(*by_voter.values()) for run in turn if run is not None)
     return [run for run, _ in zip(turns, range(MENTIONS_MOST), strict=False)]
 
 
@@ -235,7 +235,7 @@ def _first_heard(
             yield first.id, voter
 
 
-def _first(log: Tables, row: RunRow) -> RunRow | None:
+def _first(log: Tables, row: RunFacts) -> RunFacts | None:
     """Of attested runs like one, the run that others saw first, else the one that arrived first.
 
     A node that was offline receives both at once, in an order without meaning.

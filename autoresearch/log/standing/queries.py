@@ -51,7 +51,7 @@ from autoresearch.words import FALSE_VALUE, SOUND, BoardSection, RunState, RunSt
 
 def with_marks(log: Log, programs: Sequence[ProgramView]) -> list[ProgramView]:
     """The same programs with their authors' marks and bans, and the runs that they copy."""
-    found = records_behind(log, [(bytes.fromhex(program.author), program.time_ms) for program in programs])
+    behind = records_behind(log, [(bytes.fromhex(program.author), program.time_ms) for program in programs])
     originals = log.evidence.originals([parse_id(program.id) for program in programs])
     return [
         msgspec.structs.replace(
@@ -60,7 +60,7 @@ def with_marks(log: Log, programs: Sequence[ProgramView]) -> list[ProgramView]:
             banned_until_ms=banned_until(records),
             copy_of=_formatted(originals.get(parse_id(program.id))),
         )
-        for program, records in zip(programs, found, strict=True)
+        for program, records in zip(programs, behind, strict=True)
     ]
 
 
@@ -127,17 +127,17 @@ def leaderboard(log: Log, task: bytes, limit: int = 50) -> list[ProgramView]:
     Behind them, without a position, those that are not believed. What a person here hides is left out. Empty while the
     task's own record is not in the log: without it the better direction is not known.
     """
-    following, found = walk(log, task, visible=True), dict[bytes, Judgement]()
+    following, by_run = walk(log, task, visible=True), dict[bytes, Judgement]()
     believed: list[ProgramRow] = []
     others: list[ProgramRow] = []
     while len(believed) < limit and (page := list(islice(following, limit - len(believed)))):
-        found |= judgements(log, (row.first for row in page))
+        by_run |= judgements(log, (row.first for row in page))
         for row in page:
-            (others if found[row.first].state is RunState.NOT_BELIEVED else believed).append(row)
+            (others if by_run[row.first].state is RunState.NOT_BELIEVED else believed).append(row)
     rows = [*believed, *others][:limit]
     around = around_programs(log, task, rows)
     return [
-        program_view(log, row, found[row.first], position=at if at <= len(believed) else 0, around=around)
+        program_view(log, row, by_run[row.first], position=at if at <= len(believed) else 0, around=around)
         for at, row in enumerate(rows, start=1)
     ]
 
@@ -172,27 +172,29 @@ def lineage(log: Log, run_id: bytes) -> list[LineageStep]:
 
 
 def run_numbers(
-    log: Log, record: Record, found: Judgement, *, values: Mapping[bytes, float] | None = None
+    log: Log, record: Record, judged: Judgement, *, values: Mapping[bytes, float] | None = None
 ) -> RunNumbers:
     """The numbers of one run with this judgement. ``values`` are reported ones, its parent's among them."""
     body = record.body
     assert isinstance(body, Run)
     value = body.value if body.status == RunStatus.OK else None
-    known = log.runs.values(body.task, [body.parent]) if values is None and body.parent else values or {}
+    values_by_run = log.runs.values(body.task, [body.parent]) if values is None and body.parent else values or {}
     rules = log.tasks.rules(body.task)
-    numbers = _numbers(rules, found, value=value, before=known.get(body.parent or b""))
+    numbers = _numbers(rules, judged, value=value, before=values_by_run.get(body.parent or b""))
     return RunNumbers(reported=value, reported_runs=int(value is not None), **numbers)
 
 
-def _numbers(rules: TaskRules | None, found: Judgement, *, value: float | None, before: float | None) -> dict[str, Any]:
+def _numbers(
+    rules: TaskRules | None, judged: Judgement, *, value: float | None, before: float | None
+) -> dict[str, Any]:
     """What verifiers measured of a run, and how much better its reported value is than ``before``, its parent's."""
     return {
-        "verified": found.value,
-        "verified_margin": margin(found.error, found.runs, noise=rules.noise if rules else 0.0),
-        "verified_runs": found.runs,
-        "verifiers": found.voters,
-        "gain": found.improvement,
-        "gain_margin": found.improvement_margin,
+        "verified": judged.value,
+        "verified_margin": margin(judged.error, judged.runs, noise=rules.noise if rules else 0.0),
+        "verified_runs": judged.runs,
+        "verifiers": judged.voters,
+        "gain": judged.improvement,
+        "gain_margin": judged.improvement_margin,
         "gain_reported": None if value is None or before is None else (rules.sign if rules else 1.0) * (before - value),
     }
 
@@ -208,7 +210,7 @@ def statistics(log: Log, task: bytes) -> TaskStatistics:
 def run_view(log: Log, stored: StoredRun) -> RunView:
     """A stored run as an answer."""
     record = stored.record
-    found = judgement(log, record.id)
+    judged = judgement(log, record.id)
     return RunView(
         id=format_id(record.id),
         author=record.author.hex(),
@@ -217,15 +219,15 @@ def run_view(log: Log, stored: StoredRun) -> RunView:
         participant=participant_of(log, record.author, record.time),
         run=msgspec.convert(plain_body(record.body), RunFields),
         standing=RunStanding(
-            state=found.state.value, forked=stored.forked, **msgspec.structs.asdict(run_numbers(log, record, found))
+            state=judged.state.value, forked=stored.forked, **msgspec.structs.asdict(run_numbers(log, record, judged))
         ),
     )
 
 
 def wants_retest(log: Log, parent: bytes | None) -> bool:
     """Whether a run builds on one that was found false."""
-    found = find_judgement(log, parent) if parent is not None else None
-    return found is not None and found.state in FALSE_VALUE
+    judged = find_judgement(log, parent) if parent is not None else None
+    return judged is not None and judged.state in FALSE_VALUE
 
 
 class AroundPrograms(NamedTuple):
@@ -246,7 +248,7 @@ def around_programs(log: Log, task: bytes, rows: Sequence[ProgramRow]) -> Around
 def program_view(
     log: Log,
     row: ProgramRow,
-    found: Judgement,
+    judged: Judgement,
     *,
     position: int,
     section: str = "",
@@ -263,7 +265,7 @@ def program_view(
         reported=row.mean,
         reported_runs=row.runs,
         score=(rules.sign if rules else 1.0) * row.rank,
-        state=found.state.value,
+        state=judged.state.value,
         title=row.title,
         author=row.author.hex(),
         parent=_id(row.parent),
@@ -271,9 +273,9 @@ def program_view(
         section=section,
         participant=participant_of(log, row.author, row.first_time),
         retest=parent is not None and parent.state in FALSE_VALUE,
-        verdict=verdict_of(log, row.first, found),
+        verdict=verdict_of(log, row.first, judged),
         budget=row.budget,
-        **_numbers(rules, found, value=values.get(row.first), before=values.get(row.parent or b"")),
+        **_numbers(rules, judged, value=values.get(row.first), before=values.get(row.parent or b"")),
     )
 
 
@@ -291,46 +293,46 @@ _TURNS = {
 
 
 @in_snapshot
-def board(log: Log, task: bytes, here: TrustContext, *, limit: int) -> list[ProgramView]:
+def board(log: Log, task: bytes, context: TrustContext, *, limit: int) -> list[ProgramView]:
     """The best programs of a task by section, at most ``limit`` together. Where trust names nobody, one section.
 
     Only confirmed programs have a position, by the measured value. In a network too small to confirm anything the open
     ones have one, by the reported value.
     """
-    if not here.naming:
+    if not context.naming:
         return leaderboard(log, task, limit)
-    sections = _sections(log, task, here, limit)
+    sections = _sections(log, task, context, limit)
     shares = _shares({name: len(rows) for name, rows in sections.items()}, limit)
     around = around_programs(log, task, [one.row for rows in sections.values() for one in rows])
-    ranked = BoardSection.CONFIRMED if here.verifying else BoardSection.OPEN
+    ranked = BoardSection.CONFIRMED if context.verifying else BoardSection.OPEN
     return [
         program_view(
-            log, one.row, one.found, position=number if name is ranked else 0, section=name.value, around=around
+            log, one.row, one.judgement, position=number if name is ranked else 0, section=name.value, around=around
         )
         for name, rows in sections.items()
         for number, one in enumerate(rows[: shares[name]], start=1)
     ]
 
 
-def _sections(log: Log, task: bytes, here: TrustContext, limit: int) -> dict[BoardSection, Sequence[Placed]]:
-    found = visible_programs(log, verified_programs(log, task, here))
-    confirmed = in_state(log, task, found, RunState.CONFIRMED)[:limit]
-    waiting = in_state(log, task, found, RunState.PROVISIONAL)[:limit] if here.verifying else []
+def _sections(log: Log, task: bytes, context: TrustContext, limit: int) -> dict[BoardSection, Sequence[Placed]]:
+    verified = visible_programs(log, verified_programs(log, task, context))
+    confirmed = in_state(log, task, verified, RunState.CONFIRMED)[:limit]
+    waiting = in_state(log, task, verified, RunState.PROVISIONAL)[:limit] if context.verifying else []
     failed: list[Placed] = []
     seen = {(one.row.seedless, one.row.budget) for one in (*confirmed, *waiting)}
     last: float | None = None  # the rank at which the search ended, None where there was nothing more
-    rows = (row for row in vouched(log, task, here, visible=True) if (row.seedless, row.budget) not in seen)
-    for one in judged_rows(log, rows, here):
-        (waiting if one.found.state in SOUND else failed).append(one)
+    rows = (row for row in vouched(log, task, context, visible=True) if (row.seedless, row.budget) not in seen)
+    for one in judged_rows(log, rows, context):
+        (waiting if one.judgement.state in SOUND else failed).append(one)
         if len(waiting) >= limit:
             last = one.row.rank
             break
-    unattested = list(islice(unvouched(log, task, here, up_to=last), limit))
+    unattested = list(islice(unvouched(log, task, context, up_to=last), limit))
     return {
         BoardSection.CONFIRMED: confirmed,
         BoardSection.OPEN: waiting,
         BoardSection.FAILED: failed,
-        BoardSection.UNATTESTED: placed(log, unattested, here),
+        BoardSection.UNATTESTED: placed(log, unattested, context),
     }
 
 

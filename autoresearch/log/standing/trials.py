@@ -49,7 +49,7 @@ class Trial(NamedTuple):
 def trials(
     log: Log,
     task: bytes,
-    here: TrustContext,
+    context: TrustContext,
     *,
     device: bytes,
     always: Collection[bytes] = (),
@@ -65,75 +65,77 @@ def trials(
     the verified ones, of the programs of so many newest runs and of a sample of runs, and of those that ``always``
     names by their source digests. Without the sample the search would take what it sees for all that there is.
     """
-    leads = next_base(log, task, here)
+    leads = next_base(log, task, context)
     if log.runs.has_more(task, best + newest + sample):
-        came = log.runs.newest_attested(task, newest, own=sorted(here.mine), ended=True)
-        some = {*came, *_sample(log, task, here, sample)}
-        digests = {*always, *_best(log, task, here, best), *(row.source_digest for row in log.runs.history_of(some))}
-        rows = _selected(log, task, here, leads, digests)
+        came = log.runs.newest_attested(task, newest, own=sorted(context.mine), ended=True)
+        some = {*came, *_sample(log, task, context, sample)}
+        digests = {*always, *_best(log, task, context, best), *(row.source_digest for row in log.runs.history_of(some))}
+        rows = _selected(log, task, context, leads, digests)
     else:
         rows = log.runs.history(task)
-    return list(_trials(log, task, here, device, leads, rows))
+    return list(_trials(log, task, context, device, leads, rows))
 
 
-def _selected(log: Log, task: bytes, here: TrustContext, leads: Placed | None, digests: set[bytes]) -> list[HistoryRow]:
+def _selected(
+    log: Log, task: bytes, context: TrustContext, leads: Placed | None, digests: set[bytes]
+) -> list[HistoryRow]:
     """The runs of these programs, of the verified ones, and of the programs that they change."""
     upheld = [leads] if leads else []
-    upheld += verified_programs(log, task, here)
+    upheld += verified_programs(log, task, context)
     digests |= {placed.row.source_digest for placed in upheld}
-    rows = log.runs.history_of({placed.row.first for placed in upheld} | _some_runs(log, task, here, digests))
+    rows = log.runs.history_of({placed.row.first for placed in upheld} | _some_runs(log, task, context, digests))
     bases = {row.base for row in rows if row.base is not None} - digests
-    rows += log.runs.history_of(_some_runs(log, task, here, bases))
+    rows += log.runs.history_of(_some_runs(log, task, context, bases))
     return sorted(rows, key=lambda row: (row.time, row.id))
 
 
-def _sample(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
+def _sample(log: Log, task: bytes, context: TrustContext, most: int) -> Iterator[bytes]:
     """A sample of the runs that ended. Unattested participants take no places."""
-    heard = (run for time_ms, run, author in log.runs.sample(task) if any(whose(author, time_ms, here)))
-    return islice(heard, most)
+    eligible = (run for time_ms, run, author in log.runs.sample(task) if any(whose(author, time_ms, context)))
+    return islice(eligible, most)
 
 
-def _best(log: Log, task: bytes, here: TrustContext, most: int) -> Iterator[bytes]:
+def _best(log: Log, task: bytes, context: TrustContext, most: int) -> Iterator[bytes]:
     """The best programs by reported values. Unattested, banned and fraudulent participants take no places."""
-    rows = judged_rows(log, vouched(log, task, here, own=True, visible=True), here)
-    return islice((one.row.source_digest for one in rows if one.found.state not in MISBEHAVED), most)
+    rows = judged_rows(log, vouched(log, task, context, own=True, visible=True), context)
+    return islice((one.row.source_digest for one in rows if one.judgement.state not in MISBEHAVED), most)
 
 
-def _some_runs(log: Log, task: bytes, here: TrustContext, digests: Collection[bytes]) -> set[bytes]:
+def _some_runs(log: Log, task: bytes, context: TrustContext, digests: Collection[bytes]) -> set[bytes]:
     """Of each of these programs and of each seed some runs: first those of attested participants, then the oldest."""
     by_seed: defaultdict[tuple[bytes, int], list[tuple[bool, int, bytes]]] = defaultdict(list)
     for digest, replicate, time_ms, run, author in log.runs.of_programs(task, digests, any_seeds=True):
-        by_seed[digest, replicate].append((not any(whose(author, time_ms, here)), time_ms, run))
-    return {run for found in by_seed.values() for _, _, run in sorted(found)[:_EACH]}
+        by_seed[digest, replicate].append((not any(whose(author, time_ms, context)), time_ms, run))
+    return {run for group in by_seed.values() for _, _, run in sorted(group)[:_EACH]}
 
 
 def _trials(
-    log: Log, task: bytes, here: TrustContext, device: bytes, leads: Placed | None, rows: Sequence[HistoryRow]
+    log: Log, task: bytes, context: TrustContext, device: bytes, leads: Placed | None, rows: Sequence[HistoryRow]
 ) -> Iterator[Trial]:
-    first_tier = tier_of(leads, here) if leads else None
+    first_tier = tier_of(leads, context) if leads else None
     possible = is_possible(log, task)
     judged, hidden = judgements(log, (row.id for row in rows)), log.hidden.of([row.id for row in rows])
     for row in rows:
         if row.id in hidden:
             continue
-        found = judged[row.id]
-        said, upheld = whose(row.author, row.time, here), found.state in UPHELD
-        value = found.value if upheld and found.value is not None else row.value
+        judgement = judged[row.id]
+        who, upheld = whose(row.author, row.time, context), judgement.state in UPHELD
+        value = judgement.value if upheld and judgement.value is not None else row.value
         counts = (upheld or not row.forked) and value is not None and possible(value)
-        at = tier(found.state, attested=said.attested, own=said.own, verifying=here.verifying) if counts else None
+        at = tier(judgement.state, attested=who.attested, own=who.own, verifying=context.verifying) if counts else None
         is_first = leads is not None and row.id == leads.row.first
         yield Trial(
             row,
-            found.state,
+            judgement.state,
             value,
             None if at is None or first_tier is None else max(at, first_tier),
-            found.state not in DOUBTED and (upheld or is_first or _is_heard(row, said, here, device)),
+            judgement.state not in DOUBTED and (upheld or is_first or _is_heard(row, who, context, device)),
             leads.value if leads and is_first else None,
         )
 
 
-def _is_heard(row: HistoryRow, said: Whose, here: TrustContext, device: bytes) -> bool:
+def _is_heard(row: HistoryRow, who: Whose, context: TrustContext, device: bytes) -> bool:
     """Whether an unverified value is believed: an attested participant's or one's own; after a fork one's own alone."""
     if row.forked:
         return row.author == device
-    return said.attested or said.own or not here.roster.keys
+    return who.attested or who.own or not context.roster.keys

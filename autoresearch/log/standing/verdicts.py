@@ -37,17 +37,17 @@ def verdict(log: Log, run: Record) -> str:
 
     A run of which nobody can measure anything lacks nothing.
     """
-    found, body = judgement(log, run.id), run.body
+    judged, body = judgement(log, run.id), run.body
     assert isinstance(body, Run)
-    if found.state is RunState.NOT_BELIEVED:
+    if judged.state is RunState.NOT_BELIEVED:
         is_final = log.beliefs.of([run.id]).get(run.id) is Disbelief.FLOOR
         hint = "" if is_final else f"; if the number is true: autoresearch run believe {short_id(run.id)}"
         return disbelief_sentence(log, run.id) + hint
     missing = ""
-    if found.state in UNDECIDED and body.value is not None and log.trust.names_anybody:
+    if judged.state in UNDECIDED and body.value is not None and log.trust.names_anybody:
         rules = log.tasks.rules(body.task)
         missing = missing_sentence(
-            found,
+            judged,
             voters=voters_at(log, run),
             rules=network_rules(log.network),
             noise=rules.noise if rules else 0.0,
@@ -56,17 +56,17 @@ def verdict(log: Log, run: Record) -> str:
             pairs_only=is_pairs_only(log, body),
             state_only=is_state_only(body),
         )
-    return verdict_sentence(found, missing=missing)
+    return verdict_sentence(judged, missing=missing)
 
 
-def verdict_of(log: Log, run_id: bytes, found: Judgement) -> str:
+def verdict_of(log: Log, run_id: bytes, judged: Judgement) -> str:
     """The same for a run in a list, by its judgement; empty where nothing but its author's record tells of it."""
-    if not (found.voters or any(found.evidence) or found.state is not RunState.REPORTED):
+    if not (judged.voters or any(judged.evidence) or judged.state is not RunState.REPORTED):
         return ""
-    if found.state is RunState.NOT_BELIEVED:
+    if judged.state is RunState.NOT_BELIEVED:
         return disbelief_sentence(log, run_id)
     # What is missing follows from the run; nothing is missing of one that is decided, and its record is not read.
-    return verdict(log, log.records.get(run_id)) if found.state in UNDECIDED else verdict_sentence(found)
+    return verdict(log, log.records.get(run_id)) if judged.state in UNDECIDED else verdict_sentence(judged)
 
 
 # Half of a 95 % interval, in standard deviations.
@@ -102,19 +102,19 @@ def learnt_noise(log: Log, task: bytes) -> LearntNoise | None:
 
 
 def _learnt(log: Log, task: bytes) -> LearntNoise | None:
-    here, clocked = trust_context(log), is_clocked(log, task)
+    context, clocked = trust_context(log), is_clocked(log, task)
     groups: defaultdict[tuple[bytes, float, str], dict[tuple[bytes, int], float]] = defaultdict(dict)
     fixed = set[tuple[bytes, float]]()
     rows = log.runs.replicates(task, _NEWEST)
-    found = judgements(log, (row.id for row in rows))
+    by_run = judgements(log, (row.id for row in rows))
     for row in rows:
         group = groups[row.seedless, row.budget, row.device if clocked else ""]
         key, same = (row.source_digest, row.replicate), (row.source_digest, row.value)
         # A source that fixes its own seed gives the same again: that says nothing of other seeds.
         is_again = row.seedless != row.source_digest and same in fixed
-        if key in group or is_again or not whose(row.author, row.time, here).attested:
+        if key in group or is_again or not whose(row.author, row.time, context).attested:
             continue
-        if found[row.id].state not in DOUBTED:
+        if by_run[row.id].state not in DOUBTED:
             group[key] = row.value
             fixed.add(same)
     values = [list(group.values()) for group in groups.values() if len(group) > 1]

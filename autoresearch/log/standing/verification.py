@@ -51,11 +51,11 @@ _UNHEARD = Judgement(RunState.REPORTED, None, None, 0, 0)
 
 def judgement(log: Tables, run_id: bytes) -> Judgement:
     """What is judged of a run, by its row: its state, and what others measured. Raises NotFound."""
-    found = find_judgement(log, run_id)
-    if found is None:
+    judged = find_judgement(log, run_id)
+    if judged is None:
         log.records.get(run_id)
         return _UNHEARD
-    return found
+    return judged
 
 
 def find_judgement(log: Tables, run_id: bytes) -> Judgement | None:
@@ -65,8 +65,8 @@ def find_judgement(log: Tables, run_id: bytes) -> Judgement | None:
 
 def judgements(log: Tables, runs: Iterable[bytes]) -> dict[bytes, Judgement]:
     """What is judged of several runs that are here."""
-    wanted = dict.fromkeys(runs, _UNHEARD)
-    return wanted | log.standings.of(wanted)
+    by_run = dict.fromkeys(runs, _UNHEARD)
+    return by_run | log.standings.of(by_run)
 
 
 def judge_now(log: Tables, run: Record) -> Judgement:
@@ -81,7 +81,7 @@ def judge_reports(log: Tables, run: Record, reports: Sequence[Report]) -> Judgem
     rules = log.tasks.rules(body.task)
     noise = rules.noise if rules else 0.0
     author = roster_of(log).voter(run.author, run.time).voter
-    found = judge(
+    judged = judge(
         reports,
         author=author,
         voters=voters_at(log, run) if reports else 0,  # counting them all takes its time
@@ -97,14 +97,14 @@ def judge_reports(log: Tables, run: Record, reports: Sequence[Report]) -> Judgem
             as_parent=_as_parent(log, run),
         ),
     )
-    if found.value is not None:
-        found = found._replace(value=log.tasks.sign(body.task) * found.value)
-    found = found._replace(evidence=found.evidence._replace(uncounted=_uncounted(log, run)))
+    if judged.value is not None:
+        judged = judged._replace(value=log.tasks.sign(body.task) * judged.value)
+    judged = judged._replace(evidence=judged.evidence._replace(uncounted=_uncounted(log, run)))
     if run.id in bans(log).frauds:
-        return found._replace(state=RunState.FRAUD)
+        return judged._replace(state=RunState.FRAUD)
     if is_banned(log, author, run.time, device=run.author, seq=run.seq):
-        return found._replace(state=RunState.BANNED)
-    return found
+        return judged._replace(state=RunState.BANNED)
+    return judged
 
 
 def _uncounted(log: Tables, run: Record) -> int:
@@ -123,7 +123,7 @@ def _number_of_parent(log: Tables, run: Run, rules: TaskRules | None) -> float |
         return None
     if is_state_only(parent.body):
         return None  # its number says what it learned elsewhere, not what its program learns in a pair
-    found = judge(
+    judged = judge(
         [report for _, report in counted_reports(log, parent)],
         author=roster_of(log).voter(parent.author, parent.time).voter,
         voters=voters_at(log, parent),
@@ -132,7 +132,7 @@ def _number_of_parent(log: Tables, run: Run, rules: TaskRules | None) -> float |
         minimum_effect=0.0,
     )
     claim = None if parent.body.value is None else log.tasks.sign(run.task) * parent.body.value
-    return claim if found.value is None else found.value
+    return claim if judged.value is None else judged.value
 
 
 def _as_parent(log: Tables, run: Record) -> list[float]:
@@ -140,7 +140,7 @@ def _as_parent(log: Tables, run: Record) -> list[float]:
     roster, body = roster_of(log), run.body
     assert isinstance(body, Run)
     author = roster.voter(run.author, run.time).voter
-    found: dict[bytes, list[float]] = {}
+    by_voter: dict[bytes, list[float]] = {}
     for child_id in log.verifications.paired_children(run.id):
         child = log.records.get(child_id)
         if not isinstance(child.body, Run) or child.body.task != body.task:
@@ -148,8 +148,8 @@ def _as_parent(log: Tables, run: Record) -> list[float]:
         authors = {author, roster.voter(child.author, child.time).voter}
         for _, report in counted_reports(log, child):
             if report.attested and report.parents and report.voter not in authors:
-                found.setdefault(report.voter, []).extend(report.parents)
-    return [median(values) for values in found.values()]
+                by_voter.setdefault(report.voter, []).extend(report.parents)
+    return [median(values) for values in by_voter.values()]
 
 
 def checkers_of(log: Tables, run_id: bytes) -> set[bytes]:
@@ -193,13 +193,13 @@ def needed(log: Tables, run: Record, stage: str) -> int:
 
 def pending(log: Tables, run: Record, stage: str, number: int) -> dict[bytes, int]:
     """The voters that committed on a run and have not revealed, with the time of their first commitment."""
-    voter, asked = roster_of(log).voter, (stage, number)
-    rows = [row for row in log.verifications.of(run.id) if (row.stage, row.round) == asked]
-    told = {voter(row.author, row.time).voter for row in rows if row.verdict not in (ERROR, UNAVAILABLE)}
+    voter, question = roster_of(log).voter, (stage, number)
+    rows = [row for row in log.verifications.of(run.id) if (row.stage, row.round) == question]
+    done = {voter(row.author, row.time).voter for row in rows if row.verdict not in (ERROR, UNAVAILABLE)}
     waiting: dict[bytes, int] = {}
     for row in committed(log, run, stage, number):  # the oldest first: a second commitment does not prolong the wait
         waiting.setdefault(voter(row.author, row.time).voter, row.time)
-    return {who: time for who, time in waiting.items() if who not in told}
+    return {who: time for who, time in waiting.items() if who not in done}
 
 
 def committed(log: Tables, run: Record, stage: str, number: int) -> list[CommitmentRow]:
@@ -375,27 +375,27 @@ def bears_out(log: Tables, run: Run, check: Verification) -> bool:
     """Whether an evaluation agrees with the reported value of its run: by the numbers, not by the verdict."""
     if check.value is None:
         return False
-    tolerance, asked = tolerance_of(log, run.task), check.metrics
+    tolerance, outcome = tolerance_of(log, run.task), check.metrics
     if tolerance is not None and _is_modest(log, run, check):
         return True
 
     def number(name: str) -> float | None:
-        found = asked.get(name)
-        return None if found is None else float(found)
+        finding = outcome.get(name)
+        return None if finding is None else float(finding)
 
-    found = Findings(
+    finding = Findings(
         check.value,
-        challenges=int(asked.get("challenges", 0)),
-        mismatches=int(asked.get("mismatches", 0)),
-        mean_difference=float(asked.get("mean_difference", 0.0)),
+        challenges=int(outcome.get("challenges", 0)),
+        mismatches=int(outcome.get("mismatches", 0)),
+        mean_difference=float(outcome.get("mean_difference", 0.0)),
         gap=number("gap"),
         shuffled=number("shuffled"),
         unigram=number("unigram"),
-        evaluated=bool(asked.get("evaluated", 0)),
-        error=difference_error(asked) if asked.get("evaluated") else 0.0,
+        evaluated=bool(outcome.get("evaluated", 0)),
+        error=difference_error(outcome) if outcome.get("evaluated") else 0.0,
     )
     rules = log.tasks.rules(run.task)
-    return passes(run.value, found, tolerance=tolerance, noise=rules.noise if rules else 0.0)
+    return passes(run.value, finding, tolerance=tolerance, noise=rules.noise if rules else 0.0)
 
 
 def _is_modest(log: Tables, run: Run, check: Verification) -> bool:
@@ -483,8 +483,13 @@ def _stalled_ms(log: Tables, run: Record, stage: str, number: int) -> int | None
     author = roster_of(log).voter(run.author, run.time).voter
     first: dict[bytes, int] = {}
     for _, report in counted_reports(log, run):
-        asked = (report.stage, report.round, report.obstacle, report.attested) == (stage, number, UNAVAILABLE, True)
-        if asked and report.voter != author:
+        is_counted = (report.stage, report.round, report.obstacle, report.attested) == (
+            stage,
+            number,
+            UNAVAILABLE,
+            True,
+        )
+        if is_counted and report.voter != author:
             first[report.voter] = min(report.order[0], first.get(report.voter, report.order[0]))
     times_ms, awaited = sorted(first.values()), needed(log, run, stage)
     return times_ms[awaited - 1] if len(times_ms) >= awaited else None

@@ -82,10 +82,10 @@ class Reader:
 
     def varint(self, most: int) -> int:
         """The next integer, which is at most ``most``."""
-        found = leading_varint(self._data, self._at)
-        if found is None:
+        decoded = leading_varint(self._data, self._at)
+        if decoded is None:
             raise MalformedError("the message ends too early")
-        number, self._at = found
+        number, self._at = decoded
         if number > most:
             raise MalformedError(f"a number is {number}, more than the {most} allowed here")
         return number

@@ -222,10 +222,10 @@ class FrameReader:
 
     def next(self) -> tuple[Type, bytes] | None:
         """The next complete frame, or None. Raises MalformedError, also for a length that is too large to wait for."""
-        found = leading_varint(self._buffer)
-        if found is None:
+        decoded = leading_varint(self._buffer)
+        if decoded is None:
             return None
-        length, start = found
+        length, start = decoded
         if not 1 <= length <= FRAME_BYTES:
             raise MalformedError(f"a frame of {length} bytes")
         if start < len(self._buffer) and self._buffer[start] not in Type.__members__.values():

@@ -61,13 +61,13 @@ class Responder:
     def answer(self, request: bytes) -> bytes | Violation:
         """The reply, of at most 256 KiB: where that is too little it stops short, and the rest is asked for again."""
         try:
-            asked = decode_request(request, self._lower)
+            ranges = decode_request(request, self._lower)
         except MalformedError as error:
             return Violation(f"The request is malformed: {error}.")
         self._offered = {}
         writer = RangeWriter(REPLY_BYTES, self._lower)
         start = self._index.lower_bound(self._lower)
-        for item in asked:
+        for item in ranges:
             stop = self._index.lower_bound(item.upper)
             self._spent += _RANGE_COST
             self._tell(writer, item, start, stop)
@@ -78,29 +78,29 @@ class Responder:
             start = stop
         return writer.message()
 
-    def resolve(self, wanted: Sequence[bytes]) -> list[bytes] | Violation:
+    def resolve(self, shorts: Sequence[bytes]) -> list[bytes] | Violation:
         """The full ids of short ids that the last reply listed. Every reply can be asked about once."""
         offered, self._offered = self._offered, {}
-        if not all(short in offered for short in wanted):
+        if not all(short in offered for short in shorts):
             return Violation("It wants records that were not offered.")
-        found = [offered[short] for short in wanted]
-        return [ids[at : at + ID_BYTES] for ids in found for at in range(0, len(ids), ID_BYTES)]
+        offers = [offered[short] for short in shorts]
+        return [ids[at : at + ID_BYTES] for ids in offers for at in range(0, len(ids), ID_BYTES)]
 
-    def _tell(self, writer: RangeWriter, asked: Range, start: int, stop: int) -> None:
+    def _tell(self, writer: RangeWriter, request: Range, start: int, stop: int) -> None:
         """Write what is asked for, as far as there is room."""
-        if asked.mode is Mode.SKIP:
-            writer.skip(asked.upper)
-        elif asked.mode is Mode.IDS:
-            self._list(writer, asked.upper, start, stop)
+        if request.mode is Mode.SKIP:
+            writer.skip(request.upper)
+        elif request.mode is Mode.IDS:
+            self._list(writer, request.upper, start, stop)
         else:
             self._spent += stop - start
-            if asked.payload == self._index.fingerprint(start, stop, self._salt):
-                writer.skip(asked.upper)
+            if request.payload == self._index.fingerprint(start, stop, self._salt):
+                writer.skip(request.upper)
             elif stop - start <= LEAF:
-                self._list(writer, asked.upper, start, stop)
+                self._list(writer, request.upper, start, stop)
             elif writer.room >= PARTS_BYTES:
                 self._spent += stop - start
-                put_parts(writer, self._index, self._salt, start, stop, asked.upper)
+                put_parts(writer, self._index, self._salt, start, stop, request.upper)
 
     def _list(self, writer: RangeWriter, upper: bytes, start: int, stop: int) -> None:
         fitting = writer.room // SHORT_BYTES
@@ -239,23 +239,23 @@ class Initiator:
                 while number < len(self._asked) and self._asked[number].upper <= lower:
                     number, pieces = number + 1, 0
                 pieces += 1
-                asked = self._fitting(number, lower, item, pieces)
+                request = self._fitting(number, lower, item, pieces)
                 if item.mode is Mode.IDS:
                     listings.append(Listing(lower, item.upper, split_shorts(item.payload)))
                 elif item.payload != self._own_fingerprint(lower, item.upper):
-                    differing.append(_Open(lower, item.upper, asked.level + 1, _How.SPLIT))
+                    differing.append(_Open(lower, item.upper, request.level + 1, _How.SPLIT))
             lower = item.upper
         return listings, differing
 
     def _fitting(self, number: int, lower: bytes, item: Range, pieces: int) -> _Open:
-        asked = self._asked[number] if number < len(self._asked) else None
-        if asked is None or lower < asked.lower or item.upper > asked.upper:
+        request = self._asked[number] if number < len(self._asked) else None
+        if request is None or lower < request.lower or item.upper > request.upper:
             raise MalformedError("it speaks of what was not asked for")
-        if item.mode is Mode.FINGERPRINT and asked.how is _How.LIST:
+        if item.mode is Mode.FINGERPRINT and request.how is _How.LIST:
             raise MalformedError("it has a fingerprint where ids were asked for")
         if pieces > BRANCH:
             raise MalformedError(f"it splits a range into more than {BRANCH}")
-        return asked
+        return request
 
     def _unanswered(self, covered: bytes, reply_bytes: int) -> list[_Open]:
         """What was asked for beyond ``covered``, where the reply ends. Raises MalformedError when it ends too early."""

@@ -220,10 +220,10 @@ class Leader(Session):
     def _turn(self, kind: Type, payload: bytes) -> list[Effect]:
         if kind is not Type.RECONCILE or self._wants or self._initiator is None:
             return [Violation("The peer said what is not its to say.")]
-        told = self._initiator.receive(payload)
-        if isinstance(told, Violation):
-            return [told]
-        self._difference, self._have = told, told.have()
+        reply = self._initiator.receive(payload)
+        if isinstance(reply, Violation):
+            return [reply]
+        self._difference, self._have = reply, reply.have()
         return self._push()
 
     def _batch(self, batch: Batch) -> list[Effect]:
@@ -282,10 +282,10 @@ class Opener(Session):
             reply = self._responder.answer(payload)
             return [reply] if isinstance(reply, Violation) else [Send(frame(Type.RECONCILE, reply))]
         if kind is Type.WANT:
-            found = self._responder.resolve(decode_want(payload))
-            if isinstance(found, Violation):
-                return [found]
-            self._wanted = found
+            ids = self._responder.resolve(decode_want(payload))
+            if isinstance(ids, Violation):
+                return [ids]
+            self._wanted = ids
             return self._more()
         if kind is Type.DONE and not payload:
             return [self._finished()]

@@ -54,7 +54,7 @@ class Condition(NamedTuple):
 
     setting: str
     sign: str
-    wanted: tuple[float | str, ...]
+    operands: tuple[float | str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,121 +167,123 @@ class Listing:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def page(self, found: Filter, order: Order, *, falling: bool, limit: int, skip: int = 0) -> list[int]:
+    def page(self, selection: Filter, order: Order, *, falling: bool, limit: int, skip: int = 0) -> list[int]:
         """The numbers of some runs in an order; those without the value last, equal ones by time and id."""
-        tables, query = self._tables(found)
+        tables, query = self._tables(selection)
         if order == "time":
             by = "r.time DESC, r.id DESC" if falling else "r.time, r.id"
         else:
             by = f"{_KEYS[order]} {'DESC' if falling else 'ASC NULLS LAST'}, r.time, r.id"
-            if order == "value" and tables == _BY_TIME and found.authors is None and not found.hardware:
+            if order == "value" and tables == _BY_TIME and selection.authors is None and not selection.hardware:
                 tables = _BY_VALUE
-                query.add("l.task = ?", found.task)
-            elif order == "cost" and tables == _BY_TIME and not found.marks:
+                query.add("l.task = ?", selection.task)
+            elif order == "cost" and tables == _BY_TIME and not selection.marks:
                 tables = _BY_TIME.partition(" CROSS JOIN ")[0]  # the index has it: no other table is read
         text = f"SELECT r.n FROM {tables} WHERE {query.text} ORDER BY {by} LIMIT ? OFFSET ?"  # noqa: S608
         return [n for (n,) in self._reader.read(text, (*query.values, limit, skip))]
 
-    def counts(self, found: Filter) -> Counts:
+    def counts(self, selection: Filter) -> Counts:
         """How many runs a filter finds of each mark, without its own marks; and how many with them are hidden."""
-        sums = self._summed(found) if found.is_summed else self._counted(found)
-        if found.is_summed:
-            later = self._counted(found, after=found.until) if found.until else {}
+        sums = self._summed(selection) if selection.is_summed else self._counted(selection)
+        if selection.is_summed:
+            later = self._counted(selection, after=selection.until) if selection.until else {}
             for mark, (visible, runs) in later.items():
                 sums[mark] = sums[mark][0] - visible, sums[mark][1] - runs
         counts = {mark: visible for mark, (visible, _) in sums.items()}
-        hidden = sum(runs - visible for mark, (visible, runs) in sums.items() if not found.marks or mark in found.marks)
-        query = _conditions(found, with_marks=False)
+        hidden = sum(
+            runs - visible for mark, (visible, runs) in sums.items() if not selection.marks or mark in selection.marks
+        )
+        query = _conditions(selection, with_marks=False)
         query.add("l.mark = 'reported'")
         text = f"""
         SELECT count(*) FROM frontier AS f CROSS JOIN run AS r ON r.n = f.n CROSS JOIN listing AS l ON l.n = r.n
         WHERE f.task = ? AND f.hardware = ? AND f.sure = 0 AND {query.text}
         """  # noqa: S608
-        counts[RunMark.LEADING] = self._reader.read(text, (found.task, found.board, *query.values))[0][0]
+        counts[RunMark.LEADING] = self._reader.read(text, (selection.task, selection.board, *query.values))[0][0]
         counts[RunMark.REPORTED] = counts.get(RunMark.REPORTED, 0) - counts[RunMark.LEADING]
         return Counts({mark.value: counts[mark] for mark in RunMark if counts.get(mark)}, hidden)
 
-    def _tables(self, found: Filter) -> tuple[str, _Query]:
+    def _tables(self, selection: Filter) -> tuple[str, _Query]:
         """The tables that a filter is looked up in, in an order in which few rows are read; and its conditions."""
-        if self._is_small(found):
-            return _BY_NUMBER, _conditions(found, by_number=True)
-        query, tables = _conditions(found), _BY_TIME
-        if len(found.marks) == 1 and RunMark.LEADING in found.marks:
-            return _BY_NUMBER, _conditions(found, by_number=True)
-        if found.marks and not found.marks & PLAIN_MARKS:
+        if self._is_small(selection):
+            return _BY_NUMBER, _conditions(selection, by_number=True)
+        query, tables = _conditions(selection), _BY_TIME
+        if len(selection.marks) == 1 and RunMark.LEADING in selection.marks:
+            return _BY_NUMBER, _conditions(selection, by_number=True)
+        if selection.marks and not selection.marks & PLAIN_MARKS:
             tables = _BY_MARK
-            query.add("l.task = ? AND l.mark NOT IN ('reported', 'failed')", found.task)
+            query.add("l.task = ? AND l.mark NOT IN ('reported', 'failed')", selection.task)
         return tables, query
 
-    def _summed(self, found: Filter) -> dict[str, tuple[int, int]]:
+    def _summed(self, selection: Filter) -> dict[str, tuple[int, int]]:
         """By mark how many runs are visible, and how many there are, by the sums of devices."""
         query = _Query()
-        query.add("task = ?", found.task)
-        if found.hardware:
-            query.add("device = ?", found.hardware)
-        if found.authors is not None:
-            query.add(f"author IN ({', '.join('?' * len(found.authors))})", *found.authors)
-        is_visible = "true" if found.hidden else "author NOT IN (SELECT author FROM hidden_author)"
+        query.add("task = ?", selection.task)
+        if selection.hardware:
+            query.add("device = ?", selection.hardware)
+        if selection.authors is not None:
+            query.add(f"author IN ({', '.join('?' * len(selection.authors))})", *selection.authors)
+        is_visible = "true" if selection.hidden else "author NOT IN (SELECT author FROM hidden_author)"
         text = f"""
         SELECT mark, coalesce(sum(runs) FILTER (WHERE {is_visible}), 0), sum(runs) FROM tally
         WHERE {query.text} GROUP BY mark
         """  # noqa: S608
         sums = {mark: (visible, runs) for mark, visible, runs in self._reader.read(text, query.values)}
-        query = _conditions(replace(found, hidden=True), with_marks=False, by_number=True)
+        query = _conditions(replace(selection, hidden=True), with_marks=False, by_number=True)
         query.add(is_visible.replace("author NOT", "r.author NOT"))
         text = f"""
         SELECT l.mark, count(*) FROM (SELECT DISTINCT n FROM hidden) AS h
         CROSS JOIN run AS r ON r.n = h.n CROSS JOIN listing AS l ON l.n = r.n WHERE {query.text} GROUP BY l.mark
         """  # noqa: S608
-        for mark, alone in [] if found.hidden else self._reader.read(text, query.values):
+        for mark, alone in [] if selection.hidden else self._reader.read(text, query.values):
             sums[mark] = sums[mark][0] - alone, sums[mark][1]
         return sums
 
-    def _counted(self, found: Filter, *, after: int = 0) -> dict[str, tuple[int, int]]:
+    def _counted(self, selection: Filter, *, after: int = 0) -> dict[str, tuple[int, int]]:
         """The same run by run; ``after``: of the records with greater numbers."""
-        is_few = bool(after) or self._is_small(found)
-        query = _conditions(replace(found, hidden=True), with_marks=False, after=after, by_number=is_few)
+        is_few = bool(after) or self._is_small(selection)
+        query = _conditions(replace(selection, hidden=True), with_marks=False, after=after, by_number=is_few)
         tables = _BY_NUMBER if is_few else _BY_TIME
-        is_visible = "true" if found.hidden else _VISIBLE
+        is_visible = "true" if selection.hidden else _VISIBLE
         text = f"""
         SELECT l.mark, count(*) FILTER (WHERE {is_visible}), count(*) FROM {tables} WHERE {query.text} GROUP BY l.mark
         """  # noqa: S608
         return {mark: (visible, runs) for mark, visible, runs in self._reader.read(text, query.values)}
 
-    def _is_small(self, found: Filter) -> bool:
+    def _is_small(self, selection: Filter) -> bool:
         query = _Query()
-        if not found.is_set:
+        if not selection.is_set:
             return False
-        _add_sets(query, found, words_most=_SET_MOST + 1)
+        _add_sets(query, selection, words_most=_SET_MOST + 1)
         text = f"SELECT 1 FROM run AS r WHERE {query.text} LIMIT 1 OFFSET ?"  # noqa: S608
         return not self._reader.read(text, (*query.values, _SET_MOST))
 
-    def sample(self, found: Filter, kinds: Literal["plain", "marked"], zeros: int) -> list[ListedRun]:
+    def sample(self, selection: Filter, kinds: Literal["plain", "marked"], zeros: int) -> list[ListedRun]:
         """Of the runs that a filter finds those whose id begins with so many zero bits, in order of time.
 
         ``plain`` are those only reported or failed, ``marked`` all others. An id is a hash: these are as good as drawn
         at random, and the same on all nodes.
         """
-        query = _conditions(found)
+        query = _conditions(selection)
         query.add("l.zeros >= ?", zeros)
         tables = _BY_TIME
         if kinds == "marked":
             tables = _BY_MARK
-            query.add("l.task = ? AND l.mark NOT IN ('reported', 'failed')", found.task)
+            query.add("l.task = ? AND l.mark NOT IN ('reported', 'failed')", selection.task)
         else:
             query.add("l.mark IN ('reported', 'failed')")
             if zeros >= _ZEROS_LEAST:
                 tables = _BY_ZEROS
-                query.add(f"l.task = ? AND l.zeros >= {_ZEROS_LEAST}", found.task)
-        return self._facts(tables, query, found.board)
+                query.add(f"l.task = ? AND l.zeros >= {_ZEROS_LEAST}", selection.task)
+        return self._facts(tables, query, selection.board)
 
-    def leaders(self, found: Filter, sure: int) -> list[Leader]:
+    def leaders(self, selection: Filter, sure: int) -> list[Leader]:
         """All runs of a task that led, as confirmed or as reported, in order; without those that are hidden."""
         text = f"""
         SELECT f.time, f.id, f.n, f.value FROM frontier AS f CROSS JOIN run AS r ON r.n = f.n
         WHERE f.task = ? AND f.hardware = ? AND f.sure = ? AND {_VISIBLE} ORDER BY f.time, f.id
         """  # noqa: S608
-        return [Leader._make(row) for row in self._reader.read(text, (found.task, found.board, sure))]
+        return [Leader._make(row) for row in self._reader.read(text, (selection.task, selection.board, sure))]
 
     def since(self, task: bytes, time_ms: int) -> list[tuple[bytes, str, int]]:
         """How many runs of each device and mark a task has from a time on."""
@@ -294,13 +296,13 @@ class Listing:
         """The places of a task's runs, for one question."""
         return Places(self._reader, task)
 
-    def facts(self, found: Filter, runs: Collection[int]) -> dict[int, ListedRun]:
+    def facts(self, selection: Filter, runs: Collection[int]) -> dict[int, ListedRun]:
         """Those of these runs that a filter finds, by number."""
         rows: dict[int, ListedRun] = {}
         for part in _parts(runs):
-            query = _conditions(found, by_number=True)
+            query = _conditions(selection, by_number=True)
             query.add(f"r.n IN ({', '.join('?' * len(part))})", *part)
-            rows.update((run.n, run) for run in self._facts(_BY_NUMBER, query, found.board))
+            rows.update((run.n, run) for run in self._facts(_BY_NUMBER, query, selection.board))
         return rows
 
     def _facts(self, tables: str, query: _Query, board: str) -> list[ListedRun]:
@@ -308,7 +310,7 @@ class Listing:
         rows = self._reader.read(text, (board, *query.values))
         return [ListedRun(*row[:_FLAGS], *map(bool, row[_FLAGS:])) for row in rows]
 
-    def beside(self, found: Filter, run: bytes) -> list[tuple[int, str, float | None, bool, bool]]:
+    def beside(self, selection: Filter, run: bytes) -> list[tuple[int, str, float | None, bool, bool]]:
         """The children of a run on its task, by time: number, mark, value, whether that is compared, and verified."""
         text = f"""
         SELECT l.n, iif(l.mark = 'reported' AND EXISTS(
@@ -317,7 +319,7 @@ class Listing:
         CROSS JOIN run AS r ON r.n = lineage.n CROSS JOIN listing AS l ON l.n = r.n LEFT JOIN standing AS s ON s.n = r.n
         WHERE lineage.parent = ?2 AND l.task = ?3 AND {_VISIBLE} ORDER BY l.time, l.n
         """  # noqa: S608
-        rows = self._reader.read(text, (found.board, run, found.task))
+        rows = self._reader.read(text, (selection.board, run, selection.task))
         return [(n, mark, value, *map(bool, flags)) for n, mark, value, *flags in rows]
 
     def children(self, task: bytes, run: bytes) -> int:
@@ -367,78 +369,78 @@ class Listing:
         """The devices with runs on a task, each with the kinds of hardware that it ran on."""
         return self._reader.read("SELECT DISTINCT author, device FROM tally WHERE task = ?", (task,))
 
-    def columns(self, found: Filter, most: int) -> Columns:
+    def columns(self, selection: Filter, most: int) -> Columns:
         """The newest runs of a task in order of time."""
         text = f"""
         SELECT l.n, r.id, r.parent, l.mark, iif(s.compared AND l.hardware = ?, l.value, NULL), r.genome
         FROM {_BY_TIME} LEFT JOIN standing AS s ON s.n = r.n
         WHERE r.task = ? AND {_VISIBLE} ORDER BY r.time DESC, r.id DESC LIMIT ?
         """  # noqa: S608
-        rows = self._reader.read(text, (found.board, found.task, most))
+        rows = self._reader.read(text, (selection.board, selection.task, most))
         return Columns._make(zip(*reversed(rows), strict=True) if rows else [()] * len(Columns._fields))
 
 
-def _conditions(found: Filter, *, with_marks: bool = True, after: int = 0, by_number: bool = False) -> _Query:
+def _conditions(selection: Filter, *, with_marks: bool = True, after: int = 0, by_number: bool = False) -> _Query:
     """What a filter asks of ``run AS r`` and ``listing AS l``. ``by_number``: few runs are named by their numbers."""
     query = _Query()
-    query.add("+r.task = ?" if by_number else "r.task = ?", found.task)
-    _add_sets(query, found)
+    query.add("+r.task = ?" if by_number else "r.task = ?", selection.task)
+    _add_sets(query, selection)
     if after:
         query.add("r.n > ?", after)
-    elif found.until:
-        query.add("+r.n <= ?", found.until)
-    if found.authors is not None:
-        devices = f"r.author IN ({', '.join('?' * len(found.authors))})"
-        own = ", ".join(["(?, ?, ?)"] * len(found.own))
+    elif selection.until:
+        query.add("+r.n <= ?", selection.until)
+    if selection.authors is not None:
+        devices = f"r.author IN ({', '.join('?' * len(selection.authors))})"
+        own = ", ".join(["(?, ?, ?)"] * len(selection.own))
         times = "column1 = r.author AND r.time >= column2 AND r.time < column3"
         either = f"({devices} OR EXISTS(SELECT 1 FROM (VALUES {own}) WHERE {times}))" if own else devices  # noqa: S608
-        query.add(either, *found.authors, *(value for own in found.own for value in own))
-    if found.hardware:
-        query.add("r.device = ?", found.hardware)
-    for setting, sign, wanted in found.where:
+        query.add(either, *selection.authors, *(value for own in selection.own for value in own))
+    if selection.hardware:
+        query.add("r.device = ?", selection.hardware)
+    for setting, sign, operands in selection.where:
         is_value = setting == VALUE
         name, place = ("l.value", ()) if is_value else (_setting(setting), (_place_of(setting),))
         if sign == "=":
-            query.add(f"{name} IN ({', '.join('?' * len(wanted))})", *place, *wanted)
+            query.add(f"{name} IN ({', '.join('?' * len(operands))})", *place, *operands)
             continue
-        query.add(f"{name} {sign} ?", *place, *wanted)
+        query.add(f"{name} {sign} ?", *place, *operands)
         if sign in (">", ">=") and not is_value:  # any text is larger than a number
             query.add(f"typeof({name}) <> 'text'", *place)
-    if found.since > (0, b""):
-        query.add("r.time >= ? AND (r.time, r.id) >= (?, ?)", found.since[0], *found.since)
-    if found.to:
-        query.add("r.time <= ? AND (r.time, r.id) < (?, ?)", found.to[0], *found.to)
-    if not found.hidden:
+    if selection.since > (0, b""):
+        query.add("r.time >= ? AND (r.time, r.id) >= (?, ?)", selection.since[0], *selection.since)
+    if selection.to:
+        query.add("r.time <= ? AND (r.time, r.id) < (?, ?)", selection.to[0], *selection.to)
+    if not selection.hidden:
         query.add(_VISIBLE)
-    if with_marks and found.marks:
-        _add_marks(query, found)
+    if with_marks and selection.marks:
+        _add_marks(query, selection)
     return query
 
 
-def _add_sets(query: _Query, found: Filter, *, words_most: int = WORDS_MOST) -> None:
+def _add_sets(query: _Query, selection: Filter, *, words_most: int = WORDS_MOST) -> None:
     texts, values = [], list[object]()
-    if found.match:
+    if selection.match:
         newest = "SELECT rowid FROM text_index WHERE text_index MATCH ? ORDER BY rowid DESC LIMIT ?"
         texts.append(f"r.n IN ({newest})")
-        values += [found.match, words_most]
-    if found.ids:
+        values += [selection.match, words_most]
+    if selection.ids:
         texts.append("r.n IN (SELECT n FROM record WHERE id BETWEEN ? AND ?)")
-        values += found.ids
+        values += selection.ids
     if texts:
         query.add(f"({' OR '.join(texts)})", *values)
-    if found.setting:
+    if selection.setting:
         pairs = "r.n IN (SELECT n FROM pair WHERE task = ? AND setting IN (?, ?) AND same_base)"
-        query.add(pairs, found.task, found.setting, f"+{found.setting}")
+        query.add(pairs, selection.task, selection.setting, f"+{selection.setting}")
 
 
-def _add_marks(query: _Query, found: Filter) -> None:
+def _add_marks(query: _Query, selection: Filter) -> None:
     """A run leads by its place on the frontier, whatever its row says."""
-    marks = set(found.marks)
+    marks = set(selection.marks)
     led = "l.mark = 'reported' AND r.n {} (SELECT n FROM frontier WHERE task = ? AND hardware = ? AND sure = 0)"
     texts, values = [], list[object]()
     if (RunMark.LEADING in marks) != (RunMark.REPORTED in marks):
         texts.append(f"({led.format('IN' if RunMark.LEADING in marks else 'NOT IN')})")
-        values += [found.task, found.board]
+        values += [selection.task, selection.board]
         marks.discard(RunMark.REPORTED)
     marks.discard(RunMark.LEADING)
     texts.append(f"l.mark IN ({', '.join('?' * len(marks))})")

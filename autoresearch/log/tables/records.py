@@ -115,12 +115,12 @@ class Records:
         if task is not None and kind is None and author is None:
             # The index has a task's records by kind: the newest of each kind, and of these the newest.
             kinds = [one for one in TASK_KINDS if one != without]
-            found = [
+            several = [
                 record
                 for one in kinds
                 for record in self.newest(kind=one, task=task, since_ms=since_ms, limit=limit, visible=visible)
             ]
-            return sorted(found, key=lambda record: (record.time, record.id), reverse=True)[:limit]
+            return sorted(several, key=lambda record: (record.time, record.id), reverse=True)[:limit]
         where, values = self._where(kind, task, author, since_ms, without, VISIBLE.format("record") if visible else "")
         query = f"SELECT raw, signature FROM record{where} ORDER BY time DESC, id DESC LIMIT ?"  # noqa: S608
         return [parse_stored(*row) for row in self._reader.rows(query, *values, limit)]
@@ -151,9 +151,9 @@ class Records:
             "time >= ?": since_ms,
             "+kind != ?": without,
         }
-        given = {condition: value for condition, value in conditions.items() if value is not None}
-        texts = [*given, *filter(None, [also])]
-        return (" WHERE " + " AND ".join(texts) if texts else ""), [*given.values()]
+        present = {condition: value for condition, value in conditions.items() if value is not None}
+        texts = [*present, *filter(None, [also])]
+        return (" WHERE " + " AND ".join(texts) if texts else ""), [*present.values()]
 
     def of_kinds(self, kinds: Sequence[str]) -> list[Record]:
         """All records of some kinds, in no order."""
@@ -267,7 +267,7 @@ class Devices:
         query = """
         SELECT (SELECT max(author) FROM record WHERE author < ?1), (SELECT min(author) FROM record WHERE author > ?1)
         """
-        return [found for found in self._reader.read(query, (key,))[0] if found is not None]
+        return [neighbour for neighbour in self._reader.read(query, (key,))[0] if neighbour is not None]
 
     def head(self, author: bytes) -> Head | None:
         """The author's last record: the largest sequence number, and the smallest id where a fork has several."""

@@ -19,7 +19,7 @@ from autoresearch.log.rows import (
     Place,
     Program,
     ProgramRow,
-    RunRow,
+    RunFacts,
     SignedRun,
     StoredRun,
     TaskRow,
@@ -112,19 +112,19 @@ class Runs:
         if any_seeds:
             alike = "SELECT seedless FROM run WHERE task = ?1 AND (source_digest IN ({0}) OR seedless IN ({0}))"
             query = query.replace("source_digest IN ({})", f"seedless IN ({alike})")
-        found: list[tuple[bytes, int, int, bytes, bytes]] = []
+        rows: list[tuple[bytes, int, int, bytes, bytes]] = []
         for part in in_parts(digests):
             places = ", ".join(f"?{place}" for place in range(2, len(part) + 2))
-            found += self._reader.read(query.format(places), (task, *part))
-        return found
+            rows += self._reader.read(query.format(places), (task, *part))
+        return rows
 
-    def replicates(self, task: bytes, limit: int) -> list[RunRow]:
+    def replicates(self, task: bytes, limit: int) -> list[RunFacts]:
         """The newest runs on a task with a value, the newest first: what tells how far replicates vary."""
         query = f"""
         SELECT {RUN_COLUMNS} FROM run {SUSPECT}
         WHERE task = ? AND {COUNTS} ORDER BY time DESC, id DESC LIMIT ?
         """  # noqa: S608
-        return [RunRow(*row) for row in self._reader.rows(query, task, limit)]
+        return [RunFacts(*row) for row in self._reader.rows(query, task, limit)]
 
     def sample(self, task: bytes) -> list[tuple[int, bytes, bytes]]:
         """Time, id and device of the runs on a task that ended, of those among the first records by id.
@@ -144,7 +144,7 @@ class Runs:
     def children(self, run: bytes) -> list[bytes]:
         """The runs that name a run as their parent, in the order in which they came."""
         query = "SELECT record.id FROM lineage CROSS JOIN record ON record.n = lineage.n WHERE lineage.parent = ?"
-        return [found for (found,) in self._reader.rows(f"{query} ORDER BY lineage.n", run)]
+        return [child for (child,) in self._reader.rows(f"{query} ORDER BY lineage.n", run)]
 
     def endings(self, task: bytes) -> dict[str, int]:
         """How many runs on a task ended in which way."""
@@ -288,12 +288,12 @@ class Tasks:
         Of one that was published several times the first. What a program brings in one size may hold in the others.
         """
         definition = self.definition(digest) or {}
-        asked, stems, sizes = _family(definition), _stems(str(definition.get("name"))), dict[bytes, TaskRow]()
-        for row in self.all() if asked else ():
+        family, stems, sizes = _family(definition), _stems(str(definition.get("name"))), dict[bytes, TaskRow]()
+        for row in self.all() if family else ():
             if row.budget is not None and row.digest != digest and row.digest not in sizes and stems & _stems(row.name):
                 record = self._reader.rows("SELECT raw, signature FROM record WHERE id = ?", row.id)
                 body = parse_stored(*record[0]).body
-                if isinstance(body, Task) and _family(body.definition) == asked:
+                if isinstance(body, Task) and _family(body.definition) == family:
                     sizes[row.digest] = row
         return sorted(sizes.values(), key=lambda row: (row.budget or 0.0, row.digest))
 
@@ -418,9 +418,9 @@ class Entries:
 
     # What the step of entries reads and writes.
 
-    def runs_of(self, device: Device) -> list[RunRow]:
+    def runs_of(self, device: Device) -> list[RunFacts]:
         """The runs of a program by one device that have a value."""
-        return [RunRow(*row) for row in self._reader.read(_RUNS, device)]
+        return [RunFacts(*row) for row in self._reader.read(_RUNS, device)]
 
     def rivals(self, program: Program) -> list[EntryRow]:
         """The entries of a program; of many the oldest of each kind of runs, and those that have a place."""
@@ -443,8 +443,6 @@ class Entries:
         """Write all entries of some programs by some devices."""
         connection, devices = self._reader.connection, list(devices)
         connection.executemany(f"DELETE FROM entry WHERE {_OF} AND author = ?", devices)  # noqa: S608
-        keys = [(device.key,) for device in devices]
-        connection.executemany("DELETE FROM todo WHERE step = 'entries' AND key = ?", keys)
         self.add(entries)
 
     def add(self, entries: Iterable[Entry]) -> None:

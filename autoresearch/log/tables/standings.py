@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from autoresearch.judging.states import Judgement, VerifierCounts
 from autoresearch.log.connection import COPIED, COUNTS, RUN_COLUMNS, SUSPECT, Reader, in_parts, marks
-from autoresearch.log.rows import CreditRow, RunRow
+from autoresearch.log.rows import CreditRow, RunFacts
 from autoresearch.words import RunState
 
 COLUMNS = (*Judgement._fields[:-1], *VerifierCounts._fields)
@@ -81,14 +81,14 @@ class Standings:
             for run, state, *values in self._reader.read(_READ.format(marks(part)), part)
         }
 
-    def facts(self, numbers: Collection[int]) -> list[RunRow]:
+    def facts(self, numbers: Collection[int]) -> list[RunFacts]:
         """What records say of those of these that are runs, by their numbers."""
         rows = (row for part in in_parts(numbers) for row in self._reader.read(_FACTS.format(marks(part)), part))
-        return [RunRow(*row) for row in rows]
+        return [RunFacts(*row) for row in rows]
 
-    def new_runs(self, after: int) -> list[RunRow]:
+    def new_runs(self, after: int) -> list[RunFacts]:
         """The same of the runs after the record with a number that are not to be judged again."""
-        return [RunRow(*row) for row in self._reader.read(_NEW, (after,))]
+        return [RunFacts(*row) for row in self._reader.read(_NEW, (after,))]
 
     def verified(self, runs: Collection[bytes]) -> set[bytes]:
         """Those of these runs that somebody verified, or a run that names one as its parent."""
@@ -215,11 +215,11 @@ class Credits:
 
     def in_a_row(self, wrong_ms: Mapping[bytes, int]) -> dict[bytes, int]:
         """By how many facts each of these voters was right since it was wrong: by a fact, or at the time given."""
-        found: dict[bytes, int] = {}
+        counts: dict[bytes, int] = {}
         for part in in_parts(wrong_ms):
             query = _IN_A_ROW.format(", ".join(["(?, ?)"] * len(part)))
-            found |= self._reader.read(query, [value for voter in part for value in (voter, wrong_ms[voter])])
-        return found
+            counts |= self._reader.read(query, [value for voter in part for value in (voter, wrong_ms[voter])])
+        return counts
 
     def marks(self, voter: bytes, limit: int) -> list[AgainstRow]:
         """The newest refuted runs of a voter, and its newest verifications that passed one."""

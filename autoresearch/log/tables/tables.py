@@ -35,10 +35,10 @@ class Results:
         """
         state = (revision.people, revision.tasks, revision.drops, revision.failures) if lasting else revision
         place = (lasting, hides or lasting)
-        kept = self._kept.get(place)
-        if kept is None or kept[0] != (state, trust):
-            kept = self._kept[place] = (state, trust), {}
-        return kept[1]
+        results = self._kept.get(place)
+        if results is None or results[0] != (state, trust):
+            results = self._kept[place] = (state, trust), {}
+        return results[1]
 
 
 class Tables:

@@ -71,8 +71,8 @@ class Texts:
 
     def matching_runs(self, task: bytes, words: str) -> str:
         """The query of the index that finds the runs on a task whose text has all these words; empty without a word."""
-        asked = as_query(words, every=True)
-        return f'marks : (("worked" OR "failed") AND "{task_mark(task)}") AND text : ({asked})' if asked else ""
+        query = as_query(words, every=True)
+        return f'marks : (("worked" OR "failed") AND "{task_mark(task)}") AND text : ({query})' if query else ""
 
     def newest_notes(
         self, task: bytes, *, limit: int, authors: Collection[bytes] | None = None, topic: str = ""
@@ -91,11 +91,11 @@ class Texts:
     ) -> list[FoundText]:
         if authors is None:
             return [FoundText(*row) for row in self._reader.rows(query.format(""), *values, limit)]
-        found: list[FoundText] = []
+        texts: list[FoundText] = []
         for part in in_parts(sorted(authors)):
             among = query.format(f" AND {column} IN ({', '.join('?' * len(part))})")
-            found += [FoundText(*row) for row in self._reader.rows(among, *values, *part, limit)]
-        return found
+            texts += [FoundText(*row) for row in self._reader.rows(among, *values, *part, limit)]
+        return texts
 
 
 def as_query(words: str, *, every: bool) -> str:
@@ -160,21 +160,21 @@ class Releases:
         query, values = (_RELEASE_MATCHES, [" AND ".join(filter(None, terms))]) if terms else (_NEWEST, [])
         if kind:
             query, values = query.format(" AND r.type = ?{}"), [*values, kind]
-        found: list[ReleaseRow] = []
+        releases: list[ReleaseRow] = []
         parts = [None] if authors is None else in_parts(sorted(authors))
         for part in parts:
             among = f" AND r.author IN ({', '.join('?' * len(part))})" if part is not None else ""
             rows = self._reader.rows(query.format(among), *values, *(part or ()), limit)
-            found += [ReleaseRow(*row) for row in rows]
-        return sorted(found, key=lambda row: (row.distance, -row.time, row.id))[:limit]
+            releases += [ReleaseRow(*row) for row in rows]
+        return sorted(releases, key=lambda row: (row.distance, -row.time, row.id))[:limit]
 
     def yanks(self, releases: Collection[bytes]) -> list[YankRow]:
         """Everything that was said against these releases, whoever said it; the oldest first."""
-        found: list[YankRow] = []
+        several: list[YankRow] = []
         for part in in_parts(releases):
             query = f"SELECT id, author, time, target FROM yank WHERE target IN ({marks(part)})"  # noqa: S608
-            found += [YankRow(*row) for row in self._reader.rows(query, *part)]
-        return sorted(found, key=lambda row: (row.time, row.id))
+            several += [YankRow(*row) for row in self._reader.rows(query, *part)]
+        return sorted(several, key=lambda row: (row.time, row.id))
 
     def count(self) -> int:
         """How many releases there are."""

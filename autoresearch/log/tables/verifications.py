@@ -14,7 +14,7 @@ from autoresearch.log.rows import (
     FraudRow,
     LikeRow,
     MentionRow,
-    RunRow,
+    RunFacts,
     Shared,
     VerificationRow,
 )
@@ -47,7 +47,7 @@ class Verifications:
 
     def paired_children(self, run: bytes) -> list[bytes]:
         """The runs that name a run as their parent and that somebody replicated, in the order in which they came."""
-        return [found for (found,) in self._reader.rows(_PAIRED, run)]
+        return [child for (child,) in self._reader.rows(_PAIRED, run)]
 
 
 _FRAUDS = """
@@ -157,7 +157,7 @@ class Mentions:
         query = """
         SELECT run.id FROM mention CROSS JOIN run ON run.n = mention.n WHERE mention.run = ? ORDER BY run.id
         """
-        return [found for (found,) in self._reader.rows(query, record_id)]
+        return [run for (run,) in self._reader.rows(query, record_id)]
 
     def has_named(self, device: bytes, run: bytes) -> bool:
         """Whether a device's runs name a run already."""
@@ -168,20 +168,20 @@ class Mentions:
         """
         return bool(self._reader.rows(query, run, device))
 
-    def newest_of_others(self, task: bytes, device: bytes, among: Collection[bytes], *, limit: int) -> list[RunRow]:
+    def newest_of_others(self, task: bytes, device: bytes, among: Collection[bytes], *, limit: int) -> list[RunFacts]:
         """Runs on a task by some devices that came after this device's last one, those that came last first."""
         own = "SELECT n FROM run WHERE author = ? AND +task = ? ORDER BY seq DESC LIMIT 1"
         last = self._reader.rows(own, device, task)
         query = f"{_RUNS} WHERE run.n > ? AND +run.task = ? AND run.status = 'ok' ORDER BY run.n DESC LIMIT ?"
         rows = self._reader.rows(query.format(""), last[0][0] if last else 0, task, _NEWEST_MOST)
-        return [run for row in rows if (run := RunRow(*row)).author in among][:limit]
+        return [run for row in rows if (run := RunFacts(*row)).author in among][:limit]
 
-    def run(self, run: bytes) -> RunRow | None:
+    def run(self, run: bytes) -> RunFacts | None:
         """A run that was taken in and not taken back, or None."""
         rows = self._reader.rows(f"{_RUNS.format('')} WHERE run.n = (SELECT n FROM record WHERE id = ?)", run)  # noqa: S608
-        return RunRow(*rows[0]) if rows else None
+        return RunFacts(*rows[0]) if rows else None
 
-    def like(self, run: RunRow) -> list[RunRow]:
+    def like(self, run: RunFacts) -> list[RunFacts]:
         """The runs with the same program and budget, or the same checkpoint, as they came; the run itself too."""
         query = f"{_RUNS} WHERE run.task = ? AND run.%s = ? AND run.status = 'ok'"
         same = f"{query % 'source_digest'} AND run.budget = ?".format("INDEXED BY run_program")
@@ -189,4 +189,4 @@ class Mentions:
         if run.checkpoint is not None:
             same = (query % "checkpoint").format("INDEXED BY run_checkpoint")
             rows += self._reader.rows(same, run.task, run.checkpoint)
-        return sorted({RunRow(*row) for row in rows}, key=lambda row: row.n)
+        return sorted({RunFacts(*row) for row in rows}, key=lambda row: row.n)

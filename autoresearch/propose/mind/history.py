@@ -207,13 +207,13 @@ def _best(log: Log, blobs: BlobStore, task: Task, context: TrustContext) -> Lead
         return LeadingProgram("", None, Origin.REPORTED, 0, "", task.baseline.decode())
     body = log.records.get(base.row.first).body
     assert isinstance(body, Run)
-    is_reported = base.found.value is None
+    is_reported = base.judgement.value is None
     return LeadingProgram(
         short_id(base.row.first),
         base.value,
         Origin.REPORTED if is_reported else Origin.VERIFIED,
-        base.row.runs if is_reported else base.found.runs,
-        base.found.state.value,
+        base.row.runs if is_reported else base.judgement.runs,
+        base.judgement.state.value,
         _source(blobs, body),
         _cost(body),
     )

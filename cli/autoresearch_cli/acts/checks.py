@@ -97,7 +97,7 @@ def check_records() -> Check:
 def check_files() -> Check:
     """Whether each blob has the bytes that its hash names. Raises Refused with the first that has not."""
     with BlobStore(here.paths().blobs, read_only=True) as blobs:
-        whole = [blob.sha256 for blob in blobs.kept() if blobs.has(blob.sha256)]
+        whole = [blob.sha256 for blob in blobs.stored() if blobs.has(blob.sha256)]
         for name in whole:
             blobs.open(name).close()
     return passed("files", f"{counted(len(whole), 'blob')}, each with its hash")

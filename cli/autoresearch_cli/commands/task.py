@@ -77,7 +77,7 @@ def _chosen(name: str, *, wanted: bool) -> ArchivedAnswer:
         everything = {row.digest for row in desk.log.tasks.all()}
         put_away = desk.archived() if wanted else frozenset(everything - desk.archived())
         task = find_task(desk.log, name, author=desk.me, archived=put_away)
-    changed = choose(here.paths().home_local, Choice.ARCHIVED, task.digest, wanted=wanted)
+    changed = choose(here.paths().home_local, Choice.ARCHIVED, task.digest, chosen=wanted)
     return ArchivedAnswer(name=task.name, digest=task.digest.hex(), archived=wanted, changed=changed)
 
 

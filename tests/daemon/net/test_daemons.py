@@ -289,12 +289,12 @@ def test_what_is_missing_is_fetched_when_somebody_looks_at_it(start: Start, tmp_
     run, source = format_id(record.id), record.body.source.sha256
     with BlobStore(second.paths.blobs) as blobs:
         wait_for(lambda: blobs.has(source))
-        blobs.delete([blob for blob in blobs.kept() if blob.sha256 == source])
+        blobs.delete([blob for blob in blobs.stored() if blob.sha256 == source])
         shown = autoresearch(second, "show", run, "--code")
         assert shown.returncode == 0, shown.stderr
         assert shown.stdout == autoresearch(first, "show", run, "--code").stdout
         assert blobs.has(source)
-        blobs.delete([blob for blob in blobs.kept() if blob.sha256 == source])
+        blobs.delete([blob for blob in blobs.stored() if blob.sha256 == source])
     first.stop()
     wait_for(lambda: peers_of(second).network.connected == 0)
     nobody = autoresearch(second, "show", run, "--code")

@@ -73,7 +73,7 @@ def test_what_only_a_node_that_nobody_can_call_has_is_fetched_through_a_relay(be
     wait_for(lambda: has_sources_of(public, runs))
     with BlobStore(public.paths.blobs) as blobs:  # now the third one has them no more: only `one` has
         wanted = {run.source.sha256 for run in runs}
-        blobs.delete([blob for blob in blobs.kept() if blob.sha256 in wanted])
+        blobs.delete([blob for blob in blobs.stored() if blob.sha256 in wanted])
 
     other = begin(public, relay=True)
     wait_for(lambda: any("/p2p-circuit" in peer.address for peer in peers_of(other).peers if peer.connected))

@@ -38,7 +38,7 @@ def test_a_bundle_makes_any_two_logs_hold_the_union(made, shared):
             here.write(place / "bundle.car", carried=Carried.NONE)
             imported, error = there.take(place / "bundle.car")
             assert error is None
-            assert imported.new + imported.known + imported.over_quota == held
+            assert imported.new + imported.present + imported.over_quota == held
             assert dump(there.log) == dump(both)
 
 
@@ -51,7 +51,7 @@ def test_files_arrive_as_far_as_they_were_asked_for(here, there, tmp_path):
         assert error is None
         there_now = [there.blobs.has(sha256) for sha256 in files_of(run) + files_of(other)]
         assert sum(there_now) == arrived + (carried is Carried.ALL)
-    assert imported == Imported(known=2, blobs=2)
+    assert imported == Imported(present=2, blobs=2)
     assert there.blobs.get(run.body.checkpoint.sha256) == BIG
     assert there.blobs.has(run.body.checkpoint.manifest)
 
@@ -64,8 +64,8 @@ def test_a_second_import_brings_nothing_but_what_failed_before(here, there, tmp_
     assert first == Imported(new=1, early=1, blobs=1)
     assert not there.blobs.has(early.body.source.sha256)
     again, _ = there.take(tmp_path / "bundle.car", now_ms=NOW_MS + 3_600_000)
-    assert again == Imported(new=1, known=1, blobs=1)
-    assert there.take(tmp_path / "bundle.car")[0] == Imported(known=2)
+    assert again == Imported(new=1, present=1, blobs=1)
+    assert there.take(tmp_path / "bundle.car")[0] == Imported(present=2)
 
 
 def test_many_groups_with_files_that_repeat(here, there, tmp_path):

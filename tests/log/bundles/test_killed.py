@@ -39,6 +39,6 @@ def test_killed_while_importing(tmp_path):
             for path in there.blobs.root.glob("objects/*/*"):
                 assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
             imported, error = there.take(tmp_path / "bundle.car")
-            assert (error, imported.known, imported.new) == (None, held[-1], RECORDS - held[-1])
+            assert (error, imported.present, imported.new) == (None, held[-1], RECORDS - held[-1])
             assert dump(there.log) == contents
     assert any(0 < count < RECORDS for count in held), "the kills fell all too early or all too late"

@@ -202,7 +202,7 @@ def test_a_stranger_who_writes_an_earlier_time_takes_a_confirmed_run_from_nobody
     copied_earlier(village, "good", 5.0)
 
     found = preferred(village.log, village.task, trust_context(village.log))
-    assert (found.row.first, found.found.state) == (run.id, RunState.CONFIRMED)
+    assert (found.row.first, found.judgement.state) == (run.id, RunState.CONFIRMED)
     assert [
         row.id for row in board(village.log, village.task, trust_context(village.log), limit=5) if row.position
     ] == [format_id(run.id)]

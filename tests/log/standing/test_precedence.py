@@ -255,7 +255,7 @@ def test_a_confirmed_run_stands_for_its_program_although_an_earlier_one_was_meas
     copy = copied(village)
     village.evaluate(copy, 1.2, BEN, CEM, DOT)
     found = preferred(village.log, village.task, trust_context(village.log))
-    assert (found.row.first, found.found.state) == (honest.id, RunState.CONFIRMED)
+    assert (found.row.first, found.judgement.state) == (honest.id, RunState.CONFIRMED)
     assert judgement(village.log, copy.id).state is RunState.PROVISIONAL
 
 
