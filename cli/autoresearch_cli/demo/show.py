@@ -285,8 +285,8 @@ def sum_up(answer: DemoAnswer) -> None:
         say(f"{counted(answer.attested, 'attested participant')}{of_runs}")
     who = "all" if not lost else "those that are left"
     same = "the same records and the same best" if answer.runs > answer.failed else "the same records"
-    held = f"{who} hold {same}" if answer.equal else f"stopped before {who} had everything"
-    say(f"{held}; the next demo begins anew")
+    say(f"{who} hold {same}" if answer.equal else f"stopped before {who} had everything")
+    say("the next demo begins anew")
     say_what_next(answer, goes_on=False)
 
 
