@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from autoresearch_daemon.events import Events, ProgressEvents, left_ms
+from autoresearch_daemon.events import Events, ProgressEvents
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.workers import protocol
 
@@ -20,7 +20,7 @@ NOW_MS = 1_000_000
     [(0.25, NOW_MS - 10_000, 30_000), (1.0, NOW_MS - 10_000, 0), (0.01, NOW_MS - 10_000, None), (0.5, 0, None)],
 )
 def test_the_rest_takes_as_long_as_the_speed_so_far_says(fraction: float, started_ms: int, left: int | None) -> None:
-    assert left_ms(RunInHand(title="", fraction=fraction, started_ms=started_ms), NOW_MS) == left
+    assert RunInHand(title="", fraction=fraction, started_ms=started_ms).time_left_ms(NOW_MS) == left
 
 
 def test_a_listener_hears_of_each_worker_once_a_second(tmp_path: Path) -> None:
