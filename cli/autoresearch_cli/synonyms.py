@@ -145,13 +145,13 @@ def option_of(word: str, options: frozenset[str]) -> str:
 def extra_of(word: str, options: frozenset[str]) -> str:
     """How a number or a time that follows a command without its option is typed, such as ``--for 2h``; or empty."""
     times = ("--for", "--since") if re.fullmatch(r"(\d+[smhd])+", word) else ()
-    wanted = ("--limit", "--runs") if word.isdecimal() else times
-    return next((f"{option} {word}" for option in wanted if option in options), "")
+    candidates = ("--limit", "--runs") if word.isdecimal() else times
+    return next((f"{option} {word}" for option in candidates if option in options), "")
 
 
 def argument_of(word: str, arguments: Iterable[str]) -> str:
     """The argument, such as ``TASK``, that an option of another tool names; ``arguments`` are a command's own."""
-    kinds = (kind for one in arguments for kind in one.split("|"))
+    kinds = (kind for argument in arguments for kind in argument.split("|"))
     return next((kind for kind in kinds if word in _ARGUMENTS.get(kind, "").split()), "")
 
 
