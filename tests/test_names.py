@@ -14,7 +14,7 @@ VAGUE |= {"given", "wanted", "one", "there", "away"}
 # How many each room still has. These numbers only ever become smaller; a room that is not in the table has none.
 LEFT = {
     "autoresearch/log": 48,
-    "cli/autoresearch_cli": 24,
+    "cli/autoresearch_cli": 22,
     "cli/autoresearch_cli/acts": 50,
     "cli/autoresearch_cli/agent": 22,
     "cli/autoresearch_cli/commands": 80,
