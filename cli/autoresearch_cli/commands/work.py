@@ -257,10 +257,11 @@ def _change_orders(cancel: int | None, *, json: bool) -> None:
         return
     if cancel is not None:
         say(f"order {cancel} is cancelled")
-    for order in status.orders:
-        say(order_words(order, here.now_ms()))
+    print_labelled([("order", order_words(order, here.now_ms())) for order in status.orders])
     if not status.orders:
         say(f"no work is ordered → {BEGIN}")
+    elif any(order.state == "passed over" for order in status.orders):
+        say("→ autoresearch node resume tries now what was passed over")
 
 
 def say_default(folder: str) -> None:
