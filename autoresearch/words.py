@@ -49,6 +49,8 @@ class RunStatus(StrEnum):
 
 # Neither a success nor the program's fault: it says nothing about the program, which may be tried again.
 STOPPED = frozenset({RunStatus.CANCELLED, RunStatus.ABANDONED, RunStatus.COULD_NOT_RUN})
+# It did not come to its end, which nobody ordered.
+UNFINISHED = frozenset({RunStatus.CANCELLED, RunStatus.ABANDONED})
 # Every other ending is counted and told as a failure.
 NOT_FAILED = STOPPED | {RunStatus.OK}
 # The sandbox and the program started: the program ran to its end or into its time limit.
@@ -459,6 +461,10 @@ class WorkKind(IntEnum):
     VERIFICATION = 2
     ORDER = 3
     SEARCH = 4
+
+
+# The worker invents what it runs.
+SEARCHING = frozenset({WorkKind.ORDER, WorkKind.SEARCH})
 
 
 @dataclass(frozen=True, slots=True)

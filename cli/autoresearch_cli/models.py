@@ -395,7 +395,7 @@ class ImportAnswer(Answer, frozen=True, kw_only=True):
     schema: str = "autoresearch.import/1"
     file: str
     added: int
-    known: int
+    present: int
 
 
 class BundleAnswer(Answer, frozen=True, kw_only=True):
@@ -446,7 +446,7 @@ class BundleImportAnswer(Answer, frozen=True, kw_only=True):
     schema: str = "autoresearch.bundle_import/1"
     file: str
     new: int
-    known: int
+    present: int
     refused: int
     early: int
     over_quota: int

@@ -45,6 +45,7 @@ from autoresearch.trust.identity import standing
 from autoresearch.version import __version__
 from autoresearch.words import (
     BLOCKING_PARTS,
+    UNFINISHED,
     WHY_SENTENCES,
     NetworkState,
     Part,
@@ -816,5 +817,5 @@ class Node:
 
 def _finished(worker: str, outcome: RunOutcome) -> Finished:
     """The end of a run. One that somebody stopped, or that was abandoned, is none of those that a person ordered."""
-    counted = outcome.status not in (RunStatus.CANCELLED, RunStatus.ABANDONED)
+    counted = outcome.status not in UNFINISHED
     return Finished(worker, counted=counted, failed=outcome.status != RunStatus.OK)

@@ -36,7 +36,7 @@ def test_a_log_is_carried_to_another_machine(
     assert json.loads(written.stdout)["missing"] == 1
     monkeypatch.setenv("AUTORESEARCH_HOME", str(elsewhere.data.parent))
     first = json.loads(cli("node", "import", str(stick), "--json").stdout)
-    assert (first["new"], first["known"], first["refused"]) == (9, 0, 0)
+    assert (first["new"], first["present"], first["refused"]) == (9, 0, 0)
     assert ids(elsewhere) == ids(paths)
     assert "1.3" in cli("top").stdout
     assert cli("show", "@", "--code").exit_code == 0

@@ -142,6 +142,6 @@ def test_past_work_is_imported_while_the_daemon_works(process: Process, alone: P
     process("work")
     for added in (3, 0):
         answer = strictly(process("node", "import", str(file), "--task", str(alone), "--json").stdout, ImportAnswer)
-        assert (answer.added, answer.known) == (added, 3 - added)
+        assert (answer.added, answer.present) == (added, 3 - added)
     assert len(strictly(process("node", "records", "--kind", "note", "--json").stdout, LogAnswer).records) == 3
     assert status(process).state == "working"

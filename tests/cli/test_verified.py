@@ -316,7 +316,7 @@ def test_status_says_what_is_checked_for_whom_why_and_what_is_not_told_yet() -> 
     )
     said = "checking g3xk: faster by 3fa9bc12 “ann” · running it beside its parent · drawn by VRF · 1 min"
     assert lines["now"] == f"{said} · w1 on cpu"
-    assert lines["verify"] == "up to 20% of the time · none"
+    assert lines["verify"] == "up to 20% of the time over 24 hours · none"
     what = "evaluate of bafy “deeper” by 3fa9bc12 “ann”: pass 1.2500"
     assert lines["measured"] == f"{what} · revealed when 2 more verifiers have measured it, or in 59 s"
     alone = StatusAnswer(state="working", why="", reason="working until you pause or finish it", verifying=part)

@@ -13,7 +13,7 @@ import pytest
 from autoresearch.log.log import Log
 from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.task.loading import load_task
-from autoresearch.words import RunStatus
+from autoresearch.words import UNFINISHED, RunStatus
 from tests.daemon.daemons import Daemon, wait_for
 from tests.daemon.toy import HARNESS, TRAIN, write_toy_task
 
@@ -38,8 +38,7 @@ def other_task(folder: Path, train: str) -> Path:
 
 def done(daemon: Daemon) -> Counter[bytes]:
     """How many runs of each task came to their end."""
-    unfinished = (RunStatus.ABANDONED, RunStatus.CANCELLED)
-    return Counter(run.task for run in daemon.runs() if run.status not in unfinished)
+    return Counter(run.task for run in daemon.runs() if run.status not in UNFINISHED)
 
 
 def test_two_orders_are_counted_exactly_though_the_daemon_is_killed_ten_times(daemon: Daemon, tmp_path: Path) -> None:

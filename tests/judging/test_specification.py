@@ -106,7 +106,7 @@ def test_pairs_are_looked_at_when_the_document_says():
         assert clear == [Finding.OPEN if voters < looks[0] else Finding.BETTER for voters in range(1, 7)]
         worse = [judge_pairs([[-9.0, -9.001]] * voters, minimum_effect=0.0, **names) for voters in range(1, 7)]
         assert [one.finding for one in worse] == [Finding.OPEN] * 3 + [Finding.NOT_BETTER] * 3
-        assert {one.heard for one in worse[3:]} == {4}
+        assert {one.verifiers for one in worse[3:]} == {4}
         for most in (2, 3):
             all_worse = judge_pairs([[-9.0, -9.001]] * most, minimum_effect=0.0, most=most, **names).finding
             assert all_worse is (Finding.NOT_BETTER if most >= looks[0] else Finding.OPEN)

@@ -269,7 +269,7 @@ def import_rows(
     digest = load_task(here.task_folder(task or beside)).digest
     added = _append([row.note(digest) for row in rows])
     if json:
-        print_json(ImportAnswer(file=file, added=added, known=len(rows) - added))
+        print_json(ImportAnswer(file=file, added=added, present=len(rows) - added))
     else:
         say(f"{counted(added, 'note')} added, {len(rows) - added} were there already")
         say("→ autoresearch node records --kind note")

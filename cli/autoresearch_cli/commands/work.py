@@ -108,12 +108,9 @@ def stopped() -> StatusAnswer:
 @app.command(
     "work",
     epilog=examples(
-        ("autoresearch work --for 2h", "run experiments on the configured task for two hours"),
         ("autoresearch work ~/my-task --runs 20 --follow", "twenty runs on a task of your own, shown here"),
-        ("autoresearch work grammar --runs 5 --then", "five more runs behind them; --instead ends them"),
-        ("autoresearch work --list", "what you ordered, what is left of it, what it waits for"),
-        ("autoresearch work --cancel 2", "end order 2 and its run in progress, now"),
-        ("autoresearch work --executor slurm --at-most 64", "on a Slurm cluster, 64 jobs at a time"),
+        ("autoresearch work grammar --for 2h --then", "two hours behind them; --instead of --then ends them"),
+        ("autoresearch work --cancel 2", "end order 2 and its run in progress; --list has the numbers"),
         see="up, node pause, node finish, status, run",
     ),
 )

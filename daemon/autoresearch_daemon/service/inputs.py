@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autoresearch.ask.node import RunInHand
-from autoresearch.words import Why, WorkKind
+from autoresearch.words import SEARCHING, Why, WorkKind
 from autoresearch_daemon.service.agenda import Order
 
 
@@ -35,7 +35,7 @@ class Assignment:
     @property
     def is_search(self) -> bool:
         """Whether the worker invents what it runs."""
-        return self.kind in (WorkKind.ORDER, WorkKind.SEARCH)
+        return self.kind in SEARCHING
 
     @property
     def gives_way(self) -> bool:

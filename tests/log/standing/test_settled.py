@@ -144,7 +144,7 @@ def holds(log: Log) -> None:
         with Log.open(log.path, log.network, read_only=True, trust=log.trust) as reader:
             told = verdicts(reader)
         assert {run: told[run] for run in found} == {run: truth[run] for run in found}
-        if is_weighed(log) and not log.standings.count_unsettled():
+        if is_weighed(log) and not log.todo.count():
             assert found.keys() == truth.keys()
 
 
@@ -171,7 +171,7 @@ def test_a_settled_verdict_is_what_the_records_say(tmp_path_factory, story, dice
                 holds(log)
         settle(log, seconds=10)
         assert is_weighed(log)
-        assert not log.standings.count_unsettled()
+        assert not log.todo.count()
         holds(log)
         assert in_rows(log) == placed(log)
         there = in_rows(log)
