@@ -154,6 +154,15 @@ def test_a_verification_and_an_order_interrupt_the_endless_search_but_an_order_n
     assert not of(Overtake, node.handle(WorkAsked(Order("/other", runs_left=1, verify_share=0)), 10 * MINUTE_MS))
 
 
+def test_an_endless_order_interrupts_the_run_of_the_one_that_it_replaces_unless_it_is_on_the_same_task() -> None:
+    assert not of(Overtake, long_run().handle(WorkAsked(Order("/long", proposer="llm")), 10 * MINUTE_MS))
+    node = long_run()
+    (overtake,) = of(Overtake, node.handle(WorkAsked(Order("/other", verify_share=0)), 10 * MINUTE_MS))
+    assert overtake.reason.endswith("nobody waits for it any more")
+    effects = node.handle(Finished("w1", counted=False), 11 * MINUTE_MS) + node.handle(JobReady(None), 11 * MINUTE_MS)
+    assert [assign.assignment.task for assign in of(Assign, effects)] == ["/other"]
+
+
 @given(st.floats(0.05, 0.95), st.lists(st.integers(1, 90), min_size=1, max_size=60))
 def test_verification_keeps_its_share_over_a_day_however_long_each_takes(share: float, minutes: list[int]) -> None:
     agenda, now_ms, verified_ms = Agenda(), 0, 0

@@ -167,20 +167,24 @@ class WorkQueue:
     # --- what goes before what ---
 
     def waiting(self, in_hand: Sequence[Assignment], workers: int, now_ms: int) -> list[WorkKind]:
-        """The kinds of what waits for nothing but a worker of this machine, the first one first; no endless search."""
+        """The kinds of what waits for nothing but a worker of this machine, the first one first."""
         if self.front.executor:
             return []
         kinds = [WorkKind.PERSON for _ in self.ready_proposals]
         kinds += [WorkKind.VERIFICATION] if self.has_due_verification(now_ms) else []
         for order, left in self.open_orders(in_hand, workers):
-            kinds += [WorkKind.ORDER] * (left if order.kind is WorkKind.ORDER and not order.executor else 0)
+            kinds += [] if order.executor else [order.kind] * left
         return kinds
 
     def rank(self, assignment: Assignment) -> int:
-        """What goes before an assignment in hand is of a kind below this number."""
+        """What goes before an assignment in hand is of a kind below this number.
+
+        Of an order that is gone all goes before it, unless another order is on the same task.
+        """
         if not assignment.is_search or (assignment.again and self.agenda.find(assignment.order)):
             return 0  # a run is ended for other work once
-        return assignment.kind if self.agenda.find(assignment.order) else max(WorkKind) + 1
+        is_wanted = any(assignment.order == each.number or assignment.task == each.task for each in self.agenda.orders)
+        return assignment.kind if is_wanted else max(WorkKind) + 1
 
     # --- what becomes of it ---
 
