@@ -515,9 +515,9 @@ class Event(Answer, frozen=True, kw_only=True):
     """Something that happened here.
 
     ``id`` grows by one; ``kind`` is one of run_started, check_started, progress, run_finished, run_failed, best,
-    committed, verified, confirmed, demoted, verdict, evidence, trust, state, condition, worker, record, records.
-    Progress events have id 0, come at most once a second for each worker, and are not replayed. ``stale`` says that the
-    listener missed something.
+    committed, verified, confirmed, demoted, verdict, evidence, trust, state, condition, worker, order_ended, record,
+    records. Progress events have id 0, come at most once a second for each worker, and are not replayed. ``stale``
+    says that the listener missed something.
 
     Of a run ``data`` has ``task``, ``title``, ``status``, ``reported``, ``parent``, ``gain_reported`` and ``id``
     when it ended (``record``: another node's), and of one in hand ``fraction``, ``elapsed_ms`` and ``left_ms``.

@@ -181,7 +181,7 @@ class Watch:
             case "committed" | "verified" | "evidence":
                 self.display.ended(key)
                 self.in_hand.pop(key, None)
-            case "confirmed" | "demoted" | "verdict" | "trust" | "condition":
+            case "confirmed" | "demoted" | "verdict" | "trust" | "condition" | "order_ended":
                 self.display.line(event.text, style="bold")
             case "state" | "worker":
                 self.display.line(text_in(event, "reason") or event.text, style="dim")
