@@ -106,5 +106,7 @@ class Agenda:
         recent = [hour for hour in self.hours if 0 <= now_ms - hour.start_ms < DAY_MS]
         verification_ms = sum(hour.verification_ms for hour in recent)
         worked_ms = verification_ms + sum(hour.runs_ms for hour in recent)
-        ahead_ms = VERIFY_AHEAD_MS * max(0.0, 1 - worked_ms / DAY_MS)
-        return max(0, round((verification_ms - ahead_ms) / share - worked_ms))
+        ahead_ms = min(VERIFY_AHEAD_MS, share * DAY_MS) * max(0.0, 1 - worked_ms / DAY_MS)
+        if verification_ms <= share * worked_ms + ahead_ms:
+            return 0
+        return round(min((verification_ms - ahead_ms) / share - worked_ms, DAY_MS))
