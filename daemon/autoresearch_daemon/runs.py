@@ -103,14 +103,23 @@ class Runs:
         return await self._record(msgspec.structs.replace(self._in_hand.pop(assignment), outcome=outcome))
 
     def count(self, assignment: str, take: Callable[[], None]) -> None:
-        """Count a finished run for its order, by ``take``. A daemon that is killed meanwhile counts it at its start."""
-        with transaction(self._local.connection, durable=False):
-            take()
-            if run := self._waiting.get(assignment):
-                run = self._waiting[assignment] = msgspec.structs.replace(run, order=0)
-                self._local.keep(run)
-            else:
-                self._local.end(assignment)
+        """Count a finished run for its order, by ``take``. A daemon that is killed meanwhile counts it at its start.
+
+        Raises Refused where that can't be written; it is counted in memory all the same, so that its worker is free.
+        """
+        is_taken = False
+        try:
+            with transaction(self._local.connection, durable=False):
+                is_taken = True
+                take()
+                if run := self._waiting.get(assignment):
+                    run = self._waiting[assignment] = msgspec.structs.replace(run, order=0)
+                    self._local.keep(run)
+                else:
+                    self._local.end(assignment)
+        finally:
+            if not is_taken:
+                take()
 
     async def close_lost(self, assignment: str, reason: str) -> AutoresearchError | None:
         """Record that nobody saw a run's end."""

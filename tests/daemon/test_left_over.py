@@ -13,6 +13,7 @@ from autoresearch_daemon.ingesting import LogThread
 from autoresearch_daemon.local import InHand
 from autoresearch_daemon.runs import Runs
 
+from autoresearch.errors import AutoresearchError
 from autoresearch.record.kinds import Run, RunOutcome
 from autoresearch.run.folder import LOG, OUTCOME, Fault, RunReply, RunRequest, write_outcome
 from tests.daemon.test_reveals import LATER_MS, Place
@@ -123,3 +124,13 @@ def test_a_job_of_a_run_that_nobody_waits_for_is_ended(left: Left, tmp_path: Pat
     left.begin(goes_on=True)
     assert left.forgotten == [("slurm", stray)]
     assert not stray.exists()
+
+
+def test_a_run_is_counted_though_nothing_can_be_written(left: Left) -> None:
+    runs, counted = left.begin(), list[str]()
+    connection = left.place.local.connection
+    connection.execute("BEGIN")  # whoever holds the file keeps others from it
+    with pytest.raises(AutoresearchError):
+        runs.count("search-1", lambda: counted.append("search-1"))
+    connection.execute("ROLLBACK")
+    assert counted == ["search-1"]
