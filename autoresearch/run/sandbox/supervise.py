@@ -143,13 +143,14 @@ _LINES_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Bytes that no process has: in sockets of a run and in its files in memory.
+    """Bytes that no process has: in sockets of a run, in its files in memory and in its page tables.
 
     Of the machine since it began: by how much its shared memory grew, and what it can give less.
     """
 
     sockets: int = 0
     files: int = 0
+    tables: int = 0
     shared: int = 0
     lost: int = 0
 
@@ -297,16 +298,17 @@ def _look(
 def _memory(running: Sandboxed, watch: RunWatch, now: watchdog.Usage) -> int:
     """Bytes of its processes, of its files in memory and of the kernel for it, as far as they are looked for.
 
-    The quick sum counts shared pages more than once and sees nothing in pipes. Where its pipes could be above the limit
-    with it, or the machine lost more than the limit since the run began, all is counted one by one.
+    The quick sum counts shared pages more than once and sees nothing in pipes or page tables. Where those could be
+    above the limit with it, or the machine lost more than the limit since the run began, all is counted one by one.
     """
     limit, beside, has_lost = watch.job.limits.memory_bytes, watch.beside, False
     if watch.looks % _BESIDE_EVERY_LOOKS == 0:
         beside = watch.beside = _beside(running, watch)
-        has_lost = beside.lost > limit and watch.looks % _ALL_EVERY_LOOKS == 0
+        has_lost = max(beside.lost, beside.shared) > limit and watch.looks % _ALL_EVERY_LOOKS == 0
     memory = now.memory_bytes + beside.sockets + beside.files
     per_socket = full_socket() if running.walled and not running.queues else 0
-    if memory + now.files * max(watchdog.FULL_PIPE, per_socket) > limit or has_lost:
+    unseen = beside.tables + now.files * max(watchdog.FULL_PIPE, per_socket)
+    if memory + unseen > limit or has_lost:
         memory = beside.sockets + watchdog.fair_memory(
             running.process.pid, in_files=beside.files, in_others=beside.shared, per_socket=per_socket
         )
@@ -317,9 +319,10 @@ def _beside(running: Sandboxed, watch: RunWatch) -> Beside:
     keepers = running.keepers()
     sockets = running.queues.held_bytes(*keepers) if running.queues and len(keepers) == 1 else 0
     files = 0 if running.written or not watch.ready else sum(used for used, _ in map(_used, _roots(running)))
+    tables = sum(map(watchdog.page_tables, watchdog.descendants(running.process.pid)))
     free, shared = watchdog.machine_memory()
     watch.most_free, watch.least_shared = max(watch.most_free, free), min(watch.least_shared, shared)
-    return Beside(sockets, files, shared - watch.least_shared, watch.most_free - free)
+    return Beside(sockets, files, tables, shared - watch.least_shared, watch.most_free - free)
 
 
 def _news(watch: RunWatch) -> RunProgress | None:

@@ -121,18 +121,25 @@ def fair_memory(root: int, *, in_files: int = 0, in_others: int = 0, per_socket:
     pipes: dict[tuple[int, int], int] = {}
     is_hidden = False
     for pid in descendants(root):
-        private += _waiting(pid, pipes, per_socket)
+        private += page_tables(pid) + _waiting(pid, pipes, per_socket)
         with suppress(OSError):
             place = f"/proc/{pid}/task/{_living_thread(pid)}"
             resident = _amounts(f"{place}/smaps_rollup")
             of_shared = resident.get(b"Pss_Shmem:", 0)
             shared += of_shared
-            private += resident.get(b"Pss:", 0) - of_shared + _amounts(f"{place}/status").get(b"VmPTE:", 0)
+            private += resident.get(b"Pss:", 0) - of_shared
             with open(f"{place}/maps", "rb") as maps:  # noqa: PTH123
                 for line in maps:
                     private += _MAPPING
                     is_hidden = is_hidden or any(name in line for name in _NAMELESS)
     return private + max(shared, in_files, in_others if is_hidden else 0) + sum(pipes.values())
+
+
+def page_tables(pid: int) -> int:
+    """Bytes of a process's page tables, which can be many where it has touched much and keeps little."""
+    with suppress(OSError):
+        return _amounts(f"/proc/{pid}/task/{_living_thread(pid)}/status").get(b"VmPTE:", 0)
+    return 0
 
 
 def _amounts(path: str) -> dict[bytes, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import threading
 from dataclasses import replace
 
 import pytest
@@ -134,6 +136,17 @@ def _holds(source: str, level: Level) -> None:
 @pytest.mark.parametrize("what", AT_BOTH_LEVELS)
 def test_memory_that_no_process_has_is_the_runs(level: Level, what: str) -> None:
     _holds(AT_BOTH_LEVELS[what], level)
+
+
+@pytest.mark.parametrize("what", ["page tables", "shared memory that was let go"])
+def test_it_is_the_runs_though_others_give_more_back_meanwhile(level: Level, what: str) -> None:
+    memory = mmap.mmap(-1, 1200 * MIB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for place in range(0, len(memory), mmap.PAGESIZE):
+        memory[place] = 1
+    letting_go = threading.Timer(0.4, memory.close)
+    letting_go.start()
+    _holds(AT_BOTH_LEVELS[what], level)
+    letting_go.join()
 
 
 @pytest.mark.parametrize("what", IN_A_NETWORK)
