@@ -21,7 +21,7 @@ SLOW_JOBS ?= 4
 # So many daemons in the demo: make demo N=5.
 N ?= 3
 
-.PHONY: demo test test-slow hunt shrink lint benchmarks benchmarks-quick dist size clean
+.PHONY: demo test test-slow hunt shrink mutants lint benchmarks benchmarks-quick dist size clean
 
 demo: $(VENV)/installed $(VENV)/installed-network
 	@$(BIN)/autoresearch demo --peers $(N)
@@ -42,6 +42,12 @@ hunt: $(VENV)/installed-test
 TESTS ?= tests
 shrink: $(VENV)/installed-test
 	@env -u AUTORESEARCH_HOME $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" --shrink $(TESTS)
+
+# Do the tests notice a change? So many changes in each room, and each room's share of those that a test noticed.
+EACH ?= 10
+ROOMS ?=
+mutants: $(VENV)/installed-test
+	@env -u AUTORESEARCH_HOME $(BIN)/python -m benchmarks.mutants --each $(EACH) $(ROOMS)
 
 lint: $(VENV)/installed-lint
 	$(BIN)/ruff check

@@ -445,6 +445,7 @@ def test_a_long_list_has_several_parts(home):
     assert listed.total == 1000
 
 
+@pytest.mark.slow
 def test_there_is_a_bound_and_what_is_past_it_changes_nothing(home):
     log = home.notebook.log
     with pytest.raises(Refused):

@@ -75,6 +75,7 @@ def walls(cli: Cli, *words: str) -> tuple[int, list[str]]:
     return run.sandbox, run.trusted
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(best_level() < Level.LANDLOCK, reason="this machine has no sandbox that holds")
 @pytest.mark.usefixtures("other")
 def test_another_participants_component_runs_in_the_sandbox_or_by_choice_without(cli: Cli, project: Path) -> None:

@@ -74,6 +74,7 @@ def test_the_root_key_ends_the_fork_and_both_branches_count(cli: Cli, forked: li
     assert (again.exit_code, "has no fork" in again.stderr) == (6, True)
 
 
+@pytest.mark.slow
 def test_it_says_what_it_did_and_takes_the_passphrase_of_the_root_key(
     cli: Cli, forked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,6 +152,7 @@ def test_every_kind_has_nasty_text_in_every_field(records: list[Record]) -> None
         assert all(getattr(record.body, field.name) != "" for field in fields)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("color", ["always", "never"])
 def test_no_command_lets_it_through(records: list[Record], tmp_path: Path, color: str) -> None:
     commands = reading_commands(records)

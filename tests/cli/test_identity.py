@@ -92,6 +92,7 @@ def test_a_revoked_device_is_not_renewed(cli: Cli, paths: Paths) -> None:
     assert rows(cli) == {key: "active"}
 
 
+@pytest.mark.slow
 def test_a_second_machine_joins_the_participant(
     cli: Cli, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +156,7 @@ def test_backup_and_restore(cli: Cli, paths: Paths, tmp_path: Path, monkeypatch:
     assert second["root_key"] == "encrypted"
 
 
+@pytest.mark.slow
 def test_a_passphrase_is_set_and_removed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     cli("node", "id", "new", "--no-passphrase")
     assert cli("node", "id", "passphrase").exit_code == 2

@@ -127,6 +127,7 @@ def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp
     assert "benchmark of a frozen agent" in ok(cli, "show", frozen.id)
 
 
+@pytest.mark.slow
 def test_a_frozen_agent_brings_the_curve_of_its_training(cli: Cli, place: Path) -> None:
     trained = ran(cli, "train", "100").run
     ran(cli, "run")
@@ -145,6 +146,7 @@ def test_a_run_whose_code_was_changed_is_not_published(cli: Cli, place: Path) ->
     assert "the code of policy.q_table was changed" in refused.stderr
 
 
+@pytest.mark.slow
 def test_what_can_not_be_published_is_said_and_nothing_is_sent(cli: Cli, place: Path) -> None:
     assert "has no run to publish" in cli("publish").stderr
     assert "has no run abc" in cli("publish", "abc").stderr
@@ -263,6 +265,7 @@ def test_a_task_is_published_before_anybody_ran_it(cli: Cli, place: Path, tmp_pa
     assert "its task is published with a run" in project.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_kept_nothing_of_what_it_learned_gives_a_project_that_begins_anew(
     cli: Cli, place: Path, tmp_path: Path
 ) -> None:

@@ -196,6 +196,7 @@ def test_a_component_of_ones_own_stays_where_it_is(cli: Cli) -> None:
     assert "has no class Absent" in broken.stderr
 
 
+@pytest.mark.slow
 def test_a_sweep_keeps_the_best(cli: Cli) -> None:
     ok(cli, "init")
     ok(cli, "install policy q_table")

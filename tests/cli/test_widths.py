@@ -223,6 +223,7 @@ def screens(folder: Path, commands: list[list[str]], width: int) -> dict[tuple[s
     return {tuple(json.loads(words)): text.splitlines() for words, text in parts}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_every_screen_fits_and_nothing_is_cut(crowded: Crowded, tmp_path: Path, width: int) -> None:
     whole = reading(crowded)

@@ -7,6 +7,7 @@ import pytest
 from tests.daemon.days import day
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 10])
 def test_some_days(first: int) -> None:
     for seed in range(first, first + 10):

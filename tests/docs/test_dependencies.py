@@ -34,6 +34,7 @@ def imported(file: Path) -> set[str]:
     return found - sys.stdlib_module_names - PACKAGES.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_import_is_declared(package: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -81,6 +81,7 @@ def facts(task: Task, bench: Bench, world: World | None) -> dict[str, object]:
     return seen
 
 
+@pytest.mark.slow
 def test_nothing_but_the_content_tells_a_drawn_world_from_the_task_s_own(bench: Bench, level: Level) -> None:
     task = small_task()
     bench = Bench(level, 1, "cpu", bench.data_cache, bench.scratch)

@@ -53,6 +53,7 @@ def test_a_message_that_unpacks_without_end_is_refused(name: str) -> None:
     assert b"more than 1,048,576 values" in done.stdout, done.stderr[-500:]
 
 
+@pytest.mark.slow
 def test_the_most_that_a_message_may_hold_is_taken() -> None:
     value = [{}] * (MAX_VALUES - 1)
     assert decode(encode(value)) == value

@@ -161,6 +161,7 @@ def killed_at(paths, number):
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_loses_nothing(older, tmp_path):
     folder, contents = older
     number = kills = 0

@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +50,7 @@ def row(run, above, name, changed):
     return run.body.task, name, run.time, run.id, above.id, len(changed), same, direction, delta, failed
 
 
+@pytest.mark.slow
 @given(records(AMPLE), st.randoms(use_true_random=False), st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
 def test_the_rows_are_the_pairs_of_the_runs_that_are_shown(made, order, batch):

@@ -61,6 +61,7 @@ def entry(record):
     return record.author, record.time // DAY_MS, record.seq, record.id
 
 
+@pytest.mark.slow
 @given(records(AMPLE), st.randoms(use_true_random=False), st.integers(1, 8))
 @settings(max_examples=40, deadline=None)
 def test_any_order_and_a_rebuild_give_the_same_tables(made, order, batch):
@@ -73,6 +74,7 @@ def test_any_order_and_a_rebuild_give_the_same_tables(made, order, batch):
         assert dump(other) == contents
 
 
+@pytest.mark.slow
 @given(records(SMALL), st.randoms(use_true_random=False), st.integers(1, 8))
 @settings(max_examples=40, deadline=None)
 def test_any_order_under_a_quota_gives_the_same_tables(made, order, batch):

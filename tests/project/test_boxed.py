@@ -68,6 +68,7 @@ def shipped_as_strange(tmp_path: Path) -> Project:
     return project
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_strangers_components_learn_in_the_sandbox_what_they_learn_outside(
     shipped_as_strange: Project, tmp_path: Path

@@ -192,6 +192,7 @@ def test_an_agent_is_trained_and_its_state_measured_in_other_episodes(tmp_path: 
     assert evaluate(made, program, outcome.checkpoint, bench, 9).value == -9.0
 
 
+@pytest.mark.slow
 def test_gymnasium_s_environments_and_spaces_go_over_the_wall(tmp_path: Path, level: Level) -> None:
     offer = gym_offer("Pendulum-v1")
     section = f"[environment.pendulum]\nclass_name = {offer.class_name}\npath = .\nid = Pendulum-v1\n"

@@ -25,6 +25,7 @@ def team(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_actors_play_and_the_learner_learns(tmp_path: Path) -> None:
     figures: list[RunFigures] = []
     team(tmp_path)

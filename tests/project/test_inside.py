@@ -85,6 +85,7 @@ def test_it_trains_in_the_environment_of_the_task_and_leaves_what_it_learned(fla
     ]
 
 
+@pytest.mark.slow
 def test_the_same_seed_leaves_the_same_bytes_and_begin_zip_goes_on(flat: Path) -> None:
     left = []
     for seed in (3, 3, 4):

@@ -55,6 +55,7 @@ def _nearest(genomes: Sequence[Genome], parameters: Sequence[Parameter]) -> floa
     return fmean(min(distance(one, other) for other in genomes if other is not one) for one in genomes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [2, pytest.param(60, marks=pytest.mark.slow)])
 def test_peers_of_one_round_propose_different_programs(runs: int) -> None:
     rounds = {seen: [proposals(search, runs, claims_seen=seen) for search in range(3)] for seen in (True, False)}
@@ -71,6 +72,7 @@ DECAY = 0.5   # float [0.0, 1.0]
 """
 
 
+@pytest.mark.slow
 def test_a_round_in_a_small_space_does_not_crowd_around_one_point() -> None:
     space = space_of(WAVES)
     rate, decay = parameters = list(space.parameters.values())

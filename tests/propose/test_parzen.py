@@ -83,6 +83,7 @@ def test_the_density_of_a_number_that_was_computed_by_hand() -> None:
         assert math.exp(density.logarithm({"RATE": rate})) == pytest.approx((1 + normal) / 2)
 
 
+@pytest.mark.slow
 def test_proposals_go_where_the_good_lie_and_the_rest_does_not() -> None:
     def good(genome: Genome) -> bool:
         return float(genome["RATE"]) < 0.3 and genome["KIND"] == "left"
@@ -95,6 +96,7 @@ def test_proposals_go_where_the_good_lie_and_the_rest_does_not() -> None:
     assert sum(map(good, tried)) < 40
 
 
+@pytest.mark.slow
 def test_what_may_not_be_built_upon_draws_nobody() -> None:
     low = [{"RATE": 0.1 + 0.01 * i, "DEPTH": 2, "KIND": "up"} for i in range(5)]
     high = [{"RATE": 0.85 + 0.003 * i, "DEPTH": 8, "KIND": "down"} for i in range(30)]

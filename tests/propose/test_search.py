@@ -159,6 +159,7 @@ def test_a_hand_written_leader_becomes_the_base() -> None:
     assert proposal.parent == hand.id
 
 
+@pytest.mark.slow
 def test_a_good_structure_that_does_not_lead_is_tuned_for_a_few_runs() -> None:
     runs = memory(3, 30)
     other = TRAIN.replace("F.gelu(self.up(x))", "F.silu(self.up(x))")

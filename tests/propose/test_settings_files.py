@@ -65,6 +65,7 @@ def test_the_search_has_them_as_genes() -> None:
     assert space.genome_of(built, space.default()) == {**space.default(), "policy": "dqn"}
 
 
+@pytest.mark.slow
 def test_components_that_always_fail_together_are_not_tried_again() -> None:
     problem = SearchProblem(b"task", PROGRAM, "maximize", 0.01, None, lambda _: None)
     runs = [past("baseline", source_digest(PROGRAM), space_of(PROGRAM).default(), 1.0)]

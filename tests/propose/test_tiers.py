@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def test_new_sources_start_from_the_first_tier_that_there_is():
     assert {proposal.parent for proposal in made} <= behind
 
 
+@pytest.mark.slow
 def test_nothing_starts_from_what_may_never_be_built_upon():
     runs = memory(2, 30)
     best = min((run for run in runs if run.value is not None), key=lambda run: run.value)

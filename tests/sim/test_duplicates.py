@@ -53,12 +53,14 @@ def rates(name, seeds, minutes, **how):
     return found
 
 
+@pytest.mark.slow
 def test_models_that_think_of_the_same_ten_ideas_seldom_run_one_twice():
     found = rates("models", range(2), 2, ideas=IDEAS, thinking_ms=(2000, 3000))
     assert found.ideas >= 15
     assert found.ideas_twice <= MOST * found.ideas
 
 
+@pytest.mark.slow
 def test_searches_that_start_at_once_seldom_run_the_same():
     found = rates("search", range(2), 2)
     assert found.runs >= 30

@@ -30,6 +30,7 @@ def story(seed, *, hours=2):
             world.close()
 
 
+@pytest.mark.slow
 def test_whole_nodes_agree_once_healed():
     story(0)
 

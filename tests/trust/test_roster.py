@@ -203,6 +203,7 @@ def test_the_attestors_must_agree_on_the_domain() -> None:
     assert not Roster(words, TRUST).voter(ROOT.public, NOW_MS).attested
 
 
+@pytest.mark.slow
 def test_who_gave_his_word_and_until_when() -> None:
     words = [attests(ATTESTORS[0], ROOT, days=10), attests(ATTESTORS[0], ROOT, start=NOW_MS + 1, days=20)]
     roster = Roster(words, TRUST)

@@ -126,6 +126,7 @@ async def test_blobs_are_served_in_parts_and_missing_ones_named(tmp_path):
             await b.fetch_blob(a.peer, digest, 0, 2 << 20)  # more than a part
 
 
+@pytest.mark.slow
 @in_trio
 async def test_no_stream_is_left_open_after_many_requests(tmp_path):
     """Stock, the 257th stream of a connection that forgot to close them hangs for ever."""

@@ -156,6 +156,7 @@ async def test_an_empty_node_takes_everything_from_one_of_many(tmp_path, monkeyp
         assert sorted(empty.finished) == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 async def test_a_node_that_catches_up_sends_others_away_and_serves_them_afterwards(tmp_path, monkeypatch):
     monkeypatch.setattr(sessions, "CATCHING_UP_RECORDS", 100)
     async with nodes(tmp_path, "a", "b", "empty") as (a, b, empty):

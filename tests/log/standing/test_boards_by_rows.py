@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,6 +143,7 @@ def entries(log: Log) -> list[tuple[object, ...]]:
     return log.reader.read(query, ())
 
 
+@pytest.mark.slow
 @given(STORY, st.randoms(use_true_random=False))
 @settings(max_examples=25, deadline=None)
 def test_boards_are_what_the_records_say(tmp_path_factory, story, dice: random.Random) -> None:

@@ -49,6 +49,7 @@ def seen(log: Log):
     return words, numbers, voters, ranked, verified, tracks, models(log), copies(log), compared
 
 
+@pytest.mark.slow
 @given(records(), st.integers(0, 1000))
 @settings(max_examples=15, deadline=None)
 def test_what_is_remembered_is_what_a_new_look_finds(made, seed: int) -> None:

@@ -113,6 +113,7 @@ def histories(draw):
     return streams, draw(st.lists(st.sampled_from(order), max_size=20)), order
 
 
+@pytest.mark.slow
 @given(histories())
 @settings(max_examples=40, deadline=None)
 def test_the_order_of_arrival_is_no_matter(made):

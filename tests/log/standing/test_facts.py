@@ -210,6 +210,7 @@ def holds(log: Log) -> None:
     assert {one.records[0] for one in all_evidence(log) if one.kind is EvidenceKind.VALUE} == doubted
 
 
+@pytest.mark.slow
 @given(STORY, st.randoms(use_true_random=False))
 @settings(max_examples=12, deadline=None)
 def test_the_sums_are_what_the_records_say(tmp_path_factory, story, dice: random.Random) -> None:

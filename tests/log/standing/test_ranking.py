@@ -226,6 +226,7 @@ def by_hand(log: Log, task: bytes) -> list[tuple[bytes, int, float]]:
 
 
 # When a stranger writes, one device is no longer attested: that is no matter of the runs it made before.
+@pytest.mark.slow
 @example(
     [
         (PEOPLE[0], b"a", 1.0, 0, 0, "laptop"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -151,6 +152,7 @@ def holds(log: Log) -> None:
 STORY = st.lists(st.tuples(st.one_of(ACTS, ACTS, OF_PEOPLE), HOURS_BACK), min_size=4, max_size=14)
 
 
+@pytest.mark.slow
 @given(STORY, st.randoms(use_true_random=False))
 @settings(max_examples=25, deadline=None)
 def test_a_settled_verdict_is_what_the_records_say(tmp_path_factory, story, dice: random.Random) -> None:

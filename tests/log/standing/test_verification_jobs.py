@@ -83,6 +83,7 @@ def test_what_leads_nothing_is_audited_as_the_network_says(tmp_path) -> None:
             assert (found is not None and found.run in mine) == bool(expected)
 
 
+@pytest.mark.slow
 def test_who_was_always_right_has_fewer_runs_replicated_but_always_those_that_would_lead(village: Village) -> None:
     wanted = []
     for number in range(NETWORK.verify_seasoned + 1):

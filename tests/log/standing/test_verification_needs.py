@@ -59,6 +59,7 @@ def test_a_confirmed_and_a_refuted_run_wait_for_nobody(village: Village) -> None
     assert not {confirmed.id, refuted.id} & set(needs(village, DOT))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ACTS, max_size=8), st.sampled_from(PEOPLE))
 def test_what_a_node_does_next_is_among_what_it_is_drawn_for(

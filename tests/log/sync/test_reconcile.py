@@ -62,6 +62,7 @@ def test_all_keys_at_one_time():
     assert reconciled(set(keys[:4_000]), set(keys[500:]))[:2] == truth(keys[:4_000], keys[500:])
 
 
+@pytest.mark.slow
 def test_a_full_message_is_continued_in_the_next():
     """Everything differs: requests and replies reach their limits, and the rest comes later."""
     one, other = random_keys(20_000, seed=1), random_keys(20_000, seed=2)

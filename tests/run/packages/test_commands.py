@@ -53,6 +53,7 @@ def test_from_a_missing_package_to_a_run(folder: Path, wheels: Path, cli: Cli, p
     assert strictly(cli("task", "allow", str(folder), "--json").stdout, PackagesAnswer).installed
 
 
+@pytest.mark.slow
 def test_a_loose_requirements_txt_is_locked_in_place_and_kept(folder: Path, wheels: Path, cli: Cli) -> None:
     (folder / "requirements.txt").write_text("tiny_b\n")
     assert "by pip: tiny_b==1.2" in cli("task", "lock", str(folder)).stderr
@@ -89,6 +90,7 @@ def test_a_file_with_another_hash_is_not_installed(locked: Path, wheels: Path, c
     assert [each for each in paths.environments.iterdir() if each.is_dir()] == []
 
 
+@pytest.mark.slow
 def test_sources_are_never_built(folder: Path, wheels: Path, cli: Cli, place: Path, paths: Paths) -> None:
     built = place / "built"
     archive = write_sources(wheels, "only_sources", "1.0", built)

@@ -62,6 +62,7 @@ def test_without_a_terminal_the_answer_is_no(foreign: Path, command: str, cli: C
     assert environments(paths) == []
 
 
+@pytest.mark.slow
 def test_an_option_or_a_setting_says_yes(foreign: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUTORESEARCH_WORK_ALLOW_PACKAGES", "all")
     assert cli("run", str(foreign)).exit_code == 0

@@ -68,6 +68,7 @@ def test_an_honest_model_costs_what_its_table_says(tmp_path: Path, table: np.nda
     assert (evaluation.challenges, evaluation.mismatches) == (64, 0)
 
 
+@pytest.mark.slow
 def test_a_model_that_sees_a_single_token_too_many_has_no_value(
     tmp_path: Path, table: np.ndarray, documents: np.ndarray
 ) -> None:

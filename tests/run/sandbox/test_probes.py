@@ -80,6 +80,7 @@ def test_no_key_and_no_password_is_read_in_a_run(level: Level, secrets: list[Pat
     assert (result.blocked, result.detail) == (True, "none of them")
 
 
+@pytest.mark.slow
 def test_each_of_them_is_read_where_there_are_no_walls(secrets: list[Path]) -> None:
     for path in secrets:
         (result,) = [found for found in probe_sandbox(Level.NONE, [path]) if found.name == KEYS_PROBE]
