@@ -9,6 +9,7 @@ pipe, a bundle) do not.
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 import unicodedata
@@ -24,8 +25,15 @@ from autoresearch.errors import UsageError
 INSTEAD = "\N{REPLACEMENT CHARACTER}"
 NAME_CHARACTERS = 24
 # From here on a number has seven digits and not four decimals.
-LARGE, _DIGITS = 1000, 7
-_HUGE = 1e15
+LARGE, _DIGITS, _DECIMALS = 1000, 7, 4
+# From here on, and below, a number has an exponent, and so many decimals before that.
+_HUGE, _TINY, _EXPONENT_DIGITS = 1e7, 1e-4, 3
+# With so many decimals a small number still reads well without one.
+_MOST_DECIMALS = 8
+# What is behind these, a computer does not know of a number that has no exponent.
+_ALL_DECIMALS = 16
+# Differences that are smaller than this share of the numbers come of rounding.
+_ROUNDING = 1e-12
 # A name stands in quotes beside a key; what closes them could make the rest look like ours.
 _QUOTES = str.maketrans("", "", '"“”„‟«»＂')
 # Letters, marks and symbols by category, and yet nothing is to be seen of them (Default_Ignorable_Code_Point, and the
@@ -118,7 +126,9 @@ UNIT_MS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def duration(milliseconds: float) -> str:
-    """A length of time in its two largest units: ``12 s``, ``3 min 5 s``, ``4 h 10 min``, ``3 d 4 h``."""
+    """A length of time in its two largest units: ``12 s``, ``3 min 5 s``, ``4 h 10 min``; short ones in two digits."""
+    if 0 < milliseconds < 10_000:
+        return f"{milliseconds:.2g} ms" if milliseconds < 99.5 else f"{float(f'{milliseconds / 1000:.2g}'):g} s"
     seconds = int(milliseconds / 1000)
     if seconds < 60:
         return f"{seconds} s"
@@ -164,50 +174,88 @@ def clock(time_ms: int, *, seconds: bool = False) -> str:
     return local.strftime(time if local.date() == today else f"%Y-%m-%d {time}")
 
 
-# What four decimals show as nothing; what is smaller yet comes of rounding.
-_LEAST, _SMALL = 1e-12, 0.00005
+def written(number: float, decimals: int | None = None, sign: str = "") -> str:
+    """A number for people. :func:`value` and :func:`signed` say which digits; ``numbers.js`` writes the same."""
+    amount = abs(number)
+    if not amount or not math.isfinite(amount):
+        return (
+            f"{amount:.{max(0, decimals)}f}" if decimals and not amount else "0" if not amount else f"{number:{sign}}"
+        )
+    power = math.floor(math.log10(amount))
+    if amount >= _HUGE or (amount < _TINY and (decimals is None or _MOST_DECIMALS < decimals >= -power)):
+        digits = _EXPONENT_DIGITS if decimals is None else min(max(0, decimals + power), _DIGITS - 1)
+        mantissa, _, exponent = f"{number:{sign}.{digits}e}".partition("e")
+        return f"{_trimmed(mantissa)}e{int(exponent)}"
+    if decimals is not None:
+        text = f"{number:{sign}z.{min(max(0, decimals), _ALL_DECIMALS)}f}"
+        return text if text.strip("+0.") else written(0, decimals)
+    if amount >= LARGE:
+        return _trimmed(f"{number:{sign}.{_DIGITS - 1 - power}f}")
+    whole, _, part = f"{number:{sign}.{max(_DECIMALS, 2 - power)}f}".partition(".")
+    return f"{whole}.{part[:_DECIMALS]}{part[_DECIMALS:].rstrip('0')}"
 
 
-def value(number: float | None) -> str:
-    """A metric: four decimals, of large ones seven digits, of tiny ones three; a dash when there is none."""
-    if number is not None and _LEAST < abs(number) < _SMALL:
-        return f"{number:.3g}"
-    return "–" if number is None else _rounded(number)
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _rounded(number: float, sign: str = "") -> str:
-    if abs(number) >= _HUGE:
-        return f"{number:{sign}.{_DIGITS}g}"
-    if not abs(number) >= LARGE:
-        return f"{number:{sign}z.4f}"  # z: no minus before what rounds to zero
-    decimals = max(0, _DIGITS - len(f"{abs(number):.0f}"))
-    text = f"{number:{sign}.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if decimals else text
+def value(number: float | None, decimals: int | None = None) -> str:
+    """A metric; a dash when there is none.
+
+    With so many ``decimals`` that tell it from its neighbours. Where these are not known: four and at least three
+    digits of a small one, seven digits of a large one, and an exponent below 0.0001 and from 10 million on.
+    """
+    return "–" if number is None else written(number, decimals)
+
+
+def signed(number: float | None, decimals: int | None = None) -> str:
+    """A change of a metric, with its sign unless it is zero; empty when there is none."""
+    return "" if number is None else written(number, decimals, "+")
+
+
+def brief(number: float, digits: int = 4) -> str:
+    """A number that somebody chose, or that stands at an axis: the whole part, so many digits, no zeros behind them."""
+    amount = abs(number)
+    if not amount or not math.isfinite(amount):
+        return written(number)
+    power = math.floor(math.log10(amount))
+    if _TINY <= amount < _HUGE:
+        return _trimmed(f"{number:.{max(0, digits - 1 - power)}f}")
+    mantissa, _, exponent = f"{number:.{digits - 1}e}".partition("e")
+    return f"{_trimmed(mantissa)}e{int(exponent)}"
+
+
+def decimals_beside(margin: float | None) -> int | None:
+    """So many decimals show two digits of a margin; None where the usual ones do."""
+    if not margin or not math.isfinite(margin):
+        return None
+    decimals = 1 - math.floor(math.log10(margin))
+    return decimals if decimals > _DECIMALS or margin >= LARGE else None
 
 
 def interval(number: float | None, margin: float | None) -> str:
-    """A metric with half of its 95 % interval."""
-    return value(number) if margin is None else f"{value(number)} ± {value(margin)}"
+    """A metric with half of its 95 % interval, if that is known."""
+    decimals = decimals_beside(margin)
+    return f"{value(number, decimals)} ± {value(margin, decimals)}" if margin else value(number)
+
+
+def change_interval(number: float | None, margin: float | None) -> str:
+    """A change of a metric with half of its 95 % interval, if that is known."""
+    decimals = decimals_beside(margin)
+    return f"{signed(number, decimals)} ± {value(margin, decimals)}" if margin else signed(number)
+
+
+def change(number: float | None, parent: float | None) -> str:
+    """The difference of a metric to its parent's, with its sign; what comes of rounding is none."""
+    if number is None or parent is None:
+        return ""
+    difference = number - parent
+    return signed(0.0 if abs(difference) < _ROUNDING * max(abs(number), abs(parent)) else difference)
 
 
 def figure(number: float | None) -> str:
     """A number for another program: six digits, or nothing when there is none."""
     return "" if number is None else f"{number:z.6g}"
-
-
-def change(number: float | None, parent: float | None) -> str:
-    """The difference of a metric to its parent's, with its sign."""
-    return "" if number is None or parent is None else _rounded(number - parent, "+")
-
-
-def signed(number: float | None) -> str:
-    """A change of a metric, with its sign."""
-    return "" if number is None else _rounded(number, "+")
-
-
-def change_interval(number: float | None, margin: float | None) -> str:
-    """A change of a metric with half of its 95 % interval."""
-    return signed(number) if margin is None else f"{signed(number)} ± {value(margin)}"
 
 
 def counted(number: int, thing: str, things: str = "") -> str:

@@ -91,4 +91,4 @@ def test_a_sentence_says_what_happened_since(tmp_path: Path) -> None:
         )
         later_ms = book.now_ms
         assert said(later_ms + 1) == "in the last 0 s: no run"
-        assert said(later_ms).startswith("in the last 0 s: 1 run by 1 participant, 1 failed")
+        assert said(later_ms).startswith("in the last 1 ms: 1 run by 1 participant, 1 failed")

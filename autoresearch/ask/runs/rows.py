@@ -100,8 +100,8 @@ class Rows:
         state = RunState(run.state)
         repeats = parent is not None and parent.idea == body.idea and parent.source_digest != body.source_digest
         numbers = run_numbers(self.log, record, judgement, values={} if repeats else values)  # another seed is no gain
-        gain, _, origin = leading_gain(numbers)
-        within = gain is not None and abs(gain) < self.chance * NOISES[origin]
+        gain, margin, origin = leading_gain(numbers)
+        within = gain is not None and abs(gain) < max(margin or 0.0, self.chance * NOISES[origin])
         roster = roster_of(self.log)
         return answers.RunRow(
             **msgspec.structs.asdict(numbers),

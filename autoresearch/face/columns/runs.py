@@ -32,7 +32,7 @@ from autoresearch.face.columns.column import (
 )
 from autoresearch.log.standing.answers import LineageStep, ProgramView, RunNumbers, RunView, leading, leading_gain
 from autoresearch.record.kinds import RunOutcome
-from autoresearch.text import change_interval, counted, duration, failures, figure, interval, signed, size, value
+from autoresearch.text import brief, change_interval, counted, duration, failures, figure, interval, signed, size, value
 from autoresearch.words import BUDGET_UNITS, COPY, DISCREDITED, RETEST, STAGE_NAMES, BoardSection, Origin, RunMark
 
 # What the search makes has no words of a person: its headline says more than its title.
@@ -158,8 +158,8 @@ def number_columns(
 def budget_words(amount: float, unit: str) -> str:
     """A budget in its unit, ``work``, ``seconds`` or ``episodes``: ``4e+12 work units``, ``5 min``, ``2 s``."""
     if unit == "seconds":
-        return duration(amount * 1000) if amount >= 60 else f"{amount:.6g} s"
-    return f"{amount:.6g} {BUDGET_UNITS[unit]}" if unit in BUDGET_UNITS else f"{amount:.6g}"
+        return duration(amount * 1000) if amount >= 60 else f"{brief(amount, 6)} s"
+    return f"{brief(amount, 6)} {BUDGET_UNITS[unit]}" if unit in BUDGET_UNITS else brief(amount, 6)
 
 
 def _retest(row: RunRow | ProgramView | LineageStep) -> str:

@@ -21,7 +21,7 @@ from autoresearch.ask.runs.answers import ProgressAnswer, ProgressDots, Progress
 from autoresearch.face.columns.column import Columns, Face
 from autoresearch.face.columns.runs import RUN_COLUMNS, USUAL_COLUMNS, chosen_columns
 from autoresearch.record.encoding import parse_id, short_id
-from autoresearch.text import MAXIMIZE, one_line, sign_of
+from autoresearch.text import MAXIMIZE, one_line, sign_of, written
 from autoresearch.words import DISCREDITED, RunMark
 
 MOST_TICKS = 6
@@ -79,7 +79,7 @@ class Scale:
         digits = max(0, -math.floor(math.log10(step)))
         first = math.ceil(self.low / step)
         values = [(first + place) * step for place in range(most + 1)]
-        return [AxisTick(self.at(value), _written(value, digits)) for value in values if value <= self.high][:most]
+        return [AxisTick(self.at(value), written(value, digits)) for value in values if value <= self.high][:most]
 
     def _step(self, most: int) -> float:
         span = self.high - self.low
@@ -100,10 +100,6 @@ def axis_over(values: Iterable[float], *, beside: float = 0.0) -> Scale:
     if scale.low - room == scale.high + room:
         room = abs(scale.low) * ALONE or 1.0
     return Scale(scale.low - room, scale.high + room)
-
-
-def _written(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}" if abs(value) < 1e6 and digits <= 8 else f"{value:.3g}"
 
 
 MOST_POINTS = 512

@@ -19,7 +19,7 @@ from autoresearch.face.pages.chart import (
     least_distance,
 )
 from autoresearch.face.pages.rendering import date, number, template
-from autoresearch.text import MAXIMIZE, largest_unit, sign_of
+from autoresearch.text import MAXIMIZE, brief, largest_unit, sign_of
 
 WIDTH, HEIGHT = 1200, 430
 LEFT, RIGHT, TOP, BOTTOM = 64, 1190, 12, 396
@@ -123,7 +123,7 @@ def _up_ticks(axis: Scale, *, is_distance: bool) -> Iterable[AxisTick]:
     digits = (1, 2, 5) if len(powers) <= MOST_TICKS else (1,)
     values = [digit * 10.0**power for power in powers[:: len(powers) // MOST_TICKS + 1] for digit in digits]
     visible = [value for value in values if axis.low <= math.log10(value) <= axis.high]
-    return [AxisTick(axis.at(math.log10(value)), f"{value:.1g}") for value in visible]
+    return [AxisTick(axis.at(math.log10(value)), brief(value)) for value in visible]
 
 
 def _ticks(across: Scale, axis: str) -> list[AxisTick]:

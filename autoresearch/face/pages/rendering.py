@@ -31,6 +31,7 @@ from autoresearch.text import (
     LAST_MS,
     age,
     counted,
+    decimals_beside,
     duration,
     failures,
     largest_unit,
@@ -40,6 +41,7 @@ from autoresearch.text import (
     percent,
     plain_name,
     sanitised,
+    signed,
     size,
     unsettled,
     value,
@@ -225,7 +227,8 @@ def _templates() -> Environment:
     )
     environment.filters |= {
         "value": value,
-        "signed": signed,
+        "signed": _signed,
+        "decimals": decimals_beside,
         "percent": percent,
         "number": number,
         "duration": duration,
@@ -264,11 +267,8 @@ def heading(column: Column[Any]) -> str:
     return column.title if "_" in column.title else column.title[:1].upper() + column.title[1:]
 
 
-def signed(change: float | None, digits: int = 4) -> str:
-    """A change with its sign, set as a person writes it."""
-    if change is None:
-        return "–"
-    return f"{'+' if change > 0 else MINUS if change < 0 else '±'}{abs(change):.{digits}f}"
+def _signed(change: float | None, decimals: int | None = None) -> str:
+    return "–" if change is None else signed(change, decimals).replace("-", MINUS, 1)
 
 
 def number(count: float) -> str:

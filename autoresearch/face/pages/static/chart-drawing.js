@@ -4,6 +4,7 @@ A scene has `all` (the chart's data), `found` (the same for a filter, or null), 
 `y` (from a run or a value to the scale), `up` (value, distance or full) and `colours`. What a filter leaves out stays, faintly. */
 (() => {
 "use strict";
+const { metric, signed, decimalsBetween } = window.autoresearchNumbers;
 const COLOURS = ["surface", "line", "text", "text-2", "text-3", "blue", "band", "amber", "red", "violet", "grey", "dot"];
 const RADIUS = { confirmed: 5, provisional: 4.3, leading: 4, "not replicated": 2.9, disputed: 5, refuted: 3.6, fraud: 4, banned: 4, unavailable: 3.6, "not believed": 3.6 };
 // What is drawn later lies above.
@@ -223,7 +224,7 @@ class Painter {
       if (named === most) break;
       const x = this.atX(step.mark), y = this.atY(value(step.mark)), text = step.mark.label;
       if (x < this.left || x > this.right || y < this.top || y > this.bottom) continue;
-      const gain = ` ${scene.all.maximize ? "+" : "\u2212"}${step.gain < 1000 ? step.gain.toFixed(step.gain < .001 ? 5 : 3) : metric(step.gain)}`;
+      const gain = ` ${signed(step.gain, decimalsBetween(this.u.scales.y.min, this.u.scales.y.max))}`;
       const width = g.measureText(text).width + g.measureText(gain).width, spot = this.spot(x, y, width);
       if (!spot) continue;
       taken.push(spot);
@@ -292,16 +293,6 @@ function draw(u, scene) {
 }
 
 /* --- axes --- */
-/* A metric as the page writes it: four decimals, of large ones seven digits. */
-function metric(number) {
-  const size = Math.abs(number);
-  return size < 1000 ? number.toFixed(4) : String(+number.toFixed(Math.max(0, 7 - String(Math.round(size)).length)));
-}
-
-function digits(lo, hi) {
-  return Math.max(0, Math.min(8, 2 - Math.floor(Math.log10(hi - lo || 1))));
-}
-
 function decades(lo, hi) {
   const found = [];
   for (let power = Math.floor(Math.log10(lo)); power <= Math.ceil(Math.log10(hi)); power++) {
@@ -314,5 +305,5 @@ function axis(colours, more) {
   return { stroke: () => colours()["text-2"], font: `11px ${colours().font}`, grid: { stroke: () => colours().line, width: 1 }, ticks: { show: false }, gap: 6, ...more };
 }
 
-window.autoresearchChart = { draw, drawMark, readColours, valueRange, distanceRange, columnAt, digits, metric, decades, axis, ORDER, RADIUS };
+window.autoresearchChart = { draw, drawMark, readColours, valueRange, distanceRange, columnAt, decades, axis, ORDER, RADIUS };
 })();

@@ -4,7 +4,7 @@ state, so that Back and a copied link show the same. */
 (async () => {
 "use strict";
 const find = (selector, from = document) => from.querySelector(selector);
-const box = find("#chart"), data = find("#chart-data"), { draw, readColours, valueRange, distanceRange, columnAt, digits, metric, decades } = window.autoresearchChart;
+const box = find("#chart"), data = find("#chart-data"), { draw, readColours, valueRange, distanceRange, columnAt, decades } = window.autoresearchChart, { metric, brief, grouped, decimalsBetween } = window.autoresearchNumbers;
 if (!box) return;
 const card = find("#card"), say = find("#say"), plot = find("#plot"), dark = matchMedia("(prefers-color-scheme: dark)");
 const isExported = "exported" in box.dataset, exported = new Set((box.dataset.exported || "").split(" "));
@@ -117,7 +117,6 @@ function scene() {
   return { all, found, column: name, up: isDistance ? "distance" : view.y, colours, x: run => toScale(run[name]), y: value => isDistance ? distance(value) : value };
 }
 
-const grouped = number => number.toLocaleString("en").replaceAll(",", "\u2009");
 const DAY_MS = 8.64e7, MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const two = number => String(number).padStart(2, "0");
 
@@ -134,7 +133,7 @@ function moments(_, splits, __, ___, step) {
 const X_LABELS = {
   time: moments,
   number: (_, numbers) => numbers.map(number => number < 0 || number % 1 ? "" : grouped(number)),
-  cost: (_, numbers) => numbers.map(number => number < 0 ? "" : `${+number.toPrecision(6)} ${unit[0]}`),
+  cost: (_, numbers) => numbers.map(number => number < 0 ? "" : `${brief(number, 6)} ${unit[0]}`),
 };
 
 const axis = more => window.autoresearchChart.axis(() => colours, more);
@@ -142,9 +141,9 @@ const axis = more => window.autoresearchChart.axis(() => colours, more);
 function upAxis(isDistance, [lo, hi], isNarrow) {
   // Failures alone have no values to read.
   if (!all.marks.length && !all.dots.reported.length) return axis({ size: 20, values: (_, values) => values.map(() => "") });
-  const places = digits(lo, hi), size = isNarrow ? 44 : 54;
-  if (!isDistance) return axis({ size, space: 36, values: (_, values) => values.map(value => value.toFixed(places)) });
-  return axis({ size, space: 36, splits: () => decades(lo, hi), filter: (_, splits) => splits, values: (_, values) => values.map(value => value === null ? "" : String(+value.toPrecision(1))) });
+  const places = decimalsBetween(lo, hi), size = isNarrow ? 44 : 54;
+  if (!isDistance) return axis({ size, space: 36, values: (_, values) => values.map(value => metric(value, places)) });
+  return axis({ size, space: 36, splits: () => decades(lo, hi), filter: (_, splits) => splits, values: (_, values) => values.map(value => value === null ? "" : brief(value)) });
 }
 
 function rebuild() {

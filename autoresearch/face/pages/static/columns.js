@@ -48,8 +48,6 @@ function valueRange(data, since = 0, to = data.runs) {
   return sign > 0 ? [good - pad, bad + pad] : [-bad - pad, -good + pad];
 }
 
-const short = number => Math.abs(number) >= 1e5 || (number && Math.abs(number) < 1e-3) ? number.toExponential(2).replace(/\.?0+e/, "e") : String(+number.toPrecision(4));
-
 /* Dots on a canvas in pixels of it: where many lie on each other, three are drawn. */
 function dots(g, xs, ys, runs, side) {
   const width = g.canvas.width, cells = new Uint8Array(width * g.canvas.height);
@@ -149,5 +147,5 @@ function showKey(data, runs) {
   for (const entry of document.querySelectorAll(".key [data-mark]")) entry.hidden = !there.has(entry.dataset.mark);
 }
 
-window.autoresearchColumns = { DOUBTED, READING: "Reading the runs …", load, valueRange, short, dots, Pointing, showKey };
+window.autoresearchColumns = { DOUBTED, READING: "Reading the runs …", load, valueRange, dots, Pointing, showKey };
 })();

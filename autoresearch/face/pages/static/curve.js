@@ -18,19 +18,19 @@ const along = ({ values }) => share.map(at => values[Math.max(0, Math.round(at *
 const known = curves.flatMap(curve => curve.values).filter(Number.isFinite).sort((a, b) => a - b);
 const shown = rewards ? 1 : 0.9;
 const least = known[0], most = Math.max(known[Math.floor(shown * (known.length - 1))], ...curves.map(curve => curve.values.at(-1)));
+const { metric, decimalsBetween } = window.autoresearchNumbers, places = decimalsBetween(least, most);
 const room = (most - least) * 0.08 || Math.abs(least) * 0.01 || 1;
 
 const axis = more => ({
   stroke: () => colour("text-2"), font: font(), grid: { stroke: () => colour("line"), width: 1 }, ticks: { show: false }, gap: 6, ...more,
 });
-const written = value => Math.abs(value) >= 1000 || (value && Math.abs(value) < 0.001) ? value.toExponential(1) : String(+value.toPrecision(3));
 const chart = new uPlot({
   width: holder.clientWidth, height: HEIGHT, legend: { show: false }, padding: [6, 18, 0, 0],
   cursor: { y: false, drag: { x: false, y: false } },
   scales: { x: { time: false, range: [0, 1] }, y: { range: [least - room, most + room] } },
   axes: [
     axis({ size: 26, space: 60, values: (_, shares) => shares.map(at => `${Math.round(100 * at)} %`) }),
-    axis({ size: 46, space: 34, values: (_, values) => values.map(written) }),
+    axis({ size: 46, space: 34, values: (_, values) => values.map(value => metric(value, places)) }),
   ],
   series: [
     {},

@@ -4,10 +4,11 @@ axis is a condition, which stands in the field below; the field finds the runs o
 "use strict";
 const box = document.getElementById("parallel"), told = document.getElementById("parallel-told"), form = document.getElementById("where");
 if (!box || !form) return;
-const { readColours } = window.autoresearchChart, { DOUBTED, READING, load, valueRange, short } = window.autoresearchColumns;
+const { readColours } = window.autoresearchChart, { DOUBTED, READING, load, valueRange } = window.autoresearchColumns;
 const names = JSON.parse(document.getElementById("axes").textContent), VALUE = "value", dark = matchMedia("(prefers-color-scheme: dark)");
 const LEAST_WIDTH = 96, TOP = 34, BOTTOM = 18, LINES = 3000, WIDE = 30, BEST = .1, GRAB = 24, LEAST_DRAG = 4;
-const canvas = document.createElement("canvas"), front = document.createElement("canvas"), grouped = number => number.toLocaleString("en").replaceAll(",", "\u2009");
+const canvas = document.createElement("canvas"), front = document.createElement("canvas");
+const { brief, grouped } = window.autoresearchNumbers;
 front.className = "front";
 box.append(canvas, front);
 
@@ -120,7 +121,7 @@ function show(data) {
       const title = axis.name === VALUE ? box.dataset.metric : axis.name;
       text(title.length > 15 ? `${title.slice(0, 14)}…` : title, left, 11, colours.text);
       if (axis.texts.length) axis.texts.slice(0, 12).forEach((word, i) => text(word.slice(0, 14), left, y(axis, i) + 4, colours["text-2"]));
-      else { text(short(axis.high), left, TOP - 6, colours["text-2"]); text(short(axis.low), left, height - 4, colours["text-2"]); }
+      else { text(brief(axis.high), left, TOP - 6, colours["text-2"]); text(brief(axis.low), left, height - 4, colours["text-2"]); }
       if (!axis.brush) return;
       const [top, bottom] = [1, 0].map(end => TOP + (1 - axis.brush[end]) * (height - TOP - BOTTOM));
       const top2 = Math.min(top, bottom);

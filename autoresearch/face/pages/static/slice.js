@@ -3,8 +3,9 @@
 "use strict";
 const box = document.getElementById("slice"), told = document.getElementById("slice-told");
 if (!box || !window.uPlot) return;
-const { readColours, drawMark, axis, digits, metric, decades, ORDER, RADIUS } = window.autoresearchChart;
-const { DOUBTED, READING, load, valueRange, short, dots, Pointing, showKey } = window.autoresearchColumns;
+const { readColours, drawMark, axis, decades, ORDER, RADIUS } = window.autoresearchChart;
+const { DOUBTED, READING, load, valueRange, dots, Pointing, showKey } = window.autoresearchColumns;
+const { metric, brief, grouped, decimalsBetween } = window.autoresearchNumbers;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const FEW_VALUES = 24, FEW_RUNS = 3, MANY_MARKS = 300, WIDE = 30, WINDOWS = 32, LEAST_WINDOW = 9, SPREAD = 14, NARROW = 560;
 const PLAIN = ORDER.filter(mark => mark !== "reported");
@@ -41,9 +42,9 @@ function show(data) {
   for (const run of all) { distinct.add(at[run]); if (distinct.size > FEW_VALUES) break; }
   const isFew = distinct.size <= FEW_VALUES, isLog = !setting.texts.length && lowest > 0 && highest / lowest >= WIDE;
   const counted = valued.filter(run => !DOUBTED.has(data.mark(run)));
-  const line = medians(counted, at, data.value, isFew && counted.length >= FEW_RUNS * distinct.size), up = valueRange(data), places = digits(...up);
+  const line = medians(counted, at, data.value, isFew && counted.length >= FEW_RUNS * distinct.size), up = valueRange(data), places = decimalsBetween(...up);
   const xs = new Float32Array(data.runs).fill(NaN), ys = new Float32Array(data.runs).fill(NaN);
-  const say = run => `${setting.name} ${setting.texts[at[run]] ?? short(at[run])}${Number.isFinite(data.value[run]) ? `, ${metric(data.value[run])}` : ""}, ${data.mark(run)}`;
+  const say = run => `${setting.name} ${setting.texts[at[run]] ?? brief(at[run])}${Number.isFinite(data.value[run]) ? `, ${metric(data.value[run])}` : ""}, ${data.mark(run)}`;
   const pointing = new Pointing(box, data, { xs, ys, order: all, say });
   const kinds = new Map(PLAIN.map(mark => [mark, []])), plain = [];
   for (const run of valued) (kinds.get(data.mark(run)) || plain).push(run);
@@ -101,14 +102,14 @@ function show(data) {
     colours = readColours();
     const isNarrow = box.clientWidth < NARROW, words = setting.texts.length > 0;
     const across = {
-      size: 30, space: 70, values: (_, values) => values.map(one => one === null ? "" : words ? setting.texts[one] ?? "" : short(one)),
+      size: 30, space: 70, values: (_, values) => values.map(one => one === null ? "" : words ? setting.texts[one] ?? "" : brief(one)),
       ...words ? { splits: () => [...distinct].sort((a, b) => a - b) } : isLog ? { splits: () => decades(...edge), filter: (_, splits) => splits } : {},
     };
     chart = new uPlot({
       width: box.clientWidth, height: box.clientHeight, legend: { show: false }, padding: [8, isNarrow ? 18 : 12, 0, 0],
       cursor: { points: { show: false }, drag: { x: false, y: false } },
       scales: { x: isLog ? { time: false, distr: 3, log: 10, range: edge } : { time: false, range: wide }, y: { range: up } },
-      axes: [axis(() => colours, across), axis(() => colours, { size: isNarrow ? 44 : 54, space: 36, values: (_, values) => values.map(one => one.toFixed(places)) })],
+      axes: [axis(() => colours, across), axis(() => colours, { size: isNarrow ? 44 : 54, space: 36, values: (_, values) => values.map(one => metric(one, places)) })],
       series: [{}, { paths: () => null, points: { show: false } }],
       hooks: { draw: [draw] },
     }, [isLog ? edge : wide, up], box);
@@ -116,8 +117,8 @@ function show(data) {
   }
 
   const best = line.reduce((a, b) => (data.maximize ? b[1] > a[1] : b[1] < a[1]) ? b : a, line[0]);
-  const rest = known.length < data.runs ? ` ${(data.runs - known.length).toLocaleString("en")} others state none.` : "";
-  told.textContent = `${known.length.toLocaleString("en")} runs state ${setting.name}${failed.length ? `; ${failed.length.toLocaleString("en")} of them failed, the ticks below` : ""}.${best ? ` The running median is best, ${metric(best[1])}, at ${setting.texts[best[0]] ?? short(best[0])}.` : ""}${rest}${data.left_out ? ` ${data.left_out.toLocaleString("en")} older runs are left out.` : ""}`;
+  const rest = known.length < data.runs ? ` ${grouped(data.runs - known.length)} others state none.` : "";
+  told.textContent = `${grouped(known.length)} runs state ${setting.name}${failed.length ? `; ${grouped(failed.length)} of them failed, the ticks below` : ""}.${best ? ` The running median is best, ${metric(best[1])}, at ${setting.texts[best[0]] ?? brief(best[0])}.` : ""}${rest}${data.left_out ? ` ${grouped(data.left_out)} older runs are left out.` : ""}`;
   showKey(data, all);
   new ResizeObserver(() => { if (chart?.width !== box.clientWidth || chart?.height !== box.clientHeight) rebuild(); }).observe(box);
   dark.addEventListener("change", rebuild);

@@ -4,11 +4,11 @@ confirmed is a dead end; folded, the dead ends of a run are one pale line to the
 "use strict";
 const box = document.getElementById("tree"), told = document.getElementById("tree-told"), ends = document.getElementById("ends");
 if (!box || !window.uPlot) return;
-const { readColours, drawMark, axis, digits, metric, decades, ORDER, RADIUS } = window.autoresearchChart;
+const { readColours, drawMark, axis, decades, ORDER, RADIUS } = window.autoresearchChart;
 const { DOUBTED, READING, load, valueRange, dots, Pointing, showKey } = window.autoresearchColumns;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const FEW = 400, NARROW = 560, NEAR = .1, ALIVE = ["leading", "provisional", "confirmed"], PLAIN = ORDER.filter(mark => mark !== "reported");
-const grouped = number => number.toLocaleString("en").replaceAll(",", "\u2009");
+const { metric, brief, grouped, decimalsBetween } = window.autoresearchNumbers;
 
 /* Parents before their children, whatever their times say. */
 function topDown(parent) {
@@ -164,14 +164,14 @@ function show(data) {
     chart?.destroy();
     colours = readColours();
     const [since, to] = span.map(number => Math.round(number - first)), part = [Math.max(0, since), Math.min(runs, to + 1)];
-    const up = isFar ? farRange(...part) : valueRange(data, ...part), places = digits(...up);
+    const up = isFar ? farRange(...part) : valueRange(data, ...part), places = decimalsBetween(...up);
     chart = new uPlot({
       width: box.clientWidth, height: box.clientHeight, legend: { show: false }, padding: [8, box.clientWidth < NARROW ? 18 : 12, 0, 0],
       cursor: { points: { show: false }, drag: { x: true, y: false, dist: 8, setScale: false }, bind: { dblclick: () => () => zoom(whole) } },
       scales: { x: { time: false, range: span }, y: isFar ? { distr: 3, log: 10, range: up } : { range: up } },
       axes: [
         axis(() => colours, { size: 30, space: 80, values: (_, numbers) => numbers.map(number => number < 1 || number % 1 ? "" : grouped(number)) }),
-        axis(() => colours, { size: box.clientWidth < NARROW ? 44 : 54, space: 36, ...isFar ? { splits: () => decades(...up), filter: (_, splits) => splits } : {}, values: (_, values) => values.map(one => isFar ? String(+one.toPrecision(1)) : one.toFixed(places)) }),
+        axis(() => colours, { size: box.clientWidth < NARROW ? 44 : 54, space: 36, ...isFar ? { splits: () => decades(...up), filter: (_, splits) => splits } : {}, values: (_, values) => values.map(one => isFar ? brief(one) : metric(one, places)) }),
       ],
       series: [{}, { paths: () => null, points: { show: false } }],
       hooks: { draw: [draw], setSelect: [selected] },
