@@ -177,10 +177,10 @@ def clock(time_ms: int, *, seconds: bool = False) -> str:
 def written(number: float, decimals: int | None = None, sign: str = "") -> str:
     """A number for people. :func:`value` and :func:`signed` say which digits; ``numbers.js`` writes the same."""
     amount = abs(number)
-    if not amount or not math.isfinite(amount):
-        return (
-            f"{amount:.{max(0, decimals)}f}" if decimals and not amount else "0" if not amount else f"{number:{sign}}"
-        )
+    if not amount:
+        return f"{0:.{max(0, decimals or 0)}f}" if (decimals or 0) <= _MOST_DECIMALS else "0"
+    if not math.isfinite(amount):
+        return f"{number:{sign}}"
     power = math.floor(math.log10(amount))
     if amount >= _HUGE or (amount < _TINY and (decimals is None or _MOST_DECIMALS < decimals >= -power)):
         digits = _EXPONENT_DIGITS if decimals is None else min(max(0, decimals + power), _DIGITS - 1)

@@ -53,7 +53,7 @@ def test_ages_look_back_and_ahead() -> None:
 def test_values_have_a_dash_when_there_is_none() -> None:
     assert value(None) == "–"
     assert value(1.23456) == "1.2346"
-    assert (value(0.00005), value(3.4071e-10), value(-2e-6)) == ("0.0001", "3.41e-10", "-2e-06")
+    assert (value(0.00005), value(3.4071e-10), value(-2e-6)) == ("5e-5", "3.407e-10", "-2e-6")
     assert (value(0.0), value(1e-17), value(-1e-17)) == ("0.0000", "0.0000", "0.0000"), "what comes of rounding is 0"
     assert change(1.2, 1.3) == "-0.1000"
     assert change(1.2, None) == ""
