@@ -54,10 +54,11 @@ def test_values_have_a_dash_when_there_is_none() -> None:
     assert value(None) == "–"
     assert value(1.23456) == "1.2346"
     assert (value(0.00005), value(3.4071e-10), value(-2e-6)) == ("5e-5", "3.407e-10", "-2e-6")
-    assert (value(0.0), value(1e-17), value(-1e-17)) == ("0.0000", "0.0000", "0.0000"), "what comes of rounding is 0"
+    assert (value(0.0), value(-0.0), value(-1e-17)) == ("0", "0", "-1e-17")
     assert change(1.2, 1.3) == "-0.1000"
     assert change(1.2, None) == ""
-    assert change(0.94441, 0.94442) == "+0.0000", "a change that rounds to zero is no loss"
+    assert change(0.94441, 0.94442) == "-1e-5"
+    assert change(0.1 + 0.2, 0.3) == "0", "what comes of rounding is no change"
     assert (figure(-0.0), figure(-1e-9)) == ("0", "-1e-09")
     assert percent(0.421) == "42%"
     assert percent(None) == "–"
