@@ -70,7 +70,7 @@ def complete_network(incomplete: str) -> list[str]:
         from autoresearch.ask.acts.networks import home_networks
         from autoresearch_cli import here
 
-        names = [one.name for one in home_networks(here.paths())]
+        names = [network.name for network in home_networks(here.paths())]
     except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
         return []
     return [name for name in names if name.startswith(incomplete)]
@@ -87,8 +87,8 @@ def _recent(incomplete: str) -> list[tuple[str, str]]:
     from autoresearch_cli.reading import open_desk
 
     with open_desk() as desk:
-        found = log_answer(desk.log, limit=RECENT).records
-    return [(short(r.id), harmless(r.summary)) for r in found if short(r.id).startswith(incomplete)]
+        records = log_answer(desk.log, limit=RECENT).records
+    return [(short(r.id), harmless(r.summary)) for r in records if short(r.id).startswith(incomplete)]
 
 
 # Help is no wider, whatever the terminal is.

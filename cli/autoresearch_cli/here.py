@@ -179,15 +179,15 @@ def passphrase(what: str, *, confirm: bool = False, instead: str = "") -> str:
     Raises:
         UsageError: nobody can be asked and none is given, or a new one is too short.
     """
-    found = _given() or _asked(what, confirm=confirm, instead=instead)
-    if confirm and len(found) < LEAST_CHARACTERS:
+    secret = _passphrase_from_environment() or _prompt_for_passphrase(what, confirm=confirm, instead=instead)
+    if confirm and len(secret) < LEAST_CHARACTERS:
         raise UsageError(
             f"the passphrase has less than {LEAST_CHARACTERS} characters", hint="several words are easy to remember"
         )
-    return found
+    return secret
 
 
-def _asked(what: str, *, confirm: bool, instead: str) -> str:
+def _prompt_for_passphrase(what: str, *, confirm: bool, instead: str) -> str:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
             f"the passphrase {what} is needed, and there is no terminal to ask at",
@@ -196,7 +196,7 @@ def _asked(what: str, *, confirm: bool, instead: str) -> str:
     return str(typer.prompt(f"Passphrase {what}", hide_input=True, confirmation_prompt=confirm, err=True))
 
 
-def _given() -> str:
+def _passphrase_from_environment() -> str:
     number = environment().get(DESCRIPTOR)
     if not number:
         return environment().get(VARIABLE, "")

@@ -217,9 +217,9 @@ class RootGroup(CommandGroup):
         except Exception as error:
             if "--debug" in arguments:
                 raise
-            found = mishap(error)
-            status = tell(found, json="--json" in arguments)
-            sys.exit(status if "--json" in arguments else offer(found.hint, status))
+            problem = mishap(error)
+            status = tell(problem, json="--json" in arguments)
+            sys.exit(status if "--json" in arguments else offer(problem.hint, status))
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -228,18 +228,18 @@ def _leave_the_reader_alone() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def tell(found: Mishap, *, json: bool) -> int:
+def tell(problem: Mishap, *, json: bool) -> int:
     """Print a mishap for people, and with ``--json`` for programs too. Returns the exit status."""
     from autoresearch_cli.rendering.output import print_json, say, say_lines
 
-    if found.usage:
-        say_lines(found.usage)
-    for text in (found.error, found.hint and f"→ {found.hint}"):
+    if problem.usage:
+        say_lines(problem.usage)
+    for text in (problem.error, problem.hint and f"→ {problem.hint}"):
         if text:
             say(text)
     if json:
-        print_json(found.failure())
-    return found.exit_status
+        print_json(problem.failure())
+    return problem.exit_status
 
 
 def offer(hint: str, status: int) -> int:

@@ -114,7 +114,7 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
         me = desk.me
         root = load_identity(here.paths().keys).root.public if me else b""
         whose = participant_with_key(desk.log, root) if me else NOBODY
-        found = msgspec.structs.replace(
+        status = msgspec.structs.replace(
             answer,
             participant=whose,
             device_key=me.hex() if me else "",
@@ -127,7 +127,7 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
             verifying=_verifying(desk.log, me) if me else None,
         )
         joins = Invitations(here.paths().manifest, desk.log.network).kept_join() is not None
-        return with_voter(desk.log, found, root, here.now_ms(), joins=joins) if me else found
+        return with_voter(desk.log, status, root, here.now_ms(), joins=joins) if me else status
 
 
 def _verifying(log: Log, me: bytes) -> VerifyingStatus:
