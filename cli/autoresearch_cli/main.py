@@ -298,7 +298,7 @@ def root(
     if no_pager:
         from autoresearch_cli.rendering.output import choose_paging
 
-        choose_paging(wanted=False)
+        choose_paging(enabled=False)
     if version:
         from autoresearch.version import __version__
 

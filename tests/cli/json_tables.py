@@ -161,13 +161,13 @@ def table(cls: type[msgspec.Struct]) -> str:
     title = f"`{schema_of(cls)}`" if schema_of(cls) else cls.__name__
     words = " ".join((cls.__doc__ or "").split()).replace("``", "`")
     fields = msgspec.structs.fields(cls)
-    rows = "".join(f"| `{field.name}` | {type_name(field.type)} | {default(field)} |\n" for field in fields)
+    rows = "".join(f"| `{field.encode_name}` | {type_name(field.type)} | {default(field)} |\n" for field in fields)
     return f"\n## {title}\n\n{words}\n\n| field | type | unless given |\n| --- | --- | --- |\n{rows}"
 
 
 def default(field: msgspec.structs.FieldInfo) -> str:
     """What stands there when there is nothing to say."""
-    if field.required or field.name == "schema":
+    if field.required or field.encode_name == "schema":
         return "always"
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
     return f"`{msgspec.json.encode(value).decode()}`"

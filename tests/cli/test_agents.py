@@ -87,7 +87,7 @@ def test_a_program_that_fails_is_discarded_and_stands_in_the_history(process: Pr
     again = process("run", str(toy))
     assert (again.returncode, "the program stopped with an error" in again.stderr) == (6, True)
     back = brought(cli, str(toy))
-    assert (back.changed, back.kept, (toy / "train.py").read_text()) == (True, None, TRAIN)
+    assert (back.changed, back.backup, (toy / "train.py").read_text()) == (True, None, TRAIN)
 
 
 def test_an_edit_that_was_never_run_is_kept(cli: Cli, filled: object, toy: Path) -> None:
@@ -101,7 +101,7 @@ def test_an_edit_that_was_never_run_is_kept(cli: Cli, filled: object, toy: Path)
         assert edit in [file.read_text() for file in kept]
     assert "already is the baseline" in cli("run", "checkout", str(toy)).stderr
     (toy / "train.py").unlink()
-    assert brought(cli, str(toy)).kept is None
+    assert brought(cli, str(toy)).backup is None
     assert (toy / "train.py").read_text() == TRAIN
 
 
@@ -111,7 +111,7 @@ def test_next_goes_to_the_best_run_or_to_the_one_that_is_named(process: Process,
     process("run", str(toy))
     best = started_from(toy)
     first = brought(cli, str(toy), "--run", "@~1")
-    assert (first.title, first.value, first.changed, first.kept) == (
+    assert (first.title, first.value, first.changed, first.backup) == (
         "the baseline, unchanged",
         pytest.approx(0.61),
         True,
@@ -198,5 +198,5 @@ def test_the_loop_goes_through_a_daemon_as_well(process: Process, toy: Path) -> 
     (toy / "train.py").write_text(with_x(0.4))
     moved = strictly(process("run", "checkout", str(toy), "--json").stdout, NextAnswer)
     assert (moved.title, moved.value) == ("nearer", pytest.approx(0.29))
-    assert moved.kept
+    assert moved.backup
     assert "nearer" in (toy / "history.md").read_text()

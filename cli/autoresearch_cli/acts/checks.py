@@ -64,8 +64,8 @@ def merged(checks: list[Check], status: StatusAnswer | None) -> list[Check]:
     """The checks of a home, with the conditions of its running daemon in place of those found from outside."""
     if status is None:
         return checks
-    ailing = {one.name for one in status.conditions}
-    return [one for one in checks if one.result == Result.OK and one.name not in ailing] + status.conditions
+    ailing = {condition.name for condition in status.conditions}
+    return [check for check in checks if check.result == Result.OK and check.name not in ailing] + status.conditions
 
 
 def log_checks() -> Iterator[Check]:
@@ -208,9 +208,9 @@ def task_checks(folder: str) -> Iterator[Check]:
             yield Check(name="packages", result=Result.FAILED, detail=str(error), fix=error.hint)
             return
         for name, check in (("packages", _packages), ("imports", _imports), ("data", _data), ("baseline", _baseline)):
-            found = guarded(name, partial(check, task, bench))
-            yield found
-            if found.result == Result.FAILED:
+            outcome = guarded(name, partial(check, task, bench))
+            yield outcome
+            if outcome.result == Result.FAILED:
                 return
 
 

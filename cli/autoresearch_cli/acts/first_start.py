@@ -90,8 +90,8 @@ def _tasks() -> str:
 
 
 def _machine() -> str:
-    found = [counted(os.cpu_count() or 1, "processor core"), f"{size(psutil.virtual_memory().total)} of memory"]
-    return ", ".join([*found, *([counted(len(cards()), "NVIDIA card")] if cards() else [])])
+    parts = [counted(os.cpu_count() or 1, "processor core"), f"{size(psutil.virtual_memory().total)} of memory"]
+    return ", ".join([*parts, *([counted(len(cards()), "NVIDIA card")] if cards() else [])])
 
 
 def _ask(question: str, default: str, take: Callable[[str], object]) -> None:

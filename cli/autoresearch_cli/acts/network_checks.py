@@ -72,13 +72,13 @@ def process(answer: PeersAnswer) -> Check:
     return passed("process", state.reason)
 
 
-def listening(answer: PeersAnswer, wanted: str) -> Check:
+def listening(answer: PeersAnswer, listen: str) -> Check:
     """Whether it listens, and where it was told to."""
     hosts, ports = zip(*map(host_and_port, answer.addresses), strict=True) if answer.addresses else ((), ())
     if not answer.addresses:
         fix = "autoresearch node config set network.listen /ip4/0.0.0.0/tcp/4001"
         return warning("listening", f"it listens nowhere: it can dial others, and they cannot dial it → {fix}")
-    fixed = {int(part.rpartition("/")[2]) for part in wanted.split(",") if not part.strip().endswith("/0")}
+    fixed = {int(part.rpartition("/")[2]) for part in listen.split(",") if not part.strip().endswith("/0")}
     if fixed and not fixed & set(ports):
         port = min(fixed)
         detail = f"port {port} is taken by another program; it listens on {min(ports)}"
@@ -120,17 +120,17 @@ def beginnings(peers: list[PeerView]) -> Iterator[Check]:
         )
     if not named and settings.lan:
         yield passed("beginning", "it looks for nodes on the local network")
-    known = {peer.peer: peer for peer in peers}
+    by_id = {peer.peer: peer for peer in peers}
     for address in named:
-        yield beginning(address, known)
+        yield beginning(address, by_id)
 
 
-def beginning(address: str, known: dict[str, PeerView]) -> Check:
+def beginning(address: str, peers: dict[str, PeerView]) -> Check:
     """Whether a node that is named as a beginning answers."""
     where, _, peer = address.partition("/p2p/")
-    if peer in known and known[peer].connected:
+    if peer in peers and peers[peer].connected:
         return passed("beginning", f"{where} is connected")
-    if peer in known and is_refused(known[peer]):
+    if peer in peers and is_refused(peers[peer]):
         fix = f"autoresearch network peers unblock {peer}"
         return Check(name="beginning", result=Result.WARNING, detail=f"{where} is refused here: {peer}", fix=fix)
     host, port = host_and_port(where)
@@ -155,7 +155,7 @@ def beginning(address: str, known: dict[str, PeerView]) -> Check:
 
 def connections(peers: list[PeerView]) -> Check:
     """Whether somebody of this network is connected."""
-    if strangers := [one for one in of_peers(peers) if one.name == Part.PEERS]:
+    if strangers := [check for check in of_peers(peers) if check.name == Part.PEERS]:
         return strangers[0]
     connected = [peer for peer in peers if peer.connected and not peer.other_network]
     refused = [peer for peer in peers if is_refused(peer)]
@@ -178,7 +178,7 @@ def clocks(peers: list[PeerView]) -> Check | None:
     """Whether this clock agrees with the others'; None when nobody is there to compare with."""
     if skew_ms(peers) is None:
         return None
-    differing = [one for one in of_peers(peers) if one.name == Part.CLOCK]
+    differing = [check for check in of_peers(peers) if check.name == Part.CLOCK]
     return differing[0] if differing else passed(Part.CLOCK, "as the peers' clocks")
 
 

@@ -35,22 +35,22 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
     _check_named(name)
     with open_desk() as desk:
         try:
-            found = desk.task(name)
+            published = desk.task(name)
         except NotFound:
             task = shipped_by_name(name)
             if task is None or run:
                 raise
             return _shipped(task, typed_path(folder or name).absolute()), ""
-        place = typed_path(folder or found.name).absolute()
+        place = typed_path(folder or published.name).absolute()
         if not run:
-            return _published(desk, found.digest, place), ""
+            return _published(desk, published.digest, place), ""
         if is_taken(place):
             raise Refused(f"{place} exists already", hint="give a new folder, so that no program is overwritten")
-        asked = OneRecord(id=run, task=name)
-        start, program = questions.record(desk, asked), here.ask(questions.source, asked)
-        if start.run is None or start.run.run.task != found.digest.hex():
-            raise UsageError(f"{run} is no run on the task {found.name}", hint=f"autoresearch top {found.name}")
-        _published(desk, found.digest, place)
+        reference = OneRecord(id=run, task=name)
+        start, program = questions.record(desk, reference), here.ask(questions.source, reference)
+        if start.run is None or start.run.run.task != published.digest.hex():
+            raise UsageError(f"{run} is no run on the task {published.name}", hint=f"autoresearch top {published.name}")
+        _published(desk, published.digest, place)
         write_program(place, program)
         remember_start(place, start.record.id)
         return place, f", with the program of {short(start.record.id)} “{start.run.run.title}”"

@@ -104,7 +104,7 @@ Ini = Annotated[
 )
 def install(  # noqa: PLR0913 - each is an option of the command
     kind: Annotated[str, typer.Argument(metavar="TYPE", help="environment, policy, trainer, dataset …")] = "",
-    wanted: Annotated[str, typer.Argument(metavar="NAME", help="A name, ./a/file.py, or gym:ID.")] = "",
+    reference: Annotated[str, typer.Argument(metavar="NAME", help="A name, ./a/file.py, or gym:ID.")] = "",
     *,
     class_name: Annotated[str, typer.Option("--class", metavar="[FILE:]CLASS", help="The class, for a file.")] = "",
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="What to call it in this project.")] = "",
@@ -130,12 +130,12 @@ def install(  # noqa: PLR0913 - each is an option of the command
     if not kind:
         _restore(project, trust=trust, json=json)
         return
-    if not wanted:
+    if not reference:
         raise UsageError("the name of the component is missing", hint=f"autoresearch install {kind} NAME")
-    beside = required(project, besides=f"{kind.lower()}.{name or wanted.partition('==')[0].rpartition('/')[2]}")
+    beside = required(project, besides=f"{kind.lower()}.{name or reference.partition('==')[0].rpartition('/')[2]}")
     sources = [partial(offer_from_log, trust=trust, beside=beside, isolated=isolated)]
     offer = with_packages(
-        find_offer(kind, wanted, project.folder, class_name=class_name, name=name, sources=sources), beside
+        find_offer(kind, reference, project.folder, class_name=class_name, name=name, sources=sources), beside
     )
     if isolated and not offer.isolated:
         raise UsageError(
@@ -240,14 +240,14 @@ def _restore(project: Project, *, trust: bool, json: bool) -> None:
     missing = missing_components(project)
     for each in missing:
         source = each.pins["source"]
-        wanted = source if source.startswith("gym:") else each.name
+        reference = source if source.startswith("gym:") else each.name
         if source == "log":  # one of this name may ship, which is not meant
-            wanted = f"{each.name}=={each.pins.get('version', '')}"
+            reference = f"{each.name}=={each.pins.get('version', '')}"
         pinned = parse_id(each.pins["release"]) if each.pins.get("release") else None
         beside = required(project, besides=each.key)
         isolated = each.pins.get("isolated") == "yes"
         sources = [partial(offer_from_log, trust=trust, beside=beside, isolated=isolated, pinned=pinned)]
-        offer = with_packages(find_offer(each.type, wanted, project.folder, name=each.name, sources=sources), beside)
+        offer = with_packages(find_offer(each.type, reference, project.folder, name=each.name, sources=sources), beside)
         project = put(project, offer, default=False)
     if is_unlocked(project):
         lock_project(project)

@@ -186,20 +186,20 @@ def offer_from_log(
         except NotFound:
             return None
         release = choice.release.row.id
-        shown = short(format_id(release))
+        label = short(format_id(release))
         origin: Origin = "own" if choice.release.own else "trusted" if trust else "foreign"
         if origin == "foreign" and detect_level()[0] < Level.LANDLOCK:
             cause, remedy = find_obstacle()
             raise Refused(
-                f"{kind} {name} ({shown}) is another participant's, and there is no sandbox that holds here: {cause}",
-                hint=f"{remedy}; or read it (autoresearch show {shown}) and use --trust",
+                f"{kind} {name} ({label}) is another participant's, and there is no sandbox that holds here: {cause}",
+                hint=f"{remedy}; or read it (autoresearch show {label}) and use --trust",
             )
         checked = checked_release(log, blobs, release, beside=() if isolated else beside, fetch=fetch_blob)
     for warning in choice.warnings:
         say(warning)
     about = checked.component
     if not about.metadata.class_name:
-        raise UsageError(f"the release {shown} names no class", hint="ask its publisher for class_name")
+        raise UsageError(f"the release {label} names no class", hint="ask its publisher for class_name")
     if isolated and not checked.packages:
         raise UsageError(
             f"{about.name} asks for no Python packages, so it needs no environment of its own",
@@ -238,12 +238,12 @@ def project_pythons(project: Project, *, allowed: bool = False) -> Pythons:
         Refused: the answer is no.
         CannotRunHere: a package can't be installed.
     """
-    wanted, isolated = required(project), isolated_packages(project)
+    requirements, isolated = required(project), isolated_packages(project)
     main: Interpreter | None = None
-    if wanted:
+    if requirements:
         from autoresearch.run.package_locks import has_packages
 
-        if not has_packages(wanted):
+        if not has_packages(requirements):
             main = python_with(project.folder.name, locked_packages(project), allowed=allowed)
     own = {key: python_with(key, packages, allowed=allowed) for key, packages in isolated.items()}
     return Pythons(main, own)

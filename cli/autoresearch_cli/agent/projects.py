@@ -72,12 +72,12 @@ def project_path(text: str) -> Path:
         path = typed_path(text).absolute()
         return path / INI if path.is_dir() else path
     start = Path.cwd()
-    found = next((folder / INI for folder in (start, *start.parents) if is_project(folder)), None)
-    if found is None:
+    ini = next((folder / INI for folder in (start, *start.parents) if is_project(folder)), None)
+    if ini is None:
         is_task = (start / "task.toml").exists()
         hint = "a task's runs: autoresearch run list" if is_task else "autoresearch init makes a project"
         raise NotFound(f"there is no {INI} in {start}", hint=hint)
-    return found
+    return ini
 
 
 def means_project(text: str) -> bool:
@@ -116,7 +116,7 @@ def sandbox() -> Box:
 @contextmanager
 def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Iterator[Callable[[RunFigures], None]]:
     """Show how far a run is, and with ``json`` print it now and then."""
-    told = [time.monotonic()]
+    printed_at = [time.monotonic()]
     with choose_display(quiet=True) as display:
 
         def show(figures: RunFigures) -> None:
@@ -124,8 +124,8 @@ def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Itera
             reward = "" if figures.recent_reward is None else f"  mean reward {figures.recent_reward:.4g}"
             left = f"{duration(figures.seconds * 1000 * (1 - done) / done)} left" if done else ""
             display.progress("run", title, done, f"episode {figures.episodes}{reward}", left=left)
-            if json and time.monotonic() - told[0] >= FIGURE_SECONDS:
-                told[0] = time.monotonic()
+            if json and time.monotonic() - printed_at[0] >= FIGURE_SECONDS:
+                printed_at[0] = time.monotonic()
                 print_json(
                     ProjectFigures(
                         mode=mode,
@@ -172,8 +172,8 @@ def finish_run(run: LocalRun, *, json: bool) -> None:
     if stopped:
         say(f"stopped: what was learned so far is kept as run {run.id}")
     if run.data.policy_changed:
-        kept = "it is kept (learns_on_run)" if run.data.learns_on_run else "the change is not kept"
-        say(f"the policy changed in a benchmark run; {kept}")
+        remark = "it is kept (learns_on_run)" if run.data.learns_on_run else "the change is not kept"
+        say(f"the policy changed in a benchmark run; {remark}")
     if not json:
         say("→ autoresearch run" if run.data.mode == "train" else "→ autoresearch list --runs")
     if stopped:

@@ -117,11 +117,11 @@ def run(
 
     Others get the agent, its parameters and what it learned. An environment without a task gets one.
     """
-    shown, named = publish_project_run(project_path(file), name, task=task, title=title)
+    answer, named = publish_project_run(project_path(file), name, task=task, title=title)
     if json:
-        print_json(shown)
+        print_json(answer)
     else:
-        say_published(shown, named)
+        say_published(answer, named)
 
 
 @publish_app.command(
@@ -222,14 +222,16 @@ def _import(path: Path, *, json: bool) -> None:
     rows: list[ImportedRelease] = []
     for request in read_registry(path):
         try:
-            found, reason = _publish(request).release.id, ""
+            release_id, reason = _publish(request).release.id, ""
         except AutoresearchError as error:
-            found, reason = "", str(error)
+            release_id, reason = "", str(error)
         rows.append(
-            ImportedRelease(type=request.type, name=request.name, version=request.version, id=found, reason=reason)
+            ImportedRelease(type=request.type, name=request.name, version=request.version, id=release_id, reason=reason)
         )
         if not json:
-            print_rows([(request.type, request.name, request.version, short(found) if found else reason)], flush=True)
+            print_rows(
+                [(request.type, request.name, request.version, short(release_id) if release_id else reason)], flush=True
+            )
     answer = RegistryAnswer(file=str(path), releases=rows)
     if json:
         print_json(answer)
@@ -268,20 +270,20 @@ def get(
         record = desk.log.records.get(desk.record(reference))
         if not isinstance(record.body, Run):
             raise Refused(f"{reference} is {with_article(record.kind)}, no run", hint="autoresearch top lists runs")
-        asked = load_task(cached_folder(desk, record.body.task))
+        loaded_task = load_task(cached_folder(desk, record.body.task))
         name = short(format_id(record.id))
-        place = typed_path(folder or f"{asked.name}-{name}").absolute()
-        is_project = ENVIRONMENT_INI in asked.harness
-        local = _project(desk, record.id, asked, place) if is_project else _program(asked, record.id, place)
+        place = typed_path(folder or f"{loaded_task.name}-{name}").absolute()
+        is_project = ENVIRONMENT_INI in loaded_task.harness
+        local = _project(desk, record.id, loaded_task, place) if is_project else _program(loaded_task, record.id, place)
         answer = GotAnswer(
-            folder=str(place), id=format_id(record.id), task=asked.name, value=record.body.value, run=local
+            folder=str(place), id=format_id(record.id), task=loaded_task.name, value=record.body.value, run=local
         )
     if json:
         print_json(answer)
         return
     quoted = shlex.quote(folder or place.name)
     if not is_project:
-        say(f"{place} is the task {asked.name}, with the program of {name}")
+        say(f"{place} is the task {loaded_task.name}, with the program of {name}")
         say(f"→ edit it, then: autoresearch run {quoted} --hypothesis '…'")
         return
     reward = "" if answer.value is None else f": mean reward {value(answer.value)} over {BENCHMARK_EPISODES} episodes"

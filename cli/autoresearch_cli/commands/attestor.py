@@ -34,7 +34,7 @@ def attest(
     json: Json = False,
 ) -> None:
     """Prove that you control a mailbox, so that your results count. Only attestors see the address."""
-    answer = _asked(address) if address and not status else _standing()
+    answer = _ask_attestors(address) if address and not status else _standing()
     _report(answer, json=json)
     if address and not status and not json and answer.awaited and sys.stdin.isatty():
         _ask_for_codes(answer)
@@ -55,7 +55,7 @@ def confirm(
     _report(_confirmed(text, awaited, _root()), json=json)
 
 
-def _asked(address: str) -> AttestAnswer:
+def _ask_attestors(address: str) -> AttestAnswer:
     from autoresearch.ask.people.participants import AttestRequest
     from autoresearch.text import ADDRESS_MAX
     from autoresearch.trust.identity import LockedKey
@@ -92,12 +92,12 @@ def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair) -> AttestAnswer:
     from autoresearch.ask.people.attestation import confirmations
 
     device = here.loaded().device.public
-    found = confirmations(text, awaited.awaited, root, device, here.manifest().network.id)
-    if not found:
+    requests = confirmations(text, awaited.awaited, root, device, here.manifest().network.id)
+    if not requests:
         raise UsageError("no attestor waits for this code", hint=f"type it again, or: {STATUS}")
     answer = awaited
     refused: AutoresearchError | None = None
-    for request in found:
+    for request in requests:
         try:
             answer = here.client().ask(Node.confirm, request)
         except AutoresearchError as error:

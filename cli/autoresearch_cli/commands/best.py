@@ -64,8 +64,8 @@ def _report(answer: BestAnswer, *, json: bool, named: bool) -> None:
         print_json(answer)
         return
     print_best(answer, now_ms=here.now_ms())
-    shown = (answer.confirmed, answer.provisional, answer.reported, answer.task.best)
-    for line in explained([program for program in shown if program]):
+    programs = (answer.confirmed, answer.provisional, answer.reported, answer.task.best)
+    for line in explained([program for program in programs if program]):
         say(line)
     if others := other_tasks(answer.other_tasks):
         say(others)
@@ -107,14 +107,14 @@ def top(
     if component:
         _component_top(task, component, limit, budget, json=json)
         return
-    asked = TopOf(task=task or None, limit=limit, budget=budget, hidden=hidden)
+    question = TopOf(task=task or None, limit=limit, budget=budget, hidden=hidden)
     if is_attended() and not json:
         from autoresearch_cli.acts.live_top import show_live
         from autoresearch_cli.commands.show import diff, show
 
-        show_live(asked, {"\n": show, "\r": show, "d": diff})
+        show_live(question, {"\n": show, "\r": show, "d": diff})
         return
-    answer = here.ask(questions.top, asked)
+    answer = here.ask(questions.top, question)
     if json:
         print_json(answer)
         return
@@ -143,12 +143,12 @@ def _component_top(task: str, component: str, limit: int, budget: float | None, 
 
     key, most = component_key(component), math.inf if budget is None else budget
     with open_desk() as desk:
-        wanted = desk.task(task).digest.hex() if task else ""
+        digest = desk.task(task).digest.hex() if task else ""
         boards, unknown = boards_with(desk, lambda used: key in used)
     boards = [
         msgspec.structs.replace(board, programs=[row for row in board.programs if row.budget <= most][:limit])
         for board in boards
-        if wanted in ("", board.task.digest)
+        if digest in ("", board.task.digest)
     ]
     if json:
         print_json(ComponentTopAnswer(component=component, boards=boards, unknown=unknown))

@@ -86,13 +86,13 @@ def show(
 def get(name: Name, *, json: Json = False) -> None:
     """The value of one setting."""
     answer = current()
-    found = [setting for setting in answer.settings if setting.name == name]
-    if not found:
+    matches = [setting for setting in answer.settings if setting.name == name]
+    if not matches:
         raise unknown_setting(name, where="config get")
     if json:
-        print_json(ConfigAnswer(file=answer.file, settings=found))
+        print_json(ConfigAnswer(file=answer.file, settings=matches))
     else:
-        print_text(found[0].text)
+        print_text(matches[0].text)
 
 
 @app.command(
@@ -194,13 +194,13 @@ def _all_commented() -> str:
     """A settings file that sets nothing, and says what can be set."""
     lines = ["# Settings of this node. Remove the # in front of what you want to change."]
     section = ""
-    for one in current().settings:
-        name, _, key = one.name.partition(".")
+    for setting in current().settings:
+        name, _, key = setting.name.partition(".")
         if name != section:
             section = name
             lines += ["", f"[{name}]"]
-        value = msgspec.json.encode(one.value).decode()
-        lines += [f"# {one.description}", f"# {key} = {value}"]
+        value = msgspec.json.encode(setting.value).decode()
+        lines += [f"# {setting.description}", f"# {key} = {value}"]
     return "\n".join([*lines, ""])
 
 

@@ -49,14 +49,14 @@ def repair(*, json: Json = False) -> None:
     _refuse_running()
     manifest = here.manifest()
     done = repair_damaged(here.paths(), manifest.network, manifest.trust)
-    files = [RepairedFile(file=str(one.file), rows=one.rows, lost=one.lost, kept_as=str(one.kept_as)) for one in done]
+    files = [RepairedFile(file=str(db.file), rows=db.rows, lost=db.lost, kept_as=str(db.kept_as)) for db in done]
     if json:
         print_json(RepairAnswer(files=files))
         return
-    for one in files:
-        lost = f", at least {counted(one.lost, 'record')} could not" if one.lost else ""
-        say(f"{one.file}: {counted(one.rows, 'row')} could be read{lost}; the damaged file is {one.kept_as}")
-    if any(one.lost for one in files):
+    for file in files:
+        lost = f", at least {counted(file.lost, 'record')} could not" if file.lost else ""
+        say(f"{file.file}: {counted(file.rows, 'row')} could be read{lost}; the damaged file is {file.kept_as}")
+    if any(file.lost for file in files):
         say("→ autoresearch up: peers send what they have of the rest; autoresearch node import FILE takes in a bundle")
     if not files:
         say("no database is damaged")
@@ -113,12 +113,12 @@ def query(
             rows = cursor.fetchmany(limit + 1)
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise UsageError(f"That can't be asked: {error}.", hint="autoresearch node query shows the tables") from error
-    shown = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows[:limit]]
+    printable = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows[:limit]]
     if json:
-        for row in shown:
+        for row in printable:
             sys.stdout.write(msgspec.json.encode(dict(zip(names, row, strict=True))).decode() + "\n")
     else:
-        print_rows([names, *shown])
+        print_rows([names, *printable])
     if len(rows) > limit:
         say(f"there are more than these {limit} rows: --limit N")
 
@@ -140,8 +140,8 @@ def compact(*, json: Json = False) -> None:
     if json:
         print_json(answer)
         return
-    for one in answer.files:
-        say(f"{one.file}: {size(one.before)} → {size(one.after)}")
+    for file in answer.files:
+        say(f"{file.file}: {size(file.before)} → {size(file.after)}")
     if not answer.files:
         say("there are no databases here yet")
 

@@ -147,14 +147,14 @@ def _report(checks: list[Check], probes: Sequence[Probe] = (), *, json: bool) ->
 def _print(answer: DoctorAnswer) -> None:
     print_list(CHECK_COLUMNS, answer.checks)
     open_doors = [probe for probe in answer.probes if not probe.blocked]
-    shown = open_doors if is_rich() else answer.probes
-    print_rows(("attack", probe.name, "blocked" if probe.blocked else "NOT BLOCKED") for probe in shown)
+    probes = open_doors if is_rich() else answer.probes
+    print_rows(("attack", probe.name, "blocked" if probe.blocked else "NOT BLOCKED") for probe in probes)
     if answer.probes:
         say(f"the sandbox blocked {len(answer.probes) - len(open_doors)} of {len(answer.probes)} attacks")
     for check in answer.checks:
         if check.fix and not is_rich():
             say(f"→ {check.name}: {check.fix}")
-    if not (found := conditions(answer.checks)):
+    if not (problems := conditions(answer.checks)):
         say("nothing is wrong here")
     elif answer.healthy:
-        say(f"nothing failed; {counted(len(found), 'warning')}")
+        say(f"nothing failed; {counted(len(problems), 'warning')}")

@@ -214,19 +214,19 @@ def run_verdicts(desk: Desk) -> Iterator[tuple[bytes, str]]:
     Those that are hidden here are left out.
     """
     log = desk.log
-    known = trust_context(log, desk.me)
+    trust = trust_context(log, desk.me)
     for digest in dict.fromkeys(row.digest for row in log.tasks.all()):
         task, rules = log.tasks.find(digest), log.tasks.rules(digest)
         if task is not None:
             history = log.runs.history(digest)
             hidden = log.hidden.of([run.id for run in history])
-            found = verdicts(
+            judged = verdicts(
                 history,
                 direction=task.direction or "minimize",
                 budget=None if rules is None or rules.any_budget else rules.budget,
-                is_believed=lambda run: any(whose(run.author, run.time, known)),
+                is_believed=lambda run: any(whose(run.author, run.time, trust)),
             )
-            yield from ((run, verdict) for run, verdict in found if run not in hidden)
+            yield from ((run, verdict) for run, verdict in judged if run not in hidden)
 
 
 MAXIMUM_BYTES = 16 << 20
@@ -311,7 +311,7 @@ def _append(notes: list[Note]) -> int:
 
 
 def _request(notes: list[Note]) -> HistoryRequest:
-    given = [
+    history = [
         HistoryNote(
             task=note.task.hex() if note.task else "",
             origin=note.origin,
@@ -321,4 +321,4 @@ def _request(notes: list[Note]) -> HistoryRequest:
         )
         for note in notes
     ]
-    return HistoryRequest(notes=given)
+    return HistoryRequest(notes=history)

@@ -114,16 +114,16 @@ def paths(
     json: Json = False,
 ) -> None:
     """Where settings, log, keys and log files are. AUTORESEARCH_HOME moves all of them."""
-    found = here.paths()
+    home = here.paths()
     answer = PathsAnswer(
-        settings=str(found.settings),
-        log=str(found.log),
-        blobs=str(found.blobs),
-        keys=str(found.keys),
-        task_data=str(found.task_data),
-        environments=str(found.environments),
-        daemon_log=str(found.daemon_log),
-        socket=str(found.socket),
+        settings=str(home.settings),
+        log=str(home.log),
+        blobs=str(home.blobs),
+        keys=str(home.keys),
+        task_data=str(home.task_data),
+        environments=str(home.environments),
+        daemon_log=str(home.daemon_log),
+        socket=str(home.socket),
     )
     if json:
         print_json(answer)

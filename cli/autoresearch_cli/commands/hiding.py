@@ -134,12 +134,12 @@ def hidden(
 ) -> None:
     """What is hidden on this machine, and how many records that are here it hides."""
     if of:
-        found = here.ask(questions.hidden_list, HiddenListOf(participant=of, limit=limit))
+        listing = here.ask(questions.hidden_list, HiddenListOf(participant=of, limit=limit))
         if json:
-            print_json(found)
+            print_json(listing)
             return
-        print_list(HIDDEN_COLUMNS, found.hidden, now_ms=here.now_ms())
-        say(f"{counted(found.total, 'thing')} in note {short(found.note)} → autoresearch network hide --from {of}")
+        print_list(HIDDEN_COLUMNS, listing.hidden, now_ms=here.now_ms())
+        say(f"{counted(listing.total, 'thing')} in note {short(listing.note)} → autoresearch network hide --from {of}")
         return
     answer = here.ask(questions.hidden, HiddenOf(limit=limit))
     if json:

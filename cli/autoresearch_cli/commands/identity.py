@@ -326,12 +326,12 @@ app.command(
 
 def _device(mine: OwnKeys, text: str) -> bytes:
     """The device that a beginning of its key names. Raises NotFound, UsageError."""
-    found = [row.key for row in joining.rows(mine) if row.key.hex().startswith(text.lower())]
-    if not found:
+    keys = [row.key for row in joining.rows(mine) if row.key.hex().startswith(text.lower())]
+    if not keys:
         raise NotFound(f"this participant has no device {text}", hint="autoresearch node id devices")
-    if len(found) > 1:
+    if len(keys) > 1:
         raise UsageError(f"{text} can mean several devices", hint="type more characters")
-    return found[0]
+    return keys[0]
 
 
 def _root(mine: OwnKeys) -> KeyPair:
@@ -343,15 +343,15 @@ def _is(device: bytes, mine: OwnKeys) -> bool:
     return device == mine.device.public
 
 
-def _report(found: OwnKeys, *, json: bool, encrypted: bool = False) -> None:
-    plain = isinstance(found.root, KeyPair)
-    lies = "plain" if plain else "encrypted" if found.root.is_local else "elsewhere"  # type: ignore[union-attr]
+def _report(mine: OwnKeys, *, json: bool, encrypted: bool = False) -> None:
+    plain = isinstance(mine.root, KeyPair)
+    lies = "plain" if plain else "encrypted" if mine.root.is_local else "elsewhere"  # type: ignore[union-attr]
     answer = IdentityAnswer(
-        participant=found.root.public.hex(),
-        device_key=found.device.public.hex(),
+        participant=mine.root.public.hex(),
+        device_key=mine.device.public.hex(),
         folder=str(here.paths().keys),
         root_key="encrypted" if encrypted else lies,
-        name=joining.name_of(found),
+        name=joining.name_of(mine),
     )
     if json:
         print_json(answer)

@@ -126,18 +126,18 @@ def join(
 ) -> None:
     """Join a network and start to exchange records. No port has to be open here."""
     paths = here.paths()
-    found = find_network(paths, where)
-    is_member = here.manifest().network == found.manifest.network
-    joined = join_network(paths, found)
+    offer = find_network(paths, where)
+    is_member = here.manifest().network == offer.manifest.network
+    joined = join_network(paths, offer)
     manifest, enabled = joined.manifest, joined.enabled
     network_homes.after_joining(joined.left, bring=bring)
     answer = _with_voters(_answer(manifest, here.paths().manifest))
     if joined.way and answer.way:
         answer = msgspec.structs.replace(answer, way=joined.way)
     _report(answer, json=json)
-    if found.by_word:
+    if offer.by_word:
         say("the trust list comes from that node alone: compare id, founders and attestors with another participant")
-    if manifest.trust != found.manifest.trust:
+    if manifest.trust != offer.manifest.trust:
         say("you were in this network already: your trust list is unchanged")
     if not enabled:
         say(f"the network stays off, libp2p is not installed → {install_command('network')}, then join again")
@@ -279,9 +279,9 @@ def _change(manifest: NetworkManifest, *, json: bool) -> None:
     path = here.paths().manifest
     if manifest != load_manifest(path):
         save_manifest(path, manifest)
-    heard = _tell_daemon()
+    sentence = _tell_daemon()
     _report(_with_voters(_answer(manifest, path)), json=json)
-    say(heard)
+    say(sentence)
 
 
 def _tell_daemon() -> str:
@@ -310,13 +310,13 @@ def _answer(manifest: NetworkManifest, path: Path, addresses: list[str] | None =
         word = write_invite(joining.to_be_sent(manifest, mine))
     except UsageError:
         word = ""  # too long for an invite: the file does the same
-    found, trusted = manifest.network, manifest.trust
+    network, trusted = manifest.network, manifest.trust
     return NetworkAnswer(
-        name=found.name,
-        id=found.id.hex(),
+        name=network.name,
+        id=network.id.hex(),
         file=str(path.absolute()),
         enabled=path == here.paths().manifest and here.settings().network.enabled,
-        constants=unusual_constants(found),
+        constants=unusual_constants(network),
         attestors=sorted(key.hex() for key in trusted.attestors),
         needed=trusted.needed,
         participants=sorted(key.hex() for key in trusted.participants),
@@ -330,10 +330,10 @@ def _answer(manifest: NetworkManifest, path: Path, addresses: list[str] | None =
 
 def _with_voters(answer: NetworkAnswer) -> NetworkAnswer:
     """The same with the voters, by the log here."""
-    found = voters.voters()
-    if not found.named:
+    listing = voters.voters()
+    if not listing.named:
         return answer
-    return msgspec.structs.replace(answer, voters=found.voters, note=found.note, way=found.way)
+    return msgspec.structs.replace(answer, voters=listing.voters, note=listing.note, way=listing.way)
 
 
 def _report(answer: NetworkAnswer, *, json: bool) -> None:

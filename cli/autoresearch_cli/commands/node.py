@@ -315,7 +315,7 @@ def version(
     """Show the version. Nothing updates itself: the version of a run is part of what others compare."""
     agents = [peer.agent for peer in here.client().ask(Node.peers).peers if peer.connected] if check else []
     peers = Counter(agent.partition("/")[2] for agent in agents if agent.startswith("autoresearch/"))
-    newest = max((found for text in peers if (found := _version(text))), default=None)
+    newest = max((parsed for text in peers if (parsed := _version(text))), default=None)
     is_newer = newest is not None and newest > Version(__version__)
     answer = VersionAnswer(
         version=__version__,

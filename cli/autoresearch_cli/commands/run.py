@@ -116,15 +116,15 @@ def run(  # noqa: PLR0913 - each is an option of the command
         raise UsageError("this is a task folder; that option is for a project", hint="autoresearch run --help")
     idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
     ideas = [replace(idea, replicate=replicate + number) for number in range(seeds)]
-    for one in ideas if not again else ():
-        refuse_repetition(one)
+    for each in ideas if not again else ():
+        refuse_repetition(each)
     ask_for_packages(idea.task, [idea.program], allowed=allow_packages)
-    for one in ideas:
+    for each in ideas:
         with choose_display(quiet=True) as display:
             try:
-                record = _through_daemon(one, display)
+                record = _through_daemon(each, display)
             except DaemonNotRunning:
-                record = _here(one, display)
+                record = _run_in_process(each, display)
     tell_run(record, json=json, folder=idea.task)
 
 
@@ -151,7 +151,7 @@ def _through_daemon(idea: Idea, display: Display) -> str:
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
 
-def _here(idea: Idea, display: Display) -> str:
+def _run_in_process(idea: Idea, display: Display) -> str:
     """Do it in this process, without the daemon. Returns the record's id."""
     from autoresearch.ask.acts.edited_program import run_once
 
@@ -239,7 +239,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
 )
 def star(reference: Reference, *, task: Task = "", json: Json = False) -> None:
     """Star a run or another record, to find it again. Only this machine knows; `node records` and `show` say so."""
-    _choose(reference, task, wanted=True, json=json)
+    _choose(reference, task, starred=True, json=json)
 
 
 @app.command(
@@ -253,16 +253,16 @@ def star(reference: Reference, *, task: Task = "", json: Json = False) -> None:
 )
 def unstar(reference: Reference, *, task: Task = "", json: Json = False) -> None:
     """Take the star of a record away."""
-    _choose(reference, task, wanted=False, json=json)
+    _choose(reference, task, starred=False, json=json)
 
 
-def _choose(reference: str, task: str, *, wanted: bool, json: bool) -> None:
+def _choose(reference: str, task: str, *, starred: bool, json: bool) -> None:
     identified = here.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
-    answer = here.ask(questions.star, StarRequest(id=identified, starred=wanted))
+    answer = here.ask(questions.star, StarRequest(id=identified, starred=starred))
     if json:
         print_json(answer)
         return
-    state = "starred" if wanted else "not starred"
+    state = "starred" if starred else "not starred"
     say(f"{short(answer.id)} is {state}{' now' if answer.changed else ' already'}")
     say("→ autoresearch node records --starred")
 
@@ -292,8 +292,8 @@ def believe(
     if json:
         print_json(answer)
         return
-    wanted = "no longer believed" if undo else "believed"
-    say(f"{short(answer.id)} is {wanted}{'' if answer.changed else ', as before'}; its state is: {answer.state}")
+    belief = "no longer believed" if undo else "believed"
+    say(f"{short(answer.id)} is {belief}{'' if answer.changed else ', as before'}; its state is: {answer.state}")
     if answer.others:
         say(f"that changes {counted(answer.others, 'other run')} that measure alike, or are as good")
     say("this holds on this machine; others decide for themselves")

@@ -195,12 +195,12 @@ def _write_checkpoint(desk: Desk, run: bytes, file: Path) -> None:
 
 
 def _show_field(answer: ShowAnswer, name: str, *, json: bool) -> None:
-    found = fields(answer)
-    value: object = found
+    by_name = fields(answer)
+    value: object = by_name
     for part in name.split("."):
         if not isinstance(value, dict) or part not in value:
             raise UsageError(
-                f"this {answer.record.kind} has no field {name}", hint=f"fields: {', '.join(sorted(found))}"
+                f"this {answer.record.kind} has no field {name}", hint=f"fields: {', '.join(sorted(by_name))}"
             )
         value = value[part]
     if json:
@@ -212,11 +212,11 @@ def _show_field(answer: ShowAnswer, name: str, *, json: bool) -> None:
 
 def fields(answer: ShowAnswer) -> dict[str, object]:
     """All fields by name; where several have one name, the run's wins over the record's over the body's."""
-    found = dict(answer.body)
-    found |= msgspec.to_builtins(answer.record)
+    by_name = dict(answer.body)
+    by_name |= msgspec.to_builtins(answer.record)
     if answer.run:
-        found |= msgspec.to_builtins(answer.run.standing) | msgspec.to_builtins(answer.run.run)
-    return found
+        by_name |= msgspec.to_builtins(answer.run.standing) | msgspec.to_builtins(answer.run.run)
+    return by_name
 
 
 @app.command(

@@ -50,7 +50,7 @@ PutAway = Annotated[str, typer.Argument(metavar="TASK", help=_NAMED, autocomplet
 
 def archive(name: Present, *, json: Json = False) -> None:
     """Put a task away on this machine: lists and completion leave it out, and the daemon stops work on it."""
-    answer = _chosen(name, wanted=True)
+    answer = _chosen(name, archived=True)
     if json:
         print_json(answer)
         return
@@ -60,7 +60,7 @@ def archive(name: Present, *, json: Json = False) -> None:
 
 def restore(name: PutAway, *, json: Json = False) -> None:
     """Take a task out of the archive of this machine."""
-    answer = _chosen(name, wanted=False)
+    answer = _chosen(name, archived=False)
     if json:
         print_json(answer)
         return
@@ -68,17 +68,17 @@ def restore(name: PutAway, *, json: Json = False) -> None:
     say(f"→ autoresearch work {answer.name}")
 
 
-def _chosen(name: str, *, wanted: bool) -> ArchivedAnswer:
+def _chosen(name: str, *, archived: bool) -> ArchivedAnswer:
     """Archive the task that a name means, or restore it: of several with one name that one which is the other way."""
     from autoresearch.ask.lookup import find_task
     from autoresearch_cli.reading import open_desk
 
     with open_desk() as desk:
         everything = {row.digest for row in desk.log.tasks.all()}
-        put_away = desk.archived() if wanted else frozenset(everything - desk.archived())
+        put_away = desk.archived() if archived else frozenset(everything - desk.archived())
         task = find_task(desk.log, name, author=desk.me, archived=put_away)
-    changed = choose(here.paths().home_local, Choice.ARCHIVED, task.digest, chosen=wanted)
-    return ArchivedAnswer(name=task.name, digest=task.digest.hex(), archived=wanted, changed=changed)
+    changed = choose(here.paths().home_local, Choice.ARCHIVED, task.digest, chosen=archived)
+    return ArchivedAnswer(name=task.name, digest=task.digest.hex(), archived=archived, changed=changed)
 
 
 app = command_app()
@@ -146,7 +146,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         raise UsageError(f"{place} holds something already", hint=f"its program becomes a task without --new: {words}")
     if is_taken(place):
         environment = str(typed_path(venv).absolute()) if venv else ""
-        given = TaskOptions(
+        options = TaskOptions(
             metric,
             direction,
             seconds,
@@ -157,7 +157,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
             environment,
             [mount_of(name) for name in mount],
         )
-        describe_program(place, given, new_task_context(json=json))
+        describe_program(place, options, new_task_context(json=json))
     elif command or build or edit:
         raise UsageError(f"{place} has no program that {command or build or edit[0]} could be", hint="give its folder")
     elif copies:
@@ -176,7 +176,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         print_json(answer)
         return
     say(f"{place} is a task: {answer.metric}, {answer.direction}")
-    names = [one.name for one in answer.search]
+    names = [constant.name for constant in answer.search]
     say(f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}" if names else NOTHING_TO_CHANGE)
     _say_all(left)
     say(f"→ look at {place / 'task.toml'}, then: autoresearch run {folder}")
@@ -407,9 +407,9 @@ def describe(task: Task) -> TaskAnswer:
         evaluator=task.evaluator.command if task.evaluator else "",
         artifact=task.evaluator.artifact if task.evaluator else "",
         search=[
-            ConstantAnswer(name=one.name, value=one.value, range=str(one.range))
-            for one in constants(task.baseline.decode()).values()
-            if one.range and not commanded.gives(one.name)
+            ConstantAnswer(name=constant.name, value=constant.value, range=str(constant.range))
+            for constant in constants(task.baseline.decode()).values()
+            if constant.range and not commanded.gives(constant.name)
         ],
         files=[f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in task.harness.items()],
     )
@@ -438,7 +438,7 @@ def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
         *((("packages", ", ".join(answer.packages)),) if answer.packages else ()),
         *((("python", answer.venv),) if answer.venv else ()),
         *(("fixed", file) for file in answer.files),
-        *(("searched", f"{one.name} = {one.value}: {one.range}") for one in answer.search),
+        *(("searched", f"{constant.name} = {constant.value}: {constant.range}") for constant in answer.search),
         *(() if answer.search else [("searched", str(nothing_to_change(task.baseline.decode())))]),
     ]
 

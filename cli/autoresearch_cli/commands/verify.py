@@ -79,16 +79,16 @@ def verify(
         ask_for_packages(unusual, [program or ""], allowed=allow_packages)
     event = _wait_for(run, json=json)
     with open_desk() as desk:
-        shown, me = questions.record(desk, OneRecord(id=run)), desk.me
+        answer, me = questions.record(desk, OneRecord(id=run)), desk.me
         own = (
             _unrevealed(event, me, participant_of(desk.log, me, event.time_ms))
             if event.kind == COMMITTED and me
             else None
         )
     if json:
-        print_json(shown if own is None else _with(shown, own))
+        print_json(answer if own is None else _with(answer, own))
     else:
-        _report(shown, event, own)
+        _report(answer, event, own)
     if text_in(event, "verdict") != "pass":
         raise typer.Exit(1)
 
@@ -110,8 +110,8 @@ def _list_waiting(task: str, *, json: bool) -> None:
 
 def _own_packages(desk: Desk, run: str) -> Task | None:
     """The task of a run, where it or its programs may have Python packages of their own."""
-    found = questions.record(desk, OneRecord(id=run)).run
-    row = desk.log.tasks.find(bytes.fromhex(found.run.task)) if found else None
+    view = questions.record(desk, OneRecord(id=run)).run
+    row = desk.log.tasks.find(bytes.fromhex(view.run.task)) if view else None
     body = desk.log.records.get(row.id).body if row else None
     if row is None or not isinstance(body, TaskBody) or not {"python", "program"} & body.definition.keys():
         return None
@@ -136,9 +136,9 @@ def _wait_for(run: str, *, json: bool) -> Event:
 
 def _unrevealed(event: Event, me: bytes, whose: ParticipantView) -> Measured:
     """What was measured here and is not revealed yet."""
-    known = {name: event.data[name] for name in MEASURED if name in event.data}
+    measured = {name: event.data[name] for name in MEASURED if name in event.data}
     return msgspec.convert(
-        known
+        measured
         | {
             "author": me.hex(),
             "participant": whose,
@@ -151,19 +151,19 @@ def _unrevealed(event: Event, me: bytes, whose: ParticipantView) -> Measured:
     )
 
 
-def _with(shown: ShowAnswer, own: Measured) -> ShowAnswer:
-    if shown.verification is None:
-        return shown
-    verification = msgspec.structs.replace(shown.verification, measured=[*shown.verification.measured, own])
-    return msgspec.structs.replace(shown, verification=verification)
+def _with(answer: ShowAnswer, own: Measured) -> ShowAnswer:
+    if answer.verification is None:
+        return answer
+    verification = msgspec.structs.replace(answer.verification, measured=[*answer.verification.measured, own])
+    return msgspec.structs.replace(answer, verification=verification)
 
 
-def _report(shown: ShowAnswer, event: Event, own: Measured | None) -> None:
-    print_verifications(shown if own is None else _with(shown, own))
+def _report(answer: ShowAnswer, event: Event, own: Measured | None) -> None:
+    print_verifications(answer if own is None else _with(answer, own))
     if reason := text_in(event, "reason"):
         say(reason)
     say(f"the run is {text_in(event, 'state')} now")
-    run = short(shown.record.id)
+    run = short(answer.record.id)
     say(
         f"→ autoresearch status, then autoresearch show {run}"
         if own

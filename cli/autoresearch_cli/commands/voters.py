@@ -95,23 +95,25 @@ def invitations(network: Network) -> Invitations:
     return Invitations(here.paths().manifest, network)
 
 
-def invitation_rows(given: list[Invitation]) -> list[InvitationRow]:
+def invitation_rows(issued: list[Invitation]) -> list[InvitationRow]:
     """Invites with whom they admitted, by the log here."""
     with open_desk() as desk:
         root = desk.me and load_identity(here.paths().keys).root.public
         spent = spent_uses(desk.log, root) if root else {}
-    return [row(one, sorted(spent.get(one.token, ()))) for one in given]
+    return [row(invite, sorted(spent.get(invite.token, ()))) for invite in issued]
 
 
-def row(one: Invitation, admitted: list[bytes]) -> InvitationRow:
+def row(invite: Invitation, admitted: list[bytes]) -> InvitationRow:
     """One invite, and how it stands by the clock here."""
-    is_used = len(admitted) >= one.uses
-    state = "ended" if one.revoked else "used up" if is_used else "open" if one.is_open(here.now_ms()) else "expired"
+    is_used = len(admitted) >= invite.uses
+    state = (
+        "ended" if invite.revoked else "used up" if is_used else "open" if invite.is_open(here.now_ms()) else "expired"
+    )
     return InvitationRow(
-        token=one.token.hex(),
-        made_ms=one.made_ms,
-        expires_ms=one.expires_ms,
-        uses=one.uses,
+        token=invite.token.hex(),
+        made_ms=invite.made_ms,
+        expires_ms=invite.expires_ms,
+        uses=invite.uses,
         state=state,
         admitted=[root.hex() for root in admitted],
     )
@@ -121,11 +123,13 @@ def end_invite_of(voter: VoterView | None) -> bool:
     """End the invite that brought a participant, if it was made here and still admits; whether it did."""
     if voter is None or not voter.token:
         return False
-    given = invitations(here.manifest().network)
-    found = [one for one in given.all() if one.token.hex() == voter.token and row(one, []).state == "open"]
-    for one in found:
-        given.revoke(one)
-    return any(one.uses > 1 for one in found)
+    store = invitations(here.manifest().network)
+    open_invites = [
+        invite for invite in store.all() if invite.token.hex() == voter.token and row(invite, []).state == "open"
+    ]
+    for invite in open_invites:
+        store.revoke(invite)
+    return any(invite.uses > 1 for invite in open_invites)
 
 
 app = command_app()

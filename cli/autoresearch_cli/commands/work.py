@@ -59,8 +59,8 @@ def status(
 ) -> None:
     """What this node does, and why; without a daemon, what its log holds."""
     if since:
-        asked = SinceOf(task=task or None, since_ms=here.now_ms() - parse_duration(since))
-        happened = here.ask(questions.since, asked)
+        question = SinceOf(task=task or None, since_ms=here.now_ms() - parse_duration(since))
+        happened = here.ask(questions.since, question)
         if json:
             print_json(happened)
         else:
@@ -74,7 +74,7 @@ def status(
     else:
         print_labelled(status_lines(answer, here.now_ms()))
         say(f"→ {next_step(answer)}")
-    if any(one.result == Result.FAILED for one in answer.conditions):
+    if any(condition.result == Result.FAILED for condition in answer.conditions):
         raise typer.Exit(1)
 
 

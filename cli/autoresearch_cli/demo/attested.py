@@ -86,11 +86,11 @@ class Daemon:
 
 @contextmanager
 def demo_cluster(
-    places: Sequence[Place], *, found: Callable[[Path], NetworkManifest], tell: Callable[[str], None]
+    places: Sequence[Place], *, create_network: Callable[[Path], NetworkManifest], tell: Callable[[str], None]
 ) -> Iterator[list[Daemon]]:
     """Daemons in a new network, for as long as the context lasts; ``tell`` hears how it goes.
 
-    ``found(folder)`` founds the network, below whose folder the homes will be.
+    ``create_network(folder)`` founds the network, below whose folder the homes will be.
 
     Raises:
         Refused: a demo runs there already.
@@ -98,7 +98,7 @@ def demo_cluster(
     """
     folder = here.paths().state / "demo"
     clear(folder)
-    manifest = found(folder)
+    manifest = create_network(folder)
     daemons: list[Daemon] = []
     try:
         for number, place in enumerate(places):
@@ -154,7 +154,7 @@ def launch(folder: Path, number: int, place: Place, manifest: NetworkManifest) -
 def environment_of(home: Path, number: int) -> dict[str, str]:
     """This machine's settings for work and storage, a home of its own, and a network of loopback alone."""
     settings = here.settings()
-    kept = {name: text for name, text in here.environment().items() if not name.startswith("AUTORESEARCH_")}
+    inherited = {name: text for name, text in here.environment().items() if not name.startswith("AUTORESEARCH_")}
     devices = named_devices(settings.work.device)
     work = msgspec.structs.replace(settings.work, device=devices[number % len(devices)])
     chosen = {f"work.{key}": value for key, value in msgspec.to_builtins(work).items()}
@@ -162,9 +162,9 @@ def environment_of(home: Path, number: int) -> dict[str, str]:
     network = msgspec.to_builtins(Settings().network)
     network |= {"enabled": True, "lan": False, "listen": LISTEN, "bootstrap": ""}
     chosen |= {f"network.{key}": value for key, value in network.items()}
-    said = {environment_variable(key): str(value).lower() if isinstance(value, bool) else str(value)
+    variables = {environment_variable(key): str(value).lower() if isinstance(value, bool) else str(value)
             for key, value in chosen.items()}  # fmt: skip
-    return kept | said | {"AUTORESEARCH_HOME": str(home)}
+    return inherited | variables | {"AUTORESEARCH_HOME": str(home)}
 
 
 def first_address(daemon: Daemon) -> str:
@@ -278,12 +278,12 @@ class PostOffice:
         """Do what a person does: ask, read the mails, confirm. Returns a line that says how it went."""
         began = time.monotonic()
         address = f"me@{daemon.name}.example"  # of one small domain only a few are attested
-        asked = self._ask(daemon, address)
+        initial = self._ask(daemon, address)
         identity = load_identity(daemon.paths.keys)
         assert isinstance(identity.root, KeyPair)
         text = "\n".join(self._mails[address])
-        answer = asked
-        for request in confirmations(text, asked.awaited, identity.root, identity.device.public, daemon.network.id):
+        answer = initial
+        for request in confirmations(text, initial.awaited, identity.root, identity.device.public, daemon.network.id):
             answer = daemon.client().ask(Node.confirm, request)
         codes = " and ".join(find_codes(text))
         if not answer.attested:

@@ -142,8 +142,8 @@ class DemoState:
         is_same = status.task is not None and status.task.digest == self.task
         member.best = leading(status.task.best) if status.task and is_same and status.task.best else None
         if status.task and is_same:
-            known = self.status.task if self.status else None
-            if known is None or status.task.runs >= known.runs:
+            previous = self.status.task if self.status else None
+            if previous is None or status.task.runs >= previous.runs:
                 self.statuses[self.task] = status
 
     def compare(self, held: Mapping[str, frozenset[bytes]]) -> None:

@@ -66,7 +66,7 @@ def demo_of_many(
         places = [*places, *office.attestors()]
     attestors = f", {ATTESTORS} of them attestors, which run nothing" if office else ""
     say(f"starting {len(places)} daemons{attestors}, each with a home of its own, in a network of their own")
-    with demo_cluster(places, found=office.found_network if office else plain_network, tell=say) as daemons:
+    with demo_cluster(places, create_network=office.found_network if office else plain_network, tell=say) as daemons:
         if office:
             with office.open():
                 for daemon in daemons[:count]:
@@ -76,12 +76,12 @@ def demo_of_many(
         if training < count:
             say(f"{training} of {count} daemons train: {counted(training, 'core')} of this machine free; "
                 "the others only exchange records")  # fmt: skip
-        state, inbox = DemoState.of(daemon.name for daemon in daemons), _heard(daemons)
+        state, inbox = DemoState.of(daemon.name for daemon in daemons), _open_inbox(daemons)
         for part in parts:
             say_part(part)
             state.task = task_of(part).digest.hex()
-            asked = [_share(ending(part, until_ms), number, training) for number in range(len(daemons))]
-            seen_enough = _follow(daemons, state, inbox, asked, json=json)
+            requests = [_share(ending(part, until_ms), number, training) for number in range(len(daemons))]
+            seen_enough = _follow(daemons, state, inbox, requests, json=json)
             if seen_enough or is_late(until_ms):
                 break
         if office and runs is not None and not seen_enough:
@@ -108,10 +108,10 @@ def _verify(daemons: list[Daemon], inbox: Inbox, count: int, until_ms: int | Non
     say("the runs are done; now the daemons verify each other's runs")
     latest_ms = here.now_ms() + VERIFY_SECONDS * 1000
     request = ending(WorkRequest(verify_share=1), min(until_ms or latest_ms, latest_ms))
-    asked = [request if number < count else None for number in range(len(daemons))]
+    requests = [request if number < count else None for number in range(len(daemons))]
     state = DemoState.of(daemon.name for daemon in daemons)
     state.task = task_of(request).digest.hex()
-    _follow(daemons, state, inbox, asked, json=json, is_enough=lambda: _states(daemons[0])[RunState.CONFIRMED] > 0)
+    _follow(daemons, state, inbox, requests, json=json, is_enough=lambda: _states(daemons[0])[RunState.CONFIRMED] > 0)
 
 
 def _states(daemon: Daemon) -> Counter[str]:
@@ -124,7 +124,7 @@ def _follow(
     daemons: list[Daemon],
     state: DemoState,
     inbox: Inbox,
-    asked: list[WorkRequest | None],
+    requests: list[WorkRequest | None],
     *,
     json: bool,
     is_enough: Callable[[], bool] = lambda: False,
@@ -132,7 +132,7 @@ def _follow(
     """Show what they do until they have done it; whether a person ended it before."""
     display, runs_before = DemoDisplay(state, quiet=json), state.runs
     with interruptible() as interrupted, suppress(KeyboardInterrupt), display.live():
-        waiting = list(zip(daemons, asked, strict=True))
+        waiting = list(zip(daemons, requests, strict=True))
         _ask(state, *waiting.pop(0))
         began, ended = time.monotonic(), 0.0
         while state.alive():
@@ -187,7 +187,7 @@ def _ask(state: DemoState, daemon: Daemon, request: WorkRequest | None) -> None:
         daemon.client().ask(Node.work, request)
 
 
-def _heard(daemons: list[Daemon]) -> Inbox:
+def _open_inbox(daemons: list[Daemon]) -> Inbox:
     """Where the events of all daemons arrive."""
     inbox: Inbox = queue.SimpleQueue()
     for daemon in daemons:
