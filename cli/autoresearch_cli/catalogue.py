@@ -68,9 +68,9 @@ def complete_network(incomplete: str) -> list[str]:
     """Names of this home's networks that begin so."""
     try:
         from autoresearch.ask.acts.networks import home_networks
-        from autoresearch_cli import here
+        from autoresearch_cli import home
 
-        names = [network.name for network in home_networks(here.paths())]
+        names = [network.name for network in home_networks(home.paths())]
     except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
         return []
     return [name for name in names if name.startswith(incomplete)]

@@ -41,7 +41,7 @@ from autoresearch.task.program import is_lone, join_files, source_digest
 from autoresearch.task.seeds import reseeded, seedless_digest
 from autoresearch.text import LARGE, counted, one_line, sign_of, signed, value
 from autoresearch.words import RUN_STATUS_SENTENCES, Disbelief, RunState, RunStatus, Verdict
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.packages import refreshed
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import PARENT_HELP
@@ -137,7 +137,7 @@ def vary(idea: Idea, grid: Mapping[str, Sequence[object]], seeds: int, client: C
     waiting = client.ask(Node.proposals).queue if client else []
     pending = {(bytes.fromhex(each.source_digest), each.replicate) for each in waiting}
     with open_desk() as desk:
-        now, claims = here.now_ms(), desk.log.claims
+        now, claims = home.now_ms(), desk.log.claims
         context = trust_context(desk.log, desk.me)
         elsewhere = set()
         for claim in claims.open(task.digest, now_ms=now):
@@ -185,7 +185,7 @@ def tell_run(record: str, *, json: bool, folder: Task | None = None) -> None:
         print_json(msgspec.structs.replace(answer, outcome=result))
     else:
         try:
-            print_record(answer, now_ms=here.now_ms())
+            print_record(answer, now_ms=home.now_ms())
         finally:  # also where the reader of the record has gone: autoresearch run | head -1
             for line in (*lines, result.sentence, *more, f"→ {result.next}"):
                 say(line)
@@ -329,8 +329,8 @@ def idea_of(program: str, task: str, parent: str, hypothesis: str) -> Idea:
     if place.is_dir():
         if task:
             raise UsageError("--task goes with a file; a folder is a task itself", hint="leave --task out")
-        return idea_in(here.existing_folder(program), parent=parent, hypothesis=hypothesis)
-    loaded_task = load_task(here.task_folder(task))
+        return idea_in(home.existing_folder(program), parent=parent, hypothesis=hypothesis)
+    loaded_task = load_task(home.task_folder(task))
     return Idea(loaded_task, _text(place, loaded_task), parent, hypothesis)
 
 

@@ -171,9 +171,9 @@ class RootGroup(CommandGroup):
         """Run the command; without one, show the ways in to somebody new here, and to others what the node does."""
         asked_for_more = ctx._protected_args or ctx.params.get("version")  # noqa: SLF001 - click has no public name
         if not asked_for_more:
-            from autoresearch_cli import here
+            from autoresearch_cli import home
 
-            if here.is_new():
+            if home.is_new():
                 typer.echo(WELCOME)
                 return None
             ctx._protected_args = ["status"]  # noqa: SLF001

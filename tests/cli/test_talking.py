@@ -117,7 +117,7 @@ def test_claims_say_what_is_tried_by_whom_and_until_when(
     cli: Cli, filled: Filled, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "nothing is being tried on my-task" in cli("run", "claims").stderr
-    monkeypatch.setattr("autoresearch_cli.here.now_ms", lambda: LATER_MS + 60_000)
+    monkeypatch.setattr("autoresearch_cli.home.now_ms", lambda: LATER_MS + 60_000)
     plan = plan_as_it_stands(filled.task, TRAIN.format(x=1.2), title="X 1.3 -> 1.2")
     with Notebook(paths) as notebook:
         notebook.publish_claim(plan, LATER_MS, seconds=1800)

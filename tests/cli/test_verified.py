@@ -6,7 +6,7 @@ import re
 
 import msgspec
 import pytest
-from autoresearch_cli.here import now_ms
+from autoresearch_cli.home import now_ms
 from autoresearch_cli.rendering.status import print_peers, status_lines
 
 from autoresearch.ask.acts.notebook import Notebook

@@ -46,7 +46,7 @@ from autoresearch.task.folders import is_taken
 from autoresearch.task.program import split_program
 from autoresearch.text import MAXIMIZE, counted
 from autoresearch.words import RUN_MODES
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.models import ExportAnswer, GitExportAnswer, HtmlExportAnswer
 from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
@@ -80,19 +80,19 @@ def export_git(name: str, task: str, *, bare: bool, follow: bool, json: bool) ->
 def _update(desk: Desk, folder: Path, digest: bytes, *, bare: bool) -> Exported:
     def once() -> Exported:
         with open_repository(folder, digest, desk.log.network.id, bare=bare) as repository:
-            return export_task(desk.log, desk.blobs, repository, digest, me=desk.me, now_ms=here.now_ms())
+            return export_task(desk.log, desk.blobs, repository, digest, me=desk.me, now_ms=home.now_ms())
 
     return with_blobs(once)
 
 
 def _follow(desk: Desk, folder: Path, digest: bytes, *, bare: bool, json: bool) -> NoReturn:
     """Update at first, and again after each event that is later than the begin of the last update."""
-    with here.client().events() as stream:
+    with home.client().events() as stream:
         begin_ms, last_refusal = -1, ""
         for event in chain([None], stream):
             if event is not None and (event.kind == "progress" or event.time_ms < begin_ms):
                 continue
-            is_first, begin_ms = begin_ms < 0, here.now_ms()
+            is_first, begin_ms = begin_ms < 0, home.now_ms()
             export = _update(desk, folder, digest, bare=bare)
             if is_first or export.changed:
                 _tell(folder, digest, export, json=json)
@@ -267,7 +267,7 @@ def _pages(desk: Desk, gathered: _Gathered) -> Iterator[tuple[str, str]]:
 
     def page(template: str, which: str, values: dict[str, object]) -> str:
         status = gathered.runs.task
-        view = View(page=which, links=links, now_ms=here.now_ms(), task=status, tasks=[status], read_only=True)
+        view = View(page=which, links=links, now_ms=home.now_ms(), task=status, tasks=[status], read_only=True)
         return render(template, view, **values)
 
     yield FIRST, page("progress.html", "progress", _progress(desk, gathered).values())
@@ -296,7 +296,7 @@ def _board(desk: Desk, gathered: _Gathered) -> dict[str, object]:
     log, blobs, task, top = desk.log, desk.blobs, gathered.task, gathered.top
     sort = "-value" if top.task.direction == MAXIMIZE else "value"
     rows = runs_answer(log, blobs, task, RunsOf(sort=sort, size=MAXIMUM_ROWS)).runs
-    voters = voters_answer(log, None, here.now_ms())
+    voters = voters_answer(log, None, home.now_ms())
     return board_content(top, {row.id: row for row in rows}, credit_answer(log, task=task), voters)
 
 

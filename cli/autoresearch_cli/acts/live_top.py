@@ -29,7 +29,7 @@ from autoresearch.face.columns.runs import program_columns
 from autoresearch.face.pages.chart import Scale
 from autoresearch.text import counted, sanitised, value
 from autoresearch.words import DISCREDITED, WorkState
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.rendering.layout import shortened, table
 from autoresearch_cli.rendering.output import LOOKS, say, styled, wants_color
 from autoresearch_cli.rendering.status import best_so_far, worker_line
@@ -55,11 +55,11 @@ class Board(NamedTuple):
     def ask(cls, question: TopOf) -> Board:
         """The board now."""
         try:
-            status = here.client().ask(Node.status)
+            status = home.client().ask(Node.status)
         except DaemonNotRunning:
             status = None
-        progress = here.ask(questions.progress, ProgressOf(task=question.task))
-        return cls(here.ask(questions.top, question), progress, status)
+        progress = home.ask(questions.progress, ProgressOf(task=question.task))
+        return cls(home.ask(questions.top, question), progress, status)
 
 
 def show_live(question: TopOf, acts: Mapping[str, Callable[[str], None]]) -> None:
@@ -128,15 +128,15 @@ def _pause(status: StatusAnswer | None) -> str:
     """Pause the node, or end its pause. Returns what became of it."""
     try:
         if status is not None and status.state == WorkState.PAUSED:
-            return here.client().ask(Node.resume).reason
-        return here.client().ask(Node.pause, PauseRequest()).reason
+            return home.client().ask(Node.resume).reason
+        return home.client().ask(Node.pause, PauseRequest()).reason
     except AutoresearchError as error:
         return f"{error} → {error.hint}" if error.hint else str(error)
 
 
 def _lines(board: Board, chosen: int, note: str, width: int, height: int) -> list[Text]:
     """The screen, line by line; at most ``height`` of them."""
-    top, now_ms = board.top, here.now_ms()
+    top, now_ms = board.top, home.now_ms()
     task = top.task
     head = f"{task.name} · {task.metric}, {task.direction} · {counted(task.runs, 'run')}, {task.failed} failed"
     lines = [_line(head, width, "bold"), _line(best_so_far(task), width)]

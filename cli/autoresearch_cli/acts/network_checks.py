@@ -13,7 +13,7 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, install_command
 from autoresearch.text import counted
 from autoresearch.words import NetworkState, Part, Result
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.commands import voters
 
 CONNECT_SECONDS = 3.0
@@ -29,7 +29,7 @@ def network_checks() -> Iterator[Check]:
     yield passed("library", "libp2p is installed")
     answer = _ask()
     # A daemon may have been told otherwise when it was started, by its environment.
-    if not here.settings().network.enabled and (isinstance(answer, Check) or answer.network.state == NetworkState.OFF):
+    if not home.settings().network.enabled and (isinstance(answer, Check) or answer.network.state == NetworkState.OFF):
         fix = "autoresearch network join …, or: autoresearch node config set network.enabled true"
         yield Check(name="setting", result=Result.FAILED, detail="the network is off (network.enabled)", fix=fix)
         return
@@ -40,7 +40,7 @@ def network_checks() -> Iterator[Check]:
     yield process(answer)
     if answer.network.state == NetworkState.RESTING:
         return
-    yield listening(answer, here.settings().network.listen)
+    yield listening(answer, home.settings().network.listen)
     yield reachable(answer)
     yield from beginnings(answer.peers)
     yield connections(answer.peers)
@@ -52,7 +52,7 @@ def network_checks() -> Iterator[Check]:
 
 def _ask() -> PeersAnswer | Check:
     try:
-        return here.client().ask(Node.peers)
+        return home.client().ask(Node.peers)
     except DaemonNotRunning:
         return Check(name="daemon", result=Result.FAILED, detail="it is not running", fix="autoresearch up")
     except AutoresearchError as error:
@@ -107,9 +107,9 @@ def reachable(answer: PeersAnswer) -> Check:
 
 def beginnings(peers: list[PeerView]) -> Iterator[Check]:
     """Whether there is somebody to begin with, and whether those who are named answer."""
-    settings = here.settings().network
+    settings = home.settings().network
     named = [part.strip() for part in settings.bootstrap.split(",") if part.strip()]
-    named += [address for address in here.manifest().bootstrap if address not in named]
+    named += [address for address in home.manifest().bootstrap if address not in named]
     if not named and not settings.lan and not peers:
         fix = "autoresearch network peers add ADDRESS, or: autoresearch node config set network.lan true"
         yield Check(

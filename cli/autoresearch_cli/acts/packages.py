@@ -51,7 +51,7 @@ from autoresearch.task.needs import LOCK, Package, lock_digest
 from autoresearch.task.program import join_files, source_digest, split_program
 from autoresearch.text import counted
 from autoresearch.words import Why
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.task_folders import named_folder
 from autoresearch_cli.catalogue import Folder, Json
 from autoresearch_cli.models import NextAnswer, PackagesAnswer
@@ -109,7 +109,7 @@ def _history_of(desk: Desk, task: Task) -> History:
     """What the log knows of a task, for who invents the next change."""
     from autoresearch.propose.mind.history import gather  # most commands start without it
 
-    return gather(desk.log, desk.blobs, task, now_ms=here.now_ms(), me=desk.me)
+    return gather(desk.log, desk.blobs, task, now_ms=home.now_ms(), me=desk.me)
 
 
 def written(desk: Desk, task: Task) -> list[str]:
@@ -178,7 +178,7 @@ def _is_known(desk: Desk, task: Task, files: dict[str, bytes]) -> bool:
 
 
 def _stamp() -> str:
-    return datetime.fromtimestamp(here.now_ms() / 1000, UTC).strftime("%Y%m%d-%H%M%S")
+    return datetime.fromtimestamp(home.now_ms() / 1000, UTC).strftime("%Y%m%d-%H%M%S")
 
 
 # So many packages are named before a person is asked.
@@ -197,7 +197,7 @@ def ask_for_packages(task: Task, programs: Sequence[str] = (), *, allowed: bool 
         PackagesNotAllowed: nobody can be asked here.
         Refused: the answer is no.
     """
-    check_reaches(task.folder, reaches_of(task), here.paths().allowed)
+    check_reaches(task.folder, reaches_of(task), home.paths().allowed)
     if sentence := what_runs_read(task):
         say(sentence)
     option = "--allow-packages"
@@ -230,7 +230,7 @@ def _to_ask(programs: Sequence[str]) -> list[list[Package]]:
     """The lists that programs bring, each once, that are not installed here and that nobody allowed."""
     from autoresearch.run.packages import PackageSet, are_allowed, brought_packages
 
-    paths, work = here.paths(), here.settings().work
+    paths, work = home.paths(), home.settings().work
     waiting = [source for source in programs if not are_allowed([source], paths, work)]
     lists = {lock_digest(packages): packages for packages in map(brought_packages, waiting)}
     return [each for each in lists.values() if not PackageSet("", each, base=True).is_installed(paths.environments)]
@@ -242,7 +242,7 @@ def lock(folder: Folder = "", *, json: Json = False) -> None:
     from autoresearch.run.package_locks import lock_folder
     from autoresearch.run.preflight import way_to_packages
 
-    locked = lock_folder(here.task_folder(folder))
+    locked = lock_folder(home.task_folder(folder))
     task, answer = locked.task, _answer(locked.task)
     if json:
         print_json(answer)
@@ -276,7 +276,7 @@ def allow_task(
     from autoresearch.project.model import is_project, load_project
     from autoresearch.run.packages import ALLOWED, is_installed, task_python
 
-    folder, paths = named_folder(task) if task else here.task_folder(""), here.paths()
+    folder, paths = named_folder(task) if task else home.task_folder(""), home.paths()
     if is_project(folder) and not (folder / MANIFEST).exists():
         project = load_project(folder)
         _allow_reaches(project.folder, project_reaches(project), named, agreed=yes)
@@ -315,7 +315,7 @@ def _allow_reaches(folder: Path, reaches: Sequence[Reach], named: Sequence[str],
         Refused: the answer is no; nobody can allow it; or it has to be named.
         NotAllowed: nobody can be asked here.
     """
-    paths = here.paths()
+    paths = home.paths()
     if is_allowed(paths.allowed, list_digest(folder, reaches)):
         return
     if reaches:
@@ -341,11 +341,11 @@ def _must_ask(task: Task) -> bool:
     from autoresearch.run.packages import is_installed, may_install
     from autoresearch_cli.reading import open_desk
 
-    paths = here.paths()
+    paths = home.paths()
     if is_installed(task, paths.environments):
         return False
     with open_desk() as desk:
-        return not may_install(task, paths, here.settings().work, desk.log, desk.me, here.now_ms())
+        return not may_install(task, paths, home.settings().work, desk.log, desk.me, home.now_ms())
 
 
 def _can_ask() -> bool:
@@ -359,7 +359,7 @@ def _agree(name: str, packages: list[Package], *, agreed: bool, refusal: Package
             raise refusal
         if not typer.confirm("Install them?", err=True):
             raise Refused("nothing was installed, and nothing runs", hint="choose another task: autoresearch task list")
-    allow(here.paths().allowed, lock_digest(packages))
+    allow(home.paths().allowed, lock_digest(packages))
 
 
 def _tell(name: str, packages: list[Package]) -> None:
@@ -375,7 +375,7 @@ def _tell(name: str, packages: list[Package]) -> None:
 def _wake() -> None:
     """Have a daemon that waits because of the packages try again at once."""
     try:
-        client = here.client()
+        client = home.client()
         if client.ask(Node.status).why == Why.CANNOT_RUN_HERE:
             client.ask(Node.resume)
     except DaemonNotRunning:
@@ -386,7 +386,7 @@ def _answer(task: Task) -> PackagesAnswer:
     from autoresearch.run.package_locks import package_source
     from autoresearch.run.packages import environment_folder, is_installed
 
-    place: Path = here.paths().environments
+    place: Path = home.paths().environments
     has = bool(task.packages)
     return PackagesAnswer(
         task=task.name,

@@ -14,7 +14,7 @@ from autoresearch.task.folder_state import remember_start
 from autoresearch.task.folders import copy_task, is_taken, write_program
 from autoresearch.task.loading import load_task, shipped_by_name
 from autoresearch.task.model import Task
-from autoresearch_cli import here
+from autoresearch_cli import home
 
 if TYPE_CHECKING:
     from autoresearch.ask.desk import Desk
@@ -47,7 +47,7 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
         if is_taken(place):
             raise Refused(f"{place} exists already", hint="give a new folder, so that no program is overwritten")
         reference = OneRecord(id=run, task=name)
-        start, program = questions.record(desk, reference), here.ask(questions.source, reference)
+        start, program = questions.record(desk, reference), home.ask(questions.source, reference)
         if start.run is None or start.run.run.task != published.digest.hex():
             raise UsageError(f"{run} is no run on the task {published.name}", hint=f"autoresearch top {published.name}")
         _published(desk, published.digest, place)
@@ -67,7 +67,7 @@ def named_folder(task: str) -> Path:
     """
     _check_named(task)
     if "/" in task or typed_path(task).exists():
-        return here.existing_folder(task)
+        return home.existing_folder(task)
     from autoresearch_cli.reading import open_desk
 
     with open_desk() as desk:
@@ -86,7 +86,7 @@ def _check_named(task: str) -> None:
 
 def cached_folder(desk: Desk, digest: bytes) -> Path:
     """The folder of the cache with a published task; written when it is missing. Raises NotFound."""
-    return _published(desk, digest, here.paths().published_tasks / digest.hex())
+    return _published(desk, digest, home.paths().published_tasks / digest.hex())
 
 
 def _shipped(task: Task, place: Path) -> Path:

@@ -29,7 +29,7 @@ from autoresearch.project.runs.running import check_project
 from autoresearch.record.encoding import parse_id
 from autoresearch.run.consent import allow_reaches, check_reaches, is_allowed, list_digest
 from autoresearch.task.guessing import programs_in
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.agent.models import (
     ProjectAnswer,
     agree,
@@ -77,7 +77,7 @@ def init(
             f"autoresearch init {typed} --yes",
         )
     project = make_project(place)
-    allow_reaches(project.folder, [own_code(project), *reaches_of(project)], here.paths())
+    allow_reaches(project.folder, [own_code(project), *reaches_of(project)], home.paths())
     answer = project_answer(project)
     if json:
         print_json(answer)
@@ -145,10 +145,10 @@ def install(  # noqa: PLR0913 - each is an option of the command
         default = _wants_default(project, offer)
     if not offer.files and any((each.type, each.name) == (offer.type, offer.name) for each in shipped_offers()):
         say(f"your {offer.type} {offer.name} takes the place of the one that ships")
-    is_owners = is_allowed(here.paths().allowed, list_digest(project.folder, reaches_of(project)))
+    is_owners = is_allowed(home.paths().allowed, list_digest(project.folder, reaches_of(project)))
     changed = put(project, offer, default=default)
     if is_owners or not reaches_of(project):
-        allow_reaches(changed.folder, reaches_of(changed), here.paths())
+        allow_reaches(changed.folder, reaches_of(changed), home.paths())
     if offer.requirements:
         agree(offer.packages)
         project_pythons(changed)
@@ -211,7 +211,7 @@ def list_components(
     path = project_path(ini)
     project = load_project(path)
     if check:
-        check_reaches(project.folder, reaches_of(project), here.paths().allowed)
+        check_reaches(project.folder, reaches_of(project), home.paths().allowed)
     answer = project_answer(
         project,
         checked=check_project(path, box=sandbox, pythons=project_pythons(project)) if check else (),

@@ -28,7 +28,7 @@ from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.services import Service
 from autoresearch.task.needs import LOOSE, Package, lock_digest
 from autoresearch.text import counted
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.packages import NAMED
 from autoresearch_cli.reading import fetch_blob, open_desk
 from autoresearch_cli.rendering.output import say
@@ -258,7 +258,7 @@ def python_with(name: str, locked: list[Package], *, allowed: bool = False) -> I
     from autoresearch.run.packages import ALLOWED, PackageSet
 
     packages = PackageSet(name, locked, base=True)
-    place = here.paths().environments
+    place = home.paths().environments
     if not packages.is_installed(place):
         if not allowed:
             _ask(packages.name, packages.packages)
@@ -304,7 +304,7 @@ def agree(packages: Sequence[Package]) -> None:
     """Note that a person agreed to have a list of packages installed: they installed what asks for it."""
     from autoresearch.run.consent import allow
 
-    allow(here.paths().allowed, lock_digest(list(packages)))
+    allow(home.paths().allowed, lock_digest(list(packages)))
 
 
 def _ask(name: str, packages: list[Package]) -> None:
@@ -312,7 +312,7 @@ def _ask(name: str, packages: list[Package]) -> None:
     from autoresearch.run.package_locks import package_source
     from autoresearch.run.packages import ALL, PackagesNotAllowed
 
-    if here.settings().work.allow_packages == ALL or is_allowed(here.paths().allowed, lock_digest(packages)):
+    if home.settings().work.allow_packages == ALL or is_allowed(home.paths().allowed, lock_digest(packages)):
         return
     named = [f"{package.name} {package.version}" for package in packages]
     further = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""

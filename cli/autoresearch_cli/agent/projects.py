@@ -22,7 +22,7 @@ from autoresearch.project.runs.process import Box
 from autoresearch.project.runs.running import Choices, do_project_run
 from autoresearch.run.consent import check_reaches
 from autoresearch.text import counted, duration
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.agent.models import (
     ProjectAnswer,
     ProjectComponent,
@@ -94,7 +94,7 @@ def sandbox() -> Box:
     from autoresearch.run.sandbox.job import JobLimits, Level
     from autoresearch.run.sandbox.probes import detect_level
 
-    work, secrets = here.settings().work, here.paths().secrets()
+    work, secrets = home.settings().work, home.paths().secrets()
     most = Ceiling.of(work)
     limits = JobLimits(
         seconds=most.seconds,
@@ -107,7 +107,7 @@ def sandbox() -> Box:
         detect_level(secrets)[0],
         limits,
         threads=work.threads,
-        device=here.first_device(),
+        device=home.first_device(),
         least=Level(work.minimum_sandbox),
         secrets=tuple(secrets),
     )
@@ -149,7 +149,7 @@ def chosen(
     """
     project = load_project(path)
     if not trust:
-        check_reaches(project.folder, reaches_of(project), here.paths().allowed)
+        check_reaches(project.folder, reaches_of(project), home.paths().allowed)
     pythons = project_pythons(project, allowed=allow_packages)
     return Choices(path, assignments or (), start, seed, trust, pythons)
 
@@ -158,8 +158,8 @@ def do_run(choices: Choices, mode: Mode, episodes: int, *, json: bool, actors: i
     """Train or benchmark, showing how far it is. With ``actors`` so many processes play for one that learns."""
     with figures_shown("train" if mode == "train" else "benchmark run", mode, episodes, json=json) as show:
         if actors:
-            return train_with_actors(choices, episodes, actors, now_ms=here.now_ms, on_figures=show)
-        return do_project_run(choices, mode, episodes, now_ms=here.now_ms, box=sandbox, on_figures=show)
+            return train_with_actors(choices, episodes, actors, now_ms=home.now_ms, on_figures=show)
+        return do_project_run(choices, mode, episodes, now_ms=home.now_ms, box=sandbox, on_figures=show)
 
 
 def finish_run(run: LocalRun, *, json: bool) -> None:

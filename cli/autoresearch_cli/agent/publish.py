@@ -46,7 +46,7 @@ from autoresearch.task.loading import MANIFEST, load_task
 from autoresearch.task.model import Task as TaskFolder
 from autoresearch.text import size, value
 from autoresearch.words import with_article
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.task_folders import cached_folder, get_task
 from autoresearch_cli.agent.models import GotAnswer
 from autoresearch_cli.agent.projects import project_path
@@ -195,10 +195,10 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
 
     Its rules, its fixed files and its baseline are published.
     """
-    place = here.existing_folder(folder) if folder else here.task_folder("")
+    place = home.existing_folder(folder) if folder else home.task_folder("")
     if is_project(place) and not (place / MANIFEST).exists():
         raise UsageError(f"{place} is a project; its task is published with a run", hint="autoresearch publish")
-    status = here.ask(publishing.publish_task, PublishTaskRequest(task=str(load_task(place).folder)))
+    status = home.ask(publishing.publish_task, PublishTaskRequest(task=str(load_task(place).folder)))
     if json:
         print_json(status)
         return
@@ -209,11 +209,11 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
 def _publish(request: PublishRequest) -> ReleaseAnswer:
     """Through the daemon where one runs."""
     with suppress(DaemonNotRunning):
-        return here.client().ask(Node.publish_release, request)
+        return home.client().ask(Node.publish_release, request)
     prepared = prepared_for(request)
-    with Notebook(here.paths()) as notebook:
+    with Notebook(home.paths()) as notebook:
         check_new_release(notebook.log, prepared, notebook.author)
-        record = notebook.publish_release(prepared, here.now_ms())
+        record = notebook.publish_release(prepared, home.now_ms())
         return release_answer(notebook.log, record.id, me=notebook.author, notes=prepared.notes)
 
 
@@ -296,11 +296,11 @@ def _project(desk: Desk, run: bytes, task: TaskFolder, place: Path) -> str:
     if is_taken(place):
         raise Refused(f"{place} exists already", hint="give a new folder: autoresearch get RUN DIR")
     log, record = desk.log, desk.log.records.get(run)
-    program = here.ask(questions.source, OneRecord(id=format_id(run)))
+    program = home.ask(questions.source, OneRecord(id=format_id(run)))
     if (fault := fault_of_program(task, program)) is not None:
         raise Refused(f"{short(format_id(run))} is no project: {fault}", hint="autoresearch top lists other runs")
-    own = desk.me is not None and record.author in own_keys(log, desk.me, here.now_ms())
-    paths = here.paths()
+    own = desk.me is not None and record.author in own_keys(log, desk.me, home.now_ms())
+    paths = home.paths()
     paths.spool.mkdir(parents=True, exist_ok=True)
     with scratch_folder(paths.spool) as scratch:
         learned = _learned(desk, run, scratch.folder / "learned.zip")
@@ -354,7 +354,7 @@ def yank(
     assert isinstance(record.body, Release)
     if not yes:
         confirm(f"Yank {record.body.name} {record.body.version} ({short(format_id(record.id))}) for good?")
-    answer = here.ask(publishing.yank, YankRequest(release=format_id(record.id), reason=reason))
+    answer = home.ask(publishing.yank, YankRequest(release=format_id(record.id), reason=reason))
     if json:
         print_json(answer)
         return

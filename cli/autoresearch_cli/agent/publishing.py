@@ -40,7 +40,7 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.task.needs import Package
 from autoresearch.text import value
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.agent.models import agree, python_with
 from autoresearch_cli.reading import open_desk
@@ -59,14 +59,14 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
     run = find_run(project, name) if name else head_run(project)
     if run is None:
         raise NotFound("this project has no run to publish", hint="autoresearch train, or autoresearch list --runs")
-    prepared, paths, work = prepare_run(project, run), here.paths(), here.settings().work
+    prepared, paths, work = prepare_run(project, run), home.paths(), home.settings().work
     existing = _known_task(project, run, prepared, task)
     program = flat_program(prepared.project, _packages_of_agent(project, prepared))
     level, _ = detect_level()
     conditions = Conditions(
         ceiling=Ceiling.of(work),
         threads=work.threads,
-        device=here.first_device(),
+        device=home.first_device(),
         foreign=level >= Level.LANDLOCK or bool(foreign_components(project)),
         may_install=ALLOWED,  # who publishes was asked
         programs_may_install=ALLOWED,
@@ -85,7 +85,7 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
             ready=partial(make_ready, is_tried=False),
         ) as (folder, ended):
             request = request_of(prepared, published_on, program, folder / CHECKPOINT, outcome_of(ended))
-            answer = here.ask(publish_run, msgspec.structs.replace(request, title=title) if title else request)
+            answer = home.ask(publish_run, msgspec.structs.replace(request, title=title) if title else request)
     remember_published(project, run, answer.record.id)
     return answer, published_on.name
 

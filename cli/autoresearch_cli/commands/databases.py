@@ -15,7 +15,7 @@ from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.connection import connect_read_only
 from autoresearch.log.repair import repair as repair_damaged
 from autoresearch.text import counted, size
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 from autoresearch_cli.acts import home_backup
 from autoresearch_cli.catalogue import Json, JsonLines, command_app, examples
 from autoresearch_cli.models import CompactAnswer, CompactedFile, RepairAnswer, RepairedFile
@@ -47,8 +47,8 @@ def repair(*, json: Json = False) -> None:
     Records that were lost come back from peers when the daemon runs; so do files when somebody looks at them.
     """
     _refuse_running()
-    manifest = here.manifest()
-    done = repair_damaged(here.paths(), manifest.network, manifest.trust)
+    manifest = home.manifest()
+    done = repair_damaged(home.paths(), manifest.network, manifest.trust)
     files = [RepairedFile(file=str(db.file), rows=db.rows, lost=db.lost, kept_as=str(db.kept_as)) for db in done]
     if json:
         print_json(RepairAnswer(files=files))
@@ -100,7 +100,7 @@ def query(
 
     The first line names the columns. Keys and hashes are shown in hex.
     """
-    paths = here.paths()
+    paths = home.paths()
     file = {Database.LOG: paths.log, Database.FILES: paths.blobs / "index.sqlite", Database.LOCAL: paths.local}[db]
     if not file.exists():
         raise NotFound(f"There is no {file} yet.", hint="autoresearch up")
@@ -135,7 +135,7 @@ def query(
 def compact(*, json: Json = False) -> None:
     """Give back to the disk what the databases of this node do not use any more. No record is lost."""
     _refuse_running()
-    done = home_backup.compact(here.paths())
+    done = home_backup.compact(home.paths())
     answer = CompactAnswer(files=[CompactedFile(file=str(file), before=old, after=new) for file, old, new in done])
     if json:
         print_json(answer)

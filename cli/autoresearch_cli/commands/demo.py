@@ -19,7 +19,7 @@ from autoresearch.errors import DaemonNotRunning, NotFound, install_command
 from autoresearch.face.columns.runs import leading_words
 from autoresearch.log.standing.answers import RunNumbers, numbers_of
 from autoresearch.text import counted, parse_duration, percent, value
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 from autoresearch_cli.catalogue import For, JsonLines, Runs, Workers, command_app, examples
 from autoresearch_cli.demo.plan import ending, is_late, parts_of, say_dropped, say_part, task_to_name
 from autoresearch_cli.demo.show import best_sentence, demo_of_many, say_what_next
@@ -58,7 +58,7 @@ def demo(
     json: JsonLines = False,
 ) -> None:
     """Watch this machine propose a change, train it and measure it, again and again. Ctrl-C ends it cleanly."""
-    until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
+    until_ms = home.now_ms() + parse_duration(how_long) if how_long is not None else None
     # A terminal that closes or a plain `kill` ends the demo as Ctrl-C does, so that no daemon is left behind.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
@@ -102,7 +102,7 @@ def demo_daemon(workers: int | None) -> Iterator[bool]:
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """End the daemon within ten seconds; a second Ctrl-C, or a daemon that hangs, ends it the hard way."""
     try:
-        here.client().ask(Node.stop)
+        home.client().ask(Node.stop)
         process.wait(STOP_SECONDS)
     except (DaemonNotRunning, subprocess.TimeoutExpired, KeyboardInterrupt):
         process.terminate()
@@ -114,7 +114,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _is_new(before: StatusAnswer) -> bool:
     """Whether nobody has worked here yet, and nobody else sees what is tried here."""
-    is_usual = not here.settings().work.task and not here.settings().network.enabled
+    is_usual = not home.settings().work.task and not home.settings().network.enabled
     return is_usual and (before.task is None or before.task.runs == 0)
 
 
@@ -128,7 +128,7 @@ def _watch(request: WorkRequest, until_ms: int | None, *, json: bool, owned: boo
         seen_enough = True
         raise KeyboardInterrupt
 
-    client = here.client()
+    client = home.client()
     with choose_display(quiet=json) as display:
         before = client.ask(Node.status)
         parts = parts_of(request, quick=owned and _is_new(before))

@@ -33,7 +33,7 @@ from autoresearch.record.kinds import Note, Run
 from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, size
-from autoresearch_cli import here, reading
+from autoresearch_cli import home, reading
 from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, examples
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
 from autoresearch_cli.reading import open_desk
@@ -266,7 +266,7 @@ def import_rows(
     rows = read_rows(_text(path))
     # A results.tsv usually lies in its task's folder.
     beside = str(path.parent) if (path.parent / "task.toml").is_file() else ""
-    digest = load_task(here.task_folder(task or beside)).digest
+    digest = load_task(home.task_folder(task or beside)).digest
     added = _append([row.note(digest) for row in rows])
     if json:
         print_json(ImportAnswer(file=file, added=added, present=len(rows) - added))
@@ -307,7 +307,7 @@ def _text(path: Path) -> str:
 def _append(notes: list[Note]) -> int:
     """Publish the notes that are not there yet, by the daemon where one runs. Returns how many were added."""
     parts = [notes[start : start + NOTES_AT_ONCE] for start in range(0, len(notes), NOTES_AT_ONCE)]
-    return sum(here.ask(publishing.import_history, _request(part)).added for part in parts)
+    return sum(home.ask(publishing.import_history, _request(part)).added for part in parts)
 
 
 def _request(notes: list[Note]) -> HistoryRequest:

@@ -29,7 +29,7 @@ from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log.log import Log
 from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.text import counted
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 from autoresearch_cli.catalogue import Json, Yes, command_app, complete_network, examples
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
 from autoresearch_cli.reading import open_desk
@@ -46,7 +46,7 @@ def still_to_bring(origin: HomeNetwork) -> list[RecordView]:
     with open_desk() as desk, Log.open(origin.paths.log, network, read_only=True) as log:
         if desk.me is None:
             return []
-        return [record_view(log, run) for run in runs_to_bring(log, desk.log, desk.me, here.now_ms()).runs]
+        return [record_view(log, run) for run in runs_to_bring(log, desk.log, desk.me, home.now_ms()).runs]
 
 
 def bring_all(origin: HomeNetwork, *, progress: Callable[[int, int], None]) -> BroughtAnswer:
@@ -60,7 +60,7 @@ def bring_all(origin: HomeNetwork, *, progress: Callable[[int, int], None]) -> B
     brought = 0
     while True:
         try:
-            answer = here.ask(publishing.bring, BringRequest(network=origin.id, most=RUNS_AT_ONCE))
+            answer = home.ask(publishing.bring, BringRequest(network=origin.id, most=RUNS_AT_ONCE))
         except AutoresearchError as error:
             done = f"; {counted(brought, 'run')} brought before that" if brought else ""
             raise type(error)(f"{str(error).rstrip('.')}{done}", hint=error.hint) from error
@@ -117,7 +117,7 @@ def show_networks(*, json: Json = False) -> None:
 )
 def use(name: Name, *, json: Json = False) -> None:
     """Use another network of this home. A running daemon begins again in it; both logs stay as they are."""
-    network = network_to_use(here.paths(), name)
+    network = network_to_use(home.paths(), name)
     if not network.in_use:
         use_network(network.paths)
     sentences = follow(network)
@@ -127,7 +127,7 @@ def use(name: Name, *, json: Json = False) -> None:
     say(f"{network.name} is {'already' if network.in_use else 'now'} the network in use")
     for sentence in sentences:
         say(sentence)
-    if network.manifest.network == DEFAULT_NETWORK and here.settings().network.enabled:
+    if network.manifest.network == DEFAULT_NETWORK and home.settings().network.enabled:
         say("its records are exchanged too; to be alone in it: autoresearch node config set network.enabled false")
     say("→ autoresearch status" if sentences else "→ autoresearch up")
 
@@ -157,13 +157,13 @@ def bring_runs(
     They are signed anew and verified there like any others. Each comes with its task, program, log and checkpoint, as
     far as those are on this machine. A run whose parent is another participant's has no parent there.
     """
-    network = find_home_network(here.paths(), origin)
+    network = find_home_network(home.paths(), origin)
     if network.in_use:
         raise Refused(f"{network.name} is the network in use: its runs are here", hint="autoresearch network list")
     if dry_run:
         runs = still_to_bring(network)
         if json:
-            print_json(BroughtRunsAnswer(network=here.manifest().network.name, origin=network.name, runs=runs))
+            print_json(BroughtRunsAnswer(network=home.manifest().network.name, origin=network.name, runs=runs))
             return
         print_list(BROUGHT_COLUMNS, runs)
         say(f"{counted(len(runs), 'run')} to bring from {network.name}")
@@ -193,7 +193,7 @@ def forget(
     json: Json = False,
 ) -> None:
     """Remove a network's log and files from this machine, never a key. What nobody else has of it is lost."""
-    network = find_home_network(here.paths(), name)
+    network = find_home_network(home.paths(), name)
     status = starting.daemon_status()
     if status is not None and status.network_id == network.id:
         raise Refused(f"the daemon works in {network.name}", hint="first use another: autoresearch network use NAME")
@@ -210,7 +210,7 @@ def forget(
 
 def after_joining(left: HomeNetwork | None, *, bring: bool) -> None:
     """Say what joining a network beside the one that was used means, and bring own runs of that one."""
-    networks = home_networks(here.paths())
+    networks = home_networks(home.paths())
     current = next(network for network in networks if network.in_use)
     others = [network for network in networks if not network.in_use and left in (None, network)]
     if left is not None:
@@ -231,7 +231,7 @@ def after_joining(left: HomeNetwork | None, *, bring: bool) -> None:
 
 def networks_answer() -> HomeNetworksAnswer:
     """The networks of this home as programs get them."""
-    return HomeNetworksAnswer(networks=[_view(network) for network in home_networks(here.paths())])
+    return HomeNetworksAnswer(networks=[_view(network) for network in home_networks(home.paths())])
 
 
 def bring_from(origin: HomeNetwork) -> BroughtRunsAnswer:
@@ -243,7 +243,7 @@ def bring_from(origin: HomeNetwork) -> BroughtRunsAnswer:
     if answer.repeated:
         say(f"{answer.repeated} left out, whose program another participant has run here with the same seed")
     return BroughtRunsAnswer(
-        network=here.manifest().network.name,
+        network=home.manifest().network.name,
         origin=origin.name,
         brought=answer.brought,
         skipped=answer.skipped,

@@ -23,7 +23,7 @@ from autoresearch.errors import TimedOut, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.task.loading import load_task
 from autoresearch.text import clock, counted, parse_duration, value
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.packages import bring
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_reference, examples
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, idea_of, record_of, request, tell_run, vary
@@ -62,11 +62,11 @@ def next_program(
     json: Json = False,
 ) -> None:
     """Bring the best program into a task folder and write history.md anew; an edit that was never run is kept."""
-    if not (folder or here.settings().work.task):  # the task that ships is no folder to work in
+    if not (folder or home.settings().work.task):  # the task that ships is no folder to work in
         raise UsageError(
             "name the task folder: autoresearch run checkout DIR", hint="autoresearch task get TASK DIR makes one"
         )
-    answer, lines = bring(here.task_folder(folder), run)
+    answer, lines = bring(home.task_folder(folder), run)
     if json:
         print_json(answer)
         return
@@ -105,7 +105,7 @@ def propose(
 ) -> None:
     """Hand a program to the running daemon, which runs it as a change of a known run when a worker is free."""
     proposal = request(idea_of(program, task, parent, hypothesis), seeds=seeds)
-    answer = here.client().ask(Node.propose, proposal)
+    answer = home.client().ask(Node.propose, proposal)
     if json:
         print_json(answer)
         return
@@ -137,7 +137,7 @@ def wait(
 ) -> None:
     """Wait until a proposed run has ended, and say what came of it. It goes on if you don't wait."""
     seconds = parse_duration(timeout) / 1000 if timeout else None
-    ended = here.client().ended(name, seconds)
+    ended = home.client().ended(name, seconds)
     if ended is None:
         raise TimedOut(f"{name} has not ended within {timeout}", hint=f"autoresearch run wait {name}, or status")
     tell_run(record_of(ended), json=json)
@@ -154,7 +154,7 @@ def wait(
 )
 def cancel(name: Name, *, json: Json = False) -> None:
     """Take a proposed run out of the queue, or stop it where it has begun."""
-    left = here.client().ask(Node.drop_proposal, DropRequest(name=name))
+    left = home.client().ask(Node.drop_proposal, DropRequest(name=name))
     if json:
         print_json(left)
         return
@@ -194,8 +194,8 @@ def vary_settings(
 
     Again, it goes on: what was run, waits or runs now is not run twice. Nodes that are asked for the same divide it.
     """
-    grid, idea = read_values(values), idea_in(Path(here.task_folder(folder)), parent=parent, hypothesis=hypothesis)
-    client = None if show else here.client()
+    grid, idea = read_values(values), idea_in(Path(home.task_folder(folder)), parent=parent, hypothesis=hypothesis)
+    client = None if show else home.client()
     answer = vary(idea, grid, seeds, client)
     if wait_for_all and client is not None:
         programs = {variant.digest.hex() for variant in variants(idea.task, idea.program, grid, seeds)[0]}
@@ -242,10 +242,10 @@ def suggest_changes(
     grid = read_values(values or [])
     if several := next((name for name, choices in grid.items() if len(choices) > 1), ""):
         raise UsageError(f"{several} has several values here", hint="run vary runs every combination of some values")
-    task = load_task(here.task_folder(folder))
+    task = load_task(home.task_folder(folder))
     with open_desk() as desk:
         settings = {name: only for name, (only,) in grid.items()}
-        answer = suggest(desk.log, desk.blobs, task, count, settings, me=desk.me, now_ms=here.now_ms())
+        answer = suggest(desk.log, desk.blobs, task, count, settings, me=desk.me, now_ms=home.now_ms())
     if json:
         print_json(answer)
         return
@@ -287,7 +287,7 @@ def claim(
         hypothesis=proposal.hypothesis,
         minutes=minutes,
     )
-    answer = here.client().ask(Node.claim, claimed)
+    answer = home.client().ask(Node.claim, claimed)
     if json:
         print_json(answer)
         return

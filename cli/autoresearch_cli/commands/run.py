@@ -31,7 +31,7 @@ from autoresearch.face.columns.runs import RUN_COLUMNS
 from autoresearch.record.encoding import format_id
 from autoresearch.text import counted
 from autoresearch.words import HELD
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
 from autoresearch_cli.catalogue import (
@@ -114,7 +114,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         return
     if assignments or start or seed or trust:
         raise UsageError("this is a task folder; that option is for a project", hint="autoresearch run --help")
-    idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
+    idea = idea_in(home.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
     ideas = [replace(idea, replicate=replicate + number) for number in range(seeds)]
     for each in ideas if not again else ():
         refuse_repetition(each)
@@ -130,12 +130,12 @@ def run(  # noqa: PLR0913 - each is an option of the command
 
 def _through_daemon(idea: Idea, display: Display) -> str:
     """Have the daemon do it and wait for the end. Returns the record's id."""
-    client = here.client()
+    client = home.client()
     with client.events() as events:
         proposed = client.ask(Node.propose, request(idea)).proposed[0]
         status = client.ask(Node.status)
         if status.state in HELD:
-            say(f"the run waits: {state_sentence(status, here.now_ms())}")
+            say(f"the run waits: {state_sentence(status, home.now_ms())}")
         elif waits := next((each for each in status.queue if each.name == proposed), None):
             say(f"{waits.title}: waits {waits.reason} (Ctrl-C leaves it in the queue)")
         watch = Watch(display, only=proposed)
@@ -159,10 +159,10 @@ def _run_in_process(idea: Idea, display: Display) -> str:
     name = idea.task.name
     return run_once(
         idea,
-        here.paths(),
-        now_ms=here.now_ms,
-        work=here.settings().work,
-        device=here.first_device(),
+        home.paths(),
+        now_ms=home.now_ms,
+        work=home.settings().work,
+        device=home.first_device(),
         progress=lambda fraction, note: display.progress("run", name, fraction, note),
     )
 
@@ -207,7 +207,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
         size=limit,
         hidden=hidden,
     )
-    answer = here.ask(questions.runs, request)
+    answer = home.ask(questions.runs, request)
     if page > answer.pages:
         raise UsageError(f"there is no page {page}", hint=f"the last one is --page {answer.pages}")
     if json:
@@ -215,7 +215,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
         return
     say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
     with paged():
-        print_list(RUN_COLUMNS, answer.runs, now_ms=here.now_ms())
+        print_list(RUN_COLUMNS, answer.runs, now_ms=home.now_ms())
     say_hidden(answer.hidden, "run")
     if not answer.runs:
         name = answer.task.name
@@ -257,8 +257,8 @@ def unstar(reference: Reference, *, task: Task = "", json: Json = False) -> None
 
 
 def _choose(reference: str, task: str, *, starred: bool, json: bool) -> None:
-    identified = here.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
-    answer = here.ask(questions.star, StarRequest(id=identified, starred=starred))
+    identified = home.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
+    answer = home.ask(questions.star, StarRequest(id=identified, starred=starred))
     if json:
         print_json(answer)
         return
@@ -287,8 +287,8 @@ def believe(
 
     Runs that measure in the same way, and values as good, are believed with it. Look at `diff ID` before.
     """
-    identified = here.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
-    answer = here.ask(publishing.believe, BelieveRequest(id=identified, believed=not undo))
+    identified = home.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
+    answer = home.ask(publishing.believe, BelieveRequest(id=identified, believed=not undo))
     if json:
         print_json(answer)
         return
@@ -311,15 +311,15 @@ def believe(
 )
 def claims(*, task: Task = "", json: Json = False) -> None:
     """What is being tried on a task now, by whom, and until when. Others do not try the same meanwhile."""
-    answer = here.ask(questions.claims, OfTask(task=task or None))
+    answer = home.ask(questions.claims, OfTask(task=task or None))
     if json:
         print_json(answer)
         return
     if not answer.claims:
-        say(f"nothing is being tried on {answer.task} now → {here.next_run()}")
+        say(f"nothing is being tried on {answer.task} now → {home.next_run()}")
         return
     with paged():
-        print_list(CLAIM_COLUMNS, answer.claims, now_ms=here.now_ms())
+        print_list(CLAIM_COLUMNS, answer.claims, now_ms=home.now_ms())
     say(f"claims on {answer.task}")
     say("→ autoresearch show ID, autoresearch run propose DIR")
 
@@ -348,7 +348,7 @@ def withdraw(
         view = record_view(desk.log, record)
     if not yes:
         confirm(f"Withdraw the {view.kind} {short(view.id)} “{view.summary}” for good?")
-    answer = here.ask(publishing.withdraw, WithdrawRecordRequest(record=view.id, reason=reason))
+    answer = home.ask(publishing.withdraw, WithdrawRecordRequest(record=view.id, reason=reason))
     if json:
         print_json(answer)
         return

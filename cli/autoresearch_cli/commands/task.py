@@ -32,7 +32,7 @@ from autoresearch.task.loading import MANIFEST, load_task, shipped_task
 from autoresearch.task.model import Task
 from autoresearch.text import counted, value
 from autoresearch.words import MEASURED_BY
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts import packages
 from autoresearch_cli.acts.new_tasks import mount_of, new_task_context
 from autoresearch_cli.acts.task_folders import get_task, named_folder
@@ -77,7 +77,7 @@ def _chosen(name: str, *, archived: bool) -> ArchivedAnswer:
         everything = {row.digest for row in desk.log.tasks.all()}
         put_away = desk.archived() if archived else frozenset(everything - desk.archived())
         task = find_task(desk.log, name, author=desk.me, archived=put_away)
-    changed = choose(here.paths().home_local, Choice.ARCHIVED, task.digest, chosen=archived)
+    changed = choose(home.paths().home_local, Choice.ARCHIVED, task.digest, chosen=archived)
     return ArchivedAnswer(name=task.name, digest=task.digest.hex(), archived=archived, changed=changed)
 
 
@@ -212,7 +212,7 @@ def show(
     json: Json = False,
 ) -> None:
     """What a task measures, what a run may use, which files are fixed, and which constants the search changes."""
-    task = load_task(named_folder(folder) if folder else here.task_folder(""))
+    task = load_task(named_folder(folder) if folder else home.task_folder(""))
     answer = describe(task)
     if json:
         print_json(answer)
@@ -220,7 +220,7 @@ def show(
     print_labelled(_lines(answer, task))
     try:
         ceiling().check(task)
-        check_reaches(task.folder, reaches_of(task), here.paths().allowed)
+        check_reaches(task.folder, reaches_of(task), home.paths().allowed)
     except (CannotRunHere, Refused) as error:
         say(f"{error}")
         say(f"→ {error.hint}")
@@ -239,7 +239,7 @@ def show(
 )
 def pin(folder: Folder = "", *, json: Json = False) -> None:
     """Fix the program in a task folder as the task's baseline, so that an edit is a run and not another task."""
-    answer = describe(pin_baseline(here.task_folder(folder)))
+    answer = describe(pin_baseline(home.task_folder(folder)))
     if json:
         print_json(answer)
         return
@@ -268,15 +268,15 @@ def list_tasks(
     from autoresearch.ask.requests import TasksOf
     from autoresearch.face.columns.runs import TASK_COLUMNS
 
-    answer = here.ask(questions.tasks, TasksOf(archived=all_tasks, hidden=hidden))
-    archived = not all_tasks and bool(chosen(here.paths().home_local, Choice.ARCHIVED))
+    answer = home.ask(questions.tasks, TasksOf(archived=all_tasks, hidden=hidden))
+    archived = not all_tasks and bool(chosen(home.paths().home_local, Choice.ARCHIVED))
     if json:
         print_json(answer)
         return
     print_list(TASK_COLUMNS, answer.tasks)
     say_hidden(answer.hidden, "task")
     if answer.tasks or not archived:
-        say("→ autoresearch work TASK" if answer.tasks else f"there is no task yet → {here.next_run()}")
+        say("→ autoresearch work TASK" if answer.tasks else f"there is no task yet → {home.next_run()}")
     else:
         say("→ all tasks are archived: autoresearch task list --all")
 
@@ -376,7 +376,7 @@ def ceiling() -> Ceiling:
     """What this machine allows a run of any task."""
     from autoresearch.run.bench import Ceiling
 
-    return Ceiling.of(here.settings().work)
+    return Ceiling.of(home.settings().work)
 
 
 def describe(task: Task) -> TaskAnswer:

@@ -29,7 +29,7 @@ from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.words import EvidenceKind
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import AllowPackages, Json, command_app, complete_reference, examples
@@ -95,12 +95,12 @@ def verify(
 
 def _list_waiting(task: str, *, json: bool) -> None:
     """The runs that wait for verifiers, and what this node has to do with each."""
-    answer = here.ask(questions.verifications, OfTask(task=task or None))
+    answer = home.ask(questions.verifications, OfTask(task=task or None))
     if json:
         print_json(answer)
         return
     with paged():
-        print_list(AWAITED_COLUMNS, answer.waiting, now_ms=here.now_ms())
+        print_list(AWAITED_COLUMNS, answer.waiting, now_ms=home.now_ms())
     if not answer.waiting:
         say(f"no run of {answer.task} waits for a verifier")
     if answer.note:
@@ -120,7 +120,7 @@ def _own_packages(desk: Desk, run: str) -> Task | None:
 
 def _wait_for(run: str, *, json: bool) -> Event:
     """Have the daemon do it and wait for the end."""
-    client = here.client()
+    client = home.client()
     with client.events() as events, choose_display(quiet=json) as display:
         accepted = client.ask(Node.verify, VerifyRequest(run=run))
         if accepted.note:
@@ -211,23 +211,23 @@ def evidence(
     if reference is None:
         _list(participant, kind, json=json)
         return
-    answer = here.ask(questions.evidence, OneEvidence(id=reference, kind=kind))
+    answer = home.ask(questions.evidence, OneEvidence(id=reference, kind=kind))
     if answer.holds is None:
         answer = _measured(answer, json=json)
     if json:
         print_json(answer)
     else:
-        print_evidence(answer, now_ms=here.now_ms())
+        print_evidence(answer, now_ms=home.now_ms())
     if not (answer.holds or answer.nothing_found):
         raise typer.Exit(DOES_NOT_HOLD)
 
 
 def _list(participant: str | None, kind: EvidenceKind | None, *, json: bool) -> None:
-    answer = here.ask(questions.evidence_list, EvidenceOf(participant=participant, kind=kind))
+    answer = home.ask(questions.evidence_list, EvidenceOf(participant=participant, kind=kind))
     if json:
         print_json(answer)
         return
-    print_list(EVIDENCE_COLUMNS, answer.evidence, now_ms=here.now_ms())
+    print_list(EVIDENCE_COLUMNS, answer.evidence, now_ms=home.now_ms())
     say(
         "→ autoresearch run evidence ID checks one"
         if answer.evidence
@@ -238,7 +238,7 @@ def _list(participant: str | None, kind: EvidenceKind | None, *, json: bool) -> 
 def _measured(answer: EvidenceAnswer, *, json: bool) -> EvidenceAnswer:
     """Have the daemon repeat a verifier's measurement, and wait for the result."""
     say(f"{answer.reason}: this takes as long as it took the verifier")
-    client = here.client()
+    client = home.client()
     with client.events() as events, choose_display(quiet=json) as display:
         accepted = client.ask(Node.check_evidence, OneEvidence(id=answer.id, kind=EvidenceKind.VALUE))
         watch = Watch(display, only=accepted.assignment)

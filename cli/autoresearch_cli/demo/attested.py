@@ -38,7 +38,7 @@ from autoresearch.trust.manifest import NONCE_BYTES, NetworkManifest
 from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch.words import AttestReason
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 
 LISTEN = "/ip4/127.0.0.1/tcp/0"
 READY_SECONDS = 90.0
@@ -96,7 +96,7 @@ def demo_cluster(
         Refused: a demo runs there already.
         AutoresearchError: a daemon did not start.
     """
-    folder = here.paths().state / "demo"
+    folder = home.paths().state / "demo"
     clear(folder)
     manifest = create_network(folder)
     daemons: list[Daemon] = []
@@ -128,13 +128,13 @@ def trust_of(daemon: Daemon) -> Trust:
 
 def clear(folder: Path) -> None:
     """Take away what an earlier demo left. Raises Refused when it still runs."""
-    for home in sorted(folder.glob("*-*")):
-        paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
+    for home_folder in sorted(folder.glob("*-*")):
+        paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home_folder)})
         if paths.socket.exists():
             with suppress(AutoresearchError):
                 pid = Client(paths.socket).ask(Node.status).pid
                 raise Refused(f"a demo runs already, in {folder} (process {pid})", hint="end it first")
-        shutil.rmtree(home)
+        shutil.rmtree(home_folder)
 
 
 def launch(folder: Path, number: int, place: Place, manifest: NetworkManifest) -> Daemon:
@@ -143,18 +143,18 @@ def launch(folder: Path, number: int, place: Place, manifest: NetworkManifest) -
     paths = Paths.from_environment(environment)
     Path(environment["AUTORESEARCH_HOME"]).mkdir(parents=True, exist_ok=True)
     # The task's data are the same for all, and made once.
-    here.paths().cache.mkdir(parents=True, exist_ok=True)
-    paths.cache.symlink_to(here.paths().cache, target_is_directory=True)
+    home.paths().cache.mkdir(parents=True, exist_ok=True)
+    paths.cache.symlink_to(home.paths().cache, target_is_directory=True)
     paths.create()
     save_manifest(paths.manifest, manifest)
     process = starting.start(workers=place.workers, detached=True, bound=True, environment=environment)
     return Daemon(place.name, environment, paths, manifest.network, process)
 
 
-def environment_of(home: Path, number: int) -> dict[str, str]:
+def environment_of(home_folder: Path, number: int) -> dict[str, str]:
     """This machine's settings for work and storage, a home of its own, and a network of loopback alone."""
-    settings = here.settings()
-    inherited = {name: text for name, text in here.environment().items() if not name.startswith("AUTORESEARCH_")}
+    settings = home.settings()
+    inherited = {name: text for name, text in home.environment().items() if not name.startswith("AUTORESEARCH_")}
     devices = named_devices(settings.work.device)
     work = msgspec.structs.replace(settings.work, device=devices[number % len(devices)])
     chosen = {f"work.{key}": value for key, value in msgspec.to_builtins(work).items()}
@@ -164,7 +164,7 @@ def environment_of(home: Path, number: int) -> dict[str, str]:
     chosen |= {f"network.{key}": value for key, value in network.items()}
     variables = {environment_variable(key): str(value).lower() if isinstance(value, bool) else str(value)
             for key, value in chosen.items()}  # fmt: skip
-    return inherited | variables | {"AUTORESEARCH_HOME": str(home)}
+    return inherited | variables | {"AUTORESEARCH_HOME": str(home_folder)}
 
 
 def first_address(daemon: Daemon) -> str:

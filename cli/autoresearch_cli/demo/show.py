@@ -28,7 +28,7 @@ from autoresearch.log.standing.verification import judgement
 from autoresearch.record.record import Record
 from autoresearch.text import counted, value
 from autoresearch.words import RunState
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.demo.attested import ATTESTORS, Daemon, Place, PostOffice, demo_cluster, plain_network, trust_of
 from autoresearch_cli.demo.display import DemoDisplay, DemoState, done_twice
 from autoresearch_cli.demo.plan import ending, free_cores, is_late, parts_of, say_dropped, say_part, task_of
@@ -60,7 +60,7 @@ def demo_of_many(
     # Attested participants verify each other, so each has to train.
     training = count if attested or workers is not None else min(count, free_cores())
     whole = WorkRequest(runs=runs, verify_share=VERIFY_SHARE if attested else None)
-    parts = parts_of(whole, quick=not here.settings().work.task)
+    parts = parts_of(whole, quick=not home.settings().work.task)
     office = PostOffice() if attested else None
     if office:
         places = [*places, *office.attestors()]
@@ -106,7 +106,7 @@ def _share(request: WorkRequest, number: int, count: int) -> WorkRequest | None:
 def _verify(daemons: list[Daemon], inbox: Inbox, count: int, until_ms: int | None, *, json: bool) -> None:
     """Have the participants verify each other's runs until one is confirmed, or for some minutes."""
     say("the runs are done; now the daemons verify each other's runs")
-    latest_ms = here.now_ms() + VERIFY_SECONDS * 1000
+    latest_ms = home.now_ms() + VERIFY_SECONDS * 1000
     request = ending(WorkRequest(verify_share=1), min(until_ms or latest_ms, latest_ms))
     requests = [request if number < count else None for number in range(len(daemons))]
     state = DemoState.of(daemon.name for daemon in daemons)
@@ -253,7 +253,7 @@ def _answer(daemons: list[Daemon], state: DemoState) -> DemoAnswer:
         with Log.open(daemon.paths.log, daemon.network, read_only=True, trust=trust_of(daemon)) as log:
             records = log.records.newest(kind="run", limit=10_000)
             states = _states(daemon)
-            voters = roster_of(log).count(here.now_ms())
+            voters = roster_of(log).count(home.now_ms())
     return DemoAnswer(
         runs=state.runs,
         failed=state.failed,
@@ -303,8 +303,8 @@ def say_what_next(answer: DemoAnswer, *, goes_on: bool) -> None:
     if shutil.which("autoresearch") is None and activate.exists():
         place = activate.relative_to(Path.cwd()) if activate.is_relative_to(Path.cwd()) else activate
         say(f"→ first, so that this shell finds autoresearch: . {shlex.quote(str(place))}")
-    home = answer.home or here.environment().get("AUTORESEARCH_HOME", "")
-    program = f"AUTORESEARCH_HOME={shlex.quote(home)} autoresearch" if home else "autoresearch"
+    home_folder = answer.home or home.environment().get("AUTORESEARCH_HOME", "")
+    program = f"AUTORESEARCH_HOME={shlex.quote(home_folder)} autoresearch" if home_folder else "autoresearch"
     if answer.best is not None:
         say(f"→ {program} best {answer.task} --code")
         say(f"→ {program} top {answer.task}")

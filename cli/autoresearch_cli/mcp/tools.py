@@ -49,7 +49,7 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.program import source_digest
 from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, sanitised
 from autoresearch.words import RunStatus
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.ideas import outcome, repetition
 from autoresearch_cli.ideas import vary as run_all
 from autoresearch_cli.reading import open_desk
@@ -332,14 +332,14 @@ class Tools:
             return rows
         folder, count = load_task(self._folder()), max(1, min(suggest, SUGGESTIONS_MOST))
         with open_desk() as desk:
-            made = suggestions(desk.log, desk.blobs, folder, count, settings or {}, me=desk.me, now_ms=here.now_ms())
+            made = suggestions(desk.log, desk.blobs, folder, count, settings or {}, me=desk.me, now_ms=home.now_ms())
         return rows | _quoted(suggestions=msgspec.to_builtins(made.suggestions))
 
     def history(self) -> str:
         """What is known of the task on some pages: programs, effects, failures, notes, what is tried now."""
         task = load_task(self._folder())
         with open_desk() as desk:
-            history = gather(desk.log, desk.blobs, task, now_ms=here.now_ms(), me=desk.me)
+            history = gather(desk.log, desk.blobs, task, now_ms=home.now_ms(), me=desk.me)
         return history_text(history, task, HISTORY_BYTES)
 
     def program(self, run: str) -> str:

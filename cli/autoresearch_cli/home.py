@@ -1,4 +1,4 @@
-"""This machine as a command finds it: folders, settings, daemon, keys. The one place that reads the environment.
+"""The home of this node as a command finds it: folders, settings, daemon, keys. Only this module reads the environment.
 
 Passphrases come from a variable, a file descriptor, or a person at a terminal; never from an argument.
 """
