@@ -29,8 +29,8 @@ LEFT = {
 SHARED = re.findall(
     r"\w+",
     "Answer Approve Asking Attestor Block Cancel Carried Counts Decline Device Difference Dropped Entry Failed "
-    "Finished Handlers Host KeyPair Leader Limits Line Listing Message Metric Node Order Own Place Proposal Quit "
-    "Reader Ready Records Refusal RunRow Runs Service Sessions Task Verdict Watch Work Worker Written ",
+    "Finished Handlers Host KeyPair Leader Limits Listing Message Metric Node Order Own Proposal Quit "
+    "Reader Ready Records Refusal Runs Service Sessions Task Verdict Work Worker Written ",
 )
 FIELDS = {ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name"}
 FIELDS |= {ast.MatchAs: "name", ast.MatchStar: "name", ast.ExceptHandler: "name"}

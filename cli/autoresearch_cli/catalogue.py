@@ -54,7 +54,7 @@ def complete_archived(incomplete: str) -> list[str]:
 def _tasks(incomplete: str, *, archived: bool = False) -> list[str]:
     try:
         from autoresearch.ask.runs.boards import tasks_answer
-        from autoresearch_cli.reading import open_desk
+        from autoresearch_cli.local_log import open_desk
 
         with open_desk() as desk:
             tasks = tasks_answer(desk.log, archived=desk.archived(), all_tasks=True).tasks
@@ -84,7 +84,7 @@ def harmless(text: str) -> str:
 def _recent(incomplete: str) -> list[tuple[str, str]]:
     from autoresearch.ask.show import log_answer
     from autoresearch.face.columns.column import short
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     with open_desk() as desk:
         records = log_answer(desk.log, limit=RECENT).records

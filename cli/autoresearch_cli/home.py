@@ -99,7 +99,7 @@ def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
             notebook.publish_identity(now_ms())
             return question(notebook, request)
     # What reads a log takes longer to load than all the rest.
-    from autoresearch_cli.reading import open_desk, with_blobs
+    from autoresearch_cli.local_log import open_desk, with_blobs
 
     with open_desk() as desk:
         return with_blobs(lambda: question(desk, request))

@@ -45,7 +45,7 @@ from autoresearch_cli import home
 from autoresearch_cli.acts.packages import refreshed
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import PARENT_HELP
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.records import print_record
 

@@ -42,18 +42,18 @@ import json, sys
 from autoresearch.ask.node import Event
 from autoresearch_cli.demo.display import DemoDisplay
 from autoresearch_cli.demo.display import DemoState
-from autoresearch_cli.watching import EventLines
-from autoresearch_cli.watching import PlainDisplay, TerminalDisplay
-from autoresearch_cli.watching import Watch
+from autoresearch_cli.event_display import EventLines
+from autoresearch_cli.event_display import PlainDisplay, TerminalDisplay
+from autoresearch_cli.event_display import EventMonitor
 nasty = json.load(open(sys.argv[1]))
 data = dict.fromkeys(("title", "reason", "status", "why", "run", nasty), nasty) | {"assignment": "one", "fraction": 0.5}
 kinds = ("run_started", "progress", "confirmed", "state", "worker", "committed", "run_finished", "run_failed", nasty)
 events = [Event(id=1, kind=kind, time_ms=0, text=nasty, data=data) for kind in kinds]
 for display in (TerminalDisplay(quiet=False), PlainDisplay(quiet=False)):
     with display:
-        watch = Watch(display, standing=lambda: nasty)
+        monitor = EventMonitor(display, standing=lambda: nasty)
         for event in events:
-            watch.take(event)
+            monitor.take(event)
         display.progress("two", nasty, 0.5, nasty)
 cluster = DemoState.of(["ann"])
 display = DemoDisplay(cluster, quiet=False)

@@ -6,9 +6,9 @@ import re
 
 import msgspec
 import pytest
+from autoresearch_cli.event_display import finished_line
 from autoresearch_cli.rendering.answers import voter_lines
 from autoresearch_cli.rendering.status import meanwhile, status_lines
-from autoresearch_cli.watching import finished_line
 
 from autoresearch.ask.node import Event, NetworkStatus, PeersAnswer, PeerView, RunInHand, StatusAnswer, WorkerStatus
 from autoresearch.ask.people.voters import way_to_count

@@ -31,9 +31,9 @@ WATCHING = """
 from autoresearch.ask.node import Event
 from autoresearch_cli.demo.display import DemoDisplay
 from autoresearch_cli.demo.display import DemoState
-from autoresearch_cli.watching import EventLines
-from autoresearch_cli.watching import TerminalDisplay
-from autoresearch_cli.watching import Watch
+from autoresearch_cli.event_display import EventLines
+from autoresearch_cli.event_display import TerminalDisplay
+from autoresearch_cli.event_display import EventMonitor
 title = "LR 0.0083 -> 0.006, WEIGHT_DECAY 0.1 -> 0.19, bigram table (+17)"
 data = {"assignment": "one", "title": title, "status": "ok", "reported": 1.155, "is_best": True}
 data |= {"fraction": 0.5, "step": 1082, "loss": 1.226, "left_ms": 720_000, "elapsed_ms": 720_000, "task": "grammar"}
@@ -41,9 +41,9 @@ data |= {"gain_reported": 0.0123, "duration_ms": 61_000, "id": "bafyrei" + "a" *
 kinds = ("run_started", "progress", "confirmed", "run_finished", "run_started", "progress")
 events = [Event(id=1, kind=kind, time_ms=0, text=title, data=data) for kind in kinds]
 with TerminalDisplay(quiet=False) as display:
-    watch = Watch(display, standing=lambda: "best 1.1550, 69% of the way to 0.7629")
+    monitor = EventMonitor(display, standing=lambda: "best 1.1550, 69% of the way to 0.7629")
     for event in events:
-        watch.take(event)
+        monitor.take(event)
 cluster = DemoState.of(["peer-1", "peer-2"])
 demo = DemoDisplay(cluster, quiet=False)
 with demo.live() as live:

@@ -47,8 +47,8 @@ from autoresearch.task.program import split_program
 from autoresearch.text import MAXIMIZE, counted
 from autoresearch.words import RUN_MODES
 from autoresearch_cli import home
+from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import ExportAnswer, GitExportAnswer, HtmlExportAnswer
-from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 
 

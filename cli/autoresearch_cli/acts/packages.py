@@ -54,8 +54,8 @@ from autoresearch.words import Why
 from autoresearch_cli import home
 from autoresearch_cli.acts.task_folders import named_folder
 from autoresearch_cli.catalogue import Folder, Json
+from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import NextAnswer, PackagesAnswer
-from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ def _as_answer(reaches: Sequence[Reach]) -> list[str]:
 
 def _must_ask(task: Task) -> bool:
     from autoresearch.run.packages import is_installed, may_install
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     paths = home.paths()
     if is_installed(task, paths.environments):

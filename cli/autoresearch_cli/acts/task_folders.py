@@ -30,7 +30,7 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
         Refused: the folder is another task, or would have to be overwritten.
         UsageError: the name is empty, or ``run`` is no run on the task.
     """
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     _check_named(name)
     with open_desk() as desk:
@@ -68,7 +68,7 @@ def named_folder(task: str) -> Path:
     _check_named(task)
     if "/" in task or typed_path(task).exists():
         return home.existing_folder(task)
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     with open_desk() as desk:
         try:
@@ -99,6 +99,6 @@ def _shipped(task: Task, place: Path) -> Path:
 
 def _published(desk: Desk, digest: bytes, place: Path) -> Path:
     from autoresearch.ask.people.claims import published_task
-    from autoresearch_cli.reading import with_blobs
+    from autoresearch_cli.local_log import with_blobs
 
     return with_blobs(lambda: published_task(desk.log, desk.blobs, digest, place)).folder

@@ -30,7 +30,7 @@ from autoresearch.task.needs import LOOSE, Package, lock_digest
 from autoresearch.text import counted
 from autoresearch_cli import home
 from autoresearch_cli.acts.packages import NAMED
-from autoresearch_cli.reading import fetch_blob, open_desk
+from autoresearch_cli.local_log import fetch_blob, open_desk
 from autoresearch_cli.rendering.output import say
 
 if TYPE_CHECKING:

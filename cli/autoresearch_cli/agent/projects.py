@@ -31,9 +31,9 @@ from autoresearch_cli.agent.models import (
     ProjectRunAnswer,
     project_pythons,
 )
+from autoresearch_cli.event_display import choose_display
 from autoresearch_cli.rendering.lists import PROJECT_COLUMNS, walls
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
-from autoresearch_cli.watching import choose_display
 
 # Between two figures of a run, with --json.
 FIGURE_SECONDS = 2.0

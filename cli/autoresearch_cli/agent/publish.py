@@ -52,8 +52,8 @@ from autoresearch_cli.agent.models import GotAnswer
 from autoresearch_cli.agent.projects import project_path
 from autoresearch_cli.agent.publishing import publish_project_run, say_published
 from autoresearch_cli.catalogue import Folder, Json, Reference, Task, Yes, command_app, complete_reference, examples
+from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
-from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ from autoresearch.text import value
 from autoresearch_cli import home
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.agent.models import agree, python_with
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.output import say
 
 

@@ -139,7 +139,7 @@ def top(
 def _component_top(task: str, component: str, limit: int, budget: float | None, *, json: bool) -> None:
     """The agents that use a component, of each environment's leaderboard; of a ``task`` that is named its own."""
     from autoresearch.project.exchange.fetching import boards_with, component_key
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     key, most = component_key(component), math.inf if budget is None else budget
     with open_desk() as desk:

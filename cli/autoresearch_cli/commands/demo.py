@@ -23,10 +23,10 @@ from autoresearch_cli import home, starting
 from autoresearch_cli.catalogue import For, JsonLines, Runs, Workers, command_app, examples
 from autoresearch_cli.demo.plan import ending, is_late, parts_of, say_dropped, say_part, task_to_name
 from autoresearch_cli.demo.show import best_sentence, demo_of_many, say_what_next
+from autoresearch_cli.event_display import EventMonitor, choose_display
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.starting import announce_pages
-from autoresearch_cli.watching import Watch, choose_display
 
 STOP_SECONDS = 10.0
 PEERS_MAX = 10
@@ -135,7 +135,7 @@ def _watch(request: WorkRequest, until_ms: int | None, *, json: bool, owned: boo
         if not json:
             announce_pages(before)
         tasks: list[TaskStatus] = []
-        watch = Watch(display, standing=lambda: _standing(client))
+        monitor = EventMonitor(display, standing=lambda: _standing(client))
         try:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, end)
@@ -145,7 +145,7 @@ def _watch(request: WorkRequest, until_ms: int | None, *, json: bool, owned: boo
                 for event in events:
                     if json:
                         print_json(event)
-                    watch.take(event)
+                    monitor.take(event)
                     if seen_enough:
                         break
                     if event.kind == "order_ended" and event.data.get("order") == order:
@@ -160,8 +160,8 @@ def _watch(request: WorkRequest, until_ms: int | None, *, json: bool, owned: boo
             if order:
                 client.ask(Node.cancel_order, CancelRequest(number=order))
     if owned:
-        say_dropped((f"“{title}”", fraction) for title, fraction in watch.in_hand.values())
-    return _answer(watch, before, task_to_name(tasks) or before.task)
+        say_dropped((f"“{title}”", fraction) for title, fraction in monitor.in_hand.values())
+    return _answer(monitor, before, task_to_name(tasks) or before.task)
 
 
 def _next_part(client: Client, parts: list[WorkRequest], until_ms: int | None) -> int:
@@ -188,13 +188,13 @@ def _task_of(client: Client) -> list[TaskStatus]:
     return []
 
 
-def _answer(watch: Watch, before: StatusAnswer, task: TaskStatus | None) -> DemoAnswer:
+def _answer(monitor: EventMonitor, before: StatusAnswer, task: TaskStatus | None) -> DemoAnswer:
     before_it = RunNumbers(reported=task.baseline) if task else None
     if task and before.task and before.task.best and task.digest == before.task.digest:
         before_it = numbers_of(before.task.best)
     return DemoAnswer(
-        runs=watch.runs,
-        failed=watch.failed,
+        runs=monitor.runs,
+        failed=monitor.failed,
         task=task.name if task else "",
         metric=task.metric if task else "",
         best_before=before_it,

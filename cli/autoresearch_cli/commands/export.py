@@ -33,10 +33,10 @@ from autoresearch.record.kinds import Note, Run
 from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, size
-from autoresearch_cli import home, reading
+from autoresearch_cli import home, local_log
 from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, examples
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
-from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.output import print_json, say
 
 Format = Literal["jsonl", "csv", "tsv", "mlflow"]
@@ -157,7 +157,7 @@ def export_task(
 def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None:
     """Write a bundle and say what is in it."""
     path = typed_path(name)
-    written = reading.write(path, task=task, carried=blobs)
+    written = local_log.write(path, task=task, carried=blobs)
     size_bytes = path.stat().st_size
     if json:
         print_json(BundleAnswer(file=name, size_bytes=size_bytes, **written._asdict()))
@@ -284,11 +284,11 @@ def _is_bundle(path: Path) -> bool:
 
 
 def _import_bundle(name: str, path: Path, *, json: bool) -> None:
-    imported = reading.take_in(path)
+    imported = local_log.take_in(path)
     if json:
         print_json(BundleImportAnswer(file=name, **asdict(imported)))
         return
-    say(reading.summary(imported))
+    say(local_log.summary(imported))
     if imported.early:
         say("→ import it again later: some records are ahead of this clock")
 

@@ -31,8 +31,8 @@ from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.text import counted
 from autoresearch_cli import home, starting
 from autoresearch_cli.catalogue import Json, Yes, command_app, complete_network, examples
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
-from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.lists import BROUGHT_COLUMNS, HOME_NETWORK_COLUMNS
 from autoresearch_cli.rendering.output import confirm, print_json, print_list, say
 

@@ -27,7 +27,7 @@ from autoresearch.task.release import TYPES
 from autoresearch.text import one_line
 from autoresearch_cli import home
 from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, complete_reference, examples
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.answers import print_found
 from autoresearch_cli.rendering.output import is_rich, paged, print_json, print_list, print_text, say, say_hidden
 

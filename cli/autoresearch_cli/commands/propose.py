@@ -27,7 +27,7 @@ from autoresearch_cli import home
 from autoresearch_cli.acts.packages import bring
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_reference, examples
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, idea_of, record_of, request, tell_run, vary
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.experiments import print_experiment, print_suggestions
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import queued_line

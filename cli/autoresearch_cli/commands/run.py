@@ -45,13 +45,13 @@ from autoresearch_cli.catalogue import (
     complete_run,
     examples,
 )
+from autoresearch_cli.event_display import Display, EventMonitor, choose_display, text_in
 from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, record_of, refuse_repetition, request, tell_run
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.boards import row_words
 from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say, say_hidden
 from autoresearch_cli.rendering.status import state_sentence
-from autoresearch_cli.watching import Display, Watch, choose_display, text_in
 
 app = command_app()
 
@@ -138,12 +138,12 @@ def _through_daemon(idea: Idea, display: Display) -> str:
             say(f"the run waits: {state_sentence(status, home.now_ms())}")
         elif waits := next((each for each in status.queue if each.name == proposed), None):
             say(f"{waits.title}: waits {waits.reason} (Ctrl-C leaves it in the queue)")
-        watch = Watch(display, only=proposed)
+        monitor = EventMonitor(display, only=proposed)
         try:
             for event in events:
                 if event.kind == "state" and text_in(event, "state") in HELD:
                     say(f"the run waits: {text_in(event, 'reason')} (Ctrl-C leaves it in the queue)")
-                if watch.take(event):
+                if monitor.take(event):
                     return record_of(event)
         except KeyboardInterrupt:
             say("the run stays with the daemon: autoresearch status")

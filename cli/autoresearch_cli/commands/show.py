@@ -116,7 +116,7 @@ def _with_components(answer: ShowAnswer) -> ShowAnswer:
     """A release with the best runs of the agents that use it; a run of an agent with the components that it uses."""
     from autoresearch.project.exchange.fetching import boards_with, components_of_run  # most records are neither
     from autoresearch.record.encoding import parse_id
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     name = answer.record.id
     with open_desk() as desk:
@@ -165,7 +165,7 @@ def _save_checkpoint(request: OneRecord, file: Path, *, json: bool) -> None:
     # The other uses of this command load nothing that reads a log, where a daemon runs.
     from autoresearch.ask.runs.diffs import run_checkpoint
     from autoresearch.record.encoding import format_id
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     with open_desk() as desk:
         run = desk.record(request.id, request.task)
@@ -181,7 +181,7 @@ def _save_checkpoint(request: OneRecord, file: Path, *, json: bool) -> None:
 
 def _write_checkpoint(desk: Desk, run: bytes, file: Path) -> None:
     from autoresearch.ask.runs.diffs import open_checkpoint
-    from autoresearch_cli.reading import with_blobs
+    from autoresearch_cli.local_log import with_blobs
 
     opened = with_blobs(lambda: open_checkpoint(desk.log, desk.blobs, run), seconds=CHECKPOINT_SECONDS)
     with opened as content:

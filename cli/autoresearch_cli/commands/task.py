@@ -71,7 +71,7 @@ def restore(name: PutAway, *, json: Json = False) -> None:
 def _chosen(name: str, *, archived: bool) -> ArchivedAnswer:
     """Archive the task that a name means, or restore it: of several with one name that one which is the other way."""
     from autoresearch.ask.lookup import find_task
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     with open_desk() as desk:
         everything = {row.digest for row in desk.log.tasks.all()}
@@ -360,7 +360,7 @@ app.command(
 def _for_agents(task: Task) -> list[str]:
     """Write the files for coding agents into a task's folder; what to say of it."""
     from autoresearch_cli.acts.packages import written
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     with open_desk() as desk:
         left = written(desk, task)

@@ -34,11 +34,11 @@ from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import AllowPackages, Json, command_app, complete_reference, examples
 from autoresearch_cli.catalogue import Task as TaskOption
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.event_display import EventMonitor, choose_display, text_in
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.credit import print_evidence
 from autoresearch_cli.rendering.output import paged, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_verifications
-from autoresearch_cli.watching import Watch, choose_display, text_in
 
 COMMITTED = "committed"
 # What an event tells of a measurement.
@@ -125,11 +125,11 @@ def _wait_for(run: str, *, json: bool) -> Event:
         accepted = client.ask(Node.verify, VerifyRequest(run=run))
         if accepted.note:
             say(accepted.note)
-        watch = Watch(display, only=accepted.assignment)
+        monitor = EventMonitor(display, only=accepted.assignment)
         for event in events:
             if event.kind in (COMMITTED, "verified") and text_in(event, "assignment") == accepted.assignment:
                 return event
-            if watch.take(event):
+            if monitor.take(event):
                 raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch node logs")
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
@@ -241,10 +241,10 @@ def _measured(answer: EvidenceAnswer, *, json: bool) -> EvidenceAnswer:
     client = home.client()
     with client.events() as events, choose_display(quiet=json) as display:
         accepted = client.ask(Node.check_evidence, OneEvidence(id=answer.id, kind=EvidenceKind.VALUE))
-        watch = Watch(display, only=accepted.assignment)
+        monitor = EventMonitor(display, only=accepted.assignment)
         for event in events:
             if event.kind == EVIDENCE and text_in(event, "assignment") == accepted.assignment:
                 return msgspec.convert(event.data.get(EVIDENCE), EvidenceAnswer)
-            if watch.take(event):
+            if monitor.take(event):
                 raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch node logs")
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")

@@ -25,8 +25,8 @@ from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.words import Counts
 from autoresearch_cli import home
 from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer
-from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.answers import voter_lines
 from autoresearch_cli.rendering.lists import INVITATION_COLUMNS
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say

@@ -32,9 +32,9 @@ from autoresearch_cli.catalogue import (
     complete_task,
     examples,
 )
+from autoresearch_cli.event_display import PROGRESS, EventLines, EventMonitor, choose_display
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
 from autoresearch_cli.rendering.status import next_step, state_sentence, status_lines
-from autoresearch_cli.watching import PROGRESS, EventLines, Watch, choose_display
 
 app = command_app()
 
@@ -95,7 +95,7 @@ def stopped() -> StatusAnswer:
     if home.is_new():
         return answer
     # What reads a log takes longer to load than all the rest.
-    from autoresearch_cli.reading import with_log
+    from autoresearch_cli.local_log import with_log
 
     try:
         return with_log(answer)
@@ -216,12 +216,12 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     if not follow:
         return
     with client.events() as events, choose_display() as display:
-        watch = Watch(display)
+        monitor = EventMonitor(display)
         for event in events:
             if json:
                 print_json(event)
             else:
-                watch.take(event)
+                monitor.take(event)
 
 
 def _asks_instead(orders: list[OrderView], *, json: bool) -> bool:

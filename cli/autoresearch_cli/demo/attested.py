@@ -47,7 +47,7 @@ POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DaemonSetup:
     """Where one daemon of the cluster lives: its name, its workers (None: as set on this machine), settings besides."""
 
     name: str
@@ -86,7 +86,7 @@ class Daemon:
 
 @contextmanager
 def demo_cluster(
-    places: Sequence[Place], *, create_network: Callable[[Path], NetworkManifest], tell: Callable[[str], None]
+    setups: Sequence[DaemonSetup], *, create_network: Callable[[Path], NetworkManifest], tell: Callable[[str], None]
 ) -> Iterator[list[Daemon]]:
     """Daemons in a new network, for as long as the context lasts; ``tell`` hears how it goes.
 
@@ -101,8 +101,8 @@ def demo_cluster(
     manifest = create_network(folder)
     daemons: list[Daemon] = []
     try:
-        for number, place in enumerate(places):
-            daemons.append(launch(folder, number, place, manifest))
+        for number, setup in enumerate(setups):
+            daemons.append(launch(folder, number, setup, manifest))
             if number == 0:
                 tell("the first daemon starts; the others begin at its address")
                 manifest = replace(manifest, bootstrap=(first_address(daemons[0]),))
@@ -137,9 +137,9 @@ def clear(folder: Path) -> None:
         shutil.rmtree(home_folder)
 
 
-def launch(folder: Path, number: int, place: Place, manifest: NetworkManifest) -> Daemon:
+def launch(folder: Path, number: int, setup: DaemonSetup, manifest: NetworkManifest) -> Daemon:
     """Start one daemon in a home of its own; does not wait for it."""
-    environment = environment_of(folder / place.name, number) | dict(place.settings)
+    environment = environment_of(folder / setup.name, number) | dict(setup.settings)
     paths = Paths.from_environment(environment)
     Path(environment["AUTORESEARCH_HOME"]).mkdir(parents=True, exist_ok=True)
     # The task's data are the same for all, and made once.
@@ -147,8 +147,8 @@ def launch(folder: Path, number: int, place: Place, manifest: NetworkManifest) -
     paths.cache.symlink_to(home.paths().cache, target_is_directory=True)
     paths.create()
     save_manifest(paths.manifest, manifest)
-    process = starting.start(workers=place.workers, detached=True, bound=True, environment=environment)
-    return Daemon(place.name, environment, paths, manifest.network, process)
+    process = starting.start(workers=setup.workers, detached=True, bound=True, environment=environment)
+    return Daemon(setup.name, environment, paths, manifest.network, process)
 
 
 def environment_of(home_folder: Path, number: int) -> dict[str, str]:
@@ -234,7 +234,7 @@ class PostOffice:
             probe.bind((LOOPBACK, 0))
             self._port = int(probe.getsockname()[1])
 
-    def attestors(self) -> list[Place]:
+    def attestors(self) -> list[DaemonSetup]:
         """The attestors: daemons with an account at this server, which run nothing."""
         settings = {
             "AUTORESEARCH_ATTESTOR_ENABLED": "true",
@@ -243,13 +243,13 @@ class PostOffice:
             "AUTORESEARCH_MAIL_SECURITY": "none",
             "AUTORESEARCH_MAIL_FROM_ADDRESS": "attestor@demo.example",
         }
-        return [Place(f"attestor-{number}", 0, settings) for number in range(1, ATTESTORS + 1)]
+        return [DaemonSetup(f"attestor-{number}", 0, settings) for number in range(1, ATTESTORS + 1)]
 
     def found_network(self, folder: Path) -> NetworkManifest:
         """A network that trusts these attestors; whoever is attested verifies at once, not only a day later."""
         roots = []
-        for place in self.attestors():
-            home = {"AUTORESEARCH_HOME": str(folder / place.name)}
+        for setup in self.attestors():
+            home = {"AUTORESEARCH_HOME": str(folder / setup.name)}
             roots.append(create_identity(Paths.from_environment(home).keys).root.public)
         self._attestors = {root.hex() for root in roots}
         network = Network(name="demo", nonce=secrets.token_bytes(NONCE_BYTES), verify_age_ms=0, verify_least=3)

@@ -29,7 +29,15 @@ from autoresearch.record.record import Record
 from autoresearch.text import counted, value
 from autoresearch.words import RunState
 from autoresearch_cli import home
-from autoresearch_cli.demo.attested import ATTESTORS, Daemon, Place, PostOffice, demo_cluster, plain_network, trust_of
+from autoresearch_cli.demo.attested import (
+    ATTESTORS,
+    Daemon,
+    DaemonSetup,
+    PostOffice,
+    demo_cluster,
+    plain_network,
+    trust_of,
+)
 from autoresearch_cli.demo.display import DemoDisplay, DemoState, done_twice
 from autoresearch_cli.demo.plan import ending, free_cores, is_late, parts_of, say_dropped, say_part, task_of
 from autoresearch_cli.models import DemoAnswer
@@ -56,17 +64,17 @@ def demo_of_many(
 
     When they are to be attested two attestors join them, which do nothing else.
     """
-    places = [Place(f"peer-{number}", workers) for number in range(1, count + 1)]
+    setups = [DaemonSetup(f"peer-{number}", workers) for number in range(1, count + 1)]
     # Attested participants verify each other, so each has to train.
     training = count if attested or workers is not None else min(count, free_cores())
     whole = WorkRequest(runs=runs, verify_share=VERIFY_SHARE if attested else None)
     parts = parts_of(whole, quick=not home.settings().work.task)
     office = PostOffice() if attested else None
     if office:
-        places = [*places, *office.attestors()]
+        setups = [*setups, *office.attestors()]
     attestors = f", {ATTESTORS} of them attestors, which run nothing" if office else ""
-    say(f"starting {len(places)} daemons{attestors}, each with a home of its own, in a network of their own")
-    with demo_cluster(places, create_network=office.found_network if office else plain_network, tell=say) as daemons:
+    say(f"starting {len(setups)} daemons{attestors}, each with a home of its own, in a network of their own")
+    with demo_cluster(setups, create_network=office.found_network if office else plain_network, tell=say) as daemons:
         if office:
             with office.open():
                 for daemon in daemons[:count]:

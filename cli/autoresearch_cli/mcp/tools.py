@@ -52,7 +52,7 @@ from autoresearch.words import RunStatus
 from autoresearch_cli import home
 from autoresearch_cli.ideas import outcome, repetition
 from autoresearch_cli.ideas import vary as run_all
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 
 # Where text of other participants stands in an answer. The server's instructions say what that means.
 OTHERS = "written_by_participants"

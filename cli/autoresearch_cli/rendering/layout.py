@@ -16,7 +16,7 @@ ROOM_CHARACTERS = 28
 _BREAK = re.compile(r" (?![±·]|->|→ [\d–])(?<!± )(?<!> )(?<!→ )(?!(?<=\d )(?:s|min|h|d|B|[KMGT]iB)\b)")
 
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
     """A line of a table: its text, and whether it is of the header, or below the line of its row.
 
     ``looks`` are parts of the text, from and to a character, with how they look: ``good`` or ``bad``.
@@ -57,7 +57,7 @@ def wrapped(text: str, width: int, *, first: str = "", indent: str = "") -> list
 
 def table(
     columns: Sequence[Column[Row]], rows: Sequence[Row], width: int, now_ms: int = 0, *, cut: bool = False
-) -> list[Line]:
+) -> list[TableLine]:
     """A header and the rows, in lines of at most ``width``; none where there is no row.
 
     The last column is broken into lines, or ``cut`` so that a row has one line. Where it has no room, ``optional``
@@ -91,7 +91,7 @@ def table(
             continue
         rest = " · ".join(filter(None, (each.texts[number] for each in laid_out[inline:])))
         below = wrapped(rest, width, first=GAP, indent=GAP) if rest else []
-        placed += [Line(text, header=not number, below=True) for text in below]
+        placed += [TableLine(text, header=not number, below=True) for text in below]
     return placed
 
 
@@ -117,7 +117,7 @@ def _taken(laid_out: Sequence[_Cells]) -> int:
     return sum(each.width for each in laid_out) + len(GAP) * max(0, len(laid_out) - 1)
 
 
-def _aligned(laid_out: Sequence[_Cells]) -> Iterator[list[Line]]:
+def _aligned(laid_out: Sequence[_Cells]) -> Iterator[list[TableLine]]:
     """The lines of each row of these columns below each other, as wide as they are; the header first."""
     for number in range(len(laid_out[0].texts)):
         parts = [each.texts[number].split("\n") for each in laid_out]
@@ -129,7 +129,7 @@ def _aligned(laid_out: Sequence[_Cells]) -> Iterator[list[Line]]:
                 if each.looks[number]:
                     looks.append((len(text), len(text) + len(cell), each.looks[number]))
                 text += cell + GAP
-            lines.append(Line(text.rstrip(), header=not number, looks=tuple(looks)))
+            lines.append(TableLine(text.rstrip(), header=not number, looks=tuple(looks)))
         yield lines
 
 

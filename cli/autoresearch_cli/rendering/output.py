@@ -24,7 +24,7 @@ from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import Column, Row, lines
 from autoresearch.face.columns.runs import gain_words
 from autoresearch.text import change, counted, interval, json_text, one_line, sanitised, value
-from autoresearch_cli.rendering.layout import GAP, Line, table, wrapped
+from autoresearch_cli.rendering.layout import GAP, TableLine, table, wrapped
 
 if TYPE_CHECKING:
     import msgspec
@@ -166,7 +166,7 @@ def print_list(columns: Sequence[Column[Row]], rows: Sequence[Row], *, now_ms: i
         console().print(styled(line))
 
 
-def styled(line: Line) -> Text:
+def styled(line: TableLine) -> Text:
     """A line of a table with its colours."""
     from rich.text import Text
 

@@ -147,7 +147,7 @@ OK = "ok"
 
 
 @dataclass(slots=True)
-class Watch:
+class EventMonitor:
     """Shows events and counts what ended.
 
     ``only`` restricts it to one assignment; ``standing`` says, after a run, where things stand.
