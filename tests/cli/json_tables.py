@@ -136,12 +136,12 @@ REQUESTS = {
 
 def documents() -> list[type[msgspec.Struct]]:
     """All models that a command prints: those with a schema first, in the order of their names, then their parts."""
-    found = {cls.__name__: cls for cls in _kinds_of(Answer) if cls.__name__ not in REQUESTS}
-    found.pop("Failure")
+    by_name = {cls.__name__: cls for cls in _kinds_of(Answer) if cls.__name__ not in REQUESTS}
+    by_name.pop("Failure")
     runs: list[type[msgspec.Struct]] = [RunView, RunFields, BlobView, Proposer, RunStanding]
     parts = [*runs, ProgramView, LineageStep, ParticipantView, MarkView, Service, ReleasedParameter]
-    tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
-    return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
+    tagged = sorted((c for c in by_name.values() if schema_of(c)), key=schema_of)
+    return [*tagged, *sorted((c for c in by_name.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
 
 
 def _kinds_of(cls: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
