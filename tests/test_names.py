@@ -14,13 +14,6 @@ VAGUE |= {"given", "wanted", "one", "there", "away"}
 # How many each room still has. These numbers only ever become smaller; a room that is not in the table has none.
 LEFT = {
     "autoresearch/log": 48,
-    "cli/autoresearch_cli": 22,
-    "cli/autoresearch_cli/acts": 50,
-    "cli/autoresearch_cli/agent": 22,
-    "cli/autoresearch_cli/commands": 80,
-    "cli/autoresearch_cli/demo": 8,
-    "cli/autoresearch_cli/mcp": 36,
-    "cli/autoresearch_cli/rendering": 80,
     "daemon/autoresearch_daemon": 52,
     "daemon/autoresearch_daemon/api": 11,
     "daemon/autoresearch_daemon/mail": 4,
@@ -36,8 +29,8 @@ LEFT = {
 SHARED = re.findall(
     r"\w+",
     "Answer Approve Asking Attestor Block Cancel Carried Counts Decline Device Difference Dropped Entry Failed "
-    "Finished Handlers Host KeyPair Leader Limits Line Listing Message Metric Node Order Own Place Proposal Quit "
-    "Reader Ready Records Refusal RunRow Runs Service Sessions Task Verdict Watch Work Worker Written ",
+    "Finished Handlers Host KeyPair Leader Limits Listing Message Metric Node Order Own Proposal Quit "
+    "Reader Ready Records Refusal Runs Service Sessions Task Verdict Work Worker Written ",
 )
 FIELDS = {ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name"}
 FIELDS |= {ast.MatchAs: "name", ast.MatchStar: "name", ast.ExceptHandler: "name"}

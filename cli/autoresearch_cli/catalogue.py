@@ -54,7 +54,7 @@ def complete_archived(incomplete: str) -> list[str]:
 def _tasks(incomplete: str, *, archived: bool = False) -> list[str]:
     try:
         from autoresearch.ask.runs.boards import tasks_answer
-        from autoresearch_cli.reading import open_desk
+        from autoresearch_cli.local_log import open_desk
 
         with open_desk() as desk:
             tasks = tasks_answer(desk.log, archived=desk.archived(), all_tasks=True).tasks
@@ -68,9 +68,9 @@ def complete_network(incomplete: str) -> list[str]:
     """Names of this home's networks that begin so."""
     try:
         from autoresearch.ask.acts.networks import home_networks
-        from autoresearch_cli import here
+        from autoresearch_cli import home
 
-        names = [one.name for one in home_networks(here.paths())]
+        names = [network.name for network in home_networks(home.paths())]
     except Exception:  # noqa: BLE001 - a completion that prints an error would garble the line being typed
         return []
     return [name for name in names if name.startswith(incomplete)]
@@ -84,11 +84,11 @@ def harmless(text: str) -> str:
 def _recent(incomplete: str) -> list[tuple[str, str]]:
     from autoresearch.ask.show import log_answer
     from autoresearch.face.columns.column import short
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     with open_desk() as desk:
-        found = log_answer(desk.log, limit=RECENT).records
-    return [(short(r.id), harmless(r.summary)) for r in found if short(r.id).startswith(incomplete)]
+        records = log_answer(desk.log, limit=RECENT).records
+    return [(short(r.id), harmless(r.summary)) for r in records if short(r.id).startswith(incomplete)]
 
 
 # Help is no wider, whatever the terminal is.

@@ -30,8 +30,8 @@ class CommandGroup(TyperGroup):
         group = NOUNS.get(noun)
         if group and group.examples:
             attributes |= {"help": group.sentence, "epilog": examples(*group.examples, see=group.see)}
-        given = {"name": noun, "rich_markup_mode": None, "no_args_is_help": not (group and group.alone)}
-        super().__init__(**(given | attributes))
+        defaults = {"name": noun, "rich_markup_mode": None, "no_args_is_help": not (group and group.alone)}
+        super().__init__(**(defaults | attributes))
         self.noun = noun
 
     @property

@@ -41,11 +41,11 @@ from autoresearch.task.program import is_lone, join_files, source_digest
 from autoresearch.task.seeds import reseeded, seedless_digest
 from autoresearch.text import LARGE, counted, one_line, sign_of, signed, value
 from autoresearch.words import RUN_STATUS_SENTENCES, Disbelief, RunState, RunStatus, Verdict
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.packages import refreshed
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import PARENT_HELP
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.records import print_record
 
@@ -111,10 +111,10 @@ def repetition(idea: Idea) -> tuple[bytes, Run, int] | None:
 
 def refuse_repetition(idea: Idea) -> None:
     """Raise Refused where the same program was run with the same seed: it would give the same value."""
-    found = repetition(idea)
-    if found is None:
+    previous = repetition(idea)
+    if previous is None:
         return
-    run, body, seed = found
+    run, body, seed = previous
     came = RUN_STATUS_SENTENCES[RunStatus(body.status)] if body.value is None else value(body.value)
     raise Refused(
         f"this program was run with this seed before: {short_id(run)} “{one_line(body.title, 60)}”: {came}",
@@ -123,7 +123,7 @@ def refuse_repetition(idea: Idea) -> None:
     )
 
 
-def vary(idea: Idea, asked: Mapping[str, Sequence[object]], seeds: int, client: Client | None) -> VaryAnswer:
+def vary(idea: Idea, grid: Mapping[str, Sequence[object]], seeds: int, client: Client | None) -> VaryAnswer:
     """What came of an experiment; with a ``client`` its daemon is given the runs that nobody has done or waits for.
 
     Each program has its first seed before any has its second. Nodes that are asked for the same divide it: what
@@ -133,11 +133,11 @@ def vary(idea: Idea, asked: Mapping[str, Sequence[object]], seeds: int, client: 
         UsageError: there is no such setting or value, or these are too many runs.
     """
     task = idea.task
-    programs, left_out = variants(task, idea.program, asked, seeds)
+    programs, left_out = variants(task, idea.program, grid, seeds)
     waiting = client.ask(Node.proposals).queue if client else []
     pending = {(bytes.fromhex(each.source_digest), each.replicate) for each in waiting}
     with open_desk() as desk:
-        now, claims = here.now_ms(), desk.log.claims
+        now, claims = home.now_ms(), desk.log.claims
         context = trust_context(desk.log, desk.me)
         elsewhere = set()
         for claim in claims.open(task.digest, now_ms=now):
@@ -152,7 +152,7 @@ def vary(idea: Idea, asked: Mapping[str, Sequence[object]], seeds: int, client: 
             if claims.tried_by(task.digest, variant.digest_of(number), number, now_ms=now) - {desk.me}
         }
     proposed: list[str] = []
-    for variant, number in sorted(missing, key=lambda one: one[1]) if client else ():
+    for variant, number in sorted(missing, key=lambda pair: pair[1]) if client else ():
         values = ", ".join(f"{name} {setting_text(value)}" for name, value in variant.settings.items())
         why = f"{idea.hypothesis}: {values}" if idea.hypothesis else values
         asks = request(Idea(task, variant.program, idea.parent, why, number))
@@ -176,60 +176,60 @@ def tell_run(record: str, *, json: bool, folder: Task | None = None) -> None:
     ``folder`` is the task's folder that a person works in, whose history.md is written anew.
     """
     with open_desk() as desk:
-        shown = questions.record(desk, OneRecord(id=record))
-        assert shown.run is not None, "it is a run's"
-        task = folder or load_task(cached_folder(desk, bytes.fromhex(shown.run.run.task)))
-        said = refreshed(desk, folder) if folder else []
-        found, more = outcome(desk, shown, task)
+        answer = questions.record(desk, OneRecord(id=record))
+        assert answer.run is not None, "it is a run's"
+        task = folder or load_task(cached_folder(desk, bytes.fromhex(answer.run.run.task)))
+        lines = refreshed(desk, folder) if folder else []
+        result, more = outcome(desk, answer, task)
     if json:
-        print_json(msgspec.structs.replace(shown, outcome=found))
+        print_json(msgspec.structs.replace(answer, outcome=result))
     else:
         try:
-            print_record(shown, now_ms=here.now_ms())
+            print_record(answer, now_ms=home.now_ms())
         finally:  # also where the reader of the record has gone: autoresearch run | head -1
-            for line in (*said, found.sentence, *more, f"→ {found.next}"):
+            for line in (*lines, result.sentence, *more, f"→ {result.next}"):
                 say(line)
-    if shown.run.run.status != RunStatus.OK:
+    if answer.run.run.status != RunStatus.OK:
         raise typer.Exit(1)
 
 
-def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[EditOutcome, list[str]]:
+def outcome(desk: Desk, answer: ShowAnswer, task: Task) -> tuple[EditOutcome, list[str]]:
     """What came of a run: keep or discard, by how much beside its noise, and the next step; and what else to say.
 
     What is kept is where the folder's next edit starts.
     """
-    assert shown.run is not None
-    run, folder = shown.run.run, shlex.quote(str(task.folder))
+    assert answer.run is not None
+    run, folder = answer.run.run, shlex.quote(str(task.folder))
     back = f"autoresearch run checkout {folder}"
 
-    def found(verdict: Verdict, sentence: str, following: str, **numbers: Any) -> EditOutcome:  # noqa: ANN401
-        return EditOutcome(verdict=verdict, sentence=sentence, next=following, run=short(shown.record.id), **numbers)
+    def make_outcome(verdict: Verdict, sentence: str, following: str, **numbers: Any) -> EditOutcome:  # noqa: ANN401
+        return EditOutcome(verdict=verdict, sentence=sentence, next=following, run=short(answer.record.id), **numbers)
 
     if run.value is None:
         status = RunStatus(run.status)
         why = f"diverged: {run.reason}" if status is RunStatus.DIVERGED else RUN_STATUS_SENTENCES[status]
-        return found(Verdict.FAILED, f"discard: {why}", back), []
+        return make_outcome(Verdict.FAILED, f"discard: {why}", back), []
     after, seeds = _mean(desk, run)
     mean = {"value": after, "seeds": seeds}
-    if shown.run.standing.state == RunState.NOT_BELIEVED:
-        sentence = f"{Verdict.NOT_BELIEVED}: {disbelief_sentence(desk.log, parse_id(shown.record.id))}"
+    if answer.run.standing.state == RunState.NOT_BELIEVED:
+        sentence = f"{Verdict.NOT_BELIEVED}: {disbelief_sentence(desk.log, parse_id(answer.record.id))}"
         sentence += f": {value(run.value)}. It is no best and no parent."
-        return found(Verdict.NOT_BELIEVED, sentence, back, **mean), believing(desk, shown.record.id)
+        return make_outcome(Verdict.NOT_BELIEVED, sentence, back, **mean), believing(desk, answer.record.id)
     spread = spread_of(desk.log, task.digest, task.metric)
     if sentence := _repetition_sentence(desk, task, run, spread):
         edit = f"change more than a seed in {_files(task, task.folder)}, then autoresearch run {folder}"
-        return found(Verdict.REPETITION, sentence, edit, **mean), []
+        return make_outcome(Verdict.REPETITION, sentence, edit, **mean), []
     if bytes.fromhex(run.seedless or run.source_digest) == seedless_digest(task.baseline.decode()):
         edit = f"edit {_files(task, task.folder)}, then autoresearch run {folder}"
         sentence = "the baseline: other runs are compared with it"
-        return found(Verdict.BASELINE, sentence, edit, **mean), _remember(task, shown.record.id, run)
+        return make_outcome(Verdict.BASELINE, sentence, edit, **mean), _remember(task, answer.record.id, run)
     above = run.parent or ""
     parent = questions.record(desk, OneRecord(id=above)).run if above else None
     if parent is None or parent.run.value is None or parent.standing.state == RunState.NOT_BELIEVED:
         lacking = "has no value" if parent is None or parent.run.value is None else f"is {RunState.NOT_BELIEVED}"
         sentence = f"its parent {short(above)} {lacking}" if above else "the task's baseline was not run here"
         first = f"autoresearch work {folder} --runs 1"
-        return found(Verdict.UNKNOWN, f"{sentence}, so there is nothing to compare with", first, **mean), []
+        return make_outcome(Verdict.UNKNOWN, f"{sentence}, so there is nothing to compare with", first, **mean), []
     before, others = _mean(desk, parent.run)
     gain = (before - after) * sign_of(task.metric.direction)
     doubt = noise_doubt(desk.log, task.digest)
@@ -249,18 +249,18 @@ def outcome(desk: Desk, shown: ShowAnswer, task: Task) -> tuple[EditOutcome, lis
         runs = f"{again} --replicate {seed} --seeds {MORE_SEEDS}"
         sentence = f"not sure: run it with {MORE_SEEDS} more seeds: {compared}: {change}"
         by = f"the noise is known from {counted(freedom + 1, 'run')}, so the interval is wide"
-        return found(Verdict.UNSURE, sentence, runs, **numbers), [by]
+        return make_outcome(Verdict.UNSURE, sentence, runs, **numbers), [by]
     verdict, word = (Verdict.KEEP, "better") if gain > 0 else (Verdict.DISCARD, "not better")
     sentence = f"{verdict}: {word} than its parent{', within the noise' if is_unsure else ''}: {compared}: {change}"
     if spread is None:
         sentence += "; how far a seed moves it is unknown"
     more = [f"{doubt}: the interval goes by these runs"] if doubt else []
     if verdict == Verdict.DISCARD:
-        return found(verdict, sentence, back, **numbers), more
+        return make_outcome(verdict, sentence, back, **numbers), more
     following = f"{again} --replicate {seed}" if is_unsure else f"edit {_files(task)}, then {again}"
     program = desk.log.programs.find(task.digest, bytes.fromhex(run.source_digest), run.budget)
-    start = format_id(program.first) if program and run.replicate else shown.record.id  # whose text is in the folder
-    return found(verdict, sentence, following, **numbers), [*more, *_remember(task, start, run)]
+    start = format_id(program.first) if program and run.replicate else answer.record.id  # whose text is in the folder
+    return make_outcome(verdict, sentence, following, **numbers), [*more, *_remember(task, start, run)]
 
 
 def believing(desk: Desk, run: str) -> list[str]:
@@ -329,9 +329,9 @@ def idea_of(program: str, task: str, parent: str, hypothesis: str) -> Idea:
     if place.is_dir():
         if task:
             raise UsageError("--task goes with a file; a folder is a task itself", hint="leave --task out")
-        return idea_in(here.existing_folder(program), parent=parent, hypothesis=hypothesis)
-    known = load_task(here.task_folder(task))
-    return Idea(known, _text(place, known), parent, hypothesis)
+        return idea_in(home.existing_folder(program), parent=parent, hypothesis=hypothesis)
+    loaded_task = load_task(home.task_folder(task))
+    return Idea(loaded_task, _text(place, loaded_task), parent, hypothesis)
 
 
 def _text(place: Path, task: Task) -> str:

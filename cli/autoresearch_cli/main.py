@@ -171,9 +171,9 @@ class RootGroup(CommandGroup):
         """Run the command; without one, show the ways in to somebody new here, and to others what the node does."""
         asked_for_more = ctx._protected_args or ctx.params.get("version")  # noqa: SLF001 - click has no public name
         if not asked_for_more:
-            from autoresearch_cli import here
+            from autoresearch_cli import home
 
-            if here.is_new():
+            if home.is_new():
                 typer.echo(WELCOME)
                 return None
             ctx._protected_args = ["status"]  # noqa: SLF001
@@ -217,9 +217,9 @@ class RootGroup(CommandGroup):
         except Exception as error:
             if "--debug" in arguments:
                 raise
-            found = mishap(error)
-            status = tell(found, json="--json" in arguments)
-            sys.exit(status if "--json" in arguments else offer(found.hint, status))
+            problem = mishap(error)
+            status = tell(problem, json="--json" in arguments)
+            sys.exit(status if "--json" in arguments else offer(problem.hint, status))
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -228,18 +228,18 @@ def _leave_the_reader_alone() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def tell(found: Mishap, *, json: bool) -> int:
+def tell(problem: Mishap, *, json: bool) -> int:
     """Print a mishap for people, and with ``--json`` for programs too. Returns the exit status."""
     from autoresearch_cli.rendering.output import print_json, say, say_lines
 
-    if found.usage:
-        say_lines(found.usage)
-    for text in (found.error, found.hint and f"→ {found.hint}"):
+    if problem.usage:
+        say_lines(problem.usage)
+    for text in (problem.error, problem.hint and f"→ {problem.hint}"):
         if text:
             say(text)
     if json:
-        print_json(found.failure())
-    return found.exit_status
+        print_json(problem.failure())
+    return problem.exit_status
 
 
 def offer(hint: str, status: int) -> int:
@@ -298,7 +298,7 @@ def root(
     if no_pager:
         from autoresearch_cli.rendering.output import choose_paging
 
-        choose_paging(wanted=False)
+        choose_paging(enabled=False)
     if version:
         from autoresearch.version import __version__
 

@@ -376,7 +376,7 @@ class NextAnswer(Answer, frozen=True, kw_only=True):
     value: float | None = None
     edit: list[str] = []
     changed: bool = False
-    kept: str | None = None
+    backup: str | None = msgspec.field(name="kept", default=None)
     history: str
 
 
@@ -434,7 +434,7 @@ class GitExportAnswer(Answer, frozen=True, kw_only=True):
     missing: int
     waiting: int
     main: str | None
-    kept: str
+    refusal: str = msgspec.field(name="kept")
 
 
 class BundleImportAnswer(Answer, frozen=True, kw_only=True):

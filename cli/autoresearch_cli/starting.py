@@ -22,7 +22,7 @@ from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, R
 from autoresearch.link import death_signal
 from autoresearch.paths import Paths
 from autoresearch.words import WHY_SENTENCES, Why
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.rendering.output import say
 
 # A cold start reads the log and tries the sandbox; more than a minute means that something hangs.
@@ -41,7 +41,7 @@ OUTPUT_NAME = "daemon.out"
 def daemon_status() -> StatusAnswer | None:
     """What a running daemon says, or None when none runs."""
     try:
-        return here.client().ask(Node.status)
+        return home.client().ask(Node.status)
     except DaemonNotRunning:
         return None
 
@@ -54,7 +54,7 @@ def start(
     A daemon that is ``bound`` is told to stop when this process ends, however it ends. With another ``environment`` it
     is a daemon of another home.
     """
-    environment = dict(here.environment() if environment is None else environment)
+    environment = dict(home.environment() if environment is None else environment)
     paths = Paths.from_environment(environment)
     paths.create()
     if workers is not None:
@@ -101,7 +101,7 @@ def ensure_running() -> None:
     """Start the daemon in the background where none runs. Raises as :func:`wait_until_ready` does."""
     if daemon_status() is not None:
         return
-    first = not (here.paths().keys / "device.key").exists()
+    first = not (home.paths().keys / "device.key").exists()
     process = start(workers=None, detached=True)
     try:
         wait_until_ready(process)
@@ -125,7 +125,7 @@ def restart() -> Health | None:
     if status is None:
         return None
     try:
-        here.client().ask(Node.restart)
+        home.client().ask(Node.restart)
     except NotFound as error:
         hint = "autoresearch down && autoresearch up"
         raise Refused("the daemon is of an earlier version and can't begin again by itself", hint=hint) from error
@@ -149,17 +149,17 @@ def _wait_until_ready(ended: Callable[[], int | None], *, since_ms: int | None, 
     while time.monotonic() < deadline:
         if (code := ended()) is not None:
             error = AutoresearchError(
-                f"the daemon did not start: {last_words(here.paths()) or f'exit status {code}'}",
-                hint=f"autoresearch node doctor; its log is {here.paths().daemon_log}",
+                f"the daemon did not start: {last_words(home.paths()) or f'exit status {code}'}",
+                hint=f"autoresearch node doctor; its log is {home.paths().daemon_log}",
             )
             if AutoresearchError.exit_status < code <= MOST_EXIT_STATUS:
                 error.exit_status = code  # a refusal of the daemon is one here
             raise error
         with suppress(DaemonNotRunning):
-            if since_ms is None or here.client().ask(Node.status).started_ms != since_ms:
+            if since_ms is None or home.client().ask(Node.status).started_ms != since_ms:
                 if health is None:
                     deadline = min(deadline, time.monotonic() + UNREADY_SECONDS)
-                health = here.client().ready()
+                health = home.client().ready()
                 if health.status == READY:
                     return health
         time.sleep(POLL_SECONDS)
@@ -171,7 +171,7 @@ def _wait_until_ready(ended: Callable[[], int | None], *, since_ms: int | None, 
 def is_running() -> bool:
     """Whether a daemon listens, whatever it answers and whatever its database is like."""
     with suppress(DaemonNotRunning):
-        here.client().process()
+        home.client().process()
         return True
     return False
 
@@ -181,7 +181,7 @@ def stop() -> None:
 
     Raises DaemonNotRunning where none runs, TimedOut.
     """
-    client = here.client()
+    client = home.client()
     pid = client.process()
     try:
         client.ask(Node.stop)
@@ -193,12 +193,12 @@ def stop() -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
-    while is_alive(pid) if pid else here.paths().socket.exists():
+    while is_alive(pid) if pid else home.paths().socket.exists():
         if time.monotonic() > deadline:
             hint = f"kill -9 {pid} ends it, and nothing stored is lost; " if pid else ""
             raise TimedOut(
                 f"the daemon was asked to stop and is still there after {STOP_SECONDS:.0f} s",
-                hint=f"{hint}its log says why: {here.paths().daemon_log}",
+                hint=f"{hint}its log says why: {home.paths().daemon_log}",
             )
         time.sleep(POLL_SECONDS)
 
@@ -238,7 +238,7 @@ def pages_address(status: StatusAnswer) -> str:
 
 def private_address(address: str) -> str:
     """The address with the token in its fragment, which a browser sends to nobody: the page has controls then."""
-    return f"{address}#token={here.paths().make_api_token()}"
+    return f"{address}#token={home.paths().make_api_token()}"
 
 
 def show_pages(status: StatusAnswer) -> None:
@@ -267,7 +267,7 @@ def open_pages(address: str) -> bool:
     """
     if not has_display():
         return False
-    file = here.paths().state / OPENER
+    file = home.paths().state / OPENER
     target = escape(private_address(address), quote=True)
     text = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={target}">'
     _write_private(file, text)
@@ -278,7 +278,7 @@ def has_display() -> bool:
     """Whether a browser has a screen to open on; a text browser would take the terminal."""
     if os.name != "posix" or os.uname().sysname == "Darwin":
         return True
-    return bool(here.environment().get("DISPLAY") or here.environment().get("WAYLAND_DISPLAY"))
+    return bool(home.environment().get("DISPLAY") or home.environment().get("WAYLAND_DISPLAY"))
 
 
 def _write_private(file: Path, text: str) -> None:

@@ -52,7 +52,7 @@ def filled(kind: inspect.Type, blob: BlobRef) -> Any:
         case inspect.StructType(cls=cls):
             return body_of(cls, blob)
         case inspect.UnionType(types=types):
-            return filled(next((one for one in types if isinstance(one, inspect.StrType)), types[0]), blob)
+            return filled(next((each for each in types if isinstance(each, inspect.StrType)), types[0]), blob)
         case inspect.AnyType() | inspect.CustomType():
             return {NASTY: [NASTY]}
         case inspect.Metadata(type=inner):
@@ -60,11 +60,11 @@ def filled(kind: inspect.Type, blob: BlobRef) -> Any:
     raise AssertionError(f"a field of a type that is new here: {kind}")
 
 
-def body_of(kind: type[Body], blob: BlobRef, **given: object) -> Any:
+def body_of(kind: type[Body], blob: BlobRef, **options: object) -> Any:
     """A body with all its fields, optional ones too."""
     shape = inspect.type_info(kind)
     assert isinstance(shape, inspect.StructType)
-    return kind(**{field.name: filled(field.type, blob) for field in shape.fields} | given)
+    return kind(**{field.name: filled(field.type, blob) for field in shape.fields} | options)
 
 
 class Hostile:
@@ -83,8 +83,8 @@ class Hostile:
 
     def _publish(self) -> None:
         for definition in DEFINITIONS.values():
-            given = {"digest": digest_of(definition), "definition": definition}
-            self._append("task", body_of(KINDS["task"], self.blob, **given))
+            arguments = {"digest": digest_of(definition), "definition": definition}
+            self._append("task", body_of(KINDS["task"], self.blob, **arguments))
         task = digest_of(DEFINITIONS["nasty"])
         root = STRANGER.public
         self._append("identity", body_of(KINDS["identity"], self.blob, action="delegate", root=root, device=root))
@@ -95,13 +95,13 @@ class Hostile:
         about = {"run": run.id, "task": task, "release": run.id, "heads": [run.id], "device": root}
         for name, kind in KINDS.items():
             if name not in ("task", "run", "identity"):
-                given = {field: value for field, value in about.items() if field in kind.__struct_fields__}
+                arguments = {field: value for field, value in about.items() if field in kind.__struct_fields__}
                 # The notebook's device is a text.
                 if name == "verification":
-                    given.pop("device")
+                    arguments.pop("device")
                 if name == "release":
                     self._append(name, self._component(blob=self.blob))
-                self._append(name, body_of(kind, self.blob, **given), run.id if name != "withdrawal" else task)
+                self._append(name, body_of(kind, self.blob, **arguments), run.id if name != "withdrawal" else task)
         self._append("poem", {NASTY: [NASTY, {NASTY: NASTY}]})
 
     def _component(self, blob: BlobRef) -> Any:
@@ -112,12 +112,12 @@ class Hostile:
         about = {"type": "environment", "tree": f"h1:{'ab' * 32}", **paths, **lists, **texts}
         return body_of(KINDS["release"], blob, name="nasty", version="1.0", metadata=about)
 
-    def _run(self, task: bytes, status: str, **given: object) -> Any:
-        source_digest = given.pop("source_digest", b"1" * 32)
+    def _run(self, task: bytes, status: str, **options: object) -> Any:
+        source_digest = options.pop("source_digest", b"1" * 32)
         assert isinstance(source_digest, bytes)
-        given |= {"task": task, "status": status, "budget": 1e12, "source_digest": source_digest, "replicate": 0}
-        given |= {"seed": seed_for(task, source_digest, 0), "base": None, "value": 1.0, "genome": {NASTY[:64]: NASTY}}
-        return body_of(KINDS["run"], self.blob, **given)
+        options |= {"task": task, "status": status, "budget": 1e12, "source_digest": source_digest, "replicate": 0}
+        options |= {"seed": seed_for(task, source_digest, 0), "base": None, "value": 1.0, "genome": {NASTY[:64]: NASTY}}
+        return body_of(KINDS["run"], self.blob, **options)
 
 
 def texts(body: object) -> Iterator[str]:

@@ -136,12 +136,12 @@ REQUESTS = {
 
 def documents() -> list[type[msgspec.Struct]]:
     """All models that a command prints: those with a schema first, in the order of their names, then their parts."""
-    found = {cls.__name__: cls for cls in _kinds_of(Answer) if cls.__name__ not in REQUESTS}
-    found.pop("Failure")
+    by_name = {cls.__name__: cls for cls in _kinds_of(Answer) if cls.__name__ not in REQUESTS}
+    by_name.pop("Failure")
     runs: list[type[msgspec.Struct]] = [RunView, RunFields, BlobView, Proposer, RunStanding]
     parts = [*runs, ProgramView, LineageStep, ParticipantView, MarkView, Service, ReleasedParameter]
-    tagged = sorted((c for c in found.values() if schema_of(c)), key=schema_of)
-    return [*tagged, *sorted((c for c in found.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
+    tagged = sorted((c for c in by_name.values() if schema_of(c)), key=schema_of)
+    return [*tagged, *sorted((c for c in by_name.values() if not schema_of(c)), key=lambda c: c.__name__), *parts]
 
 
 def _kinds_of(cls: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
@@ -161,13 +161,13 @@ def table(cls: type[msgspec.Struct]) -> str:
     title = f"`{schema_of(cls)}`" if schema_of(cls) else cls.__name__
     words = " ".join((cls.__doc__ or "").split()).replace("``", "`")
     fields = msgspec.structs.fields(cls)
-    rows = "".join(f"| `{field.name}` | {type_name(field.type)} | {default(field)} |\n" for field in fields)
+    rows = "".join(f"| `{field.encode_name}` | {type_name(field.type)} | {default(field)} |\n" for field in fields)
     return f"\n## {title}\n\n{words}\n\n| field | type | unless given |\n| --- | --- | --- |\n{rows}"
 
 
 def default(field: msgspec.structs.FieldInfo) -> str:
     """What stands there when there is nothing to say."""
-    if field.required or field.name == "schema":
+    if field.required or field.encode_name == "schema":
         return "always"
     value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
     return f"`{msgspec.json.encode(value).decode()}`"

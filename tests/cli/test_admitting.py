@@ -55,8 +55,8 @@ def ann_is_seen(paths: Paths) -> None:
 
 
 def counting(cli: Cli) -> dict[str, str]:
-    shown = strictly(cli("network", "show", "--json").stdout, NetworkAnswer)
-    return {voter.participant.key: voter.why for voter in shown.voters}
+    answer = strictly(cli("network", "show", "--json").stdout, NetworkAnswer)
+    return {voter.participant.key: voter.why for voter in answer.voters}
 
 
 def test_a_founders_invite_has_a_token_and_is_listed_until_it_is_ended(cli: Cli, lab: Paths) -> None:
@@ -88,7 +88,7 @@ def test_in_a_network_with_attestors_an_invite_admits_only_when_asked(cli: Cli, 
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("invite", "--uses", "0"), 2, "1 to 256 uses"),
         (("invite", "--days", "1000"), 2, "1 to 365 days"),
@@ -100,12 +100,12 @@ def test_in_a_network_with_attestors_an_invite_admits_only_when_asked(cli: Cli, 
     ],
 )
 def test_wrong_input_is_a_sentence_and_changes_nothing(
-    cli: Cli, lab: Paths, words: tuple[str, ...], code: int, said: str
+    cli: Cli, lab: Paths, words: tuple[str, ...], code: int, message: str
 ) -> None:
     before = lab.manifest.read_bytes()
     result = cli("network", *words)
     assert (result.exit_code, result.stdout) == (code, "")
-    assert said in result.stderr
+    assert message in result.stderr
     assert lab.manifest.read_bytes() == before
     assert cli("network", "invites").stdout == ""
 
@@ -155,9 +155,9 @@ def test_joining_makes_the_keys_and_shows_the_participants_key_alone(
     own = load_identity(Paths.from_environment({"AUTORESEARCH_HOME": str(tmp_path / "other")}).keys)
     assert f"network admit {own.root.public.hex()}" in joined.stdout
     for words in (("network", "show"), ("status",)):
-        shown = cli(*words).stdout
-        assert own.root.public.hex() in shown
-        assert own.device.public.hex()[:8] not in shown
+        output = cli(*words).stdout
+        assert own.root.public.hex() in output
+        assert own.device.public.hex()[:8] not in output
 
 
 def test_a_dismissal_ends_the_invite_and_does_not_touch_who_is_named_by_hand(cli: Cli, lab: Paths) -> None:
@@ -183,18 +183,18 @@ def test_who_joins_with_an_invite_waits_and_is_told_for_whom(
     joined = cli("network", "join", invite)
     assert "once a founder's node has seen that you joined" in joined.stdout
     assert "a founder admits you" not in joined.stdout
-    kept = Invitations(other.manifest, load_manifest(other.manifest).network).kept_join()
-    assert kept is not None
-    assert kept.participant == load_identity(other.keys).root.public
+    stored = Invitations(other.manifest, load_manifest(other.manifest).network).kept_join()
+    assert stored is not None
+    assert stored.participant == load_identity(other.keys).root.public
     with Notebook(other) as notebook:
         notebook.publish_identity(now_ms())
-        notebook.publish_join(kept, now_ms())
-    shown = json.loads(cli("network", "show", "--json").stdout)
-    assert "wait for the founder's node, of which nothing has come here yet" in shown["way"]
+        notebook.publish_join(stored, now_ms())
+    document = json.loads(cli("network", "show", "--json").stdout)
+    assert "wait for the founder's node, of which nothing has come here yet" in document["way"]
     assert "wait for the founder's node" in cli("status").stdout
-    with log_of(lab) as founders, log_of(other) as here:
+    with log_of(lab) as founders, log_of(other) as local:
         records = [(record.raw, record.signature) for record in founders.records.newest()]
-        here.writer.ingest(records, now_ms=now_ms())
+        local.writer.ingest(records, now_ms=now_ms())
     assert "which was last seen just now" in cli("network", "show").stdout
 
 

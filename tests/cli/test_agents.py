@@ -40,7 +40,7 @@ def test_an_agent_goes_round_the_loop_and_repeats_nothing(process: Process, cli:
     assert cli("run", "checkout", str(toy)).exit_code == 0
     assert "autoresearch run . --hypothesis" in (toy / "AGENTS.md").read_text()
     assert process("run", str(toy)).returncode == 0
-    ideas, said = [0.7, 1.0, 0.5, 0.7], []
+    ideas, messages = [0.7, 1.0, 0.5, 0.7], []
     for x in ideas:
         if f"X = {x}" in (toy / "history.md").read_text():
             continue
@@ -48,12 +48,12 @@ def test_an_agent_goes_round_the_loop_and_repeats_nothing(process: Process, cli:
         ran = process("run", str(toy))
         decided = re.search(r"^(keep|discard): .*", ran.stderr, re.M)
         assert decided, ran.stderr
-        said.append(decided[1])
+        messages.append(decided[1])
         assert f"X = {x}" in (toy / "history.md").read_text()
         if decided[1] == "discard":
             assert cli("run", "checkout", str(toy)).exit_code == 0
             assert (toy / "train.py").read_text() == with_x(0.7)
-    assert said == ["keep", "discard", "keep"]
+    assert messages == ["keep", "discard", "keep"]
     steps = json.loads(cli("run", "lineage", "@", "--json").stdout)["steps"]
     assert [step["run"]["run"]["value"] for step in steps] == pytest.approx([0.61, 0.41, 0.29])
 
@@ -71,9 +71,9 @@ def test_an_agent_goes_round_the_loop_and_repeats_nothing(process: Process, cli:
 def test_a_difference_within_the_noise_is_to_be_measured_again(process: Process, toy: Path) -> None:
     process("run", str(toy))
     (toy / "train.py").write_text(with_x(0.8999))
-    told = process("run", str(toy)).stderr
-    assert "keep: better than its parent, within the noise" in told
-    assert "--replicate 1" in told
+    output = process("run", str(toy)).stderr
+    assert "keep: better than its parent, within the noise" in output
+    assert "--replicate 1" in output
 
 
 def test_a_program_that_fails_is_discarded_and_stands_in_the_history(process: Process, cli: Cli, toy: Path) -> None:
@@ -87,21 +87,21 @@ def test_a_program_that_fails_is_discarded_and_stands_in_the_history(process: Pr
     again = process("run", str(toy))
     assert (again.returncode, "the program stopped with an error" in again.stderr) == (6, True)
     back = brought(cli, str(toy))
-    assert (back.changed, back.kept, (toy / "train.py").read_text()) == (True, None, TRAIN)
+    assert (back.changed, back.backup, (toy / "train.py").read_text()) == (True, None, TRAIN)
 
 
 def test_an_edit_that_was_never_run_is_kept(cli: Cli, filled: object, toy: Path) -> None:
     for number, edit in enumerate((with_x(0.4), "x = (", "", with_x(0.4) + "# only a comment\n")):
         (toy / "train.py").write_text(edit)
-        told = cli("run", "checkout", str(toy))
-        assert told.exit_code == 0, told.stderr
-        assert "your edit was never run; it is kept: cp " in told.stderr
-        kept = list((toy / ".autoresearch" / "kept").iterdir())
-        assert (len(kept), (toy / "train.py").read_text()) == (number + 1, TRAIN)
-        assert edit in [file.read_text() for file in kept]
+        result = cli("run", "checkout", str(toy))
+        assert result.exit_code == 0, result.stderr
+        assert "your edit was never run; it is kept: cp " in result.stderr
+        stored = list((toy / ".autoresearch" / "kept").iterdir())
+        assert (len(stored), (toy / "train.py").read_text()) == (number + 1, TRAIN)
+        assert edit in [file.read_text() for file in stored]
     assert "already is the baseline" in cli("run", "checkout", str(toy)).stderr
     (toy / "train.py").unlink()
-    assert brought(cli, str(toy)).kept is None
+    assert brought(cli, str(toy)).backup is None
     assert (toy / "train.py").read_text() == TRAIN
 
 
@@ -111,7 +111,7 @@ def test_next_goes_to_the_best_run_or_to_the_one_that_is_named(process: Process,
     process("run", str(toy))
     best = started_from(toy)
     first = brought(cli, str(toy), "--run", "@~1")
-    assert (first.title, first.value, first.changed, first.kept) == (
+    assert (first.title, first.value, first.changed, first.backup) == (
         "the baseline, unchanged",
         pytest.approx(0.61),
         True,
@@ -127,7 +127,7 @@ def test_next_goes_to_the_best_run_or_to_the_one_that_is_named(process: Process,
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "message"),
     [
         ([], 2, "name the task folder"),
         (["/nowhere"], 4, "there is no folder /nowhere"),
@@ -139,24 +139,24 @@ def test_next_goes_to_the_best_run_or_to_the_one_that_is_named(process: Process,
     ],
 )
 def test_a_wrong_place_is_refused_and_nothing_changes(
-    cli: Cli, filled: object, toy: Path, tmp_path: Path, words: list[str], status: int, said: str
+    cli: Cli, filled: object, toy: Path, tmp_path: Path, words: list[str], status: int, message: str
 ) -> None:
     (tmp_path / "empty").mkdir()
     loose = write_toy_task(tmp_path / "loose")
     (toy / "train.py").write_text("my edit = (")
     # The toy has no run here; all runs are on the task of the filled log.
     places = {"toy": toy, "empty": tmp_path / "empty", "loose": loose, "other": filled.best}  # type: ignore[attr-defined]
-    told = cli("run", "checkout", *(word.format(**places) for word in words))
-    assert told.exit_code == status, told.stderr
-    assert said in told.stderr
+    result = cli("run", "checkout", *(word.format(**places) for word in words))
+    assert result.exit_code == status, result.stderr
+    assert message in result.stderr
     assert (toy / "train.py").read_text() == "my edit = ("
     assert not (toy / "history.md").exists()
 
 
 def test_a_folder_gets_both_files_and_stays_the_same_task(cli: Cli, tmp_path: Path) -> None:
     place = tmp_path / "grammar"
-    told = cli("task", "get", "grammar", str(place))
-    assert (told.exit_code, "AGENTS.md" in told.stderr) == (0, True)
+    result = cli("task", "get", "grammar", str(place))
+    assert (result.exit_code, "AGENTS.md" in result.stderr) == (0, True)
     assert "What is known of the task grammar" in (place / "history.md").read_text()
     digest = load_task(place).digest
     (place / "AGENTS.md").write_text("mine")
@@ -198,5 +198,5 @@ def test_the_loop_goes_through_a_daemon_as_well(process: Process, toy: Path) -> 
     (toy / "train.py").write_text(with_x(0.4))
     moved = strictly(process("run", "checkout", str(toy), "--json").stdout, NextAnswer)
     assert (moved.title, moved.value) == ("nearer", pytest.approx(0.29))
-    assert moved.kept
+    assert moved.backup
     assert "nearer" in (toy / "history.md").read_text()

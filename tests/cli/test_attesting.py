@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from autoresearch_cli import here
+from autoresearch_cli import home
 
 from autoresearch.ask.people.participants import AttestAnswer, CodeView, ConfirmRequest
 from autoresearch.errors import AutoresearchError
@@ -48,7 +48,7 @@ def test_a_code_is_brought_though_the_attestor_of_another_one_is_gone(
 ) -> None:
     assert cli("node", "id", "new", "--no-passphrase").exit_code == 0
     daemon = HalfThere()
-    monkeypatch.setattr(here, "client", lambda: daemon)
+    monkeypatch.setattr(home, "client", lambda: daemon)
     codes = [write_code(TOKEN1, attestor[:16], attestor) for attestor in ATTESTORS]
     ended = cli("node", "id", "confirm", *codes)
     assert daemon.brought == [code.token for code in daemon.awaited]

@@ -48,11 +48,11 @@ TYPED = HONEST.replace('f"val_bpb: {val_bpb:.4f}"', '"val_bpb: 0.0001"')
 @pytest.fixture
 def folder(process: Process, tmp_path: Path) -> Iterator[Path]:
     place = write_files(tmp_path / "mine", {"train.py": PROGRAM})
-    told = process("task", "new", str(place), "--once")
-    assert told.returncode == 0, told.stderr
-    assert "no val_bpb passes 0: metric.floor in task.toml" in told.stderr
-    assert "the program measures itself" in told.stderr
-    assert "docs/how-to/bring-your-own-task.md" in told.stderr
+    result = process("task", "new", str(place), "--once")
+    assert result.returncode == 0, result.stderr
+    assert "no val_bpb passes 0: metric.floor in task.toml" in result.stderr
+    assert "the program measures itself" in result.stderr
+    assert "docs/how-to/bring-your-own-task.md" in result.stderr
     assert load_task(place).metric.floor == 0.0
     yield place
     process("down")
@@ -70,11 +70,11 @@ def test_a_typed_number_is_no_best_until_a_person_believes_it(process: Process, 
     (folder / "train.py").write_text(HONEST)
     honest = ran(process, folder)
     (folder / "train.py").write_text(TYPED)
-    told = process("run", str(folder))
-    assert told.returncode == 0
-    assert "not believed: measured by the program itself, which prints or measures" in told.stderr
-    assert "if the number is true: autoresearch run believe" in told.stderr
-    assert "keep" not in told.stderr
+    result = process("run", str(folder))
+    assert result.returncode == 0
+    assert "not believed: measured by the program itself, which prints or measures" in result.stderr
+    assert "if the number is true: autoresearch run believe" in result.stderr
+    assert "keep" not in result.stderr
     typed = strictly(process("show", "@mine", "--json").stdout, ShowAnswer)
     assert typed.record.id == honest.record.id == best(process) == started_from(folder)
     listed = strictly(process("run", "list", "--json").stdout, RunsAnswer).runs
@@ -105,9 +105,9 @@ def test_a_typed_number_is_no_best_until_a_person_believes_it(process: Process, 
 def test_a_value_past_the_floor_is_not_believed_and_cant_be(process: Process, folder: Path) -> None:
     ran(process, folder)
     (folder / "train.py").write_text(PROGRAM.replace("{val_bpb:.4f}", "-3"))
-    told = process("run", str(folder))
-    assert "not believed: it is past the bound that task.toml states (metric.floor)" in told.stderr
-    assert "correct metric.floor in task.toml" in told.stderr
+    result = process("run", str(folder))
+    assert "not believed: it is past the bound that task.toml states (metric.floor)" in result.stderr
+    assert "correct metric.floor in task.toml" in result.stderr
     listed = strictly(process("run", "list", "--json").stdout, RunsAnswer).runs
     refused = process("run", "believe", listed[0].id)
     assert (refused.returncode, "metric.floor is 0" in refused.stderr) == (6, True)

@@ -42,8 +42,8 @@ def test_a_log_is_carried_to_another_machine(
     assert cli("show", "@", "--code").exit_code == 0
     assert "0 new records, 9 known, 0 refused, 0 new blobs" in cli("node", "import", str(stick)).stderr
     with BlobStore(elsewhere.blobs, read_only=True) as blobs, BlobStore(paths.blobs, read_only=True) as own:
-        kept = {name: blobs.find(bytes.fromhex(name)) for name in names(own)}
-    assert sum(found is None for found in kept.values()) == 1, "the training log alone is left out"
+        stored = {name: blobs.find(bytes.fromhex(name)) for name in names(own)}
+    assert sum(each is None for each in stored.values()) == 1, "the training log alone is left out"
 
 
 def names(blobs: BlobStore) -> list[str]:
@@ -64,7 +64,7 @@ def test_a_bundle_that_was_cut_off_is_a_sentence_that_says_what_came(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("run", "export", "--task", "x"), "--bundle"),
         (("run", "export", "--bundle", "x.car", "-o", "y"), "--output"),
@@ -75,13 +75,13 @@ def test_a_bundle_that_was_cut_off_is_a_sentence_that_says_what_came(
     ],
 )
 def test_what_does_not_go_is_a_sentence(
-    cli: Cli, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+    cli: Cli, filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "junk.car").write_bytes(b"junk")
     result = cli(*words)
     assert result.exit_code in (2, 4, 6)
-    assert said in result.stderr
+    assert message in result.stderr
     assert "bug" not in result.stderr
     assert not list(tmp_path.glob(".*")), "a temporary file was left"
     assert not (tmp_path / "x.car").exists()

@@ -59,5 +59,5 @@ def test_what_strangers_wrote_means_nothing_to_the_shell(
     short = format_id(run.id)[7:15]
     monkeypatch.setenv("_AUTORESEARCH_COMPLETE", "complete_zsh")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", f"autoresearch show {short}")
-    shown = process().stdout
-    assert f'"{short}":"insight x touch owned touch owned touch owned b 2J"' in shown.replace("\\\\:", ":")
+    output = process().stdout
+    assert f'"{short}":"insight x touch owned touch owned touch owned b 2J"' in output.replace("\\\\:", ":")

@@ -36,8 +36,8 @@ def test_a_component_is_published_found_and_shown(cli: Cli, folder: Path) -> Non
     made = publish(cli, folder).release
     assert (made.type, made.name, made.version, made.class_name) == ("policy", "q_table", "1.0.0", "main:QTable")
     for words in ("", "policy", "small worlds", "policy q_table", "--type policy small", "--kind component"):
-        [found] = strictly(cli("search", *words.split(), "--json").stdout, SearchAnswer).components
-        assert (found.id, found.own, found.summary) == (made.id, True, "small worlds")
+        [component] = strictly(cli("search", *words.split(), "--json").stdout, SearchAnswer).components
+        assert (component.id, component.own, component.summary) == (made.id, True, "small worlds")
     for words in (("large", "worlds"), ("--type", "robot")):
         nothing = cli("search", *words)
         assert (nothing.exit_code, nothing.stdout) == (0, "")
@@ -45,9 +45,9 @@ def test_a_component_is_published_found_and_shown(cli: Cli, folder: Path) -> Non
     others = cli("search", "--type", "environment").stdout.splitlines()
     assert "shipped\tenvironment\t2048\tThe game 2048: slide and merge tiles." in others
     assert all(line.startswith("shipped\tenvironment\t") for line in others), "what ships is not what was published"
-    shown = cli("show", made.id)
+    result = cli("show", made.id)
     for part in ("policy q_table 1.0.0", "main:QTable in main.py", made.tree, "1.0.0"):
-        assert part in shown.stdout, part
+        assert part in result.stdout, part
     assert json.loads(cli("show", made.id, "--json").stdout)["release"]["bundle"] == made.bundle
 
 
@@ -71,8 +71,8 @@ def test_a_yanked_release_is_hidden_and_shown_with_its_reason(cli: Cli, folder: 
     assert strictly(done.stdout, YankedAnswer).reason == "wrong reward"
     assert strictly(cli("search", "--kind", "component", "--json").stdout, SearchAnswer).components == []
     assert made.id in cli("search", "--yanked").stdout
-    shown = cli("show", made.id).stdout
-    assert "its publisher yanked it: “wrong reward”" in shown
+    output = cli("show", made.id).stdout
+    assert "its publisher yanked it: “wrong reward”" in output
     assert cli("agent", "yank", made.id, "--yes").exit_code == 6
 
 

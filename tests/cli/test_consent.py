@@ -112,9 +112,9 @@ def test_no_python_of_a_folder_is_started_by_a_command(
             (place / "bin" / name).write_text(SCRIPT.format(canary))
             (place / "bin" / name).chmod(0o755)
     monkeypatch.chdir(folder)
-    told = cli(*words, str(folder))
+    result = cli(*words, str(folder))
     assert not canary.exists()
-    assert "Traceback" not in told.stderr
+    assert "Traceback" not in result.stderr
     for later in (("task", "allow", str(folder), "--yes"), (*words, str(folder))):
         cli(*later)
         assert not canary.exists(), "allowed or not, nothing of it is started outside of the sandbox"
@@ -122,12 +122,12 @@ def test_no_python_of_a_folder_is_started_by_a_command(
 
 def test_before_it_is_allowed_nothing_that_is_mounted_is_read(cli: Cli, paths: Paths, outside: Path) -> None:
     folder = mounting(outside / "clone", "~/data/x")
-    told = cli("run", str(folder))
-    assert told.exit_code == 6
-    assert f"{folder} reaches out of itself, and nobody allowed that here: ~/data/x (mount)" in told.stderr
-    assert f"autoresearch task allow {folder}" in told.stderr
-    asked = cli("task", "allow", str(folder))
-    assert (asked.exit_code, "its runs read: ~/data/x" in asked.stderr) == (6, True), "nobody can be asked here"
+    result = cli("run", str(folder))
+    assert result.exit_code == 6
+    assert f"{folder} reaches out of itself, and nobody allowed that here: ~/data/x (mount)" in result.stderr
+    assert f"autoresearch task allow {folder}" in result.stderr
+    refused = cli("task", "allow", str(folder))
+    assert (refused.exit_code, "its runs read: ~/data/x" in refused.stderr) == (6, True), "nobody can be asked here"
     allowed = cli("task", "allow", str(folder), "--yes")
     assert allowed.exit_code == 0, allowed.stderr
     assert "its runs can read ~/data/x; what they print will be public" in allowed.stderr
@@ -141,8 +141,8 @@ def test_before_it_is_allowed_nothing_that_is_mounted_is_read(cli: Cli, paths: P
 def test_what_is_hidden_is_allowed_by_name_alone(text: str, cli: Cli, paths: Paths, outside: Path) -> None:
     (outside / "data/link").symlink_to(outside / ".ssh")
     folder = mounting(outside / "clone", text)
-    told = cli("task", "allow", str(folder), "--yes")
-    assert (told.exit_code, "is allowed by its name alone" in told.stderr) == (6, True), told.stderr
+    result = cli("task", "allow", str(folder), "--yes")
+    assert (result.exit_code, "is allowed by its name alone" in result.stderr) == (6, True), result.stderr
     assert cli("run", str(folder)).exit_code == 6
     assert cli("task", "allow", str(folder), "--yes", "--name", str(outside / "data")).exit_code == 6, "not by a parent"
     assert cli("task", "allow", str(folder), "--yes", "--name", text).exit_code == 0
@@ -158,8 +158,8 @@ def test_some_things_nobody_can_allow(text: str, cli: Cli, paths: Paths, outside
     for name, target in {"root": "/", "up": outside.parent, "cfg": outside / "node/config", "proc": "/proc/1"}.items():
         (outside / name).symlink_to(target)
     folder = mounting(outside / "clone", text)
-    told = cli("task", "allow", str(folder), "--yes", "--name", text)
-    assert (told.exit_code, "can't be shown to runs" in told.stderr) == (6, True), told.stderr
+    result = cli("task", "allow", str(folder), "--yes", "--name", text)
+    assert (result.exit_code, "can't be shown to runs" in result.stderr) == (6, True), result.stderr
     with pytest.raises(NotAllowed):
         check(folder, paths)
 
@@ -197,11 +197,11 @@ def test_many_are_named_up_to_three_and_a_control_character_is_made_visible(
     nasty.mkdir()
     (outside / "data/zz").symlink_to(nasty)
     folder = mounting(outside / "clone", *(f"~/data/{number}" for number in range(5)), "~/data/zz")
-    told = cli("run", str(folder))
-    assert "~/data/2 (mount) and 3 more" in told.stderr
-    told = cli("task", "allow", str(folder))
-    assert "\x1b" not in told.stderr
-    assert "a�[2Jb" in told.stderr
+    result = cli("run", str(folder))
+    assert "~/data/2 (mount) and 3 more" in result.stderr
+    result = cli("task", "allow", str(folder))
+    assert "\x1b" not in result.stderr
+    assert "a�[2Jb" in result.stderr
 
 
 def test_what_the_owner_names_is_allowed_at_once(cli: Cli, paths: Paths, outside: Path) -> None:
@@ -267,9 +267,9 @@ def fake_python(folder: Path, version: str, *, header: bool = True) -> Path:
 def test_the_python_of_a_real_venv_is_read(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
     python = interpreter_in(tmp_path / "env")
-    said = "import platform, sys; print(platform.python_version(), sys.base_prefix)"
+    sentence = "import platform, sys; print(platform.python_version(), sys.base_prefix)"
     version, base = subprocess.run(
-        [str(python.executable), "-c", said], capture_output=True, text=True, check=True
+        [str(python.executable), "-c", sentence], capture_output=True, text=True, check=True
     ).stdout.split()
     assert python.version == version
     assert Path(base) in python.folders or Path(base).is_relative_to("/usr")
@@ -335,9 +335,9 @@ def test_a_project_of_elsewhere_runs_nothing_before_it_is_allowed(cli: Cli, path
         file.write(f"\nopen({str(canary)!r}, 'w').write('ran')\n")
     (clone / ".autoresearch").mkdir(exist_ok=True)
     for words in (("run", str(clone), "-n", "1"), ("train", str(clone), "1"), ("list", str(clone), "--check")):
-        told = cli(*words)
-        assert (told.exit_code, canary.exists()) == (6, False), told.stderr
-        assert "its components, without a sandbox (code)" in told.stderr
+        result = cli(*words)
+        assert (result.exit_code, canary.exists()) == (6, False), result.stderr
+        assert "its components, without a sandbox (code)" in result.stderr
     assert cli("agent", "serve", "env", "-f", str(clone)).exit_code == 6
     allowed = cli("task", "allow", str(clone), "--yes")
     assert (allowed.exit_code, "runs with all that you may do" in allowed.stderr) == (0, True), allowed.stderr
@@ -347,5 +347,5 @@ def test_a_project_of_elsewhere_runs_nothing_before_it_is_allowed(cli: Cli, path
     other.write_text((clone / "agent.py").read_text())
     ini = clone / "agent.ini"
     ini.write_text(ini.read_text().replace("class_name = agent:", f"file_path = {other}\nclass_name = other:"))
-    told = cli("run", str(clone), "-n", "1")
-    assert (told.exit_code, f"{other} (code)" in told.stderr) == (6, True), told.stderr
+    result = cli("run", str(clone), "-n", "1")
+    assert (result.exit_code, f"{other} (code)" in result.stderr) == (6, True), result.stderr

@@ -140,11 +140,11 @@ def test_a_run_goes_through_the_daemon_is_withdrawn_and_waits_while_it_is_paused
 ) -> None:
     result = process("run", str(toy), "--json")
     assert result.returncode == 0, result.stderr
-    shown = strictly(result.stdout, ShowAnswer)
-    assert shown.run
-    assert shown.run.run.value == pytest.approx(0.61)
+    answer = strictly(result.stdout, ShowAnswer)
+    assert answer.run
+    assert answer.run.run.value == pytest.approx(0.61)
     assert "this process" not in result.stderr
-    run = shown.record.id
+    run = answer.record.id
     assert process("top").stdout.count(run) == 1
     withdrawn = strictly(
         process("run", "withdraw", run, "--reason", "wrong data", "--yes", "--json").stdout, WithdrawnAnswer
@@ -171,9 +171,9 @@ def test_a_fork_after_a_restored_copy_is_ended_and_the_daemon_goes_on(
 ) -> None:
     def run(number: int) -> str:
         assert process("up").returncode == 0
-        shown = strictly(process("run", str(toy), "--replicate", str(number), "--json").stdout, ShowAnswer)
+        answer = strictly(process("run", str(toy), "--replicate", str(number), "--json").stdout, ShowAnswer)
         assert process("down").returncode == 0
-        return shown.record.id
+        return answer.record.id
 
     first = run(0)
     copy = shutil.copytree(paths.data, tmp_path / "copy")
@@ -188,9 +188,9 @@ def test_a_fork_after_a_restored_copy_is_ended_and_the_daemon_goes_on(
     assert process("up").returncode == 0
     try:
         for record in (first, lost, other):
-            shown = strictly(process("show", record, "--json").stdout, ShowAnswer)
-            assert shown.run
-            assert not shown.run.standing.forked
+            reply = strictly(process("show", record, "--json").stdout, ShowAnswer)
+            assert reply.run
+            assert not reply.run.standing.forked
         status = strictly(process("status", "--json").stdout, StatusAnswer)
         assert status.task
         assert status.task.best
@@ -286,14 +286,14 @@ def test_ctrl_c_ends_a_demo_on_a_terminal_within_ten_seconds(toy: Path, paths: P
     adopting = [sys.executable, "-c", ADOPT, *command]
     with subprocess.Popen(adopting, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as demo:
         os.close(theirs)
-        shown = read_until(ours, "the baseline")
+        screen = read_until(ours, "the baseline")
         children = psutil.Process(demo.pid).children(recursive=True)
         os.write(ours, b"\x03")
-        shown += read_until(ours, None)
+        screen += read_until(ours, None)
         assert demo.wait(30) == 0
     os.close(ours)
-    assert "1 run, 1 of them failed" in shown or "0 runs" in shown
-    assert "autoresearch up --work" in shown
+    assert "1 run, 1 of them failed" in screen or "0 runs" in screen
+    assert "autoresearch up --work" in screen
     assert not paths.socket.exists()
     _, alive = psutil.wait_procs(children, timeout=250)
     assert alive == []
@@ -313,11 +313,11 @@ def test_what_a_command_lacks_is_installed_only_if_a_person_says_so(answer: str,
         os.close(theirs)
         read_until(ours, "Install it now?")
         os.write(ours, f"{answer}\n".encode())
-        shown = read_until(ours, None)
+        screen = read_until(ours, None)
         assert asking.wait(60) == 2
     os.close(ours)
-    assert ("asked for ['install'" in shown) is (answer == "y")
-    assert ("installed → the same command again" in shown) is (answer == "y")
+    assert ("asked for ['install'" in screen) is (answer == "y")
+    assert ("installed → the same command again" in screen) is (answer == "y")
     piped = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert piped.returncode == 2
     assert "→ pip install" in piped.stderr
@@ -326,16 +326,16 @@ def test_what_a_command_lacks_is_installed_only_if_a_person_says_so(answer: str,
 
 def read_until(descriptor: int, words: str | None) -> str:
     """What the terminal shows until these words, or until the last process has left it."""
-    shown = b""
-    while words is None or words.encode() not in shown:
+    output = b""
+    while words is None or words.encode() not in output:
         try:
             piece = os.read(descriptor, 65536)
         except OSError:
             break
         if not piece:
             break
-        shown += piece
-    return shown.decode(errors="replace")
+        output += piece
+    return output.decode(errors="replace")
 
 
 def test_a_daemon_in_the_foreground_ends_with_its_terminal_command(toy: Path, paths: Paths) -> None:
@@ -366,7 +366,7 @@ def test_a_followed_git_export_has_each_run_soon_after_it_ended(process: Process
         process("down")
         assert running.wait(30) == 3
         assert "the daemon has ended" in running.stderr.read()
-    shown = strictly(process("show", "@", "--json").stdout, ShowAnswer)
-    assert answer.main == shown.record.id
+    reply = strictly(process("show", "@", "--json").stdout, ShowAnswer)
+    assert answer.main == reply.record.id
     assert process("show", "@", "--code").stdout == (repo / "train.py").read_text()
     assert process("task", "show", str(repo)).returncode == 0

@@ -72,13 +72,13 @@ def test_a_log_with_a_damaged_page_keeps_what_can_be_read(cli: Cli, filled: Fill
     repaired = cli("node", "repair", "--json")
     assert repaired.exit_code == 0, repaired.stderr
     answer = msgspec.json.decode(repaired.stdout, type=RepairAnswer)
-    [one] = answer.files
-    assert (one.file, one.rows + one.lost) == (str(paths.log), len(before))
-    assert 0 < one.lost < len(before) / 2
-    assert Path(one.kept_as).read_bytes().count(b"\xff" * 4096) > 0
-    kept = ids(paths)
-    assert kept < before
-    assert len(kept) == one.rows
+    [file] = answer.files
+    assert (file.file, file.rows + file.lost) == (str(paths.log), len(before))
+    assert 0 < file.lost < len(before) / 2
+    assert Path(file.kept_as).read_bytes().count(b"\xff" * 4096) > 0
+    stored = ids(paths)
+    assert stored < before
+    assert len(stored) == file.rows
     assert cli("node", "records").exit_code == 0
     assert cli("node", "doctor", "log").exit_code == 0
     assert "no database is damaged" in cli("node", "repair").stderr
@@ -100,7 +100,7 @@ def test_the_index_of_files_and_the_nodes_own_notes_come_back(cli: Cli, filled: 
     spoil(paths.local, pages[len(pages) // 2])
     assert damage(index)
     assert damage(paths.local)
-    done = {one.file: one for one in repair(paths, DEFAULT_NETWORK, Trust())}
+    done = {each.file: each for each in repair(paths, DEFAULT_NETWORK, Trust())}
     assert set(done) == {index, paths.local}
     with BlobStore(paths.blobs) as blobs:
         assert {blob.sha256 for blob in blobs.stored()} == names

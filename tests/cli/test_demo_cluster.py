@@ -40,8 +40,8 @@ def test_a_flock_tells_who_does_what_and_who_has_everything() -> None:
     state = DemoState.of(["peer-1", "peer-2"])
     state.hear("peer-1", event("run_started", assignment="search-1"))
     state.hear("peer-1", event("progress", assignment="search-1", fraction=0.5, step=7, loss=2.0))
-    one, two = state.members.values()
-    assert (one.doing, one.in_hand, one.fraction, two.in_hand) == ("text", True, 0.5, False)
+    first, two = state.members.values()
+    assert (first.doing, first.in_hand, first.fraction, two.in_hand) == ("text", True, 0.5, False)
     done = state.hear("peer-1", event("run_finished", status="ok", title="x", reported=1.5, is_best=True))
     assert done
     assert done.text.startswith("peer-1  ★ 1.5000 reported")
@@ -54,10 +54,10 @@ def test_a_flock_tells_who_does_what_and_who_has_everything() -> None:
     assert (state.runs, state.failed, state.gave_way) == (2, 1, 1)
 
     state.compare({"peer-1": frozenset({b"a", b"b"}), "peer-2": frozenset({b"b", b"c"})})
-    assert (holding(one), state.is_equal()) == ("2 records, 1 behind, 0 peers", False)
+    assert (holding(first), state.is_equal()) == ("2 records, 1 behind, 0 peers", False)
     assert "0 of 2 logs equal" in standing(state)
     state.compare({"peer-1": frozenset({b"a"}), "peer-2": frozenset({b"a"})})
-    assert (holding(one), state.is_equal()) == ("1 record, equal, 0 peers", True)
+    assert (holding(first), state.is_equal()) == ("1 record, equal, 0 peers", True)
 
 
 def test_what_is_told_while_the_next_is_checked_ends_nothing() -> None:
@@ -140,9 +140,9 @@ def test_a_value_is_that_of_the_task_in_work_and_afterwards_of_the_last_that_has
 
 def test_a_lost_daemon_is_told_once_and_the_rest_counts() -> None:
     state = DemoState.of(["peer-1", "peer-2", "peer-3"])
-    told = state.lose("peer-2", "was killed (SIGKILL)")
-    assert told
-    assert told.text == "✗ peer-2 was killed (SIGKILL); 2 daemons go on"
+    lost = state.lose("peer-2", "was killed (SIGKILL)")
+    assert lost
+    assert lost.text == "✗ peer-2 was killed (SIGKILL); 2 daemons go on"
     assert state.lose("peer-2", "was killed (SIGKILL)") is None
     state.compare({name: frozenset({b"a"} if name != "peer-2" else ()) for name in state.members})
     assert state.is_equal()
@@ -161,13 +161,13 @@ def test_nobody_says_that_all_are_equal_when_one_is_lost(capsys: pytest.CaptureF
     state.compare({"peer-1": everything, "peer-2": frozenset(), "peer-3": everything})
     assert standing(state).endswith("the 2 logs left equal")
     assert row(state.members["peer-2"]) == "peer-2  was killed (SIGKILL)  0 records, 1 behind"
-    for left, equal, said in (
+    for left, equal, message in (
         (3, True, "all hold the same records and the same best"),
         (2, True, "those that are left hold the same records and the same best"),
         (2, False, "stopped before those that are left had everything"),
     ):
         show.sum_up(DemoAnswer(runs=1, failed=0, peers=3, peers_left=left, equal=equal))
-        assert said in capsys.readouterr().err.splitlines()
+        assert message in capsys.readouterr().err.splitlines()
 
 
 def test_runs_that_repeat_others_are_counted_and_stopped_ones_are_not() -> None:

@@ -36,13 +36,20 @@ def is_answer(result: Result) -> bool:
 @pytest.mark.slow
 def test_every_command_answers(cli: Cli, village: Village) -> None:
     honest = village.run(1.7, "honest", by=ANN)
-    given = {"task": village.task, "run": honest.id, "parent": honest.id, "status": "ok", "value": 1.5, "cpu_ms": 1000}
-    given |= {"budget": 1e12, "definition": village.definition, "genome": {"LR": 0.1}, "topic": "insight"}
-    given |= {"participant": STRANGER.public, "subject": STRANGER.public, "root": STRANGER.public}
+    arguments = {
+        "task": village.task,
+        "run": honest.id,
+        "parent": honest.id,
+        "status": "ok",
+        "value": 1.5,
+        "cpu_ms": 1000,
+    }
+    arguments |= {"budget": 1e12, "definition": village.definition, "genome": {"LR": 0.1}, "topic": "insight"}
+    arguments |= {"participant": STRANGER.public, "subject": STRANGER.public, "root": STRANGER.public}
     about = [honest.id]
     for who in (EVE, STRANGER):
         head = village.log.devices.head(who.public)
-        made = list(Hostile(who, given, head.seq if head else 0, village.now_ms).records(KINDS))
+        made = list(Hostile(who, arguments, head.seq if head else 0, village.now_ms).records(KINDS))
         verdicts = village.log.writer.ingest(pairs([record for _, record in made]), now_ms=village.now_ms + 10**8)
         stored = {verdict.id for verdict in verdicts if verdict.record}
         about += {field: record.id for field, record in made if record.id in stored}.values()
@@ -54,7 +61,7 @@ def test_every_command_answers(cli: Cli, village: Village) -> None:
             assert is_answer(result), (words, more, result.output[-2000:])
             assert not harms(result.stdout.replace("\n", "")) or "--json" in more, (words, more)
     for name in ("show", "run lineage", "run evidence", "diff", "search", "node records", "network credit"):
-        for one in about[:: max(1, len(about) // 10)]:
-            result = cli(*name.split(), format_id(one))
+        for each in about[:: max(1, len(about) // 10)]:
+            result = cli(*name.split(), format_id(each))
             assert is_answer(result), (name, result.output[-2000:])
     assert cli("show", format_id(honest.id)).exit_code == 0

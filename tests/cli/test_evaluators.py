@@ -75,9 +75,9 @@ found = [name for place in places for _, _, names in os.walk(place) for name in 
 assert not found, found
 """
 
-    found = measured(tmp_path, bench, FIT + search)
+    measurement = measured(tmp_path, bench, FIT + search)
 
-    assert found.status == "ok", found.reason
+    assert measurement.status == "ok", measurement.reason
 
 
 OUTSIDE = "/etc/passwd"
@@ -120,34 +120,34 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path, bench: Bench, fault: s
     program = FIT.replace('json.dump({"threshold": THRESHOLD}, open("model.json", "w"))', "").rstrip()
     program += '\nwith open("model.json", "w") as out: json.dump({"threshold": THRESHOLD}, out)\n' + FAULTS[fault]
 
-    found = measured(tmp_path, bench, program)
+    measurement = measured(tmp_path, bench, program)
 
-    assert (found.status, found.value) == ("invalid", None), found.reason
-    assert "no plain file model.json" in found.reason
+    assert (measurement.status, measurement.value) == ("invalid", None), measurement.reason
+    assert "no plain file model.json" in measurement.reason
 
 
 def test_an_artifact_that_is_too_large_is_refused_without_reading_all_of_it(tmp_path: Path, bench: Bench) -> None:
-    found = measured(tmp_path, bench, FIT + "open('model.json', 'ab').truncate(200 << 20)\n")
+    measurement = measured(tmp_path, bench, FIT + "open('model.json', 'ab').truncate(200 << 20)\n")
 
-    assert (found.status, found.value) == ("output_limit", None)
-    assert "larger than 1 MiB" in found.reason
+    assert (measurement.status, measurement.value) == ("output_limit", None)
+    assert "larger than 1 MiB" in measurement.reason
 
 
 def test_an_artifact_that_the_evaluator_cannot_read_is_no_number(tmp_path: Path, bench: Bench) -> None:
-    found = measured(tmp_path, bench, "open('model.json', 'w').write('{')\n")
+    measurement = measured(tmp_path, bench, "open('model.json', 'w').write('{')\n")
 
-    assert (found.status, found.value) == ("crashed", None)
-    assert "the task's evaluator did not end well" in found.reason
+    assert (measurement.status, measurement.value) == ("crashed", None)
+    assert "the task's evaluator did not end well" in measurement.reason
 
 
 def test_an_artifact_for_its_own_eyes_is_handed_out(tmp_path: Path, bench: Bench) -> None:
-    found = measured(tmp_path, bench, FIT + "import os; os.chmod('model.json', 0o600)\n")
+    measurement = measured(tmp_path, bench, FIT + "import os; os.chmod('model.json', 0o600)\n")
 
-    assert found.status == "ok", found.reason
+    assert measurement.status == "ok", measurement.reason
 
 
 @pytest.mark.parametrize(
-    ("found", "instead", "named"),
+    ("line", "instead", "named"),
     [
         ('artifact = "model.json"', 'artifact = "../model.json"', "evaluation.artifact"),
         ('artifact = "model.json"', 'artifact = "train.py"', "is a file of the task"),
@@ -159,11 +159,11 @@ def test_an_artifact_for_its_own_eyes_is_handed_out(tmp_path: Path, bench: Bench
         ('source = "evaluator"', 'source = "stdout"', "is for the referee and for an evaluator"),
     ],
 )
-def test_a_wrong_table_is_refused_by_name(tmp_path: Path, found: str, instead: str, named: str) -> None:
+def test_a_wrong_table_is_refused_by_name(tmp_path: Path, line: str, instead: str, named: str) -> None:
     folder = evaluated_task(tmp_path / "fit")
     manifest = folder / "task.toml"
-    assert found in manifest.read_text()
-    manifest.write_text(manifest.read_text().replace(found, instead, 1))
+    assert line in manifest.read_text()
+    manifest.write_text(manifest.read_text().replace(line, instead, 1))
     with pytest.raises(UsageError) as caught:
         load_task(folder)
     assert named in f"{caught.value}\n{caught.value.hint}"
@@ -178,10 +178,10 @@ def test_task_and_run_say_who_measures(process: Process, tmp_path: Path) -> None
     assert baseline.run
     assert baseline.measured_by == "evaluator"
     (folder / "train.py").write_text(FIT.replace("THRESHOLD = 0.5", "THRESHOLD = 0.7"))
-    told = process("run", str(folder))
-    assert ": 1.0000, its parent" in told.stderr, told.stderr
-    shown = process("show", "@mine").stdout
-    assert "measured\tby the task's evaluator" in shown
+    result = process("run", str(folder))
+    assert ": 1.0000, its parent" in result.stderr, result.stderr
+    output = process("show", "@mine").stdout
+    assert "measured\tby the task's evaluator" in output
     answer = strictly(process("show", "@mine", "--json").stdout, ShowAnswer)
     assert answer.run
     assert answer.run.run.checkpoint

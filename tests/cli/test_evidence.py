@@ -76,7 +76,7 @@ def test_all_that_is_proved_is_listed_and_narrowed_down(cli: Cli, village: Villa
     assert "its later runs count once" in person
     assert max(map(len, re.sub(r"\x1b\[[0-9;]*m", "", person).splitlines())) <= 80
     listed = msgspec.json.decode(cli("run", "evidence", "--json").stdout, type=EvidenceListAnswer)
-    assert [one.kind for one in listed.evidence] == [row[0] for row in table]
+    assert [item.kind for item in listed.evidence] == [row[0] for row in table]
 
 
 def test_a_chosen_seed_is_checked_step_by_step(cli: Cli, village: Village, paths: Paths) -> None:
@@ -109,15 +109,15 @@ def test_of_an_honest_record_it_says_that_no_misbehaviour_was_found(cli: Cli, vi
         assert result.exit_code == 0, result.output
         checks = sum(line.startswith("agrees") for line in result.stdout.splitlines())
         assert checks >= 2
-        found = f"no misbehaviour found in {short_id(honest.id)}: {checks} checks agree, "
-        assert result.stdout.splitlines()[-1].startswith(found)
+        reply = f"no misbehaviour found in {short_id(honest.id)}: {checks} checks agree, "
+        assert result.stdout.splitlines()[-1].startswith(reply)
         assert why in result.stdout.splitlines()[-1]
         assert "differs" not in result.stdout
         assert "not hold" not in result.stdout
     assert cli("run", "evidence", "@").exit_code == 0
-    found = cli("run", "evidence", reference, "--json")
-    answer = msgspec.json.decode(found.stdout, type=EvidenceAnswer)
-    assert (found.exit_code, answer.holds, answer.nothing_found) == (0, False, True)
+    reply = cli("run", "evidence", reference, "--json")
+    answer = msgspec.json.decode(reply.stdout, type=EvidenceAnswer)
+    assert (reply.exit_code, answer.holds, answer.nothing_found) == (0, False, True)
     assert cli("run", "evidence", reference, "--kind", "value").exit_code == 4
     assert cli("run", "evidence", reference, "--participant", "me").exit_code == 2
     assert cli("run", "evidence", reference, "--kind", "poem").exit_code == 2

@@ -28,12 +28,12 @@ def test_the_first_start_asks_once_and_computes_nothing_before_a_person_agrees(
     toy = write_toy_task(tmp_path / "toy")
     answers = ["not an invite", "", "/no/such/folder", str(toy), "0", "1", "4", "3", "n"]
     try:
-        shown = on_terminal([*PROGRAM, "up"], typed="".join(f"{each}\n" for each in answers))
-        assert "Nothing is computed until you say so" in shown
-        assert "is not a file, an invite or an address" in shown
-        assert "“0” is no number from 1 to" in shown
-        assert "“4” is no number from 1 to 3" in shown
-        assert "Begin to work now?" in shown
+        screen = on_terminal([*PROGRAM, "up"], typed="".join(f"{each}\n" for each in answers))
+        assert "Nothing is computed until you say so" in screen
+        assert "is not a file, an invite or an address" in screen
+        assert "“0” is no number from 1 to" in screen
+        assert "“4” is no number from 1 to 3" in screen
+        assert "Begin to work now?" in screen
         status = json.loads(cli("status", "--json").stdout)
         assert (status["running"], status["state"]) == (True, "idle")
         work = in_force(paths).work
@@ -70,11 +70,11 @@ def test_an_edited_file_is_taken_whole_or_not_at_all(
 
     assert edited("pass") == (0, "nothing is changed\n")
     assert not paths.settings.exists()
-    code, said = edited("text = text.replace('# workers = 1', 'workers = 2  # mine')")
-    assert (code, said) == (0, "work.workers = 2\n")
-    kept = paths.settings.read_text()
-    assert "workers = 2  # mine" in kept
-    assert "# nice = 10" in kept
+    code, message = edited("text = text.replace('# workers = 1', 'workers = 2  # mine')")
+    assert (code, message) == (0, "work.workers = 2\n")
+    stored = paths.settings.read_text()
+    assert "workers = 2  # mine" in stored
+    assert "# nice = 10" in stored
     for wrong, sentence in (
         ("wrkers = 2", "did you mean work.workers?"),
         ("workers = 900", "Expected `int` <= 64"),
@@ -82,11 +82,11 @@ def test_an_edited_file_is_taken_whole_or_not_at_all(
         ("task = '/no/such/folder'", "/no/such/folder"),
         ("hours = 'mon 25:00'", "hours"),
     ):
-        code, said = edited(f"text = text.replace('workers = 2', {wrong!r})")
+        code, message = edited(f"text = text.replace('workers = 2', {wrong!r})")
         assert code in (2, 4)
-        assert sentence in said
-        assert "/tmp" not in said
-        assert paths.settings.read_text() == kept
+        assert sentence in message
+        assert "/tmp" not in message
+        assert paths.settings.read_text() == stored
     assert edited("text = text.replace('workers = 2', '')")[1] == "work.workers = 1\n"
     assert in_force(paths).work.workers == 1
     assert list(paths.settings.parent.iterdir()) == [paths.settings]

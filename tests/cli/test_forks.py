@@ -31,13 +31,13 @@ def one_more(paths: Paths, filled: Filled, x: float, title: str) -> str:
 def forked(home: Path, paths: Paths, filled: Filled, tmp_path: Path) -> list[str]:
     """The runs of this device on both branches; the log here has them all."""
     copy = shutil.copytree(home, tmp_path / "copy")
-    one = one_more(paths, filled, 1.2, "on the lost branch")
+    first = one_more(paths, filled, 1.2, "on the lost branch")
     older = Paths.from_environment({"AUTORESEARCH_HOME": str(copy)})
     two = [one_more(older, filled, x, "on the other branch") for x in (1.25, 1.1)]
     with Notebook(older) as lost, Notebook(paths) as notebook:
         records = [lost.log.records.get(lost.log.records.resolve(run)) for run in two]
         notebook.log.writer.ingest([(record.raw, record.signature) for record in records], now_ms=START_MS + 900_000)
-    return [one, *two]
+    return [first, *two]
 
 
 def counted(cli: Cli) -> set[str]:
@@ -65,11 +65,11 @@ def test_the_root_key_ends_the_fork_and_both_branches_count(cli: Cli, forked: li
     assert set(answer["heads"]) == {forked[0], forked[2]}
     assert counted(cli) >= set(forked)
     assert log_check(cli)["result"] == "ok"
-    shown = cli("show", forked[0])
-    assert "autoresearch node id merge" not in shown.stderr
+    reply = cli("show", forked[0])
+    assert "autoresearch node id merge" not in reply.stderr
     assert json.loads(cli("show", answer["id"], "--json").stdout)["record"]["kind"] == "merge"
-    found = json.loads(cli("run", "evidence", "--kind", "fork", "--json").stdout)["evidence"]
-    assert {one["follows"] for one in found} == {"merged"}
+    document = json.loads(cli("run", "evidence", "--kind", "fork", "--json").stdout)["evidence"]
+    assert {each["follows"] for each in document} == {"merged"}
     again = cli("node", "id", "merge")
     assert (again.exit_code, "has no fork" in again.stderr) == (6, True)
 
@@ -81,9 +81,9 @@ def test_it_says_what_it_did_and_takes_the_passphrase_of_the_root_key(
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
     assert cli("node", "id", "passphrase").exit_code == 0
     monkeypatch.delenv("AUTORESEARCH_PASSPHRASE")
-    asked = cli("node", "id", "merge")
-    assert asked.exit_code == 2
-    assert "passphrase" in asked.stderr
+    merge = cli("node", "id", "merge")
+    assert merge.exit_code == 2
+    assert "passphrase" in merge.stderr
     assert not counted(cli) & set(forked)
     monkeypatch.setenv("AUTORESEARCH_PASSPHRASE", WORDS)
     device = json.loads(cli("node", "id", "show", "--json").stdout)["device_key"]

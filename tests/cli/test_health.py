@@ -91,8 +91,8 @@ def test_status_and_doctor_fail_with_the_same_condition(
     [condition] = json.loads(status.stdout)["conditions"]
     assert (condition["name"], condition["result"]) == (part, Result.FAILED)
     assert words in f"{condition['detail']} → {condition['fix']}"
-    shown = cli("status")
-    assert (shown.exit_code, f"!\t{part}: {condition['detail']}" in shown.stdout) == (1, True), shown.output
+    result = cli("status")
+    assert (result.exit_code, f"!\t{part}: {condition['detail']}" in result.stdout) == (1, True), result.output
     doctor = cli("node", "doctor", "--json")
     assert doctor.exit_code == 1
     assert condition in json.loads(doctor.stdout)["checks"]
@@ -122,7 +122,7 @@ def test_a_home_that_can_be_no_folder_has_one_condition(
 def test_a_clock_that_is_wrong_is_seen_by_the_records(
     filled: Filled, paths: Paths, now_ms: int, result: Result, words: str
 ) -> None:
-    [clock] = [one for one in examine(paths, {}, now_ms) if one.name == Part.CLOCK]
+    [clock] = [each for each in examine(paths, {}, now_ms) if each.name == Part.CLOCK]
     assert (clock.result, words in clock.detail) == (result, True), clock
 
 
@@ -145,24 +145,24 @@ def test_a_clock_that_is_wrong_is_seen_by_the_peers() -> None:
 def test_status_and_doctor_are_made_of_one_set() -> None:
     from autoresearch_cli.acts.checks import merged
 
-    found = [
+    results = [
         Check(name=Part.DISK, result=Result.FAILED, detail="full", fix="free some"),
         Check(name=Part.CLOCK, result=Result.WARNING, detail="ahead"),
         Check(name=Part.LOG, result=Result.OK, detail="7 records"),
     ]
-    running = StatusAnswer(state="idle", why="not_asked", reason="", conditions=conditions(found))
+    running = StatusAnswer(state="idle", why="not_asked", reason="", conditions=conditions(results))
     # From outside another thing seems wrong, and the clock right: what the running node says is what counts.
     outside = [
         Check(name=Part.DISK, result=Result.OK, detail="free"),
         Check(name=Part.DEVICE, result=Result.FAILED, detail="gone"),
-        found[2],
+        results[2],
     ]
     checks = merged(outside, running)
-    assert conditions(checks) == running.conditions == found[:2]
-    assert found[2] in checks
+    assert conditions(checks) == running.conditions == results[:2]
+    assert results[2] in checks
     assert merged(outside, None) == outside
-    told = [text for label, text in status_lines(running, 0) if label == "!"]
-    assert told == [f"{one.name}: {one.sentence}" for one in conditions(checks)]
+    lines = [text for label, text in status_lines(running, 0) if label == "!"]
+    assert lines == [f"{condition.name}: {condition.sentence}" for condition in conditions(checks)]
 
 
 def test_doctor_reads_every_signature_and_names_the_first_record_that_is_wrong(
@@ -198,8 +198,8 @@ def test_a_running_node_says_the_same_everywhere(home: Path, cli: Cli) -> None:
         ready = daemon.get("/readyz")
         assert ready.status_code == 503
         assert msgspec.json.decode(ready.content, type=Health).conditions == [condition]
-        shown = cli("status")
-        assert (shown.exit_code, f"!\tdevice: {condition.sentence}" in shown.stdout) == (1, True), shown.output
+        result = cli("status")
+        assert (result.exit_code, f"!\tdevice: {condition.sentence}" in result.stdout) == (1, True), result.output
         doctor = cli("node", "doctor", "--json")
         assert doctor.exit_code == 1
         assert msgspec.to_builtins(condition) in json.loads(doctor.stdout)["checks"]

@@ -96,26 +96,26 @@ def test_related_commands_exist(cli: Cli, words: tuple[str, ...]) -> None:
 
 
 def test_the_root_help_lists_every_command_with_its_line(cli: Cli) -> None:
-    shown = cli("--help").stdout
+    output = cli("--help").stdout
     for name, entry in [*((name, entry) for part in SECTIONS.values() for name, entry in part.items()), *NOUNS.items()]:
-        assert re.search(rf"^  {name} +{re.escape(entry.summary)}$", shown, re.M), name
+        assert re.search(rf"^  {name} +{re.escape(entry.summary)}$", output, re.M), name
 
 
 def test_without_a_command_a_new_home_has_three_ways_in_and_any_other_its_status(cli: Cli, paths: Paths) -> None:
-    shown = cli()
-    assert shown.exit_code == 0
+    result = cli()
+    assert result.exit_code == 0
     for command in ("autoresearch demo", "autoresearch network join INVITE", "autoresearch task new DIR"):
-        assert command in shown.stdout
+        assert command in result.stdout
         assert " ".join(command.split()[1:3]).removesuffix(" INVITE") in {*COMMANDS, *NOUNS}
     paths.create()
     assert cli().stdout == cli("status").stdout
 
 
 def test_groups_without_a_command_show_their_help(cli: Cli) -> None:
-    groups = GROUPS | {noun: tuple(found.commands) for noun, found in NOUNS.items() if noun not in COMMANDS}
+    groups = GROUPS | {noun: tuple(each.commands) for noun, each in NOUNS.items() if noun not in COMMANDS}
     for group in groups.keys() - SHOWING - ACTING:
-        shown = cli(*group.split()).output
-        assert all(name in shown for name in groups[group])
+        output = cli(*group.split()).output
+        assert all(name in output for name in groups[group])
 
 
 @pytest.mark.parametrize("group", sorted(SHOWING))
@@ -133,17 +133,17 @@ def test_looking_for_keys_where_there_are_none_is_no_failure(cli: Cli) -> None:
 
 
 def test_help_and_guide_name_the_same_exit_codes(cli: Cli) -> None:
-    told = " ".join(cli("--help").stdout.split()).partition("Exit codes: ")[2]
+    output = " ".join(cli("--help").stdout.split()).partition("Exit codes: ")[2]
     page = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
     table = page.partition("| exit code | means |")[2].partition("\n\n")[0]
-    assert re.findall(r"(\d+) [a-z]", told) == re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
+    assert re.findall(r"(\d+) [a-z]", output) == re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
 
 
 @pytest.mark.parametrize("noun", NOUNS)
 def test_the_help_of_a_noun_begins_with_the_usual_case(cli: Cli, noun: str) -> None:
     example, meaning = NOUNS[noun].examples[0]
-    shown = cli(noun, "--help").stdout
-    assert shown.startswith(f"{meaning[0].upper()}{meaning[1:]}:\n  {example}\n\nUsage: autoresearch {noun} ")
+    output = cli(noun, "--help").stdout
+    assert output.startswith(f"{meaning[0].upper()}{meaning[1:]}:\n  {example}\n\nUsage: autoresearch {noun} ")
 
 
 def test_values_have_one_word_in_the_help_and_no_type_of_python(cli: Cli) -> None:
@@ -192,8 +192,8 @@ def test_the_version_is_printed(cli: Cli) -> None:
 
 
 def test_the_root_help_imports_nothing_that_it_does_not_need(process: Process) -> None:
-    found = imported(process, "--help")
-    assert not found & (HEAVY | SLOW | {"msgspec", "httpx", "rich", "nacl", "numpy", "platformdirs"})
+    modules = imported(process, "--help")
+    assert not modules & (HEAVY | SLOW | {"msgspec", "httpx", "rich", "nacl", "numpy", "platformdirs"})
 
 
 @pytest.mark.parametrize("words", [("status",), ("best",)])
@@ -228,8 +228,8 @@ def test_no_command_imports_the_daemon_or_torch(process: Process) -> None:
         f"importlib.import_module('autoresearch_cli.{module}')\n" for module in sorted(modules)
     )
     script += "import json; print(json.dumps(sorted({n.partition('.')[0] for n in sys.modules})))"
-    found = set(json.loads(process(python=("-c", script)).stdout))
-    assert not found & (HEAVY | {"autoresearch_daemon"})
+    modules = set(json.loads(process(python=("-c", script)).stdout))
+    assert not modules & (HEAVY | {"autoresearch_daemon"})
 
 
 def test_the_page_names_every_command_and_option(cli: Cli) -> None:

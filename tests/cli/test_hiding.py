@@ -47,25 +47,25 @@ def hidden(cli: Cli) -> list[list[str]]:
 def test_a_hidden_record_is_in_no_list_and_is_shown_by_its_id(cli: Cli, filled: Filled) -> None:
     short = filled.ids[3][7:15]
     assert any("lower X again" in cli(*command).stdout for command in LISTS)
-    told = cli("network", "hide", short, "--reason", f"wrong {NASTY}")
-    assert told.exit_code == 0, told.output
-    assert "hidden, with 1 record of this log" in told.stderr
+    result = cli("network", "hide", short, "--reason", f"wrong {NASTY}")
+    assert result.exit_code == 0, result.output
+    assert "hidden, with 1 record of this log" in result.stderr
     for command in LISTS:
-        told = cli(*command)
-        assert told.exit_code == 0, (command, told.output)
-        assert "lower X again" not in told.stdout, command
-        assert not harms(told.stdout + told.stderr)
+        result = cli(*command)
+        assert result.exit_code == 0, (command, result.output)
+        assert "lower X again" not in result.stdout, command
+        assert not harms(result.stdout + result.stderr)
     assert "1 run hidden here (--hidden shows them; autoresearch network hidden)" in cli("run", "list").stderr
     for command in ("run", "list"), ("top",), ("node", "records"), ("search", "lower"):
-        told = cli(*command, "--hidden")
-        assert any(filled.ids[3] in line.split("\t")[:3] for line in told.stdout.splitlines()), command
-        assert "hidden here" not in told.stderr
+        result = cli(*command, "--hidden")
+        assert any(filled.ids[3] in line.split("\t")[:3] for line in result.stdout.splitlines()), command
+        assert "hidden here" not in result.stderr
     assert filled.ids[3] in cli("run", "export", "--hidden").stdout
-    shown = cli("show", short)
-    assert "lower X again" in shown.stdout
-    assert "hidden by you: you hide it (wrong " in shown.stdout
-    assert f"→ autoresearch network hide {short} --undo" in shown.stdout
-    assert not harms(shown.stdout)
+    reply = cli("show", short)
+    assert "lower X again" in reply.stdout
+    assert "hidden by you: you hide it (wrong " in reply.stdout
+    assert f"→ autoresearch network hide {short} --undo" in reply.stdout
+    assert not harms(reply.stdout)
     [[what, thing, records, *_]] = hidden(cli)
     assert (what, thing, records) == ("run", filled.ids[3], "1")
     assert cli("network", "hide", short, "--undo").exit_code == 0
@@ -102,8 +102,8 @@ def test_exports_for_other_programs_leave_it_out(cli: Cli, filled: Filled, paths
 def test_words_and_keys_that_are_not_here_yet(cli: Cli, filled: Filled, paths: Paths) -> None:
     key = "ab" * 32
     for arguments in (key,), ("--words", "Nobody Wrote This"):
-        told = cli("network", "hide", *arguments, "--json")
-        assert (told.exit_code, json.loads(told.stdout)["records"]) == (0, 0)
+        result = cli("network", "hide", *arguments, "--json")
+        assert (result.exit_code, json.loads(result.stdout)["records"]) == (0, 0)
     assert {(what, thing) for what, thing, *_ in hidden(cli)} == {("unknown", key), ("words", "nobody wrote this")}
     for arguments in ("abab",), ("--words", "NOBODY  wrote this"):
         assert cli("network", "hide", *arguments, "--undo").exit_code == 0
@@ -137,10 +137,10 @@ def test_words_and_keys_that_are_not_here_yet(cli: Cli, filled: Filled, paths: P
 def test_what_cannot_be_hidden_is_refused_in_a_sentence(
     cli: Cli, filled: Filled, arguments: tuple[str, ...], code: int
 ) -> None:
-    told = cli("network", "hide", *arguments)
-    assert told.exit_code == code, told.output
-    assert "→" in told.stderr
-    assert "bug" not in told.stderr
+    result = cli("network", "hide", *arguments)
+    assert result.exit_code == code, result.output
+    assert "→" in result.stderr
+    assert "bug" not in result.stderr
     assert hidden(cli) == []
 
 
@@ -170,7 +170,7 @@ def test_a_note_of_mine_that_is_hidden_is_published_and_not_listed(cli: Cli, fil
         task = notebook.log.tasks.all()[0].digest
         note = notebook.publish_note(Note(topic="insight", text="my secret", task=task), START_MS + 700_000)
         hide(notebook.log, [HiddenRow(note.id, b"", "", 0)])
-    told = cli("note", "list")
-    assert "my secret" not in told.stdout
-    assert "1 note hidden here" in told.stderr
+    result = cli("note", "list")
+    assert "my secret" not in result.stdout
+    assert "1 note hidden here" in result.stderr
     assert "my secret" in cli("show", format_id(note.id)).stdout

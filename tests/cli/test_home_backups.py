@@ -22,8 +22,8 @@ from tests.daemon.daemons import Daemon, wait_for
 
 def files(root: Path) -> dict[str, int]:
     """The files of a home that matter, with the rights on them."""
-    kept = (path for path in root.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm", ".lock")))
-    return {str(path.relative_to(root)): path.stat().st_mode & 0o777 for path in kept}
+    stored = (path for path in root.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm", ".lock")))
+    return {str(path.relative_to(root)): path.stat().st_mode & 0o777 for path in stored}
 
 
 def test_a_restored_home_is_what_it_was_while_others_wrote_to_it(
@@ -212,7 +212,7 @@ def test_compacting_gives_space_back_and_loses_nothing(cli: Cli, filled: Filled,
         log.executescript("CREATE TABLE gone(x); INSERT INTO gone VALUES(zeroblob(1000000)); DROP TABLE gone;")
     before = cli("run", "list", "--json").stdout
     answer = msgspec.json.decode(cli("node", "compact", "--json").stdout, type=CompactAnswer)
-    [log_file] = [one for one in answer.files if one.file == str(paths.log)]
+    [log_file] = [file for file in answer.files if file.file == str(paths.log)]
     assert log_file.before - log_file.after > 900_000
     assert paths.log.stat().st_size == log_file.after
     assert cli("run", "list", "--json").stdout == before

@@ -42,18 +42,18 @@ import json, sys
 from autoresearch.ask.node import Event
 from autoresearch_cli.demo.display import DemoDisplay
 from autoresearch_cli.demo.display import DemoState
-from autoresearch_cli.watching import EventLines
-from autoresearch_cli.watching import PlainDisplay, TerminalDisplay
-from autoresearch_cli.watching import Watch
+from autoresearch_cli.event_display import EventLines
+from autoresearch_cli.event_display import PlainDisplay, TerminalDisplay
+from autoresearch_cli.event_display import EventMonitor
 nasty = json.load(open(sys.argv[1]))
 data = dict.fromkeys(("title", "reason", "status", "why", "run", nasty), nasty) | {"assignment": "one", "fraction": 0.5}
 kinds = ("run_started", "progress", "confirmed", "state", "worker", "committed", "run_finished", "run_failed", nasty)
 events = [Event(id=1, kind=kind, time_ms=0, text=nasty, data=data) for kind in kinds]
 for display in (TerminalDisplay(quiet=False), PlainDisplay(quiet=False)):
     with display:
-        watch = Watch(display, standing=lambda: nasty)
+        monitor = EventMonitor(display, standing=lambda: nasty)
         for event in events:
-            watch.take(event)
+            monitor.take(event)
         display.progress("two", nasty, 0.5, nasty)
 cluster = DemoState.of(["ann"])
 display = DemoDisplay(cluster, quiet=False)
@@ -83,15 +83,15 @@ def records(paths: Paths) -> list[Record]:
 
 def shown_by(folder: Path, commands: list[list[str]], *, color: str) -> dict[str, str]:
     """What a person sees of each command on a very wide terminal."""
-    shown = seen(folder, DRIVER, [["--color", color, *words] for words in commands])
-    parts = shown.split("\n<<< ")[1:]
+    output = seen(folder, DRIVER, [["--color", color, *words] for words in commands])
+    parts = output.split("\n<<< ")[1:]
     return dict(part.split("\n", 1) for part in parts)  # type: ignore[misc]
 
 
-def seen(folder: Path, program: str, given: object) -> str:
+def seen(folder: Path, program: str, arguments: object) -> str:
     """What a person sees of a program on a very wide terminal."""
     todo = folder / "given.json"
-    todo.write_text(json.dumps(given))
+    todo.write_text(json.dumps(arguments))
     return on_terminal([sys.executable, "-c", program, str(todo)], PYTHONUTF8="1", COLUMNS="20000")
 
 
@@ -156,10 +156,10 @@ def test_every_kind_has_nasty_text_in_every_field(records: list[Record]) -> None
 @pytest.mark.parametrize("color", ["always", "never"])
 def test_no_command_lets_it_through(records: list[Record], tmp_path: Path, color: str) -> None:
     commands = reading_commands(records)
-    shown = shown_by(tmp_path, commands, color=color)
-    assert len(shown) == len({json.dumps(words) for words in commands})
+    output = shown_by(tmp_path, commands, color=color)
+    assert len(output) == len({json.dumps(words) for words in commands})
     everything = ""
-    for words, text in shown.items():
+    for words, text in output.items():
         everything += text
         assert STEERING not in text, words
         rest = OWN_STYLE.sub("", text) if color == "always" else text
@@ -174,8 +174,8 @@ def test_no_command_lets_it_through(records: list[Record], tmp_path: Path, color
 
 def test_json_on_a_terminal_says_what_was_written(records: list[Record], tmp_path: Path) -> None:
     run = next(record for record in records if isinstance(record.body, Run))
-    [shown] = shown_by(tmp_path, [["show", format_id(run.id), "--json"]], color="never").values()
-    assert json.loads(shown)["run"]["run"]["title"] == NASTY
+    [output] = shown_by(tmp_path, [["show", format_id(run.id), "--json"]], color="never").values()
+    assert json.loads(output)["run"]["run"]["title"] == NASTY
 
 
 @pytest.mark.parametrize("what", ["--code", "--log"])
@@ -191,20 +191,20 @@ def test_a_task_folder_that_somebody_made_is_shown_as_text(tmp_path: Path) -> No
     # A task's summary has no C0 characters; everything else may stand there.
     nasty = "".join(f"\\U{ord(character):08x}" for character in NASTY if character > "\x1f" and character != "\x7f")
     lines = (folder / "task.toml").read_text().splitlines()
-    kept = [line for line in lines if not line.startswith("summary")]
-    (folder / "task.toml").write_text("\n".join([f'summary = "{nasty}"', *kept]))
+    stored = [line for line in lines if not line.startswith("summary")]
+    (folder / "task.toml").write_text("\n".join([f'summary = "{nasty}"', *stored]))
     words = [["task", "show", str(folder)], ["task", "show", str(folder), "--json"], ["run", "./task" + NASTY]]
     for color in ("always", "never"):
-        for shown in shown_by(tmp_path, words, color=color).values():
-            assert STEERING not in shown
-            assert not harms(OWN_STYLE.sub("", shown))
-            assert "[5" in shown or "\ufffd[" in shown, "it is shown, and as text"
+        for each in shown_by(tmp_path, words, color=color).values():
+            assert STEERING not in each
+            assert not harms(OWN_STYLE.sub("", each))
+            assert "[5" in each or "\ufffd[" in each, "it is shown, and as text"
 
 
 def test_what_is_watched_is_text_too(tmp_path: Path) -> None:
-    shown = seen(tmp_path, WATCHING, NASTY)
-    assert STEERING not in shown
-    rest = OWN_DRAWING.sub("", OWN_STYLE.sub("", shown))
+    output = seen(tmp_path, WATCHING, NASTY)
+    assert STEERING not in output
+    rest = OWN_DRAWING.sub("", OWN_STYLE.sub("", output))
     assert "Traceback" not in rest
     assert not harms(rest)
     assert rest.count("\ufffd[5;41m") > 20

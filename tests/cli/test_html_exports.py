@@ -47,9 +47,9 @@ def test_the_pages_of_a_task_are_files_that_need_no_server(cli, filled, tmp_path
 
 def test_the_document_says_what_was_written(cli, filled, tmp_path):
     done = cli("task", "export", "--html", str(tmp_path / "site"), "--task", "my-task", "--json")
-    said = json.loads(done.stdout)
-    assert said["schema"] == "autoresearch.html_export/1"
-    assert (said["pages"], said["runs"]) == (len(pages_of(tmp_path / "site")), len(filled.ids) + 1)
+    document = json.loads(done.stdout)
+    assert document["schema"] == "autoresearch.html_export/1"
+    assert (document["pages"], document["runs"]) == (len(pages_of(tmp_path / "site")), len(filled.ids) + 1)
 
 
 def test_an_earlier_export_is_replaced(cli, filled, tmp_path):

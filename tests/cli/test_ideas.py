@@ -46,8 +46,8 @@ def test_the_shipped_task_is_there_before_there_is_any_log(process: Process, tmp
     done = process("task", "get", "grammar", str(place))
     assert (done.returncode, "edit" in done.stderr) == (0, True)
     (place / "train.py").write_text("x = 1\n")
-    shown = process("task", "show", str(place), "--json")
-    assert shipped_task().digest.hex() in shown.stdout
+    result = process("task", "show", str(place), "--json")
+    assert shipped_task().digest.hex() in result.stdout
     unknown = process("task", "get", "nothing", str(tmp_path / "other"))
     assert (unknown.returncode, (tmp_path / "other").exists()) == (4, False)
 
@@ -55,13 +55,13 @@ def test_the_shipped_task_is_there_before_there_is_any_log(process: Process, tmp
 def test_an_edit_is_a_change_of_the_run_before_and_only_a_better_one_is_built_upon(process: Process, toy: Path) -> None:
     baseline = ran(process, toy)
     (toy / "train.py").write_text(BETTER)
-    told = process("run", str(toy), "--hypothesis", "nearer to the lowest point")
-    assert "keep: better than its parent" in told.stderr
+    result = process("run", str(toy), "--hypothesis", "nearer to the lowest point")
+    assert "keep: better than its parent" in result.stderr
     better = started_from(toy)
     (toy / "train.py").write_text(WORSE)
-    told = process("run", str(toy))
-    assert "discard: not better than its parent" in told.stderr
-    assert f"autoresearch run checkout {toy}" in told.stderr
+    result = process("run", str(toy))
+    assert "discard: not better than its parent" in result.stderr
+    assert f"autoresearch run checkout {toy}" in result.stderr
     assert started_from(toy) == better
     first, second = (strictly(process("show", name, "--json").stdout, ShowAnswer) for name in (better, "@mine"))
     assert first.run
@@ -88,7 +88,7 @@ def test_a_folder_begins_with_the_program_of_a_run(process: Process, toy: Path, 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["run", "propose"], "Missing argument"),
         (["run", "propose", "/nowhere"], "/nowhere can't be read"),
@@ -98,13 +98,13 @@ def test_a_folder_begins_with_the_program_of_a_run(process: Process, toy: Path, 
     ],
 )
 def test_a_wrong_idea_is_refused_with_a_sentence(
-    process: Process, toy: Path, tmp_path: Path, words: list[str], said: str
+    process: Process, toy: Path, tmp_path: Path, words: list[str], message: str
 ) -> None:
     bad = tmp_path / "bad.py"
     bad.write_text("x = (")
     done = process(*(word.format(toy=toy, bad=bad) for word in words))
     assert done.returncode != 0
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -134,15 +134,15 @@ def test_a_strangers_program_becomes_a_task_with_the_number_that_it_prints(proce
     assert "the search can change LEARNING_RATE" in made.stderr
     task = load_task(tmp_path)
     assert (task.metric.name, task.metric.direction, task.metric.source) == ("accuracy", "maximize", "stdout")
-    shown = ran(process, tmp_path)
-    assert shown.run
-    assert shown.run.run.value == pytest.approx(0.9948, abs=1e-3)
+    result = ran(process, tmp_path)
+    assert result.run
+    assert result.run.run.value == pytest.approx(0.9948, abs=1e-3)
     again = process("task", "new", str(tmp_path))
     assert (again.returncode, "exists already" in again.stderr) == (6, True)
 
 
 @pytest.mark.parametrize(
-    ("program", "words", "said"),
+    ("program", "words", "message"),
     [
         ("print('hello')", (), "printed no result with a name"),
         ("raise SystemExit('no data')", (), "no data"),
@@ -151,12 +151,12 @@ def test_a_strangers_program_becomes_a_task_with_the_number_that_it_prints(proce
     ],
 )
 def test_a_program_without_a_number_makes_no_task(
-    process: Process, tmp_path: Path, program: str, words: tuple[str, ...], said: str
+    process: Process, tmp_path: Path, program: str, words: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "train.py").write_text(program)
     done = process("task", "new", str(tmp_path), *words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert not (tmp_path / "task.toml").exists()
 
 
@@ -174,12 +174,12 @@ def test_a_run_that_this_machine_cannot_do_says_why_it_waits(process: Process, t
     command = [sys.executable, "-m", "autoresearch_cli", "run", str(broken)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr
-        told = ""
-        while "No module named 'not_here_yet'" not in told:
+        printed = ""
+        while "No module named 'not_here_yet'" not in printed:
             line = running.stderr.readline()
-            assert line, told
-            told += line
-        assert "the run waits: the baseline of toy does not run on this machine" in told
+            assert line, printed
+            printed += line
+        assert "the run waits: the baseline of toy does not run on this machine" in printed
         status = strictly(process("status", "--json").stdout, StatusAnswer)
         assert (status.state, status.why, len(status.queue)) == ("waiting", "cannot_run_here", 1)
         assert process("run", "cancel", status.queue[0].name).returncode == 0
@@ -271,9 +271,9 @@ def test_an_experiment_runs_every_combination_once_and_says_what_each_value_did(
     assert (again.proposed, again.to_go) == ([], 0)
     changes = [level.change for level in again.levels]
     assert changes == [None, pytest.approx(0.2**2), None, pytest.approx(0.2**2 - 0.5**2)]
-    shown = process(*words, "--show")
-    assert "all runs have ended" in shown.stderr
-    assert len(shown.stdout.splitlines()) == 4
+    result = process(*words, "--show")
+    assert "all runs have ended" in result.stderr
+    assert len(result.stdout.splitlines()) == 4
     suggested = strictly(process("run", "suggest", str(toy), "-n", "2", "--json").stdout, SuggestAnswer).suggestions
     baseline, change = suggested
     assert (baseline.change, bool(change.change)) == ({}, True)
@@ -288,16 +288,16 @@ def test_an_experiment_runs_every_combination_once_and_says_what_each_value_did(
 
 @pytest.mark.parametrize("option", ["--replicate", "--seeds", "--seed", "--episodes"])
 def test_a_number_that_nothing_can_hold_is_refused_with_its_option(process: Process, toy: Path, option: str) -> None:
-    told = process("run", str(toy), option, "9" * 20)
-    assert told.returncode == 2
-    assert f"'{option}'" in told.stderr
-    assert "Input should be less than" in told.stderr
+    result = process("run", str(toy), option, "9" * 20)
+    assert result.returncode == 2
+    assert f"'{option}'" in result.stderr
+    assert "Input should be less than" in result.stderr
 
 
 def test_the_list_of_components_in_a_task_says_where_its_runs_are(
     process: Process, toy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(toy)
-    told = process("list")
-    assert told.returncode == 4
-    assert "autoresearch run list" in told.stderr
+    result = process("list")
+    assert result.returncode == 4
+    assert "autoresearch run list" in result.stderr

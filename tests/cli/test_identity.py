@@ -117,8 +117,8 @@ def test_a_second_machine_joins_the_participant(
     renewed = cli("node", "id", "renew")
     assert (renewed.exit_code, "not on this machine" in renewed.stderr) == (6, True)
     # Before anybody writes a mail whose code nobody here could answer, and before a daemon is looked for.
-    asked = cli("node", "id", "attest", "you@example.org")
-    assert (asked.exit_code, "where the root key is" in asked.stderr) == (6, True)
+    result = cli("node", "id", "attest", "you@example.org")
+    assert (result.exit_code, "where the root key is" in result.stderr) == (6, True)
 
 
 def test_an_answer_of_somebody_else_or_another_network_is_refused(cli: Cli, paths: Paths) -> None:
@@ -172,8 +172,8 @@ def test_a_lost_device_key_is_replaced_for_the_root_key_that_is_there(cli: Cli, 
     assert cli("node", "id", "new", "--no-passphrase").exit_code == 0
     before = load_identity(paths.keys)
     (paths.keys / "device.key").unlink()
-    told = cli("node", "id", "show")
-    assert (told.exit_code, "the device key of this machine is missing" in told.stderr) == (4, True)
+    result = cli("node", "id", "show")
+    assert (result.exit_code, "the device key of this machine is missing" in result.stderr) == (4, True)
     with Notebook(paths) as notebook:
         assert notebook.identity.root.public == before.root.public
         assert notebook.author != before.device.public

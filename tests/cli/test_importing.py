@@ -43,12 +43,12 @@ def test_each_row_becomes_a_note_of_the_task_and_only_once(
     words = ("node", "import", str(results), "--task", str(filled.task.folder))
     assert cli(*words).exit_code == 0
     assert "0 notes added, 3 were there already" in cli(*words).stderr
-    found = {note.text: note for note in notes(paths)}
-    assert set(found) == {"a1b2c3d: baseline", "b2c3d4e: increase LR", "c3d4e5f: double width (OOM)"}
-    assert found["a1b2c3d: baseline"].metrics == {"val_bpb": 0.9979, "memory_gb": 44.0}
-    assert found["c3d4e5f: double width (OOM)"].metrics == {}
-    assert {note.task for note in found.values()} == {filled.task.digest}
-    assert {note.topic for note in found.values()} == {"history"}
+    by_name = {note.text: note for note in notes(paths)}
+    assert set(by_name) == {"a1b2c3d: baseline", "b2c3d4e: increase LR", "c3d4e5f: double width (OOM)"}
+    assert by_name["a1b2c3d: baseline"].metrics == {"val_bpb": 0.9979, "memory_gb": 44.0}
+    assert by_name["c3d4e5f: double width (OOM)"].metrics == {}
+    assert {note.task for note in by_name.values()} == {filled.task.digest}
+    assert {note.topic for note in by_name.values()} == {"history"}
 
 
 def test_rows_that_were_added_later_are_added_alone(cli: Cli, filled: Filled, paths: Paths, results: Path) -> None:
@@ -143,8 +143,8 @@ def test_a_lucky_seed_of_a_program_that_ran_is_not_kept() -> None:
 
 def test_a_run_is_kept_when_it_beat_all_before_it() -> None:
     runs = history([1.5, 1.6, None, 1.4, 1.4])
-    kept = [verdict for _, verdict in verdicts(runs, direction="minimize", budget=1.0)]
-    assert kept == ["keep", "discard", "crash", "keep", "discard"]
+    stored = [verdict for _, verdict in verdicts(runs, direction="minimize", budget=1.0)]
+    assert stored == ["keep", "discard", "crash", "keep", "discard"]
     grown = [verdict for _, verdict in verdicts(runs, direction="maximize", budget=1.0)]
     assert grown == ["keep", "keep", "crash", "discard", "discard"]
 
@@ -158,5 +158,5 @@ def test_a_smaller_budget_or_a_fork_beats_nothing() -> None:
 
 def test_a_run_that_is_not_believed_beats_nothing() -> None:
     runs = history([0.1, 1.5, 1.4])
-    found = verdicts(runs, direction="minimize", budget=1.0, is_believed=lambda run: run is not runs[0])
-    assert [verdict for _, verdict in found] == ["discard", "keep", "keep"]
+    result = verdicts(runs, direction="minimize", budget=1.0, is_believed=lambda run: run is not runs[0])
+    assert [verdict for _, verdict in result] == ["discard", "keep", "keep"]

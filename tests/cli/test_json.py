@@ -126,9 +126,9 @@ def test_whole_records_keep_what_strangers_wrote_as_data(cli: Cli, filled: Fille
 
 def test_export_as_json_lines_has_every_run_whole(cli: Cli, filled: Filled) -> None:
     for words in (("run", "export", "--format", "jsonl"), ("run", "export", "--json")):
-        shown = [strictly(line, ShowAnswer) for line in cli(*words).stdout.splitlines()]
-        assert [answer.record.id for answer in shown] == [*filled.ids, filled.stranger]
-        assert all(answer.run and answer.run.run.title for answer in shown)
+        rows = [strictly(line, ShowAnswer) for line in cli(*words).stdout.splitlines()]
+        assert [answer.record.id for answer in rows] == [*filled.ids, filled.stranger]
+        assert all(answer.run and answer.run.run.title for answer in rows)
 
 
 def test_export_to_a_file_says_what_it_wrote(cli: Cli, filled: Filled, tmp_path: Path) -> None:

@@ -62,9 +62,9 @@ def test_a_starred_run_is_found_again(cli: Cli, filled: Filled) -> None:
 def test_a_damaged_file_of_stars_is_a_sentence(cli: Cli, filled: Filled, paths: Paths) -> None:
     paths.home_local.parent.mkdir(parents=True, exist_ok=True)
     paths.home_local.write_bytes(b"no database " * 100)
-    shown = cli("node", "records")
-    assert shown.exit_code == 6
-    assert "autoresearch node repair" in shown.stderr
+    result = cli("node", "records")
+    assert result.exit_code == 6
+    assert "autoresearch node repair" in result.stderr
     assert cli("node", "repair").exit_code == 0
     assert cli("node", "records").exit_code == 0
     assert paths.home_local.with_name("local.sqlite.damaged-1").read_bytes() == b"no database " * 100
@@ -74,8 +74,8 @@ def test_notes_are_published_found_by_words_shown_at_their_run_and_withdrawn(cli
     assert "no note" in cli("note", "list").stderr
     first = strictly(cli("note", "add", "@", "Lower X always helps", "--json").stdout, NoteAnswer).note
     assert (first.topic, first.evidence) == ("insight", [filled.best])
-    said = cli("note", "add", filled.ids[0], "a larger step would help", "--topic", "hypothesis")
-    assert (said.exit_code, "is published: hypothesis" in said.stderr) == (0, True)
+    result = cli("note", "add", filled.ids[0], "a larger step would help", "--topic", "hypothesis")
+    assert (result.exit_code, "is published: hypothesis" in result.stderr) == (0, True)
     both = strictly(cli("note", "list", "--json").stdout, NotesAnswer)
     assert [(note.topic, note.text) for note in both.notes] == [
         ("hypothesis", "a larger step would help"),
@@ -91,7 +91,7 @@ def test_notes_are_published_found_by_words_shown_at_their_run_and_withdrawn(cli
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "message"),
     [
         (("note", "add", "@", "  "), 2, "the note has no text"),
         (("note", "add", "@", "x" * 2049), 2, "2049 characters, of 2048 at most"),
@@ -105,11 +105,11 @@ def test_notes_are_published_found_by_words_shown_at_their_run_and_withdrawn(cli
     ],
 )
 def test_wrong_words_are_refused_with_a_sentence(
-    cli: Cli, filled: Filled, words: tuple[str, ...], status: int, said: str
+    cli: Cli, filled: Filled, words: tuple[str, ...], status: int, message: str
 ) -> None:
     done = cli(*words)
     assert done.exit_code == status
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_a_note_needs_a_run(cli: Cli, filled: Filled) -> None:

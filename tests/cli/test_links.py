@@ -43,10 +43,10 @@ def test_data_that_is_a_link_out_is_left_out_and_that_is_said(
     folder = write_files(tmp_path / "clone", {"train.py": READER})
     write_files(folder / "data", {"readme.txt": "points\n"})
     (folder / "data/points.csv").symlink_to(f"../../{secret.relative_to(tmp_path)}")
-    told = process("task", "new", str(folder), "--once")
-    assert told.returncode == 0, told.stderr
+    result = process("task", "new", str(folder), "--once")
+    assert result.returncode == 0, result.stderr
     reason = f"a link that leads out of the folder; to show it to runs: --mount {secret}"
-    assert f"left out: data/points.csv, {reason}" in told.stderr
+    assert f"left out: data/points.csv, {reason}" in result.stderr
     assert process("publish", "task", str(folder)).returncode == 0
     assert CANARY not in load_task(folder).harness.values()
     assert nothing_came_through(home, secret)
@@ -62,10 +62,10 @@ def test_a_task_with_a_link_out_is_refused_with_where_it_leads(
     (folder / "task.toml").write_text(f'{manifest}\n[program]\nedit = ["train.py", "*.json"]\n')
     (folder / name).unlink(missing_ok=True)
     (folder / name).symlink_to(secret)
-    told = process(*words, str(folder))
-    assert (told.returncode, told.stdout) == (2, "")
-    assert f"{folder / name} can't be read: a link leads out of the folder, to {secret}" in told.stderr
-    assert "→ copy the file there" in told.stderr
+    result = process(*words, str(folder))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"{folder / name} can't be read: a link leads out of the folder, to {secret}" in result.stderr
+    assert "→ copy the file there" in result.stderr
     assert nothing_came_through(home, secret)
 
 
@@ -80,10 +80,10 @@ def test_a_program_is_checked_out_over_no_link(process: Process, home: Path, tmp
     assert not (folder / "train.py").is_symlink()
     (folder / ".autoresearch").rename(tmp_path / "moved")
     (folder / ".autoresearch").symlink_to(secret.parent)
-    told = process("run", "checkout", str(folder))
-    assert told.returncode == 2
-    assert f"can't be written: a link leads out of the folder, to {secret.parent}" in told.stderr
-    assert "→ replace that link by a folder or a file" in told.stderr
+    result = process("run", "checkout", str(folder))
+    assert result.returncode == 2
+    assert f"can't be written: a link leads out of the folder, to {secret.parent}" in result.stderr
+    assert "→ replace that link by a folder or a file" in result.stderr
     assert (folder / "train.py").read_text() == TRAIN
     assert nothing_came_through(home, secret)
 
@@ -95,10 +95,13 @@ def test_a_component_with_a_link_is_not_published(
     folder = write_files(tmp_path / "clone", {"policy.py": "class Policy:\n    pass\n"})
     (folder / name).symlink_to(secret if name == "main.py" else secret.parent)
     if name == "main.py":
-        told = process("publish", "component", str(folder / name), "--type", "policy", "--version", "1.0")
-        assert (told.returncode, "main.py can't be read: it is a link, and no plain file" in told.stderr) == (2, True)
-    told = process("publish", "component", str(folder), "--type", "policy", "--version", "1.0")
-    assert told.returncode == 2
-    assert f"{folder / name} is a link, to " in told.stderr
-    assert "→ copy the file there" in told.stderr
+        result = process("publish", "component", str(folder / name), "--type", "policy", "--version", "1.0")
+        assert (result.returncode, "main.py can't be read: it is a link, and no plain file" in result.stderr) == (
+            2,
+            True,
+        )
+    result = process("publish", "component", str(folder), "--type", "policy", "--version", "1.0")
+    assert result.returncode == 2
+    assert f"{folder / name} is a link, to " in result.stderr
+    assert "→ copy the file there" in result.stderr
     assert nothing_came_through(home, secret)

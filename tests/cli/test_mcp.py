@@ -157,10 +157,10 @@ def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
         assert ORDER not in again
         assert ORDER not in str({name: value for name, value in second.items() if name != OTHERS})
 
-        known = (await answer(client, "notes", query="what is the best value, and which X were tried?"))[OTHERS]
-        assert "the best value is 0.2" in known["facts"][0]["sentence"]
-        assert known["facts"][0]["runs"] == [short(second["id"])]
-        assert [value["value"] for value in known["tried"][0]["values"]] == [0.5, 0.9]
+        facts = (await answer(client, "notes", query="what is the best value, and which X were tried?"))[OTHERS]
+        assert "the best value is 0.2" in facts["facts"][0]["sentence"]
+        assert facts["facts"][0]["runs"] == [short(second["id"])]
+        assert [value["value"] for value in facts["tried"][0]["values"]] == [0.5, 0.9]
         best = await answer(client, "best")
         assert best["run"]["id"] == second["id"]
         top = await answer(client, "search_runs", order="best")
@@ -188,18 +188,18 @@ def test_an_agent_reads_changes_and_runs(daemon: Daemon, toy: Path) -> None:
 @pytest.mark.slow
 def test_an_agent_runs_every_combination_of_some_values(daemon: Daemon, toy: Path) -> None:
     async def talk(client: Client) -> None:
-        asked = {"hypothesis": "together", "vary": {"X": [0.3, 0.5], "Y": [0.1, 0.4]}}
-        begun = await answer(client, "run", **asked)
+        requests = {"hypothesis": "together", "vary": {"X": [0.3, 0.5], "Y": [0.1, 0.4]}}
+        begun = await answer(client, "run", **requests)
         assert (len(begun["variants"]), begun["to_go"], len(begun["proposed"])) == (4, 4, 4)
         for name in begun["proposed"]:
             await answer(client, "result", name=name)
-        ended = await answer(client, "run", **asked)
+        ended = await answer(client, "run", **requests)
         assert (ended["to_go"], "proposed" in ended) == (0, False)
         assert [level["setting"] for level in ended["levels"]] == ["X", "X", "Y", "Y"]
         assert ended["levels"][1]["change"] == pytest.approx(0.2**2)
         assert "turns no setting Z" in await refusal(client, "run", hypothesis="?", vary={"Z": [1]})
         suggested = (await answer(client, "effects", suggest=2))[OTHERS]["suggestions"]
-        assert [set(one["change"]) <= {"X", "Y"} for one in suggested] == [True, True]
+        assert [set(each["change"]) <= {"X", "Y"} for each in suggested] == [True, True]
         (expected,) = (await answer(client, "effects", settings={"X": 0.45}))[OTHERS]["suggestions"]
         assert expected["low"] <= expected["expected"] <= expected["high"]
         assert "can't be high" in await refusal(client, "effects", settings={"X": "high"})
@@ -223,10 +223,10 @@ def test_an_agent_reads_and_writes_notes_and_claims_what_it_tries(daemon: Daemon
         assert json.loads(cli_json("run", "claims"))["claims"] == []  # its own run took the claim over
 
         assert (await answer(client, "notes"))["rows"] == []
-        told = await answer(client, "note", text=f"X helps. {ORDER}", evidence=[first["id"], second["id"]])
-        assert told["evidence"] == [first["id"], second["id"]]
+        output = await answer(client, "note", text=f"X helps. {ORDER}", evidence=[first["id"], second["id"]])
+        assert output["evidence"] == [first["id"], second["id"]]
         idea = await answer(client, "note", text="try X below 0.3", topic="hypothesis")
-        assert [row["id"] for row in (await answer(client, "notes"))["rows"]] == [idea["id"], told["id"]]
+        assert [row["id"] for row in (await answer(client, "notes"))["rows"]] == [idea["id"], output["id"]]
         [row] = (await answer(client, "notes", query='helping "( X'))["rows"]
         assert row[OTHERS]["text"] == f"X helps. {ORDER}"
         assert ORDER not in str({name: value for name, value in row.items() if name != OTHERS})
@@ -279,8 +279,8 @@ def _answers(address: str) -> bool:
 def test_the_settings_of_the_page_start_the_server(toy: Path) -> None:
     """As a client reads them: JSON and TOML, with the command where this Python has it."""
     blocks = re.findall(r"```(json|toml)\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
-    found = [tomllib.loads(text) if kind == "toml" else json.loads(text) for kind, text in blocks]
-    servers = [next(iter(each.values()))["autoresearch"] for each in found]
+    results = [tomllib.loads(text) if kind == "toml" else json.loads(text) for kind, text in blocks]
+    servers = [next(iter(each.values()))["autoresearch"] for each in results]
     assert len(servers) >= 3
     place = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
@@ -323,7 +323,7 @@ def test_what_a_stranger_wrote_stands_nowhere_else_in_an_answer(paths: Paths, to
     records = fill(paths.log, paths.blobs)
     task, crooked = (record.body.digest.hex() for record in records if isinstance(record.body, Task))
     runs = [format_id(record.id) for record in records if isinstance(record.body, Run)]
-    asked: list[tuple[str, dict[str, object]]] = [
+    requests: list[tuple[str, dict[str, object]]] = [
         ("status", {}),
         ("best", {"task": task}),
         ("best", {"task": crooked}),
@@ -339,7 +339,7 @@ def test_what_a_stranger_wrote_stands_nowhere_else_in_an_answer(paths: Paths, to
 
     async def talk(client: Client) -> None:
         quoted = 0
-        for tool, arguments in asked:
+        for tool, arguments in requests:
             result = await client.call_tool(tool, arguments)
             facts: object = result.content[0].text if result.is_error else result.structured_content
             assert not harms(json.dumps(facts, ensure_ascii=False)), (tool, arguments, facts)
@@ -367,15 +367,15 @@ def test_a_run_is_held_by_its_name_in_another_session_too(daemon: Daemon, toy: P
             names.append(begun["name"])
 
     async def go_on(client: Client) -> None:
-        told: list[str] = []
+        lines: list[str] = []
 
         async def progress(fraction: float, whole: float | None, words: str | None) -> None:
-            told.append(f"{fraction:g} of {whole:g} {words}")
+            lines.append(f"{fraction:g} of {whole:g} {words}")
 
-        asked = {"name": names[0], "wait_seconds": 5}
-        waited = await client.call_tool("result", asked, progress_callback=progress)
+        requests = {"name": names[0], "wait_seconds": 5}
+        waited = await client.call_tool("result", requests, progress_callback=progress)
         assert waited.structured_content["state"] == "queued"
-        assert told[-1] == f"0 of 1 {names[0]}: 0%"
+        assert lines[-1] == f"0 of 1 {names[0]}: 0%"
         for name in reversed(names):
             assert (await answer(client, "cancel", name=name))["state"] == "cancelled"
         assert "taken out of the queue" in await refusal(client, "result", name=names[1])

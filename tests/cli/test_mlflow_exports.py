@@ -38,10 +38,10 @@ def test_every_run_is_there_with_its_numbers_below_its_parent(cli: Cli, tmp_path
     assert "mlflow migrate-filestore --source" in written.stderr
     assert f"mlflow ui --backend-store-uri sqlite:///{place}/mlflow.db" in written.stderr
     records = [json.loads(line) for line in cli("run", "export", "--json").stdout.splitlines()]
-    found = runs(place)
-    assert found.keys() == {each["run"]["id"] for each in records}
+    result = runs(place)
+    assert result.keys() == {each["run"]["id"] for each in records}
     for each in records:
-        view, folder = each["run"], found[each["run"]["id"]]
+        view, folder = each["run"], result[each["run"]["id"]]
         run = view["run"]
         about = yaml.safe_load((folder / "meta.yaml").read_text())
         assert about["run_id"] == about["run_uuid"] == folder.name
@@ -62,9 +62,9 @@ def test_every_run_is_there_with_its_numbers_below_its_parent(cli: Cli, tmp_path
             assert [float(line.split()[1]) for line in lines] == run["curve"]
         assert (folder / "params/seed").read_text() == str(run["seed"])
         assert (folder / "params/mode").read_text() == "experiment"
-        if run["parent"] in found:
-            assert (folder / "tags/mlflow.parentRunId").read_text() == found[run["parent"]].name
-    assert any((folder / "artifacts/program/train.py").is_file() for folder in found.values())
+        if run["parent"] in result:
+            assert (folder / "tags/mlflow.parentRunId").read_text() == result[run["parent"]].name
+    assert any((folder / "artifacts/program/train.py").is_file() for folder in result.values())
 
 
 def test_a_checkpoint_is_there_as_long_as_it_is_whole(cli: Cli, filled: Filled, paths: Paths, tmp_path: Path) -> None:
@@ -72,16 +72,16 @@ def test_a_checkpoint_is_there_as_long_as_it_is_whole(cli: Cli, filled: Filled, 
     learned.write_bytes(b"weights")
     with Notebook(paths) as notebook:
         plan = plan_as_it_stands(filled.task, TRAIN.format(x=1.1), title="learns", genome={"X": 1.1})
-        kept = notebook.publish_run(plan, measured(1.1), START_MS + 900_000, log=b"", checkpoint=learned)
-        assert isinstance(kept.record.body, Run)
-        assert kept.record.body.checkpoint is not None
-        blob = kept.record.body.checkpoint.sha256.hex()
+        published = notebook.publish_run(plan, measured(1.1), START_MS + 900_000, log=b"", checkpoint=learned)
+        assert isinstance(published.record.body, Run)
+        assert published.record.body.checkpoint is not None
+        blob = published.record.body.checkpoint.sha256.hex()
     for content in (b"weights", None):
         place = tmp_path / f"mlruns-{content!r}"
         assert cli("run", "export", "--format", "mlflow", "-o", str(place)).exit_code == 0
-        artifacts = runs(place)[format_id(kept.record.id)] / "artifacts"
-        found = artifacts / "checkpoint.safetensors"
-        assert (found.read_bytes() if found.exists() else None) == content
+        artifacts = runs(place)[format_id(published.record.id)] / "artifacts"
+        checkpoint = artifacts / "checkpoint.safetensors"
+        assert (checkpoint.read_bytes() if checkpoint.exists() else None) == content
         assert (artifacts / "program/train.py").is_file()
         [path] = [path for path in paths.blobs.rglob("*") if path.is_file() and blob[4:] in path.name]
         path.chmod(0o600)
@@ -96,8 +96,8 @@ def test_a_folder_that_is_there_is_left_alone(cli: Cli, tmp_path: Path) -> None:
     assert list((tmp_path / "mlruns").iterdir()) == [tmp_path / "mlruns/mine"]
     assert cli("run", "export", "--format", "mlflow").exit_code == 2
     assert cli("run", "export", "--format", "mlflow", "-o", str(tmp_path / "x"), "--task", "nonsense").exit_code == 4
-    one = json.loads(cli("task", "list", "--json").stdout)["tasks"][0]["name"]
-    assert cli("run", "export", "--format", "mlflow", "-o", str(tmp_path / "one"), "--task", one).exit_code == 0
+    name = json.loads(cli("task", "list", "--json").stdout)["tasks"][0]["name"]
+    assert cli("run", "export", "--format", "mlflow", "-o", str(tmp_path / "one"), "--task", name).exit_code == 0
 
 
 def test_names_that_others_chose_are_plain_names_of_files(cli: Cli) -> None:

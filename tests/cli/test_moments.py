@@ -6,9 +6,9 @@ import re
 
 import msgspec
 import pytest
+from autoresearch_cli.event_display import finished_line
 from autoresearch_cli.rendering.answers import voter_lines
 from autoresearch_cli.rendering.status import meanwhile, status_lines
-from autoresearch_cli.watching import finished_line
 
 from autoresearch.ask.node import Event, NetworkStatus, PeersAnswer, PeerView, RunInHand, StatusAnswer, WorkerStatus
 from autoresearch.ask.people.voters import way_to_count
@@ -99,9 +99,9 @@ def test_the_peers_of_other_networks_are_counted_and_not_listed(capsys: pytest.C
     strange = PeerView(peer="12D3Strange", connected=True, other_network=True)
     peers = [PeerView(peer="12D3Own", connected=True), strange]
     print_peers(PeersAnswer(network=NetworkStatus(state="running"), peers=peers), now_ms=NOW_MS)
-    shown = capsys.readouterr()
-    assert ("12D3Own" in shown.out, "12D3Strange" in shown.out) == (True, False)
-    assert "1 connected node of other networks left out" in shown.err
+    output = capsys.readouterr()
+    assert ("12D3Own" in output.out, "12D3Strange" in output.out) == (True, False)
+    assert "1 connected node of other networks left out" in output.err
 
 
 def test_who_joined_with_an_invite_waits_and_is_given_no_key(cli: Cli, paths: Paths) -> None:

@@ -74,8 +74,8 @@ def test_a_kind_of_network_has_its_constants_and_its_founder_counts(
 ) -> None:
     file = tmp_path / "net.toml"
     words = ("network", "new", "net", "-o", str(file), "--for", kind, "--participant", KEY)
-    told = cli(*words, "--set", "verify_ban_ms=5")
-    assert f"confirmed from {least} participants on" in told.stderr
+    result = cli(*words, "--set", "verify_ban_ms=5")
+    assert f"confirmed from {least} participants on" in result.stderr
     manifest = read_manifest(file)
     rules = network_rules(manifest.network)
     assert (rules.least, manifest.network.verify_ban_ms) == (least, 5)
@@ -129,9 +129,9 @@ def test_joining_again_adds_addresses_and_keeps_whom_this_node_trusts(cli: Cli, 
     other = TEA.with_bootstrap((TEA.bootstrap[0].replace("203.0.113.7", "203.0.113.8"),))
     result = cli("network", "join", write_invite(other.with_participant(b"z" * 32)))
     assert "your trust list is unchanged" in result.stderr
-    kept = load_manifest(paths.manifest)
-    assert kept.trust == TEA.with_attestor(bytes.fromhex(KEY)).trust
-    assert set(kept.bootstrap) == set(other.bootstrap)
+    manifest = load_manifest(paths.manifest)
+    assert manifest.trust == TEA.with_attestor(bytes.fromhex(KEY)).trust
+    assert set(manifest.bootstrap) == set(other.bootstrap)
 
 
 def test_keys_are_trusted_and_distrusted(cli: Cli, paths: Paths) -> None:

@@ -75,7 +75,7 @@ def runs(paths: Paths) -> list[Record]:
 def listed(cli: Cli) -> dict[str, bool]:
     """The networks of the home, and which is in use."""
     answer = strictly(cli("network", "list", "--json").stdout, HomeNetworksAnswer)
-    return {one.name: one.in_use for one in answer.networks}
+    return {network.name: network.in_use for network in answer.networks}
 
 
 def test_a_home_is_in_one_network_until_another_is_joined(cli: Cli, paths: Paths, tea: Path) -> None:
@@ -89,9 +89,9 @@ def test_joining_adds_a_network_and_leaves_the_other_as_it_is(
     cli: Cli, filled: Filled, paths: Paths, tea: Path
 ) -> None:
     before = paths.log.read_bytes()
-    told = cli("network", "join", str(tea))
-    assert "tea is now the network in use; back to the other one: autoresearch network use commons" in told.stderr
-    assert "of yours stay there → autoresearch network bring commons" in told.stderr
+    result = cli("network", "join", str(tea))
+    assert "tea is now the network in use; back to the other one: autoresearch network use commons" in result.stderr
+    assert "of yours stay there → autoresearch network bring commons" in result.stderr
     assert (used().log.parent, used().keys) == (paths.data / "networks" / used().folder, paths.keys)
     assert listed(cli) == {"commons": False, "tea": True}
     assert cli("node", "records").stdout == ""
@@ -105,7 +105,7 @@ def test_joining_adds_a_network_and_leaves_the_other_as_it_is(
 
 def test_two_networks_of_one_name_are_told_apart(cli: Cli, in_tea: Paths) -> None:
     assert cli("network", "join", write_invite(OTHER_TEA)).exit_code == 0
-    names = [f"tea-{one.network.id.hex()[:8]}" for one in (TEA, OTHER_TEA)]
+    names = [f"tea-{each.network.id.hex()[:8]}" for each in (TEA, OTHER_TEA)]
     assert listed(cli) == {"commons": False, names[0]: False, names[1]: True}
     assert cli("network", "use", "tea").exit_code == 5
     assert cli("network", "use", names[0]).exit_code == 0
@@ -179,24 +179,24 @@ def test_own_finished_runs_are_brought_with_their_files_once(
     cli: Cli, in_tea: Paths, filled: Filled, paths: Paths
 ) -> None:
     listing = strictly(cli("network", "bring", "commons", "--dry-run", "--json").stdout, BroughtRunsAnswer)
-    wanted = [run for run in filled.ids if run != filled.crash]
-    assert [run.id for run in listing.runs] == wanted
+    expected = [run for run in filled.ids if run != filled.crash]
+    assert [run.id for run in listing.runs] == expected
     assert runs(in_tea) == []
     answer = strictly(cli("network", "bring", "commons", "--json").stdout, BroughtRunsAnswer)
     assert (answer.brought, answer.skipped, answer.network, answer.origin) == (4, 0, "tea", "commons")
-    found = runs(in_tea)
-    bodies = [run.body for run in found if isinstance(run.body, Run)]
-    assert [format_id(body.origin) for body in bodies] == wanted
+    result = runs(in_tea)
+    bodies = [run.body for run in result if isinstance(run.body, Run)]
+    assert [format_id(body.origin) for body in bodies] == expected
     assert [body.value for body in bodies] == [1.5, 1.4, 1.3, 1.45]
-    moved = {body.origin: run.id for run, body in zip(found, bodies, strict=True)}
+    moved = {body.origin: run.id for run, body in zip(result, bodies, strict=True)}
     originals = {run.id: run.body for run in runs(paths)}
     assert [body.parent for body in bodies] == [moved.get(originals[body.origin].parent) for body in bodies]
     with BlobStore(in_tea.blobs, read_only=True) as blobs:
         assert all(blobs.has(blob.sha256) for body in bodies for blob in (body.source, body.log))
-    assert cli("show", format_id(found[-1].id), "--code").stdout == TRAIN.format(x=1.45)
-    shown = strictly(cli("show", format_id(found[0].id), "--json").stdout, ShowAnswer)
-    assert shown.run
-    assert shown.run.run.origin == wanted[0]
+    assert cli("show", format_id(result[-1].id), "--code").stdout == TRAIN.format(x=1.45)
+    reply = strictly(cli("show", format_id(result[0].id), "--json").stdout, ShowAnswer)
+    assert reply.run
+    assert reply.run.run.origin == expected[0]
     assert "0 runs of commons brought here" in cli("network", "bring", "commons").stderr
     assert len(runs(in_tea)) == 4
 
@@ -224,14 +224,14 @@ def test_a_run_on_another_participants_has_no_parent_there_until_that_one_is_the
     with Notebook(in_tea) as notebook:
         notebook.withdraw(brought, START_MS + 900_000)
         moved = body.__class__(**{**as_fields(body), "parent": None, "origin": theirs})
-        there = notebook.log.writer.append(stranger, "run", moved, now_ms=brought.time)
+        record = notebook.log.writer.append(stranger, "run", moved, now_ms=brought.time)
     with Notebook(paths) as notebook:
         plan = plan_as_it_stands(filled.task, TRAIN.format(x=1.05), title="later", parent=theirs)
         notebook.publish_run(plan, measured(1.05), START_MS + 950_000)
     answer = strictly(cli("network", "bring", "commons", "--json").stdout, BroughtRunsAnswer)
     assert answer.brought == 1, "a run that was withdrawn there is not brought again"
     [later] = [run for run in runs(in_tea) if run.body.title == "later"]
-    assert later.body.parent == there.id
+    assert later.body.parent == record.id
 
 
 def test_a_program_that_another_has_run_there_is_not_published_a_second_time(
@@ -308,8 +308,8 @@ def test_a_process_that_is_killed_in_the_middle_goes_on_without_duplicates(
     before = len(runs(in_tea))
     assert 20 <= before <= 44
     assert f"{44 - before} runs of commons brought here" in cli("network", "bring", "commons").stderr
-    found = runs(in_tea)
-    assert len({run.body.origin for run in found}) == len(found) == 44
+    result = runs(in_tea)
+    assert len({run.body.origin for run in result}) == len(result) == 44
     with log_of(in_tea) as log:
         assert log.devices.forks() == []
 
@@ -368,6 +368,6 @@ def test_a_log_that_cannot_be_read_leaves_the_other_networks_in_the_list(cli: Cl
     paths.log.write_bytes(b"no database" * 1000)
     result = cli("network", "list", "--json")
     answer = strictly(result.stdout, HomeNetworksAnswer)
-    assert [(one.name, one.records) for one in answer.networks] == [("commons", None), ("tea", 0)]
+    assert [(network.name, network.records) for network in answer.networks] == [("commons", None), ("tea", 0)]
     assert "commons: " in result.stderr
     assert "Traceback" not in cli("network", "bring", "commons").output

@@ -91,7 +91,7 @@ def test_who_worked_alone_takes_the_runs_into_a_lab_and_goes_back(
     answer = strictly(process("network", "bring", "commons", "--json").stdout, BroughtRunsAnswer)
     assert (answer.brought, len(runs(process))) == (1, 5)
     listed = strictly(process("network", "list", "--json").stdout, HomeNetworksAnswer).networks
-    assert [(one.name, one.in_use, one.participants) for one in listed] == [("commons", False, 1), ("lab", True, 1)]
+    assert [(each.name, each.in_use, each.participants) for each in listed] == [("commons", False, 1), ("lab", True, 1)]
     refused = process("network", "forget", "lab", "--yes")
     assert (refused.returncode, "the daemon works in lab" in refused.stderr) == (6, True)
     assert process("network", "forget", "commons", "--yes").returncode == 0
@@ -127,7 +127,7 @@ def test_what_is_in_hand_and_what_waits_stays_in_its_network(process: Process, a
     assert status(process).queue == []
     assert daemon.is_running()
     # What the tests put beside a daemon, to start its children, is a zombie after the change.
-    assert {one.status() for one in before if one.is_running()} <= {psutil.STATUS_ZOMBIE}
+    assert {each.status() for each in before if each.is_running()} <= {psutil.STATUS_ZOMBIE}
     assert process("network", "use", "commons").returncode == 0
     assert len(runs(process)) == 5
     assert len(Client(Paths.from_environment(os.environ).socket).ask(Node.proposals).queue) <= 1

@@ -53,9 +53,9 @@ def test_large_data_in_the_folder_is_shown_to_runs_and_never_written(
     folder = repository(tmp_path / walls, {"train.py": READER})
     (folder / "data").mkdir()
     (folder / "data/train.bin").write_bytes(bytes(12_000_000))
-    told = process("task", "new", str(folder), "--once")
-    assert told.returncode == 0, told.stderr
-    assert "data/train.bin (11.4 MiB) is shown to runs, read only" in told.stderr
+    result = process("task", "new", str(folder), "--once")
+    assert result.returncode == 0, result.stderr
+    assert "data/train.bin (11.4 MiB) is shown to runs, read only" in result.stderr
     run = ran(process, folder).run
     assert run
     assert (run.run.value, run.run.sandbox) == (1_200_000, 2 if walls == "bubblewrap" else 1)
@@ -77,12 +77,12 @@ print("val_loss:", (len(here) + count) * LR)
     (folder / "link").symlink_to("store")
     (folder / "loop").symlink_to(".")
     os.mkfifo(folder / "pipe")
-    told = process("task", "new", str(folder), "--once")
-    assert told.returncode == 0, told.stderr
-    assert "it printed val_loss: 11.1000" in told.stderr
-    assert "images/ (0 B, 100 files) is shown to runs" in told.stderr
-    assert "left out: pipe, a pipe, and no file" in told.stderr
-    assert "left out: loop, a link to a folder that it lies in" in told.stderr
+    result = process("task", "new", str(folder), "--once")
+    assert result.returncode == 0, result.stderr
+    assert "it printed val_loss: 11.1000" in result.stderr
+    assert "images/ (0 B, 100 files) is shown to runs" in result.stderr
+    assert "left out: pipe, a pipe, and no file" in result.stderr
+    assert "left out: loop, a link to a folder that it lies in" in result.stderr
     assert ran(process, folder).run
 
 
@@ -93,18 +93,18 @@ def test_a_link_that_leads_out_is_named_and_shown_with_the_mount_that_is_named(
     folder = repository(tmp_path / "mine", {"train.py": program})
     repository(tmp_path / "elsewhere", {"big/y.txt": "1234"})
     (folder / "data").symlink_to("../elsewhere")
-    told = process("task", "new", str(folder), "--once")
+    result = process("task", "new", str(folder), "--once")
     mount = f"--mount {tmp_path / 'elsewhere'}"
-    assert told.returncode == 2, told.stderr
-    assert "→ its runs don't see that: a link that leads out" in told.stderr
-    assert f"left out: data, a link that leads out of the folder; to show it to runs: {mount}" in told.stderr
+    assert result.returncode == 2, result.stderr
+    assert "→ its runs don't see that: a link that leads out" in result.stderr
+    assert f"left out: data, a link that leads out of the folder; to show it to runs: {mount}" in result.stderr
     assert not (folder / "task.toml").exists()
-    told = process("task", "new", str(folder), "--once", "--mount", str(tmp_path / "nowhere"))
-    assert told.returncode == 4
-    assert f"there is no {tmp_path / 'nowhere'}\n→ --mount names a folder or a file" in told.stderr
-    told = process("task", "new", str(folder), "--once", *mount.split())
-    assert told.returncode == 0, told.stderr
-    assert "it printed val_loss: 0.4000" in told.stderr
+    result = process("task", "new", str(folder), "--once", "--mount", str(tmp_path / "nowhere"))
+    assert result.returncode == 4
+    assert f"there is no {tmp_path / 'nowhere'}\n→ --mount names a folder or a file" in result.stderr
+    result = process("task", "new", str(folder), "--once", *mount.split())
+    assert result.returncode == 0, result.stderr
+    assert "it printed val_loss: 0.4000" in result.stderr
     assert load_task(folder).mounts["./data"] == str(tmp_path / "elsewhere")
 
 
@@ -126,9 +126,9 @@ def test_a_package_that_is_installed_for_editing_is_taken_from_the_folder(
         else:
             (site / "__editable__.pk.pth").write_text("import pk_finder; pk_finder.install()\n")
             (site / "pk_finder.py").write_text(FINDER.format(place=f"{folder}/src/pk/__init__.py"))
-        told = process("task", "new", str(folder), "--venv", venv, "--once")
-        assert told.returncode == 0, told.stderr
-        assert "it printed loss: 0.2000" in told.stderr
+        result = process("task", "new", str(folder), "--venv", venv, "--once")
+        assert result.returncode == 0, result.stderr
+        assert "it printed loss: 0.2000" in result.stderr
         run = ran(process, folder).run
     assert run
     assert run.run.value == pytest.approx(0.2)
@@ -158,9 +158,9 @@ def test_a_command_has_its_makefile_and_its_scripts(process: Process, tmp_path: 
     }
     folder = repository(tmp_path / "made", files)
     (folder / "scripts/run.sh").chmod(0o755)
-    told = process("task", "new", str(folder), "--command", "make run", "--once")
-    assert told.returncode == 0, told.stderr
-    assert "it printed loss: 0.6000" in told.stderr
+    result = process("task", "new", str(folder), "--command", "make run", "--once")
+    assert result.returncode == 0, result.stderr
+    assert "it printed loss: 0.6000" in result.stderr
     run = ran(process, folder).run
     assert run
     assert run.run.value == pytest.approx(0.6)
@@ -172,10 +172,10 @@ def test_a_notebook_and_a_byte_order_mark_are_no_hindrance(process: Process, tmp
     folder.mkdir()
     notebook(folder / "My Model.ipynb", "%matplotlib inline\nimport helper", "LR = 0.1", "loss = LR * helper.W\nloss")
     (folder / "helper.py").write_bytes(b"\xef\xbb\xbfW = 2\n")
-    told = process("task", "new", str(folder), "--once")
-    assert told.returncode == 0, told.stderr
-    assert "left out of it: %matplotlib inline" in told.stderr
-    assert "it printed loss: 0.2000" in told.stderr
+    result = process("task", "new", str(folder), "--once")
+    assert result.returncode == 0, result.stderr
+    assert "left out of it: %matplotlib inline" in result.stderr
+    assert "it printed loss: 0.2000" in result.stderr
     program = folder / "My_Model.py"
     program.write_bytes(b"\xef\xbb\xbf" + program.read_bytes())
     first = ran(process, folder).run
@@ -198,23 +198,23 @@ LISTS = {
 @pytest.mark.slow
 def test_all_that_a_program_lacks_is_named_at_once_with_one_command(process: Process, tmp_path: Path) -> None:
     folder = repository(tmp_path / "mine", LISTS)
-    told = process("task", "new", str(folder), "--once")
+    result = process("task", "new", str(folder), "--once")
     names = "also-listed==1, cv2_nowhere, listed-nowhere>=2, sklearn_nowhere, yaml_nowhere"
-    assert told.returncode == 2
-    assert f"needs packages that the Python of this node lacks: {names}" in told.stderr
+    assert result.returncode == 2
+    assert f"needs packages that the Python of this node lacks: {names}" in result.stderr
     pip = "install also-listed==1 cv2_nowhere 'listed-nowhere>=2' msgspec sklearn_nowhere yaml_nowhere && "
-    assert f"→ python -m venv {folder}/.venv && {folder}/.venv/bin/pip {pip}" in told.stderr
-    assert f"autoresearch task new {folder} --venv {folder}/.venv" in told.stderr
+    assert f"→ python -m venv {folder}/.venv && {folder}/.venv/bin/pip {pip}" in result.stderr
+    assert f"autoresearch task new {folder} --venv {folder}/.venv" in result.stderr
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / ".venv")], check=True)
     (site,) = folder.glob(".venv/lib/python*/site-packages")
     for name in ("cv2_nowhere", "sklearn_nowhere", "yaml_nowhere", "msgspec"):
         (site / f"{name}.py").touch()
-    told = process("task", "new", str(folder), "--once")
-    assert f"→ {folder}/.venv/bin/python -m pip install also-listed==1 'listed-nowhere>=2' && " in told.stderr
+    result = process("task", "new", str(folder), "--once")
+    assert f"→ {folder}/.venv/bin/python -m pip install also-listed==1 'listed-nowhere>=2' && " in result.stderr
     (folder / "pyproject.toml").unlink()
     (folder / "requirements.txt").unlink()
-    told = process("task", "new", str(folder), "--once")
-    assert f"→ autoresearch task new {folder} --venv {folder}/.venv (to share" in told.stderr
+    result = process("task", "new", str(folder), "--once")
+    assert f"→ autoresearch task new {folder} --venv {folder}/.venv (to share" in result.stderr
     assert not (folder / "task.toml").exists()
 
 
@@ -222,9 +222,9 @@ def test_all_that_a_program_lacks_is_named_at_once_with_one_command(process: Pro
 def test_a_file_that_the_first_run_did_not_find_is_shown_to_the_next(process: Process, tmp_path: Path) -> None:
     program = 'LR = 0.1\nname = "".join(["da", "ta"])\nprint("loss:", len(open(f"{name}/a.csv").read()) * LR)\n'
     folder = repository(tmp_path / "mine", {"train.py": program, "data/a.csv": "1234", "data/b.csv": ""})
-    told = process("task", "new", str(folder), "--once")
-    assert told.returncode == 0, told.stderr
-    assert "its run did not find a file of its folder; fixed too: data/a.csv, data/b.csv" in told.stderr
+    result = process("task", "new", str(folder), "--once")
+    assert result.returncode == 0, result.stderr
+    assert "its run did not find a file of its folder; fixed too: data/a.csv, data/b.csv" in result.stderr
     assert set(load_task(folder).harness) == {"data/a.csv", "data/b.csv"}
 
 
@@ -241,7 +241,7 @@ print("loss:", len("".join(texts)) * LR)
     (folder / "data").mkdir()
     for number in range(100):
         (folder / f"data/{number}.txt").symlink_to(f"../{store}/{number}")
-    told = process("task", "new", str(folder), "--once")
-    assert told.returncode == 0, told.stderr
-    assert "it printed loss: 30" in told.stderr
+    result = process("task", "new", str(folder), "--once")
+    assert result.returncode == 0, result.stderr
+    assert "it printed loss: 30" in result.stderr
     assert set(load_task(folder).inputs) == {"data", store}

@@ -29,10 +29,10 @@ print("loss:", RATE + random.random())
 def test_a_cpp_file_alone_is_built_and_its_header_fixed(process: Process, tmp_path: Path) -> None:
     header = {"bench.cpp": '#include "util.h"\n' + CPP, "util.h": "\n"}
     folder = write_files(tmp_path / "bench", header)
-    told = process("task", "new", str(folder))
-    assert told.returncode == 0, told.stderr
-    assert "running bench.cpp and compile_flags.txt twice" in told.stderr
-    assert "both runs gave the same latency" in told.stderr
+    result = process("task", "new", str(folder))
+    assert result.returncode == 0, result.stderr
+    assert "running bench.cpp and compile_flags.txt twice" in result.stderr
+    assert "both runs gave the same latency" in result.stderr
     task = load_task(folder)
     assert (task.recipe.command, task.recipe.build) == ("./bench", "g++ @compile_flags.txt -o bench bench.cpp")
     assert (set(task.harness), task.metric.name, task.metric.noise) == ({"util.h"}, "latency", 0)
@@ -46,16 +46,16 @@ def test_an_environment_that_has_the_packages_runs_the_program_and_is_written_do
     process: Process, tmp_path: Path
 ) -> None:
     folder = write_files(tmp_path / "mine", {"train.py": 'import special\nprint("loss:", special.LOSS)\n'})
-    told = process("task", "new", str(folder))
-    assert (told.returncode, f"--venv {folder}/.venv" in told.stderr) == (2, True), told.stderr
+    result = process("task", "new", str(folder))
+    assert (result.returncode, f"--venv {folder}/.venv" in result.stderr) == (2, True), result.stderr
     with tempfile.TemporaryDirectory(dir="/var/tmp") as venv:  # below /dev, where tests may lie, a run sees its own
         Path(venv).chmod(0o755)
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
         (site,) = Path(venv).glob("lib/python*/site-packages")
         (site / "special.py").write_text("LOSS = 0.5\n")
-        told = process("task", "new", str(folder), "--venv", venv)
-    assert told.returncode == 0, told.stderr
-    assert "it printed loss: 0.5" in told.stderr
+        result = process("task", "new", str(folder), "--venv", venv)
+    assert result.returncode == 0, result.stderr
+    assert "it printed loss: 0.5" in result.stderr
     task = load_task(folder)
     assert task.python
     assert task.python.venv == venv
@@ -63,15 +63,15 @@ def test_an_environment_that_has_the_packages_runs_the_program_and_is_written_do
 
 def test_a_venv_that_is_none_is_refused_and_leaves_nothing(process: Process, tmp_path: Path) -> None:
     folder = write_files(tmp_path / "mine", {"train.py": 'print("loss:", 1)\n'})
-    told = process("task", "new", str(folder), "--venv", str(tmp_path))
-    assert (told.returncode != 0, "is no Python environment" in told.stderr) == (True, True), told.stderr
+    result = process("task", "new", str(folder), "--venv", str(tmp_path))
+    assert (result.returncode != 0, "is no Python environment" in result.stderr) == (True, True), result.stderr
     assert not (folder / "task.toml").exists()
 
 
 def test_two_runs_that_differ_give_a_first_guess_of_the_noise(process: Process, tmp_path: Path) -> None:
     folder = write_files(tmp_path / "noisy", {"train.py": NOISY})
-    told = process("task", "new", str(folder))
-    assert "a rough guess from so few runs" in told.stderr
+    result = process("task", "new", str(folder))
+    assert "a rough guess from so few runs" in result.stderr
     noise = load_task(folder).metric.noise
     assert noise
     assert 0 < noise < 1
@@ -83,15 +83,15 @@ def test_two_runs_that_differ_give_a_first_guess_of_the_noise(process: Process, 
 def test_files_that_are_named_may_change(process: Process, tmp_path: Path) -> None:
     files = {"train.py": CLASSIFIER, "model.py": MODEL, "points.csv": POINTS}
     folder = write_files(tmp_path / "points", files)
-    told = process("task", "new", str(folder), "--edit", "train.py", "--edit", "model.py", "--once")
-    assert told.returncode == 0, told.stderr
+    result = process("task", "new", str(folder), "--edit", "train.py", "--edit", "model.py", "--once")
+    assert result.returncode == 0, result.stderr
     task = load_task(folder)
     assert (task.recipe.edit, set(task.harness)) == (("train.py", "model.py"), {"points.csv"})
     assert (task.metric.name, task.metric.direction) == ("accuracy", "maximize")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--command", "no-such-command a.sh"), "no-such-command is not on this machine"),
         (("--command", "sh a.sh"), "printed no result with a name"),
@@ -101,11 +101,13 @@ def test_files_that_are_named_may_change(process: Process, tmp_path: Path) -> No
     ],
 )
 def test_what_can_be_no_task_is_refused_and_leaves_nothing(
-    process: Process, tmp_path: Path, words: tuple[str, ...], said: str
+    process: Process, tmp_path: Path, words: tuple[str, ...], message: str
 ) -> None:
     folder = write_files(tmp_path / "folder", {"a.sh": "echo hello\n"})
-    told = process("task", "new", str(folder), *words)
-    assert (told.returncode, said in told.stderr, "Traceback" in told.stderr) == (2, True, False), told.stderr
+    result = process("task", "new", str(folder), *words)
+    assert (result.returncode, message in result.stderr, "Traceback" in result.stderr) == (2, True, False), (
+        result.stderr
+    )
     assert [path.name for path in folder.iterdir()] == ["a.sh"]
 
 
@@ -123,8 +125,8 @@ def test_a_task_that_fails_leaves_the_folder_as_it_was(
     process: Process, tmp_path: Path, name: str, source: str, words: tuple[str, ...]
 ) -> None:
     folder = write_files(tmp_path / "folder", {name: source})
-    told = process("task", "new", str(folder), *words)
-    assert (told.returncode, "Traceback" in told.stderr) == (2, False), told.stderr
+    result = process("task", "new", str(folder), *words)
+    assert (result.returncode, "Traceback" in result.stderr) == (2, False), result.stderr
     assert [path.name for path in folder.iterdir()] == [name]
 
 
@@ -144,7 +146,7 @@ def load():
 
 def karpathy(folder: Path, *, budget: float, wait: float) -> Path:
     values = {"BUDGET": f"{budget:g}", "WAIT": f"{wait:g}"}
-    files = {name: re.sub("BUDGET$|WAIT", lambda found: values[found[0]], text, flags=re.MULTILINE)
+    files = {name: re.sub("BUDGET$|WAIT", lambda match: values[match[0]], text, flags=re.MULTILINE)
              for name, text in KARPATHY.items()}  # fmt: skip
     return write_files(folder, files)
 
@@ -163,10 +165,10 @@ def test_a_cache_is_mounted_when_it_is_named_and_the_baseline_runs_to_its_number
     process: Process, tmp_path: Path, data_in_home: Path
 ) -> None:
     folder = karpathy(tmp_path / "gpt", budget=1, wait=0)
-    told = process("task", "new", str(folder))
-    assert (told.returncode, "--mount ~/.cache/tiny" in told.stderr) == (2, True), "a cache may hold keys"
-    told = process("task", "new", str(folder), "--mount", "~/.cache/tiny")
-    assert told.returncode == 0, told.stderr
+    result = process("task", "new", str(folder))
+    assert (result.returncode, "--mount ~/.cache/tiny" in result.stderr) == (2, True), "a cache may hold keys"
+    result = process("task", "new", str(folder), "--mount", "~/.cache/tiny")
+    assert result.returncode == 0, result.stderr
     task = load_task(folder)
     assert (dict(task.mounts), task.metric.name) == ({"tiny": "~/.cache/tiny"}, "val_bpb")
     assert task.limits.memory_mib == 1024
@@ -178,14 +180,14 @@ def test_of_a_program_that_takes_minutes_a_first_part_is_run(
     process: Process, tmp_path: Path, data_in_home: Path
 ) -> None:
     folder = karpathy(tmp_path / "gpt", budget=300, wait=0)
-    told = process("task", "new", str(folder), "--mount", "~/.cache/tiny")
-    assert told.returncode == 0, told.stderr
-    assert "of the 300 s that a run takes" in told.stderr
+    result = process("task", "new", str(folder), "--mount", "~/.cache/tiny")
+    assert result.returncode == 0, result.stderr
+    assert "of the 300 s that a run takes" in result.stderr
     assert load_task(folder).limits.memory_mib == 1024
     (folder / "task.toml").unlink()
     (data_in_home / ".cache" / "tiny" / "data.txt").unlink()
-    told = process("task", "new", str(folder), "--mount", "~/.cache/tiny")
-    assert (told.returncode, "No data. Run prepare.py first" in told.stderr) == (2, True), told.stderr
+    result = process("task", "new", str(folder), "--mount", "~/.cache/tiny")
+    assert (result.returncode, "No data. Run prepare.py first" in result.stderr) == (2, True), result.stderr
     assert not (folder / "task.toml").exists()
 
 
@@ -196,29 +198,29 @@ def test_a_folder_that_is_no_cache_is_mounted_when_it_is_named(
     (data_in_home / "sets" / "a.txt").write_text("0.5")
     program = 'import os\nprint("loss:", float(open(os.path.expanduser("~/sets/a.txt")).read()))\n'
     folder = write_files(tmp_path / "mine", {"train.py": program})
-    told = process("task", "new", str(folder))
-    assert (told.returncode, "--mount ~/sets" in told.stderr) == (2, True), told.stderr
-    told = process("task", "new", str(folder), "--mount", str(data_in_home / "sets"))
-    assert told.returncode == 0, told.stderr
+    result = process("task", "new", str(folder))
+    assert (result.returncode, "--mount ~/sets" in result.stderr) == (2, True), result.stderr
+    result = process("task", "new", str(folder), "--mount", str(data_in_home / "sets"))
+    assert result.returncode == 0, result.stderr
     assert dict(load_task(folder).mounts) == {"sets": "~/sets"}
     (folder / "task.toml").unlink()
-    told = process("task", "new", str(folder), "--mount", str(data_in_home))
-    assert (told.returncode, "your whole home folder" in told.stderr) == (2, True), told.stderr
+    result = process("task", "new", str(folder), "--mount", str(data_in_home))
+    assert (result.returncode, "your whole home folder" in result.stderr) == (2, True), result.stderr
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
+    ("program", "message"),
     [
         ('print("loss: 1.5")\nraise SystemExit(3)\n', "ended with status 3"),
         ('print("loss: nan")\n', "diverged: the last it printed of loss is no finite number: “loss: nan”"),
     ],
 )
 def test_a_program_that_fails_is_refused_even_with_a_number(
-    process: Process, tmp_path: Path, program: str, said: str
+    process: Process, tmp_path: Path, program: str, message: str
 ) -> None:
     folder = write_files(tmp_path / "mine", {"train.py": program})
-    told = process("task", "new", str(folder))
-    assert (told.returncode, said in told.stderr) == (2, True), told.stderr
+    result = process("task", "new", str(folder))
+    assert (result.returncode, message in result.stderr) == (2, True), result.stderr
     assert not (folder / "task.toml").exists()
 
 
@@ -228,10 +230,10 @@ def test_without_bubblewrap_it_says_why_a_compiled_program_does_not_start(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     script = "printf '#!/bin/sh\\necho loss: 1\\n' > made\nchmod +x made\n./made\n"
-    told = process(
+    result = process(
         "task", "new", str(write_files(tmp_path / "mine", {"run.sh": script})), "--command", "/bin/sh run.sh"
     )
-    assert (told.returncode, "get bubblewrap" in told.stderr) == (2, True), told.stderr
+    assert (result.returncode, "get bubblewrap" in result.stderr) == (2, True), result.stderr
 
 
 POOL = """\
@@ -264,15 +266,15 @@ def test_what_a_program_meets_at_a_wall_is_said_as_what_it_is(
         if landlock_version() < LEAST_LANDLOCK:
             pytest.skip("needs landlock")
         monkeypatch.setenv("PATH", str(tmp_path))
-    program, status, said, never = HINTS[what]
+    program, status, message, never = HINTS[what]
     with tempfile.TemporaryDirectory(dir="/var/tmp") as sets:
         Path(sets).chmod(0o755)
         Path(sets, "a b.csv").write_text("0.5")
         folder = write_files(tmp_path / "mine", {"train.py": program.replace("SETS", sets)})
-        told = process("task", "new", str(folder), "--once", "--seconds", "3")
-    assert (told.returncode, said.replace("SETS", sets) in told.stderr) == (status, True), told.stderr
-    assert never not in told.stderr
-    assert "Traceback" not in told.stderr
+        result = process("task", "new", str(folder), "--once", "--seconds", "3")
+    assert (result.returncode, message.replace("SETS", sets) in result.stderr) == (status, True), result.stderr
+    assert never not in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.slow
@@ -281,22 +283,22 @@ def test_a_long_log_is_no_reason_to_refuse_a_program(process: Process, tmp_path:
         'for i in range(80_000):\n    print(f"step {i} loss: {1 / (i + 1):.6f}", "." * 60)\nprint("val_loss: 0.5")\n'
     )
     folder = write_files(tmp_path / "mine", {"train.py": program})
-    told = process("task", "new", str(folder), "--once")
-    assert told.returncode == 0, told.stderr
+    result = process("task", "new", str(folder), "--once")
+    assert result.returncode == 0, result.stderr
     assert ran(process, folder).run
 
 
 def test_a_program_for_a_folder_that_is_not_there_is_refused(process: Process, tmp_path: Path) -> None:
-    told = process("task", "new", str(tmp_path / "new"), "--command", "sh a.sh")
-    assert (told.returncode, (tmp_path / "new").exists()) == (2, False)
+    result = process("task", "new", str(tmp_path / "new"), "--command", "sh a.sh")
+    assert (result.returncode, (tmp_path / "new").exists()) == (2, False)
 
 
 def test_on_a_terminal_a_person_is_asked_with_the_guesses_as_defaults(tmp_path: Path, home: Path) -> None:
     script = 'echo "score: 4"; echo "steps: $((3 + 4))"\n'
     folder = write_files(tmp_path / "count", {"run.sh": script})
     command = [sys.executable, "-m", "autoresearch_cli", "task", "new", str(folder), "--once"]
-    shown = on_terminal(command, typed="\nsteps\nmaximize\n9\n", AUTORESEARCH_HOME=str(home))
-    assert "Command that runs the program [bash run.sh]:" in shown
-    assert "Number to improve [score]:" in shown
+    screen = on_terminal(command, typed="\nsteps\nmaximize\n9\n", AUTORESEARCH_HOME=str(home))
+    assert "Command that runs the program [bash run.sh]:" in screen
+    assert "Number to improve [score]:" in screen
     task = load_task(folder)
     assert (task.metric.name, task.metric.direction, task.budget.amount) == ("steps", "maximize", 9.0)

@@ -37,20 +37,20 @@ def pager(tmp_path: Path) -> str:
 def test_only_what_is_longer_than_the_screen_is_paged(
     filled: Filled, pager: str, words: list[str], lines: str, is_paged: bool
 ) -> None:
-    shown = on_terminal([*COMMAND, *words], PAGER=pager, LINES=lines, COLUMNS="100", NO_COLOR="1")
-    assert ("PAGED with --nice" in shown) == is_paged
-    assert "Traceback" not in shown
+    screen = on_terminal([*COMMAND, *words], PAGER=pager, LINES=lines, COLUMNS="100", NO_COLOR="1")
+    assert ("PAGED with --nice" in screen) == is_paged
+    assert "Traceback" not in screen
 
 
 @pytest.mark.parametrize("pager", ["", "cat", "no-such-program", "'never closed"])
 def test_without_a_pager_everything_is_printed(filled: Filled, pager: str) -> None:
-    shown = on_terminal([*COMMAND, "node", "config", "show"], PAGER=pager, LINES="5", COLUMNS="100", NO_COLOR="1")
-    assert "work.nice" in shown
+    screen = on_terminal([*COMMAND, "node", "config", "show"], PAGER=pager, LINES="5", COLUMNS="100", NO_COLOR="1")
+    assert "work.nice" in screen
 
 
 def test_a_pager_that_ends_early_is_no_failure(filled: Filled, tmp_path: Path) -> None:
-    shown = on_terminal([*COMMAND, "node", "config", "show"], PAGER="true", LINES="5", COLUMNS="100")
-    assert "Traceback" not in shown
+    screen = on_terminal([*COMMAND, "node", "config", "show"], PAGER="true", LINES="5", COLUMNS="100")
+    assert "Traceback" not in screen
 
 
 def test_a_pipe_is_never_paged(process: Process, filled: Filled, pager: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,6 +117,6 @@ def test_it_holds_in_the_documented_order_beside_the_search(
     assert listed.returncode == 0, listed.stderr
     parent = parent_of(process, toy, NEARBY, "--hypothesis", "from the baseline")
     assert parent
-    shown = strictly(process("show", parent, "--json").stdout, ShowAnswer)
-    assert shown.run
-    assert shown.run.run.title == "the baseline, unchanged"
+    answer = strictly(process("show", parent, "--json").stdout, ShowAnswer)
+    assert answer.run
+    assert answer.run.run.title == "the baseline, unchanged"

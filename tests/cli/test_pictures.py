@@ -23,8 +23,8 @@ def test_a_picture_shows_what_the_command_prints_in_colour(filled: Filled, tmp_p
     assert (made.returncode, made.stderr) == (0, "")
     drawn = ElementTree.parse(tmp_path / "best.svg").getroot()
     text = "".join(drawn.itertext()).replace("\xa0", " ")
-    for shown in ("$ autoresearch best", "1.3000", "lower X again"):
-        assert shown in text
+    for each in ("$ autoresearch best", "1.3000", "lower X again"):
+        assert each in text
     assert len(set(re.findall(r"fill: (#\w{6})", text))) > 2
     assert "url(http" not in text.replace('"', ""), "a picture that is looked at fetches nothing"
 

@@ -40,9 +40,9 @@ def test_a_cpp_program_is_built_run_edited_compared_and_taken_back(process: Proc
     assert process("show", "@mine", "--log").stdout.splitlines()[-2:] == ["fixed", "latency: 1.940000"]
 
     (folder / "bench.cpp").write_text(CPP.replace("BLOCK = 8", "BLOCK = 18"))
-    told = process("run", str(folder), "--hypothesis", "larger blocks")
-    assert "better than its parent: 0.5400" in told.stderr
-    assert "edit bench.cpp and run.sh" in told.stderr
+    result = process("run", str(folder), "--hypothesis", "larger blocks")
+    assert "better than its parent: 0.5400" in result.stderr
+    assert "edit bench.cpp and run.sh" in result.stderr
     diff = process("diff", "@mine").stdout
     assert "/bench.cpp\n" in diff
     assert "-const int BLOCK = 8;" in diff
@@ -80,19 +80,19 @@ def test_a_shell_script_is_a_program_and_a_file_of_it_can_be_proposed(process: P
     first = ran(process, folder)
     assert first.run
     assert first.run.run.value == 3
-    shown = process("task", "show", str(folder)).stdout
-    assert "runs\tsh count.sh\nmay change\tcount.sh\n" in shown
-    assert "searched\tSIZE = 3: 1 .. 9" in shown
+    output = process("task", "show", str(folder)).stdout
+    assert "runs\tsh count.sh\nmay change\tcount.sh\n" in output
+    assert "searched\tSIZE = 3: 1 .. 9" in output
 
 
 def test_doctor_names_a_compiler_that_is_not_there(process: Process, tmp_path: Path) -> None:
     folder = made(cpp_task, tmp_path / "bench")
     manifest = folder / "task.toml"
     manifest.write_text(manifest.read_text().replace("g++ -O1", "no-such-compiler -O1"))
-    told = process("node", "doctor", "task", str(folder))
-    assert told.returncode == 1
-    assert "no-such-compiler is not on this machine" in told.stdout
-    assert "install no-such-compiler" in told.stdout
+    result = process("node", "doctor", "task", str(folder))
+    assert result.returncode == 1
+    assert "no-such-compiler is not on this machine" in result.stdout
+    assert "install no-such-compiler" in result.stdout
 
 
 @pytest.mark.slow
@@ -112,8 +112,8 @@ def test_the_search_improves_a_cpp_program_and_the_daemon_takes_proposed_files(
         wait_for(lambda: best() < 1.0)
         other = tmp_path / "other.sh"
         other.write_text(SHELL.replace("SIZE=3", "SIZE=7"))
-        told = process("run", "propose", str(other), "--task", str(script))
-        assert told.returncode == 0, told.stderr
+        result = process("run", "propose", str(other), "--task", str(script))
+        assert result.returncode == 0, result.stderr
         wrong = process("run", "propose", str(other), "--task", str(folder))
         assert (wrong.returncode, "the program of bench has several files" in wrong.stderr) == (2, True)
     finally:
@@ -123,6 +123,6 @@ def test_the_search_improves_a_cpp_program_and_the_daemon_takes_proposed_files(
 def test_what_a_run_published_is_shown_as_it_is(process: Process, tmp_path: Path) -> None:
     folder = made(shell_task, tmp_path / "count")
     ran(process, folder)
-    shown = strictly(process("show", "@mine", "--json").stdout, ShowAnswer)
-    assert shown.run
+    answer = strictly(process("show", "@mine", "--json").stdout, ShowAnswer)
+    assert answer.run
     assert process("show", "@mine", "--code").stdout == f"==== autoresearch file: count.sh ====\n{SHELL}"

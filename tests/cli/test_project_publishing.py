@@ -115,9 +115,9 @@ def test_publish_get_run_train_on_and_publish_a_child(cli: Cli, place: Path, tmp
     assert taken.exit_code == 6
     assert "exists already" in taken.stderr
     assert "training episodes: 200 → 230" in cli("diff", child.id).stderr
-    shown = ok(cli, "show", child.id)
-    assert "trained agent" in shown
-    used = next(line for line in shown.splitlines() if line.startswith("components"))
+    result = ok(cli, "show", child.id)
+    assert "trained agent" in result
+    used = next(line for line in result.splitlines() if line.startswith("components"))
     for name in ("environment/corridor", "policy/q_table", "trainer/sarsa"):
         assert f"{name} {__version__} (shipped)" in used
     ok(cli, "run", "export", "--format", "mlflow", "-o", str(tmp_path / "mlruns"))
@@ -213,8 +213,8 @@ def test_a_release_shows_the_agents_that_use_it(cli: Cli, place: Path) -> None:
     made = published(cli).run
     assert made
     assert (made.run.title, made.run.value, made.run.budget) == ("walker, not trained", -9, 0)
-    shown = msgspec.json.decode(ok(cli, "show", released, "--json"), type=ShowAnswer)
-    assert [row.id for row in shown.used_by] == [made.id]
+    decoded = msgspec.json.decode(ok(cli, "show", released, "--json"), type=ShowAnswer)
+    assert [row.id for row in decoded.used_by] == [made.id]
     assert "used by" in ok(cli, "show", released)
     assert "walker, not trained" in ok(cli, "top", "--task", "corridor", "--component", "policy/walker")
 

@@ -57,9 +57,9 @@ def test_the_example_session_of_the_component_registry(cli: Cli) -> None:
     measured = answer(cli, "run agent.ini").run
     assert measured.metrics["mean_reward"] == -9 > random.metrics["mean_reward"]
     assert (trained.parent, measured.parent) == (random.id, trained.id)
-    kept = cli("install", "policy", "dqn")
-    assert "the default policy stays q_table" in kept.stderr
-    assert "→ autoresearch use policy dqn" in kept.stderr
+    result = cli("install", "policy", "dqn")
+    assert "the default policy stays q_table" in result.stderr
+    assert "→ autoresearch use policy dqn" in result.stderr
     ok(cli, "use policy dqn")
     ok(cli, "install trainer dqn_sgd --default")
     again = answer(cli, "train -f agent.ini -n 2").run
@@ -138,12 +138,12 @@ def test_a_terminal_asks_which_component_is_the_default(cli: Cli, typed: str, ch
 def test_a_terminal_shows_the_figures_of_a_run_in_its_width(cli: Cli) -> None:
     ok(cli, "init")
     for words in ("run", "list", "list --runs"):
-        shown = on_terminal(
+        screen = on_terminal(
             [sys.executable, "-m", "autoresearch_cli", *words.split()], COLUMNS="60", NO_COLOR="1", PYTHONUTF8="1"
         )
-        lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown))
-        assert "Traceback" not in shown
-        assert max(len(line) for line in lines if " " in line) <= 60, shown
+        lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen))
+        assert "Traceback" not in screen
+        assert max(len(line) for line in lines if " " in line) <= 60, screen
 
 
 def test_components_whose_files_are_missing_are_copied_anew(cli: Cli) -> None:
@@ -202,13 +202,13 @@ def test_a_sweep_keeps_the_best(cli: Cli) -> None:
     ok(cli, "install policy q_table")
     ok(cli, "install trainer sarsa")
     first = answer(cli, "train 1").run
-    shown = ok(cli, "train 150 --sweep trainer.learning_rate=0.0,0.3 --json").splitlines()
-    rows = msgspec.json.decode(shown[-1], type=SweepAnswer).rows
+    output = ok(cli, "train 150 --sweep trainer.learning_rate=0.0,0.3 --json").splitlines()
+    rows = msgspec.json.decode(output[-1], type=SweepAnswer).rows
     assert [row.parameters["trainer.learning_rate"] for row in rows] == ["0.3", "0.0"]
     assert rows[0].mean_reward == -9
-    found = {run.id: run for run in listed(cli, "--runs").runs}
+    by_name = {run.id: run for run in listed(cli, "--runs").runs}
     assert listed(cli).head == rows[0].bench
-    assert {found[row.train].parent for row in rows} == {first.id}
+    assert {by_name[row.train].parent for row in rows} == {first.id}
     ok(cli, "agent reset")
     assert listed(cli).head == ""
     ok(cli, f"agent reset --to {first.id[:5]}")
@@ -233,8 +233,10 @@ def test_a_project_is_not_made_over_a_program(cli: Cli, tmp_path: Path, names: t
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text("x = 1\n")
     before = sorted(place.rglob("*"))
-    told = cli("init", str(place))
-    assert (told.exit_code, names[0] in told.stderr, f"task new {place}" in told.stderr) == (6, True, True), told.stderr
+    result = cli("init", str(place))
+    assert (result.exit_code, names[0] in result.stderr, f"task new {place}" in result.stderr) == (6, True, True), (
+        result.stderr
+    )
     assert sorted(place.rglob("*")) == before
     assert cli("init", str(place), "--yes").exit_code == 0
     assert (place / "agent.ini").exists()
@@ -249,7 +251,7 @@ def test_notes_and_data_are_no_program(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_wrong_words_are_answered_with_a_sentence_and_a_remedy(cli: Cli) -> None:
-    for words, status, said in (
+    for words, status, message in (
         ("train", 4, "autoresearch init"),
         ("run agent.ini", 4, "there is no"),
         ("init", 0, "the project is in"),
@@ -272,7 +274,7 @@ def test_wrong_words_are_answered_with_a_sentence_and_a_remedy(cli: Cli) -> None
     ):
         result = cli(*words.split())
         assert result.exit_code == status, (words, result.output)
-        assert said in result.stderr, (words, result.stderr)
+        assert message in result.stderr, (words, result.stderr)
         assert "Traceback" not in result.output
 
 

@@ -112,9 +112,9 @@ def test_show_gives_fields_alone_for_other_programs(cli: Cli, filled: Filled) ->
 
 
 def test_show_tells_why_a_run_failed(cli: Cli, filled: Filled) -> None:
-    shown = cli("show", filled.crash).stdout
-    assert "crashed" in shown
-    assert "ValueError: X is too large" in shown
+    output = cli("show", filled.crash).stdout
+    assert "crashed" in output
+    assert "ValueError: X is too large" in output
 
 
 def test_show_prints_source_and_training_log_as_they_are(cli: Cli, filled: Filled) -> None:
@@ -147,27 +147,27 @@ def test_what_strangers_wrote_cannot_steer_a_terminal_or_break_a_line(
     cli: Cli, filled: Filled, words: tuple[str, ...]
 ) -> None:
     for more in ((), ("--color", "always")) if words[0] not in ("diff", "export") else ((),):
-        shown = cli(*words, *more).stdout
-        assert "\x1b[2J" not in shown
-        assert "\x1b]0" not in shown
-        assert "\x07" not in shown
-        assert "\u202e" not in shown
-        assert "\nnewline" not in shown
+        output = cli(*words, *more).stdout
+        assert "\x1b[2J" not in output
+        assert "\x1b]0" not in output
+        assert "\x07" not in output
+        assert "\u202e" not in output
+        assert "\nnewline" not in output
 
 
 @pytest.mark.parametrize("command", LINES)
 def test_piped_lines_have_no_borders_and_are_not_cut(cli: Cli, filled: Filled, command: str) -> None:
-    shown = cli(command).stdout
-    assert not set(shown) & set("│┃━─┏╭|")
-    assert "…" not in shown
-    assert "\x1b" not in shown
+    output = cli(command).stdout
+    assert not set(output) & set("│┃━─┏╭|")
+    assert "…" not in output
+    assert "\x1b" not in output
 
 
 def test_a_stranger_can_be_shown_too(cli: Cli, filled: Filled) -> None:
-    shown = cli("show", filled.stranger)
-    assert shown.exit_code == 0
-    assert "evil" in shown.stdout
-    assert NASTY not in shown.stdout
+    result = cli("show", filled.stranger)
+    assert result.exit_code == 0
+    assert "evil" in result.stdout
+    assert NASTY not in result.stdout
 
 
 def test_export_has_the_columns_of_results_tsv_first_and_says_what_was_kept(cli: Cli, filled: Filled) -> None:

@@ -41,18 +41,18 @@ def new_task(process: Process, folder: Path, source: str, *words: str) -> str:
 def test_another_seed_is_a_repetition_and_never_an_improvement(process: Process, tmp_path: Path, form: str) -> None:
     seed, before, after = FIXED[form]
     folder = tmp_path / "mine"
-    told = new_task(process, folder, seed + PRINTS)
+    result = new_task(process, folder, seed + PRINTS)
     metric = load_task(folder).metric
-    assert "a rough guess" in told
+    assert "a rough guess" in result
     assert metric.noise
     assert metric.noise_runs == 2
-    first, kept = ran(process, folder), started_from(folder)
+    first, stored = ran(process, folder), started_from(folder)
     (folder / "train.py").write_text((seed + PRINTS).replace(before, after))
     again = ran(process, folder)
     assert again.outcome
     assert again.outcome.verdict == "repetition"
     assert f"only its seed differs from {short(first.record.id)}: a repetition" in again.outcome.sentence
-    assert (again.outcome.seeds, started_from(folder)) == (2, kept)
+    assert (again.outcome.seeds, started_from(folder)) == (2, stored)
     listed = process("top").stdout
     assert [line[:1] for line in listed.splitlines() if line[:1].isdigit()] == ["1"], "one program with two seeds"
     refused = process("run", str(folder))
@@ -89,19 +89,19 @@ def test_from_two_runs_nothing_is_sure_that_lies_within_their_interval(process: 
     new_task(process, folder, source)
     ran(process, folder)
     (folder / "train.py").write_text(source.replace("UNUSED = 1", "UNUSED = 2"))
-    told = process("run", str(folder))
-    assert "not sure: run it with 3 more seeds" in told.stderr
-    assert "within the noise" not in told.stderr
+    result = process("run", str(folder))
+    assert "not sure: run it with 3 more seeds" in result.stderr
+    assert "within the noise" not in result.stderr
     command = f"autoresearch run {shlex.quote(str(folder))} --replicate 1 --seeds 3"
-    assert f"→ {command}" in told.stderr
+    assert f"→ {command}" in result.stderr
     assert process(*shlex.split(command)[1:]).returncode == 0
-    shown = strictly(process("show", "@mine", "--json").stdout, ShowAnswer)
-    assert shown.run
+    answer = strictly(process("show", "@mine", "--json").stdout, ShowAnswer)
+    assert answer.run
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("source", "fixed", "noise", "said"),
+    ("source", "fixed", "noise", "message"),
     [
         ("import random\nrandom.seed(len('abc'))\n", "", None, "train.py fixes the seed: the noise is unknown"),
         ("import random\nimport data\nLR = 0.1\n", "import random\nrandom.seed(3)\n", None, "data.py fixes the seed"),
@@ -110,7 +110,7 @@ def test_from_two_runs_nothing_is_sure_that_lies_within_their_interval(process: 
     ],
 )
 def test_equal_values_mean_no_noise_only_where_no_seed_is_fixed(
-    process: Process, tmp_path: Path, source: str, fixed: str, noise: float | None, said: str
+    process: Process, tmp_path: Path, source: str, fixed: str, noise: float | None, message: str
 ) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -119,7 +119,7 @@ def test_equal_values_mean_no_noise_only_where_no_seed_is_fixed(
     (folder / "train.py").write_text(source + PRINTS)
     edit = ["--edit", "train.py"] if fixed else []
     made = process("task", "new", str(folder), *edit)
-    assert said in made.stderr
+    assert message in made.stderr
     assert load_task(folder).metric.noise == noise
 
 
@@ -131,9 +131,9 @@ def test_an_assumed_noise_is_said_to_be_assumed(process: Process, tmp_path: Path
     new_task(process, folder, source, "--once")
     ran(process, folder)
     (folder / "train.py").write_text(source.replace("0.1", "0.2"))
-    told = process("run", str(folder))
-    assert "keep: better than its parent" in told.stderr
-    assert "how far a seed moves it is unknown" in told.stderr
+    result = process("run", str(folder))
+    assert "keep: better than its parent" in result.stderr
+    assert "how far a seed moves it is unknown" in result.stderr
     history = (folder / "history.md").read_text()
     assert "Noise: unknown (the search assumes about 0.00" in history
     assert "standard deviation" not in history

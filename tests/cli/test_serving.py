@@ -55,7 +55,7 @@ class Served:
         assert line, process.communicate()[1]
         self.view: Service = msgspec.json.decode(line, type=ServiceAnswer).service
         self.ended: ServiceAnswer | None = None
-        self.said = ""
+        self.output = ""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -64,8 +64,8 @@ class Served:
     def end(self, number: int = signal.SIGINT) -> None:
         if self.ended is None:
             self.process.send_signal(number)
-            out, self.said = self.process.communicate(timeout=250)
-            assert self.process.returncode == 0, self.said
+            out, self.output = self.process.communicate(timeout=250)
+            assert self.process.returncode == 0, self.output
             self.ended = msgspec.json.decode(out.splitlines()[-1], type=ServiceAnswer)
 
 
@@ -114,7 +114,7 @@ def test_an_environment_of_a_project_is_a_gymnasium_environment_elsewhere(cli: C
             assert [each.name for each in running_services(paths.services)] == ["corridor", "second"]
     assert served.ended
     assert served.ended.service.requests >= 11
-    assert "corridor ended after" in served.said
+    assert "corridor ended after" in served.output
     assert running_services(paths.services) == []
 
 
@@ -250,9 +250,9 @@ def test_a_trainer_learns_from_the_transitions_of_actors(cli: Cli, project: Path
         client.stop()
     assert served.ended
     assert served.ended.run
-    kept = msgspec.json.decode(cli("list", "--runs", "--json").stdout, type=ProjectAnswer)
-    assert kept.head == served.ended.run
-    (run,) = kept.runs
+    decoded = msgspec.json.decode(cli("list", "--runs", "--json").stdout, type=ProjectAnswer)
+    assert decoded.head == served.ended.run
+    (run,) = decoded.runs
     assert run.metrics["steps"] == 600
     assert {"dataset.memory", "policy.q_table", "trainer.q_learning"} <= set(run.components)
     assert 'mean_reward": -9' in cli("run", "--json").stdout.replace('":-9', '": -9')
@@ -271,13 +271,13 @@ def test_actors_join_a_served_trainer(cli: Cli, paths: Paths) -> None:
         acted = msgspec.json.decode(result.stdout.splitlines()[-1], type=ActedAnswer)
         assert acted.metrics["episodes"] == 50
         assert acted.metrics["mean_reward"] > -25
-        for words, code, said in (
+        for words, code, message in (
             ("train --join nobody", 4, "no service nobody"),
             ("train --join school --actors 2", 2, "can't be combined"),
             ("train --join localhost:1 --server-key ab", 2, "public key"),
         ):
             refused = cli(*words.split())
-            assert (refused.exit_code, said in refused.stderr) == (code, True), refused.stderr
+            assert (refused.exit_code, message in refused.stderr) == (code, True), refused.stderr
     assert served.ended
     run = msgspec.json.decode(cli("list", "--runs", "--json").stdout, type=ProjectAnswer).runs[-1]
     assert (run.id, run.metrics["episodes"]) == (served.ended.run, 150)
@@ -311,7 +311,7 @@ def test_other_machines_need_a_key(cli: Cli, tmp_path: Path, paths: Paths) -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         ("agent serve", 2, "name the kind of service"),
         ("agent serve robot", 2, "there is no kind of service"),
@@ -325,9 +325,9 @@ def test_other_machines_need_a_key(cli: Cli, tmp_path: Path, paths: Paths) -> No
         ("agent serve env -f elsewhere/agent.ini", 4, "there is no"),
     ],
 )
-def test_what_cannot_be_served_is_told(cli: Cli, words: str, code: int, said: str, paths: Paths) -> None:
+def test_what_cannot_be_served_is_told(cli: Cli, words: str, code: int, message: str, paths: Paths) -> None:
     result = cli(*words.split())
-    assert (result.exit_code, said in result.stderr) == (code, True), result.stderr
+    assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
     assert running_services(paths.services) == []
 
 

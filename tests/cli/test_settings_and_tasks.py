@@ -115,18 +115,18 @@ def test_a_new_task_folder_is_a_copy_of_the_shipped_task(cli: Cli, tmp_path: Pat
 def test_a_folder_is_made_only_where_that_was_asked_for(cli: Cli, tmp_path: Path) -> None:
     write_folder(tmp_path / "curve")
     (tmp_path / "empty").mkdir()
-    for words, status, said in (
+    for words, status, message in (
         (("curv",), 4, f"did you mean {tmp_path / 'curve'}?"),
         (("nothing/like/it",), 4, "there is no folder"),
         (("empty",), 4, "is empty"),
         (("other", "--metric", "loss", "--seconds", "3"), 4, "--new"),
         (("curve/train.py",), 2, "is not a folder"),
     ):
-        told = cli("task", "new", str(tmp_path / words[0]), *words[1:])
-        assert (told.exit_code, said in told.stderr) == (status, True), told.stderr
+        result = cli("task", "new", str(tmp_path / words[0]), *words[1:])
+        assert (result.exit_code, message in result.stderr) == (status, True), result.stderr
     (tmp_path / "curve" / "task.toml").unlink()
-    told = cli("task", "new", str(tmp_path / "curve"), "--new")
-    assert (told.exit_code, "without --new" in told.stderr) == (2, True)
+    result = cli("task", "new", str(tmp_path / "curve"), "--new")
+    assert (result.exit_code, "without --new" in result.stderr) == (2, True)
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("home")) == ["curve", "empty"]
     assert list((tmp_path / "empty").iterdir()) == []
     assert cli("task", "new", str(tmp_path / "empty"), "--new").exit_code == 0
@@ -134,8 +134,10 @@ def test_a_folder_is_made_only_where_that_was_asked_for(cli: Cli, tmp_path: Path
 
 def test_a_folder_that_is_no_task_is_told_how_it_becomes_one(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "my code").mkdir()
-    told = cli("run", str(tmp_path / "my code"))
-    assert (told.exit_code, f"autoresearch task new '{tmp_path / 'my code'}'" in told.stderr) == (2, True), told.stderr
+    result = cli("run", str(tmp_path / "my code"))
+    assert (result.exit_code, f"autoresearch task new '{tmp_path / 'my code'}'" in result.stderr) == (2, True), (
+        result.stderr
+    )
 
 
 def test_a_task_that_ships_is_known_by_its_name_before_anybody_published_it(cli: Cli, tmp_path: Path) -> None:
@@ -178,13 +180,13 @@ def test_a_task_above_a_ceiling_is_shown_beside_it_and_runs_nowhere(
     monkeypatch.setenv("AUTORESEARCH_WORK_TASK", str(shipped_task().folder))
     monkeypatch.setenv("AUTORESEARCH_WORK_MAX_MEMORY_MIB", "1024")
     monkeypatch.setenv("AUTORESEARCH_WORK_MAX_SECONDS", "7")
-    shown = cli("task", "show")
-    assert "limits\tseconds 900, memory_mib 2048," in shown.stdout
-    assert "allowed here\tseconds 7, memory_mib 1024," in shown.stdout
-    wanted = "config set work.max_seconds 900 && autoresearch node config set work.max_memory_mib 2048"
-    assert wanted in shown.stderr
+    result = cli("task", "show")
+    assert "limits\tseconds 900, memory_mib 2048," in result.stdout
+    assert "allowed here\tseconds 7, memory_mib 1024," in result.stdout
+    sentence = "config set work.max_seconds 900 && autoresearch node config set work.max_memory_mib 2048"
+    assert sentence in result.stderr
     refused = cli("run")
-    assert (refused.exit_code, wanted in refused.stderr) == (6, True)
+    assert (refused.exit_code, sentence in refused.stderr) == (6, True)
     assert not paths.task_data.exists() or not any(paths.task_data.iterdir())
     assert cli("node", "doctor").exit_code == 1
 

@@ -143,9 +143,9 @@ def test_a_number_or_a_time_is_no_name_of_a_task(cli: Cli, filled: Filled, words
 
 
 def test_a_word_with_several_meanings_names_each_with_what_it_does(cli: Cli) -> None:
-    told = cli("export").stderr
-    assert "Did you mean run export or task export?" in told
-    assert re.search(r"→ autoresearch run export: Write the runs.* autoresearch task export: Write a task", told)
+    output = cli("export").stderr
+    assert "Did you mean run export or task export?" in output
+    assert re.search(r"→ autoresearch run export: Write the runs.* autoresearch task export: Write a task", output)
 
 
 @pytest.mark.parametrize("words", [words for words, command in EVERY.items() if "--task" in options(command)])
@@ -178,8 +178,8 @@ def test_a_task_in_place_of_a_run_or_a_folder_leads_on(cli: Cli, filled: Filled)
 
 def test_a_task_that_ships_is_known_before_its_first_run(cli: Cli, filled: Filled) -> None:
     assert "→ autoresearch work moons" in cli("best", "moons").stderr
-    told = cli("work", "nosuch").stderr
-    assert all(name in told for name in (filled.task.name, "grammar", "gpt-small", "moons"))
+    output = cli("work", "nosuch").stderr
+    assert all(name in output for name in (filled.task.name, "grammar", "gpt-small", "moons"))
     assert "did you mean grammar?" in cli("top", "gramar").stderr
 
 
@@ -190,8 +190,8 @@ def test_what_can_not_be_undone_needs_yes_without_a_terminal(cli: Cli, words: tu
 
 @pytest.mark.parametrize("words", [("best", ""), ("task", "new", ""), ("task", "get", ""), ("work", ""), ("top", "")])
 def test_an_empty_name_is_no_wish_for_the_default(cli: Cli, filled: Filled, words: tuple[str, ...]) -> None:
-    told = cli(*words)
-    assert (told.exit_code, "“” names no" in told.stderr) == (2, True)
+    result = cli(*words)
+    assert (result.exit_code, "“” names no" in result.stderr) == (2, True)
 
 
 def test_a_task_after_up_leads_to_work(cli: Cli) -> None:
@@ -199,16 +199,16 @@ def test_a_task_after_up_leads_to_work(cli: Cli) -> None:
 
 
 def test_a_run_is_not_withdrawn_unasked(cli: Cli, filled: Filled) -> None:
-    told = cli("run", "withdraw", "@mine")
-    assert (told.exit_code, "say --yes where no person can be asked" in told.stderr) == (2, True)
+    result = cli("run", "withdraw", "@mine")
+    assert (result.exit_code, "say --yes where no person can be asked" in result.stderr) == (2, True)
     assert "withdrawn" not in cli("show", "@mine").stdout
 
 
 @pytest.mark.parametrize("reference", ["", ".", "..", "~", "@x", "g3x!", "/etc", "moons"])
 @pytest.mark.parametrize("command", ["show", "diff", "run lineage", "run star"])
 def test_what_is_no_id_is_said_in_the_words_of_a_person(cli: Cli, filled: Filled, command: str, reference: str) -> None:
-    told = cli(*command.split(), reference)
-    assert told.exit_code == 2
-    assert reference in told.stderr
-    assert "API" not in told.stderr
-    assert "→" in told.stderr
+    result = cli(*command.split(), reference)
+    assert result.exit_code == 2
+    assert reference in result.stderr
+    assert "API" not in result.stderr
+    assert "→" in result.stderr

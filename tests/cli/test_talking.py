@@ -20,7 +20,7 @@ from tests.record.making import digest_of, task_body
 LATER_MS = START_MS + 700_000
 
 
-def found(cli: Cli, *words: str) -> list[str]:
+def note_texts(cli: Cli, *words: str) -> list[str]:
     return [note.text for note in strictly(cli("note", "list", *words, "--json").stdout, NotesAnswer).notes]
 
 
@@ -30,7 +30,7 @@ def test_a_note_has_one_run_several_or_none_as_its_evidence(cli: Cli, filled: Fi
     alone = cli("note", "add", "try X below one", "--topic", "hypothesis")
     assert alone.exit_code == 0
     assert "hypothesis on the task my-task" in alone.stderr
-    assert found(cli) == ["try X below one", "lower X helps"]
+    assert note_texts(cli) == ["try X below one", "lower X helps"]
     for words in (("@",), ("text",), (filled.best,)):
         done = cli("note", "add", *words)
         assert (done.exit_code, "alone says nothing" in done.stderr) == (2, True)
@@ -56,13 +56,13 @@ def test_evidence_of_two_tasks_is_refused(cli: Cli, village: Village) -> None:
 def test_words_find_notes_whatever_their_endings_and_signs(cli: Cli, filled: Filled) -> None:
     for text in ("BATCH_SIZE of 64 helped the schedule", "smaller batches diverge at 0.0083", "naïve warm-up"):
         assert cli("note", "add", text).exit_code == 0
-    assert found(cli, "batch size") == ["BATCH_SIZE of 64 helped the schedule"]
-    assert found(cli, "batch") == found(cli, "BATCHES")
-    assert len(found(cli, "batch")) == 2
-    assert found(cli, "0.0083") == ["smaller batches diverge at 0.0083"]
-    assert found(cli, "naive") == ["naïve warm-up"]
-    assert found(cli, "sched") == ["BATCH_SIZE of 64 helped the schedule"]
-    assert found(cli, "diverge", "nowhere") == ["smaller batches diverge at 0.0083"]  # none has both
+    assert note_texts(cli, "batch size") == ["BATCH_SIZE of 64 helped the schedule"]
+    assert note_texts(cli, "batch") == note_texts(cli, "BATCHES")
+    assert len(note_texts(cli, "batch")) == 2
+    assert note_texts(cli, "0.0083") == ["smaller batches diverge at 0.0083"]
+    assert note_texts(cli, "naive") == ["naïve warm-up"]
+    assert note_texts(cli, "sched") == ["BATCH_SIZE of 64 helped the schedule"]
+    assert note_texts(cli, "diverge", "nowhere") == ["smaller batches diverge at 0.0083"]  # none has both
 
 
 @pytest.mark.parametrize(
@@ -98,18 +98,18 @@ def test_strangers_notes_come_last_and_answer_no_question(cli: Cli, village: Vil
     }
     for author, text in texts.items():
         village.append(author, "note", Note(topic="insight", text=text, task=village.task))
-    assert found(cli, "dropout") == list(texts.values())
-    assert found(cli) == list(texts.values())
-    assert found(cli, "-n", "1") == [texts[ANN]]
+    assert note_texts(cli, "dropout") == list(texts.values())
+    assert note_texts(cli) == list(texts.values())
+    assert note_texts(cli, "-n", "1") == [texts[ANN]]
     answer = strictly(cli("note", "ask", "does dropout help?", "--json").stdout, AskAnswer)
     assert [note.text for note in answer.notes] == [texts[ANN]]
 
 
 def test_withdrawn_words_are_found_no_more(cli: Cli, filled: Filled) -> None:
     note = strictly(cli("note", "add", "the moon is made of cheese", "--json").stdout, NoteAnswer).note
-    assert found(cli, "moon")
+    assert note_texts(cli, "moon")
     assert cli("run", "withdraw", note.id, "--yes").exit_code == 0
-    assert not found(cli, "moon")
+    assert not note_texts(cli, "moon")
     assert "nothing on my-task has words" in cli("note", "ask", "is the moon cheese?").stderr
 
 
@@ -117,7 +117,7 @@ def test_claims_say_what_is_tried_by_whom_and_until_when(
     cli: Cli, filled: Filled, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "nothing is being tried on my-task" in cli("run", "claims").stderr
-    monkeypatch.setattr("autoresearch_cli.here.now_ms", lambda: LATER_MS + 60_000)
+    monkeypatch.setattr("autoresearch_cli.home.now_ms", lambda: LATER_MS + 60_000)
     plan = plan_as_it_stands(filled.task, TRAIN.format(x=1.2), title="X 1.3 -> 1.2")
     with Notebook(paths) as notebook:
         notebook.publish_claim(plan, LATER_MS, seconds=1800)
@@ -136,7 +136,7 @@ def test_a_question_names_parameters_notes_and_failures(cli: Cli, filled: Filled
     answer = strictly(cli("note", "ask", "which", "values", "of", "X", "were", "tried?", "--json").stdout, AskAnswer)
     [tried] = answer.parameters
     assert (tried.name, tried.tried) == ("X", 6)
-    assert [(one.value, one.best, one.failed) for one in tried.values][:2] == [(1.3, 1.3, 0), (1.35, 1.35, 0)]
+    assert [(each.value, each.best, each.failed) for each in tried.values][:2] == [(1.3, 1.3, 0), (1.35, 1.35, 0)]
     assert tried.values[0].id == filled.best
     assert (tried.values[-1].value, tried.values[-1].failed, tried.values[-1].best) == (9.9, 1, None)
     assert [note.text for note in answer.notes] == ["X below 1.3 was never tried"]
@@ -197,5 +197,5 @@ def test_a_fact_names_the_records_that_show_it_and_nothing_else_is_answered(cli:
     best = strictly(cli("note", "ask", "what is the best?", "--json").stdout, AskAnswer)
     assert [fact.ids for fact in best.facts] == [[filled.best]]
     failed = strictly(cli("note", "ask", "why did it crash?", "--json").stdout, AskAnswer)
-    assert {one for fact in failed.facts for one in fact.ids} == {filled.crash}
+    assert {id_ for fact in failed.facts for id_ in fact.ids} == {filled.crash}
     assert strictly(cli("note", "ask", "which values of X were tried?", "--json").stdout, AskAnswer).facts == []

@@ -21,7 +21,7 @@ HEADLINE = "Add muon, LR 0.1 → 0.2"
 
 
 @pytest.fixture
-def found(paths: Paths, filled: Filled) -> str:
+def run_id(paths: Paths, filled: Filled) -> str:
     """The best run: the search made it of another run."""
     with Notebook(paths) as notebook:
         made = None
@@ -35,12 +35,12 @@ def found(paths: Paths, filled: Filled) -> str:
         return format_id(made)
 
 
-def test_a_run_of_the_search_is_told_by_its_change_wherever_it_has_one_line(cli: Cli, found: str) -> None:
-    shown = strictly(cli("show", found, "--json").stdout, ShowAnswer)
-    assert shown.run is not None
-    assert (shown.run.run.title, shown.run.standing.headline[: len(HEADLINE)]) == ("title 1", HEADLINE)
-    assert [change.text for change in shown.changes][:2] == ["+muon", "LR 0.1→0.2"]
-    assert shown.because == "Nothing like it was compared before."
+def test_a_run_of_the_search_is_told_by_its_change_wherever_it_has_one_line(cli: Cli, run_id: str) -> None:
+    answer = strictly(cli("show", run_id, "--json").stdout, ShowAnswer)
+    assert answer.run is not None
+    assert (answer.run.run.title, answer.run.standing.headline[: len(HEADLINE)]) == ("title 1", HEADLINE)
+    assert [change.text for change in answer.changes][:2] == ["+muon", "LR 0.1→0.2"]
+    assert answer.because == "Nothing like it was compared before."
     top = strictly(cli("top", "--json").stdout, TopAnswer)
     assert top.programs[0].headline.startswith(HEADLINE)
     assert (
@@ -51,9 +51,9 @@ def test_a_run_of_the_search_is_told_by_its_change_wherever_it_has_one_line(cli:
     for command in (
         ("best",),
         ("top",),
-        ("run", "lineage", found),
+        ("run", "lineage", run_id),
         ("node", "records", "--kind", "run"),
-        ("show", found),
+        ("show", run_id),
     ):
         done = cli(*command)
         assert HEADLINE in done.stdout, command

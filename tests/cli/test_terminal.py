@@ -25,12 +25,12 @@ def terminal() -> Terminal:
 
 
 def test_a_person_gets_a_header_short_ids_and_colour(terminal: Terminal, filled: Filled) -> None:
-    shown = terminal("top", "--no-pager")
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    screen = terminal("top", "--no-pager")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", screen)
     assert re.search(r"# +run +reported +gain reported +runs +state +by +change", plain)
     assert filled.best[7:15] in plain
     assert filled.best not in plain
-    assert "\x1b[1m" in shown
+    assert "\x1b[1m" in screen
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
@@ -45,9 +45,9 @@ def test_never_and_always_win_over_the_variables(terminal: Terminal, filled: Fil
 
 
 def test_a_diff_is_green_and_red(terminal: Terminal, filled: Filled) -> None:
-    shown = terminal("diff", "@")
-    assert "\x1b[32m+X = 1.3" in shown
-    assert "\x1b[31m-X = 1.4" in shown
+    screen = terminal("diff", "@")
+    assert "\x1b[32m+X = 1.3" in screen
+    assert "\x1b[31m-X = 1.4" in screen
 
 
 @pytest.mark.parametrize(
@@ -66,16 +66,16 @@ def test_a_diff_is_green_and_red(terminal: Terminal, filled: Filled) -> None:
 )
 def test_a_strangers_text_cannot_steer_the_terminal(terminal: Terminal, filled: Filled, words: tuple[str, ...]) -> None:
     words = tuple(filled.stranger if word == "0" else word for word in words)
-    shown = terminal(*words)
+    screen = terminal(*words)
     for harm in ("\x1b[2J", "\x1b]0", "\x07", "\u202e"):
-        assert harm not in shown
-    assert "Traceback" not in shown
+        assert harm not in screen
+    assert "Traceback" not in screen
 
 
 def test_top_is_a_screen_whose_keys_act_on_the_chosen_run(filled: Filled) -> None:
     command = [sys.executable, "-m", "autoresearch_cli", "top"]
-    shown = on_terminal(command, typed="jk\nxdxpxq", COLUMNS="80", LINES="24", NO_COLOR="1")
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.replace("\x1b[H", "\n"))
+    output = on_terminal(command, typed="jk\nxdxpxq", COLUMNS="80", LINES="24", NO_COLOR="1")
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output.replace("\x1b[H", "\n"))
     screens = plain.split(" · val_bpb, minimize · ")
     assert re.search("[\u2801-\u28ff]", screens[1]), "there is a chart"
     assert "▶ 1" in screens[1]

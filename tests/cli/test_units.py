@@ -55,8 +55,8 @@ def test_systemd_has_nothing_to_say_about_the_unit(tmp_path: Path, *, system: bo
     runtime = tmp_path / "runtime"
     runtime.mkdir(mode=0o700)
     words = ["systemd-analyze", *([] if system else ["--user"]), "verify", str(file)]
-    here = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
-    done = subprocess.run(words, env=here, capture_output=True, text=True, check=False)
+    local = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
+    done = subprocess.run(words, env=local, capture_output=True, text=True, check=False)
     ours = [line for line in (done.stdout + done.stderr).splitlines() if "autoresearch" in line]
     assert (done.returncode, ours) == (0, [])
 
@@ -80,9 +80,9 @@ def test_a_unit_of_another_home_stays_and_what_goes_wrong_is_a_sentence(
         install(unit("/srv/one"))
     with pytest.raises(NotFound, match="not installed"):
         uninstall(unit("/srv/one"))
-    said = tmp_path / "systemctl"
-    said.write_text("#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n")
-    said.chmod(0o755)
+    message = tmp_path / "systemctl"
+    message.write_text("#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n")
+    message.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
     with pytest.raises(Refused, match="daemon-reload: Failed to connect to bus"):
         install(unit("/srv/one"))
@@ -131,8 +131,14 @@ def test_a_manager_starts_the_node_and_hears_that_it_is_ready_and_alive(
         assert process("down").returncode == 0
         assert process("up").returncode == 0
         assert process("node", "uninstall").returncode == 0
-    asked = (tmp_path / "asked").read_text().splitlines()
+    requests = (tmp_path / "asked").read_text().splitlines()
     name = "autoresearch.service"
-    assert asked == ["daemon-reload", f"enable {name}", f"restart {name}", f"restart {name}", f"disable --now {name}"]
+    assert requests == [
+        "daemon-reload",
+        f"enable {name}",
+        f"restart {name}",
+        f"restart {name}",
+        f"disable --now {name}",
+    ]
     assert not (tmp_path / "config/systemd/user" / name).exists()
     assert process("node", "uninstall").returncode == 4

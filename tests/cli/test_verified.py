@@ -6,7 +6,7 @@ import re
 
 import msgspec
 import pytest
-from autoresearch_cli.here import now_ms
+from autoresearch_cli.home import now_ms
 from autoresearch_cli.rendering.status import print_peers, status_lines
 
 from autoresearch.ask.acts.notebook import Notebook
@@ -50,14 +50,14 @@ def test_best_shows_what_others_measured_with_its_interval_and_how_many_they_wer
     checked = village.run(1.1, "checked", by=BEN)
     village.evaluate(checked, 1.1, ANN, CEM, DOT)
     village.run(1.0, "said", by=CEM)
-    shown = dict(row[:2] for row in rows(cli("best").stdout))
-    assert shown["best"].startswith("1.2250 ± 0.0257 verified · confirmed")
-    assert shown["confirmed"].startswith(
+    output = dict(row[:2] for row in rows(cli("best").stdout))
+    assert output["best"].startswith("1.2250 ± 0.0257 verified · confirmed")
+    assert output["confirmed"].startswith(
         f"{short_id(steady.id)} · verified 1.2250 ± 0.0257, median of 4 runs of verifiers · reported 1.2200"
     )
-    assert " · gain +0.7800 ± 0.0253 verified, in pairs · gain reported +0.7800 · it is better" in shown["confirmed"]
-    assert "“checked”" in shown["provisional"]
-    assert "“said”" in shown["reported"]
+    assert " · gain +0.7800 ± 0.0253 verified, in pairs · gain reported +0.7800 · it is better" in output["confirmed"]
+    assert "“checked”" in output["provisional"]
+    assert "“said”" in output["reported"]
     assert cli("show", "@", "--field", "id").stdout.strip() == format_id(steady.id)
 
 
@@ -104,17 +104,17 @@ def test_top_and_best_tell_who_copied_and_who_cheated_and_what_the_words_mean(cl
     person = cli("--color", "always", "top")
     assert "copy: idea" in person.stdout
     assert "fraud, banned" in person.stdout
-    said = person.stderr
-    assert "copier: published another participant's run as its own\n" in said
-    assert "copy: another participant published it before\n" in said
-    assert said.count("fraud: ") == 1
+    output = person.stderr
+    assert "copier: published another participant's run as its own\n" in output
+    assert "copy: another participant published it before\n" in output
+    assert output.count("fraud: ") == 1
     shorts = [cli("network", "credit", root.public.hex()[:8]) for root in (ROOTS[2], ROOTS[5])]
-    assert all(f"autoresearch network credit {root.public.hex()[:8]}" in said for root in (ROOTS[2], ROOTS[5]))
+    assert all(f"autoresearch network credit {root.public.hex()[:8]}" in output for root in (ROOTS[2], ROOTS[5]))
     assert all(page.exit_code == 0 for page in shorts)
     best = cli("best")
-    shown = dict(row[:2] for row in rows(best.stdout))
-    assert " · copy · " in shown["reported"]
-    assert f"by {ROOTS[2].public.hex()[:8]} (copier)" in shown["reported"]
+    answer = dict(row[:2] for row in rows(best.stdout))
+    assert " · copy · " in answer["reported"]
+    assert f"by {ROOTS[2].public.hex()[:8]} (copier)" in answer["reported"]
     assert "copier: published another participant's run" in best.stderr
     assert f"copy of {short_id(idea.id)}: another participant published it before" in cli("show", "@").stdout
 
@@ -123,12 +123,12 @@ def test_show_lists_who_measured_what_and_what_came_of_it(cli: Cli, village: Vil
     false = village.run(0.9, "false", by=BEN)
     child = village.run(0.95, "child", parent=false, by=CEM)
     village.refute(false, 1.9)
-    shown = cli("show", format_id(false.id)).stdout
-    assert "verifiers measured another value" in shown
-    assert "verifiers\t5, below" in shown
-    assert "reported → disputed → refuted" in shown
-    assert shown.count("evaluate") == 5
-    assert "its author: fabricator, reported a value that verifiers refuted" in shown
+    output = cli("show", format_id(false.id)).stdout
+    assert "verifiers measured another value" in output
+    assert "verifiers\t5, below" in output
+    assert "reported → disputed → refuted" in output
+    assert output.count("evaluate") == 5
+    assert "its author: fabricator, reported a value that verifiers refuted" in output
     other = village.run(1.9, "later", by=BEN)
     stranger = village.run(0.5, "incredible", by=STRANGER)
     assert "its author is unattested" in cli("show", format_id(stranger.id)).stdout
@@ -142,7 +142,7 @@ def test_whoever_is_named_in_a_table_is_found_by_what_stands_there(cli: Cli, vil
     run = village.run(1.22, "steady", by=ANN)
     village.confirm(run, 2.0, 1.22)
     short = ROOTS[1].public.hex()[:8]
-    said = f"{short} “ann 9”"
+    sentence = f"{short} “ann 9”"
     pages = [
         ("top",),
         ("best",),
@@ -159,8 +159,8 @@ def test_whoever_is_named_in_a_table_is_found_by_what_stands_there(cli: Cli, vil
     ]
     for words in pages:
         page = " ".join(cli("--color", "always", *words).stdout.split())
-        assert said in page, words
-    assert said in cli("--color", "always", "run", "lineage", "@").stdout
+        assert sentence in page, words
+    assert sentence in cli("--color", "always", "run", "lineage", "@").stdout
     assert ANN.public.hex() in cli("show", "@").stdout, "the device is a detail"
     assert rows(cli("top").stdout)[0][18:20] == [ROOTS[1].public.hex(), "ann 9"]
     by_device, by_name = cli("network", "credit", ANN.public.hex()[:12]), cli("network", "credit", "ann 9")
@@ -184,13 +184,13 @@ def test_show_says_that_a_run_was_withdrawn_and_where_its_author_s_deeds_are(cli
     run = village.run(1.22, "steady", by=ANN)
     assert "withdrew it" not in cli("show", format_id(run.id)).stdout
     village.append(ANN, "withdrawal", Withdrawal(reason="a mistake"), [run.id])
-    shown = cli("show", format_id(run.id)).stdout
-    assert "its author withdrew it, " in shown
-    assert "“a mistake”; it does not rank" in shown
+    output = cli("show", format_id(run.id)).stdout
+    assert "its author withdrew it, " in output
+    assert "“a mistake”; it does not rank" in output
     false = village.run(0.9, "false", by=BEN)
     village.refute(false, 1.9)
-    said = f"with the records: autoresearch network credit {ROOTS[2].public.hex()[:8]}"
-    assert said in cli("show", format_id(false.id)).stdout
+    sentence = f"with the records: autoresearch network credit {ROOTS[2].public.hex()[:8]}"
+    assert sentence in cli("show", format_id(false.id)).stdout
 
 
 def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:
@@ -199,8 +199,8 @@ def test_log_and_lineage_say_the_state(cli: Cli, village: Village) -> None:
     assert {row[0]: row[6] for row in rows(cli("node", "records", "--kind", "run").stdout)}[
         format_id(steady.id)
     ] == "confirmed"
-    shown = cli("--color", "always", "node", "records", "--kind", "run").stdout
-    assert re.search(r"mconfirmed\x1b\[0m +\w+ +steady: 1\.22\n", shown)
+    output = cli("--color", "always", "node", "records", "--kind", "run").stdout
+    assert re.search(r"mconfirmed\x1b\[0m +\w+ +steady: 1\.22\n", output)
     steps = rows(cli("run", "lineage", "@").stdout)
     assert [row[9] for row in steps] == ["reported", "confirmed"]
     assert (*steps[1][2:5], *steps[1][11:13]) == ("1.225", "0.0256749", "0.78", "4", "3")
@@ -213,8 +213,8 @@ def test_where_nobody_is_named_all_words_are_alike_and_it_says_so(cli: Cli, path
         Village(log).run(1.2, "said", by=STRANGER)
     result = cli("top")
     assert [(row[0], row[14], row[16]) for row in rows(result.stdout)] == [("1", "said", ""), ("2", "baseline", "")]
-    said = "4 more participants and runs can be confirmed → "
-    assert f"{said}in a network that names them: autoresearch network new NAME --for lab" in result.stderr
+    sentence = "4 more participants and runs can be confirmed → "
+    assert f"{sentence}in a network that names them: autoresearch network new NAME --for lab" in result.stderr
 
 
 def test_credit_is_a_row_for_each_participant_and_one_whole_with_its_records(cli: Cli, village: Village) -> None:
@@ -257,8 +257,8 @@ def test_status_says_what_the_machine_is_busy_with() -> None:
         cards=[card],
     )
     status = StatusAnswer(state="working", why="asked", reason="", machine=machine)
-    told = "processor 50% of 8 cores · memory 4.0 GiB of 16.0 GiB · H100 97% · 20.0 GiB of 80.0 GiB · 302 W"
-    assert dict(status_lines(status, 0))["machine"] == f"{told} · 45 W · 2 kWh since the start"
+    line = "processor 50% of 8 cores · memory 4.0 GiB of 16.0 GiB · H100 97% · 20.0 GiB of 80.0 GiB · 302 W"
+    assert dict(status_lines(status, 0))["machine"] == f"{line} · 45 W · 2 kWh since the start"
     unread = msgspec.structs.replace(machine, watts=None, joules=None, cards=[])
     lines = status_lines(msgspec.structs.replace(status, machine=unread), 0)
     assert dict(lines)["machine"] == "processor 50% of 8 cores · memory 4.0 GiB of 16.0 GiB"
@@ -314,8 +314,8 @@ def test_status_says_what_is_checked_for_whom_why_and_what_is_not_told_yet() -> 
             StatusAnswer(state="working", why="", reason="", attested=True, verifying=part, workers=[worker]), 61_000
         )
     )
-    said = "checking g3xk: faster by 3fa9bc12 “ann” · running it beside its parent · drawn by VRF · 1 min"
-    assert lines["now"] == f"{said} · w1 on cpu"
+    sentence = "checking g3xk: faster by 3fa9bc12 “ann” · running it beside its parent · drawn by VRF · 1 min"
+    assert lines["now"] == f"{sentence} · w1 on cpu"
     assert lines["verify"] == "up to 20% of the time over 24 hours · none"
     what = "evaluate of bafy “deeper” by 3fa9bc12 “ann”: pass 1.2500"
     assert lines["measured"] == f"{what} · revealed when 2 more verifiers have measured it, or in 59 s"
@@ -339,8 +339,8 @@ def test_status_tells_what_waits_with_the_daemon_down(cli: Cli, paths: Paths) ->
         proof = ecvrf.prove(bytes(device.key), question(run.id, "evaluate", 0))
         body = Verification(run=run.id, stage="evaluate", verdict="pass", value=1.2, proof=proof)
         notebook.publish_commitment(commitment(device, body), now_ms())
-    shown = dict(row[:2] for row in rows(cli("status").stdout))
-    assert shown["measured"].startswith(f"evaluate of {short_id(run.id)} “good” by {ROOTS[1].public.hex()[:8]}")
+    output = dict(row[:2] for row in rows(cli("status").stdout))
+    assert output["measured"].startswith(f"evaluate of {short_id(run.id)} “good” by {ROOTS[1].public.hex()[:8]}")
 
 
 def test_a_network_too_small_says_how_many_are_missing_and_what_to_do(cli: Cli, paths: Paths) -> None:
@@ -350,10 +350,10 @@ def test_a_network_too_small_says_how_many_are_missing_and_what_to_do(cli: Cli, 
     with Log.open(paths.log, NETWORK, trust=trust) as log:
         run = Village(log).run(1.2, "said", by=ANN)
     way = "on every machine: autoresearch network trust KEY --participant"
-    said = f"2 more participants and runs can be confirmed → {way}"
-    assert said in cli("best").stdout
-    assert said in cli("top").stderr
-    assert said in cli("show", format_id(run.id)).stdout
+    sentence = f"2 more participants and runs can be confirmed → {way}"
+    assert sentence in cli("best").stdout
+    assert sentence in cli("top").stderr
+    assert sentence in cli("show", format_id(run.id)).stdout
 
 
 def test_peers_shows_who_is_behind_a_peer_and_what_is_wrong_with_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -377,7 +377,7 @@ def test_peers_shows_who_is_behind_a_peer_and_what_is_wrong_with_them(capsys: py
 def test_status_says_who_this_is_to_others_and_how_it_comes_to_count(cli: Cli, paths: Paths) -> None:
     root = create_identity(paths.keys).root.public
     paths.create()
-    for trust, said in (
+    for trust, message in (
         (Trust(participants=TRUST.participants | {root}), "“ann” · named by hand"),
         (
             TRUST,
@@ -388,7 +388,7 @@ def test_status_says_who_this_is_to_others_and_how_it_comes_to_count(cli: Cli, p
         save_manifest(paths.manifest, NetworkManifest(network=NETWORK, trust=trust))
         named = cli("node", "id", "name", "ann")
         assert named.exit_code == 0, named.stderr
-        assert said in dict(row[:2] for row in rows(cli("status").stdout))["you"]
+        assert message in dict(row[:2] for row in rows(cli("status").stdout))["you"]
     assert cli("status").stdout.count(f"{root.hex()[:8]} “ann”") == 1
     assert dict(row[:2] for row in rows(cli("node", "id", "show").stdout))["name"] == "ann"
     for words in (("node", "id", "name"), ("node", "id", "name", ""), ("node", "id", "name", "ann", "--remove")):
@@ -414,5 +414,7 @@ def test_status_says_why_the_network_moves_records_alone() -> None:
     assert ("net", "running: 2 peers connected, 0 B today") in status_lines(running, 0)
     assert running.net
     metered = msgspec.structs.replace(running.net, reason="this link is metered: records move")
-    told = msgspec.structs.replace(running, net=metered)
-    assert ("net", "running: 2 peers connected, 0 B today; this link is metered: records move") in status_lines(told, 0)
+    metered_status = msgspec.structs.replace(running, net=metered)
+    assert ("net", "running: 2 peers connected, 0 B today; this link is metered: records move") in status_lines(
+        metered_status, 0
+    )

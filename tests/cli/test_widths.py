@@ -31,9 +31,9 @@ WATCHING = """
 from autoresearch.ask.node import Event
 from autoresearch_cli.demo.display import DemoDisplay
 from autoresearch_cli.demo.display import DemoState
-from autoresearch_cli.watching import EventLines
-from autoresearch_cli.watching import TerminalDisplay
-from autoresearch_cli.watching import Watch
+from autoresearch_cli.event_display import EventLines
+from autoresearch_cli.event_display import TerminalDisplay
+from autoresearch_cli.event_display import EventMonitor
 title = "LR 0.0083 -> 0.006, WEIGHT_DECAY 0.1 -> 0.19, bigram table (+17)"
 data = {"assignment": "one", "title": title, "status": "ok", "reported": 1.155, "is_best": True}
 data |= {"fraction": 0.5, "step": 1082, "loss": 1.226, "left_ms": 720_000, "elapsed_ms": 720_000, "task": "grammar"}
@@ -41,9 +41,9 @@ data |= {"gain_reported": 0.0123, "duration_ms": 61_000, "id": "bafyrei" + "a" *
 kinds = ("run_started", "progress", "confirmed", "run_finished", "run_started", "progress")
 events = [Event(id=1, kind=kind, time_ms=0, text=title, data=data) for kind in kinds]
 with TerminalDisplay(quiet=False) as display:
-    watch = Watch(display, standing=lambda: "best 1.1550, 69% of the way to 0.7629")
+    monitor = EventMonitor(display, standing=lambda: "best 1.1550, 69% of the way to 0.7629")
     for event in events:
-        watch.take(event)
+        monitor.take(event)
 cluster = DemoState.of(["peer-1", "peer-2"])
 demo = DemoDisplay(cluster, quiet=False)
 with demo.live() as live:
@@ -130,7 +130,7 @@ def crowded(crowd: tuple[Path, Crowded], home: Path) -> Iterator[Crowded]:
 def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Every reading command, with what has to stand whole on a line of its screen."""
     best, parent, refuted, lucky = map(brief, (crowded.best, crowded.parent, crowded.refuted, crowded.lucky))
-    found: dict[tuple[str, ...], tuple[str, ...]] = {
+    by_name: dict[tuple[str, ...], tuple[str, ...]] = {
         ("status",): (BEST,),
         ("best",): (BEST, best, "1.1000", "0.7000"),
         ("top", "--no-pager"): ("1.1550", "1.2250", "0.0257", best, parent, refuted, lucky, "refuted (5)"),
@@ -183,9 +183,9 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         ("node", "config", "show"): ("work.max_output_kib", "/ip4/0.0.0.0/tcp/0"),
         ("node", "config", "show", "--origin"): ("AUTORESEARCH_WORK_MAX_OUTPUT_KIB",),
     }
-    found |= {("show", record): (record,) for record in crowded.kinds}
-    found |= {("show", crowded.refuted): (crowded.refuted, "1.9000"), ("show", crowded.lucky): ("0.5000",)}
-    found[("show", crowded.best)] = (crowded.best, BEST, "1.2200 → 1.1500", parent)
+    by_name |= {("show", record): (record,) for record in crowded.kinds}
+    by_name |= {("show", crowded.refuted): (crowded.refuted, "1.9000"), ("show", crowded.lucky): ("0.5000",)}
+    by_name[("show", crowded.best)] = (crowded.best, BEST, "1.2200 → 1.1500", parent)
     plain = (
         "node id show",
         "node id devices",
@@ -200,7 +200,7 @@ def reading(crowded: Crowded) -> dict[tuple[str, ...], tuple[str, ...]]:
         "node events",
         "nonsense",
     )
-    return found | {tuple(words.split()): () for words in plain}
+    return by_name | {tuple(words.split()): () for words in plain}
 
 
 def helps() -> list[list[str]]:
@@ -216,10 +216,10 @@ def screens(folder: Path, commands: list[list[str]], width: int) -> dict[tuple[s
     """The lines that a person sees of each command."""
     todo = folder / "given.json"
     todo.write_text(json.dumps(commands))
-    shown = on_terminal(
+    screen = on_terminal(
         [sys.executable, "-c", DRIVER, str(todo)], PYTHONUTF8="1", COLUMNS=str(width), NO_COLOR="1", LINES="24"
     )
-    parts = (part.split("\n", 1) for part in shown.split("\n<<< ")[1:])
+    parts = (part.split("\n", 1) for part in screen.split("\n<<< ")[1:])
     return {tuple(json.loads(words)): text.splitlines() for words, text in parts}
 
 
@@ -227,21 +227,21 @@ def screens(folder: Path, commands: list[list[str]], width: int) -> dict[tuple[s
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_every_screen_fits_and_nothing_is_cut(crowded: Crowded, tmp_path: Path, width: int) -> None:
     whole = reading(crowded)
-    shown = screens(tmp_path, [*map(list, whole), *helps()], width)
-    assert len(shown) == len(whole) + len(helps())
-    for words, lines in shown.items():
+    output = screens(tmp_path, [*map(list, whole), *helps()], width)
+    assert len(output) == len(whole) + len(helps())
+    for words, lines in output.items():
         wide = [line for line in lines if cells(line) > width]
         assert not [line for line in wide if " " in line], words  # one long word is left whole, to be copied
         assert all(any(token in line for line in lines) for token in whole.get(words, ())), words
         assert sum(line.startswith("→") for line in lines) <= 1, words
         assert not any(line.startswith(("Traceback", "this is a bug")) for line in lines), words
-    assert len(shown["best",]) < SCREEN_LINES or width < 80
+    assert len(output["best",]) < SCREEN_LINES or width < 80
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_runs_in_hand_fit_too(width: int) -> None:
-    shown = on_terminal([sys.executable, "-c", WATCHING], PYTHONUTF8="1", COLUMNS=str(width), NO_COLOR="1")
-    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown))
+    screen = on_terminal([sys.executable, "-c", WATCHING], PYTHONUTF8="1", COLUMNS=str(width), NO_COLOR="1")
+    lines = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen))
     assert max(map(cells, lines)) <= width
     for whole in (
         "★ 1.1550 reported  gain +0.0123",
@@ -252,7 +252,7 @@ def test_runs_in_hand_fit_too(width: int) -> None:
         "0 records, equal",
     ):
         assert any(whole in line for line in lines), whole
-    assert "Traceback" not in shown
+    assert "Traceback" not in screen
 
 
 def test_a_wide_table_is_one_line_a_row(crowded: Crowded, tmp_path: Path) -> None:

@@ -31,10 +31,10 @@ def test_a_withdrawn_run_ranks_nowhere_and_says_why(cli: Cli, filled: Filled) ->
     assert (answer["schema"], answer["id"], answer["kind"]) == ("autoresearch.withdrawn/1", filled.best, "run")
     assert best(cli) != filled.best
     assert filled.best not in cli("top").stdout
-    shown = cli("show", filled.best)
-    assert "its author withdrew it, " in shown.stdout
-    assert "“wrong data " in shown.stdout
-    assert not harms(shown.stdout)
+    reply = cli("show", filled.best)
+    assert "its author withdrew it, " in reply.stdout
+    assert "“wrong data " in reply.stdout
+    assert not harms(reply.stdout)
     document = json.loads(cli("show", filled.best, "--json").stdout)
     assert document["withdrawn"]
     assert document["withdrawn_reason"].startswith("wrong data")
@@ -43,13 +43,13 @@ def test_a_withdrawn_run_ranks_nowhere_and_says_why(cli: Cli, filled: Filled) ->
 
 def test_at_may_be_of_a_named_task(cli: Cli, filled: Filled) -> None:
     assert cli("run", "withdraw", "@", "--task", "no-such-task", "--yes").exit_code == 4
-    told = cli("run", "withdraw", "@", "--task", filled.task.name, "--yes", "--json")
-    assert json.loads(told.stdout)["id"] == filled.best
+    result = cli("run", "withdraw", "@", "--task", filled.task.name, "--yes", "--json")
+    assert json.loads(result.stdout)["id"] == filled.best
 
 
 def test_a_page_that_is_not_there_is_no_page(cli: Cli, filled: Filled) -> None:
-    told = cli("run", "list", "--page", "9999")
-    assert (told.exit_code, "there is no page 9999" in told.stderr) == (2, True)
+    result = cli("run", "list", "--page", "9999")
+    assert (result.exit_code, "there is no page 9999" in result.stderr) == (2, True)
 
 
 def test_only_own_runs_and_notes_can_be_withdrawn_once(cli: Cli, filled: Filled, paths: Paths) -> None:

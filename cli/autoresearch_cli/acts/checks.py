@@ -38,7 +38,7 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.text import counted, size, value
 from autoresearch.words import Result, RunStatus, WorkState
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 
 OLDEST_PYTHON = (3, 11)
 # So long the baseline is run for its first number; a daemon that begins waits less.
@@ -50,7 +50,7 @@ def all_checks() -> Iterator[Check]:
     yield check_python()
     yield check_torch()
     yield guarded("task", check_task)
-    checks = examine(here.paths(), here.environment(), here.now_ms())
+    checks = examine(home.paths(), home.environment(), home.now_ms())
     try:
         status = starting.daemon_status()
     except AutoresearchError as error:  # it runs, and answers nobody
@@ -64,13 +64,13 @@ def merged(checks: list[Check], status: StatusAnswer | None) -> list[Check]:
     """The checks of a home, with the conditions of its running daemon in place of those found from outside."""
     if status is None:
         return checks
-    ailing = {one.name for one in status.conditions}
-    return [one for one in checks if one.result == Result.OK and one.name not in ailing] + status.conditions
+    ailing = {condition.name for condition in status.conditions}
+    return [check for check in checks if check.result == Result.OK and check.name not in ailing] + status.conditions
 
 
 def log_checks() -> Iterator[Check]:
     """Whether the databases are whole, every record has its hash and signature, every blob its hash: reads all."""
-    yield from map(check_database, databases(here.paths()))
+    yield from map(check_database, databases(home.paths()))
     yield guarded("records", check_records)
     yield guarded("files", check_files)
 
@@ -86,7 +86,7 @@ def check_database(file: Path) -> Check:
 
 def check_records() -> Check:
     """Whether each stored record still has its signature; else the first that is wrong, by the order of time."""
-    with Log.open(here.paths().log, here.manifest().network, read_only=True) as log:
+    with Log.open(home.paths().log, home.manifest().network, read_only=True) as log:
         if wrong := wrong_record(log):
             fix = "autoresearch down && autoresearch node repair: peers send what they have of the rest"
             return Check(name="records", result=Result.FAILED, detail=wrong, fix=fix)
@@ -96,7 +96,7 @@ def check_records() -> Check:
 
 def check_files() -> Check:
     """Whether each blob has the bytes that its hash names. Raises Refused with the first that has not."""
-    with BlobStore(here.paths().blobs, read_only=True) as blobs:
+    with BlobStore(home.paths().blobs, read_only=True) as blobs:
         whole = [blob.sha256 for blob in blobs.stored() if blobs.has(blob.sha256)]
         for name in whole:
             blobs.open(name).close()
@@ -122,8 +122,8 @@ def check_task() -> Check:
     """Whether the task that this node works on is whole, and asks for no more than this machine allows."""
     from autoresearch.run.bench import Ceiling
 
-    task = load_task(here.task_folder(""))
-    Ceiling.of(here.settings().work).check(task)
+    task = load_task(home.task_folder(""))
+    Ceiling.of(home.settings().work).check(task)
     return passed("task", f"{task.name}, {task.folder}")
 
 
@@ -145,7 +145,7 @@ def check_sandbox(level: Level, probes: Sequence[ProbeResult]) -> Check:
         return passed("sandbox", detail)
     cause, fix = find_obstacle()
     detail += f"; {cause}"
-    result = Result.WARNING if level >= here.settings().work.minimum_sandbox and level > Level.NONE else Result.FAILED
+    result = Result.WARNING if level >= home.settings().work.minimum_sandbox and level > Level.NONE else Result.FAILED
     return Check(name="sandbox", result=result, detail=detail, fix=fix)
 
 
@@ -159,7 +159,7 @@ def check_cards(level: Level) -> Iterator[Check]:
         return passed(device, f"{card.model} computes in the sandbox, {free} of {total} MiB are free; {card.uuid}")
 
     try:
-        devices = named_devices(here.settings().work.device)
+        devices = named_devices(home.settings().work.device)
     except AutoresearchError:
         return
     for device in devices:
@@ -169,9 +169,9 @@ def check_cards(level: Level) -> Iterator[Check]:
 
 def task_checks(folder: str) -> Iterator[Check]:
     """One check after the other; the first that fails is the last, because the others need it."""
-    task = load_task(here.task_folder(folder))
+    task = load_task(home.task_folder(folder))
     yield passed("task", f"{task.name} in {task.folder}")
-    ceiling = Ceiling.of(here.settings().work)
+    ceiling = Ceiling.of(home.settings().work)
 
     def limits() -> Check:
         ceiling.check(task)
@@ -183,7 +183,7 @@ def task_checks(folder: str) -> Iterator[Check]:
     yield from checks
     if any(check.result == Result.FAILED for check in checks):
         return
-    paths, threads = here.paths(), here.settings().work.threads
+    paths, threads = home.paths(), home.settings().work.threads
     if lacking := lacking_in_list(task):
         yield Check(
             name="list", result=Result.WARNING,
@@ -198,7 +198,7 @@ def task_checks(folder: str) -> Iterator[Check]:
         )  # fmt: skip
         return
     conditions = Conditions(
-        ceiling=ceiling, threads=threads, device=here.first_device(), foreign=level >= Level.LANDLOCK
+        ceiling=ceiling, threads=threads, device=home.first_device(), foreign=level >= Level.LANDLOCK
     )
     with scratch_folder(paths.spool) as scratch:
         place = RunSite(level, paths.task_data, paths.environments, paths.allowed)
@@ -208,9 +208,9 @@ def task_checks(folder: str) -> Iterator[Check]:
             yield Check(name="packages", result=Result.FAILED, detail=str(error), fix=error.hint)
             return
         for name, check in (("packages", _packages), ("imports", _imports), ("data", _data), ("baseline", _baseline)):
-            found = guarded(name, partial(check, task, bench))
-            yield found
-            if found.result == Result.FAILED:
+            outcome = guarded(name, partial(check, task, bench))
+            yield outcome
+            if outcome.result == Result.FAILED:
                 return
 
 
@@ -234,7 +234,7 @@ def _memory(task: Task) -> Check:
 
 
 def _device(task: Task) -> Check:
-    device = here.first_device()
+    device = home.first_device()
     wants = b"cuda" in task.baseline.lower() and b"cpu" not in task.baseline.lower()
     if device == "cpu" and wants:
         return Check(

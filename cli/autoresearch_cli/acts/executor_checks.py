@@ -13,12 +13,12 @@ from autoresearch.run.sandbox.job import Level
 from autoresearch.text import counted
 from autoresearch.version import __version__
 from autoresearch.words import Result
-from autoresearch_cli import here
+from autoresearch_cli import home
 
 
 def executor_checks(host: str) -> Iterator[Check]:
     """One check after the other; the first that fails is the last, because the others need it."""
-    settings = here.settings().executor
+    settings = home.settings().executor
     executor = executor_of(settings, executor_name(settings, "" if host or settings.name != HERE else SLURM, host))
     answers = guarded(executor.name, lambda: _answers(executor))
     yield answers

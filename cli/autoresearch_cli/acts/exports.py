@@ -46,9 +46,9 @@ from autoresearch.task.folders import is_taken
 from autoresearch.task.program import split_program
 from autoresearch.text import MAXIMIZE, counted
 from autoresearch.words import RUN_MODES
-from autoresearch_cli import here
+from autoresearch_cli import home
+from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import ExportAnswer, GitExportAnswer, HtmlExportAnswer
-from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 
 
@@ -62,17 +62,17 @@ def export_git(name: str, task: str, *, bare: bool, follow: bool, json: bool) ->
     folder = typed_path(name).absolute()
     with open_desk() as desk:
         # The repository says which task it has.
-        known = exported_task(folder)
-        digest = desk.task(task or (known.hex() if known else "")).digest
+        repository_task = exported_task(folder)
+        digest = desk.task(task or (repository_task.hex() if repository_task else "")).digest
         if follow:
             _follow(desk, folder, digest, bare=bare, json=json)
-        found = _update(desk, folder, digest, bare=bare)
-    _tell(folder, digest, found, json=json)
-    if found.refusal and not json:
-        raise found.refusal
-    if found.refusal:  # the document has it already
-        say(f"{found.refusal}\n→ {found.refusal.hint}")
-        raise typer.Exit(found.refusal.exit_status)
+        export = _update(desk, folder, digest, bare=bare)
+    _tell(folder, digest, export, json=json)
+    if export.refusal and not json:
+        raise export.refusal
+    if export.refusal:  # the document has it already
+        say(f"{export.refusal}\n→ {export.refusal.hint}")
+        raise typer.Exit(export.refusal.exit_status)
     if not json:
         say(f"→ git -C {quote(name)} runs, or how the best run came about: git -C {quote(name)} log -p main")
 
@@ -80,52 +80,52 @@ def export_git(name: str, task: str, *, bare: bool, follow: bool, json: bool) ->
 def _update(desk: Desk, folder: Path, digest: bytes, *, bare: bool) -> Exported:
     def once() -> Exported:
         with open_repository(folder, digest, desk.log.network.id, bare=bare) as repository:
-            return export_task(desk.log, desk.blobs, repository, digest, me=desk.me, now_ms=here.now_ms())
+            return export_task(desk.log, desk.blobs, repository, digest, me=desk.me, now_ms=home.now_ms())
 
     return with_blobs(once)
 
 
 def _follow(desk: Desk, folder: Path, digest: bytes, *, bare: bool, json: bool) -> NoReturn:
     """Update at first, and again after each event that is later than the begin of the last update."""
-    with here.client().events() as stream:
-        begin_ms, kept = -1, ""
+    with home.client().events() as stream:
+        begin_ms, last_refusal = -1, ""
         for event in chain([None], stream):
             if event is not None and (event.kind == "progress" or event.time_ms < begin_ms):
                 continue
-            is_first, begin_ms = begin_ms < 0, here.now_ms()
-            found = _update(desk, folder, digest, bare=bare)
-            if is_first or found.changed:
-                _tell(folder, digest, found, json=json)
-            if found.refusal and str(found.refusal) != kept:
-                say(f"{found.refusal}; {found.refusal.hint}")
-            kept = str(found.refusal or "")
+            is_first, begin_ms = begin_ms < 0, home.now_ms()
+            export = _update(desk, folder, digest, bare=bare)
+            if is_first or export.changed:
+                _tell(folder, digest, export, json=json)
+            if export.refusal and str(export.refusal) != last_refusal:
+                say(f"{export.refusal}; {export.refusal.hint}")
+            last_refusal = str(export.refusal or "")
     raise DaemonNotRunning("the daemon has ended", hint="autoresearch up, then export again")
 
 
-def _tell(folder: Path, digest: bytes, found: Exported, *, json: bool) -> None:
+def _tell(folder: Path, digest: bytes, export: Exported, *, json: bool) -> None:
     if json:
         print_json(
             GitExportAnswer(
                 folder=str(folder),
                 task=digest.hex(),
-                runs=found.runs,
-                commits=found.commits,
-                missing=found.missing,
-                waiting=found.waiting,
-                main=format_id(found.main) if found.main else None,
-                kept=str(found.refusal or ""),
+                runs=export.runs,
+                commits=export.commits,
+                missing=export.missing,
+                waiting=export.waiting,
+                main=format_id(export.main) if export.main else None,
+                refusal=str(export.refusal or ""),
             )
         )
         return
-    main = f"main is {short_id(found.main)}" if found.main else "no run has a value yet"
-    say(f"{counted(found.commits, 'new commit')}, {counted(found.runs, 'run')} in {folder}; {main}")
-    if found.missing:
-        after = f", nor {counted(found.waiting, 'run')} after them" if found.waiting else ""
-        say(f"{counted(found.missing, 'run')} left out, whose source is not on this machine{after}")
-    elif found.waiting:
-        say(f"{counted(found.waiting, 'run')} left out, whose parent run is not in the log")
-    if found.best != found.main and found.best:
-        say(f"the best run, {short_id(found.best)}, is among those")
+    main = f"main is {short_id(export.main)}" if export.main else "no run has a value yet"
+    say(f"{counted(export.commits, 'new commit')}, {counted(export.runs, 'run')} in {folder}; {main}")
+    if export.missing:
+        after = f", nor {counted(export.waiting, 'run')} after them" if export.waiting else ""
+        say(f"{counted(export.missing, 'run')} left out, whose source is not on this machine{after}")
+    elif export.waiting:
+        say(f"{counted(export.waiting, 'run')} left out, whose parent run is not in the log")
+    if export.best != export.main and export.best:
+        say(f"the best run, {short_id(export.best)}, is among those")
 
 
 PROGRAM = "program"
@@ -145,10 +145,10 @@ def export_mlflow(name: str, task: str, *, hidden: bool, json: bool) -> None:
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
     with open_desk() as desk, desk.log.hidden.included() if hidden else nullcontext():
         digests = dict.fromkeys(row.digest for row in desk.log.tasks.all(visible=True))
-        known = (task_of(desk.log, digest) for digest in digests)
-        tasks = [desk.task(task)] if task else [found for found in known if found]
+        all_tasks = (task_of(desk.log, digest) for digest in digests)
+        tasks = [desk.task(task)] if task else [each for each in all_tasks if each]
         try:
-            count = sum(_write_task(desk, found, temporary, folder.as_uri()) for found in tasks)
+            count = sum(_write_task(desk, each, temporary, folder.as_uri()) for each in tasks)
             temporary.mkdir(exist_ok=True)
             temporary.replace(folder)
         except OSError as error:
@@ -172,20 +172,20 @@ def _write_task(desk: Desk, task: FoundTask, folder: Path, place: str) -> int:
     times = [row.time for row in rows] or [0]
     _write_runs(folder, experiment_files(task.digest, task.name, place, (min(times), max(times))))
     for row in rows:
-        found = show_answer(desk.log, row.id, marks=False).run
+        view = show_answer(desk.log, row.id, marks=False).run
         body = desk.log.records.get(row.id).body
-        assert found is not None, "these are runs"
+        assert view is not None, "these are runs"
         assert isinstance(body, Run), "these are runs"
-        components = components_of_run(desk, row.id) if found.run.mode in RUN_MODES else ()
-        _write_runs(folder, run_files(found, task.metric, place, _program(desk, body), components))
+        components = components_of_run(desk, row.id) if view.run.mode in RUN_MODES else ()
+        _write_runs(folder, run_files(view, task.metric, place, _program(desk, body), components))
         if body.checkpoint is None:
             continue
         artifacts = folder / experiment_id(task.digest) / run_name(row.id) / "artifacts"
         # One that is not here, or damaged, is left out as a program is.
-        with suppress(AutoresearchError), desk.blobs.open(body.checkpoint.sha256) as kept:
+        with suppress(AutoresearchError), desk.blobs.open(body.checkpoint.sha256) as checkpoint:
             artifacts.mkdir(exist_ok=True)
             with (artifacts / CHECKPOINT).open("wb") as out:
-                shutil.copyfileobj(kept, out)
+                shutil.copyfileobj(checkpoint, out)
     return len(rows)
 
 
@@ -255,7 +255,7 @@ def _gather(desk: Desk, task: FoundTask) -> _Gathered:
     path = path_answer(log, blobs, parse_id(program.id)) if program else None
     named = [
         *(step.row.id for step in reversed(path.steps if path else ()) if not step.row.hidden),
-        *(one.id for one in top.programs[:20]),
+        *(leader.id for leader in top.programs[:20]),
         *(row.id for row in runs.runs),
     ]
     return _Gathered(task, best, runs, top, path, list(dict.fromkeys(named))[:RUNS_MOST])
@@ -267,7 +267,7 @@ def _pages(desk: Desk, gathered: _Gathered) -> Iterator[tuple[str, str]]:
 
     def page(template: str, which: str, values: dict[str, object]) -> str:
         status = gathered.runs.task
-        view = View(page=which, links=links, now_ms=here.now_ms(), task=status, tasks=[status], read_only=True)
+        view = View(page=which, links=links, now_ms=home.now_ms(), task=status, tasks=[status], read_only=True)
         return render(template, view, **values)
 
     yield FIRST, page("progress.html", "progress", _progress(desk, gathered).values())
@@ -296,22 +296,22 @@ def _board(desk: Desk, gathered: _Gathered) -> dict[str, object]:
     log, blobs, task, top = desk.log, desk.blobs, gathered.task, gathered.top
     sort = "-value" if top.task.direction == MAXIMIZE else "value"
     rows = runs_answer(log, blobs, task, RunsOf(sort=sort, size=MAXIMUM_ROWS)).runs
-    voters = voters_answer(log, None, here.now_ms())
+    voters = voters_answer(log, None, home.now_ms())
     return board_content(top, {row.id: row for row in rows}, credit_answer(log, task=task), voters)
 
 
 def _run(desk: Desk, gathered: _Gathered, run: str) -> dict[str, object]:
     log, blobs, record = desk.log, desk.blobs, parse_id(run)
-    shown, context, diff = show_answer(log, record), None, None
-    above = parse_id(shown.run.run.parent) if shown.run and shown.run.run.parent else None
+    answer, context, diff = show_answer(log, record), None, None
+    above = parse_id(answer.run.run.parent) if answer.run and answer.run.run.parent else None
     with suppress(NotFound):
         context = run_context_answer(log, blobs, record)
     with suppress(AutoresearchError):
         # Sources that are not here are not fetched: the page names the command that does.
         diff = diff_answer(log, blobs, above, record) if above else None
-    components = components_of_run(desk, record) if shown.budget_unit == "episodes" else []
+    components = components_of_run(desk, record) if answer.budget_unit == "episodes" else []
     content = run_content(
-        shown,
+        answer,
         context=context,
         effects=effects_answer(log, gathered.task),
         parent=show_answer(log, above) if above else None,
@@ -337,9 +337,9 @@ def _write_pages(folder: Path, pages: dict[str, str]) -> None:
     """Pages of runs that an earlier export had and this one has not are removed."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in set(asset_names()) - set(SERVED):
-        found = asset(name)
-        assert found is not None  # it was listed
-        write_beneath(folder, f"{ASSETS}/{name}", found.content)
+        file = asset(name)
+        assert file is not None  # it was listed
+        write_beneath(folder, f"{ASSETS}/{name}", file.content)
     for stale in folder.glob(RUN):
         if stale.name not in pages:
             stale.unlink()

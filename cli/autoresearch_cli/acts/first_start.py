@@ -18,7 +18,7 @@ from autoresearch.run.sandbox.cards import cards
 from autoresearch.settings import Work
 from autoresearch.task.loading import default_task, shipped_tasks
 from autoresearch.text import counted, size
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.task_folders import named_folder
 from autoresearch_cli.commands.config import change
 from autoresearch_cli.rendering.output import say
@@ -61,10 +61,10 @@ def ask_what_is_lent(join: Callable[[str], None]) -> bool:
         raise UsageError(
             "nobody can be asked here: this is no terminal", hint="autoresearch node config set NAME VALUE"
         )
-    work = here.settings().work
+    work = home.settings().work
     say("Nothing is computed until you say so below. Enter takes what stands in brackets; all can be changed later.")
     say(f"this machine: {_machine()}")
-    network = here.manifest().network.name if here.paths().manifest.exists() else NO_NETWORK
+    network = home.manifest().network.name if home.paths().manifest.exists() else NO_NETWORK
     question = "Network: an invite or a manifest; with none all stays on this machine"
     _ask(question, network, lambda text: None if text in (network, NO_NETWORK) else join(text))
     _ask(f"Task: {_tasks()}, or a folder with a task.toml", work.task or default_task().name, _task)
@@ -90,8 +90,8 @@ def _tasks() -> str:
 
 
 def _machine() -> str:
-    found = [counted(os.cpu_count() or 1, "processor core"), f"{size(psutil.virtual_memory().total)} of memory"]
-    return ", ".join([*found, *([counted(len(cards()), "NVIDIA card")] if cards() else [])])
+    parts = [counted(os.cpu_count() or 1, "processor core"), f"{size(psutil.virtual_memory().total)} of memory"]
+    return ", ".join([*parts, *([counted(len(cards()), "NVIDIA card")] if cards() else [])])
 
 
 def _ask(question: str, default: str, take: Callable[[str], object]) -> None:
@@ -107,7 +107,7 @@ def _ask(question: str, default: str, take: Callable[[str], object]) -> None:
 
 
 def _task(text: str) -> None:
-    if text not in (here.settings().work.task, default_task().name):
+    if text not in (home.settings().work.task, default_task().name):
         change("work.task", str(named_folder(text)))
 
 
@@ -122,7 +122,7 @@ def _usual(work: Work) -> str:
     for number, when in enumerate(WHEN, 1):
         if (work.hours, work.only_idle) == (when.hours, when.only_idle) and number > 1:
             return str(number)
-    return "2" if has_display() and not here.paths().settings.exists() else "1"
+    return "2" if has_display() and not home.paths().settings.exists() else "1"
 
 
 def _when(text: str) -> None:

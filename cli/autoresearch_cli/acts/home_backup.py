@@ -72,8 +72,8 @@ def put_back(paths: Paths, file: Path) -> int:
         Refused: something is here already, or it can't be written.
         UsageError: the file is no backup, or not whole.
     """
-    begun, here = paths.restoring, str(file.absolute())
-    goes_on = begun.exists() and begun.read_text() == here
+    begun, source = paths.restoring, str(file.absolute())
+    goes_on = begun.exists() and begun.read_text() == source
     for place in (paths.data, paths.settings, paths.home_local):
         if not goes_on and place.exists() and (place.is_file() or any(place.iterdir())):
             hint = "move it away, or restore elsewhere: AUTORESEARCH_HOME=FOLDER autoresearch node restore FILE"
@@ -85,7 +85,7 @@ def put_back(paths: Paths, file: Path) -> int:
             if free < needed:
                 raise Refused(f"the backup takes {size(needed)}, and {size(free)} are free.", hint="free some space")
             paths.create(restores=True)
-            begun.write_text(here)
+            begun.write_text(source)
             for member, target in members:
                 content = tar.extractfile(member)
                 assert content is not None, "only files were let through"
@@ -106,7 +106,7 @@ def compact(paths: Paths) -> list[tuple[Path, int, int]]:
     Raises:
         Refused: one of them is in use or damaged, or there is too little space for its copy meanwhile.
     """
-    found = []
+    sizes = []
     for database in (path for _, path in _files(paths) if path.suffix == ".sqlite"):
         log = database.with_name(f"{database.name}-wal")
         before = database.stat().st_size + (log.stat().st_size if log.exists() else 0)
@@ -117,8 +117,8 @@ def compact(paths: Paths) -> list[tuple[Path, int, int]]:
         except sqlite3.Error as error:
             hint = "stop what uses it, or free some space; autoresearch node doctor log checks it"
             raise Refused(f"{database} can't be compacted: {error}.", hint=hint) from error
-        found.append((database, before, database.stat().st_size))
-    return found
+        sizes.append((database, before, database.stat().st_size))
+    return sizes
 
 
 def remove_all(paths: Paths) -> None:
@@ -184,7 +184,7 @@ def _files(paths: Paths) -> Iterator[tuple[str, Path]]:
 
     Blobs come last: what records name was there before them.
     """
-    found = [(f"config/{paths.settings.name}", paths.settings)] if paths.settings.is_file() else []
+    files = [(f"config/{paths.settings.name}", paths.settings)] if paths.settings.is_file() else []
     for root, folder in (("data", paths.data), ("state", paths.state)):
         for path in sorted(folder.rglob("*")):
             parts = path.relative_to(folder).parts
@@ -192,10 +192,11 @@ def _files(paths: Paths) -> Iterator[tuple[str, Path]]:
                 not LEFT_OUT.isdisjoint(parts) or path.name.endswith(ENDINGS) or path.name.startswith("daemon.log")
             )
             if path.is_file() and not path.is_symlink() and not left_out:
-                found.append(("/".join((root, *parts)), path))
-    once = {path: name for name, path in reversed(found)}  # on macOS the three folders are one
+                files.append(("/".join((root, *parts)), path))
+    once = {path: name for name, path in reversed(files)}  # on macOS the three folders are one
     yield from sorted(
-        ((name, path) for path, name in once.items()), key=lambda one: ("heads/" not in one[0], "/blobs/" in one[0])
+        ((name, path) for path, name in once.items()),
+        key=lambda entry: ("heads/" not in entry[0], "/blobs/" in entry[0]),
     )
 
 

@@ -29,7 +29,7 @@ from autoresearch.trust.identity import (
 )
 from autoresearch.trust.keys import KeyPair
 from autoresearch.trust.manifest import NetworkManifest, is_loopback
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.models import EnrolAnswer, MergeAnswer
 from autoresearch_cli.rendering.output import print_json, print_text, say
 
@@ -45,7 +45,7 @@ def own_addresses(*, patience_seconds: float = 0.0) -> list[str]:
     A network that is starting has none yet; it is given ``patience_seconds``.
     """
     try:
-        client = here.client()
+        client = home.client()
         answer = client.ask(Node.peers)
         deadline = time.monotonic() + patience_seconds
         while answer.network.state == STARTING and not answer.addresses and time.monotonic() < deadline:
@@ -72,13 +72,13 @@ ALL_RUNS = 1_000_000
 
 def rows(mine: OwnKeys) -> list[Device]:
     """This participant's devices, as the log here has them."""
-    with Log.open(here.paths().log, here.manifest().network, read_only=True) as log:
-        return own_devices(log, mine.root.public, here.now_ms())
+    with Log.open(home.paths().log, home.manifest().network, read_only=True) as log:
+        return own_devices(log, mine.root.public, home.now_ms())
 
 
 def name_of(mine: OwnKeys) -> str:
     """What this participant calls itself, as the log here has it."""
-    with Log.open(here.paths().log, here.manifest().network, read_only=True) as log:
+    with Log.open(home.paths().log, home.manifest().network, read_only=True) as log:
         return participant_with_key(log, mine.root.public).name
 
 
@@ -86,34 +86,34 @@ def call(name: str) -> None:
     """Publish what this participant calls itself, empty: nothing any more; through the daemon where one runs."""
     check_name(name)
     with suppress(DaemonNotRunning):
-        here.client().ask(Node.set_name, NameRequest(name=name))
+        home.client().ask(Node.set_name, NameRequest(name=name))
         return
-    with Notebook(here.paths()) as notebook:
-        notebook.publish_name(name, here.now_ms())
+    with Notebook(home.paths()) as notebook:
+        notebook.publish_name(name, home.now_ms())
 
 
 def renew(mine: OwnKeys) -> None:
     """Delegate this device anew, whatever is left of the last time."""
-    with Notebook(here.paths()) as notebook:
+    with Notebook(home.paths()) as notebook:
         assert isinstance(mine.root, KeyPair)
-        notebook.delegate(mine.root, here.now_ms())
-        notebook.publish_identity(here.now_ms())
+        notebook.delegate(mine.root, home.now_ms())
+        notebook.publish_identity(home.now_ms())
 
 
 def revoke(mine: OwnKeys, device: bytes, reason: str) -> None:
     """Revoke a device."""
-    with Notebook(here.paths()) as notebook:
+    with Notebook(home.paths()) as notebook:
         assert isinstance(mine.root, KeyPair)
-        notebook.revoke(mine.root, device, here.now_ms(), reason=reason)
+        notebook.revoke(mine.root, device, home.now_ms(), reason=reason)
 
 
 def merge(mine: OwnKeys, device: bytes) -> MergeAnswer:
     """End the forks of a device of this participant."""
-    with Notebook(here.paths()) as notebook:
+    with Notebook(home.paths()) as notebook:
         assert isinstance(mine.root, KeyPair)
         log = notebook.log
         held = [run for run in log.records.newest(kind="run", author=device, limit=ALL_RUNS) if log.devices.forked(run)]
-        record = notebook.merge(mine.root, device, here.now_ms())
+        record = notebook.merge(mine.root, device, home.now_ms())
         assert isinstance(record.body, Merge)
         heads = [log.records.get(head) for head in record.body.heads]
         return MergeAnswer(
@@ -127,7 +127,7 @@ def merge(mine: OwnKeys, device: bytes) -> MergeAnswer:
 
 def request(*, json: bool) -> None:
     """On the new machine: its request."""
-    device = own_device(here.paths().keys).public
+    device = own_device(home.paths().keys).public
     _print("request", device, write_request(device), json=json)
     if not json:
         say("→ on the machine with the root key: autoresearch node id add-device and this text")
@@ -136,10 +136,10 @@ def request(*, json: bool) -> None:
 def approve(text: str, mine: OwnKeys, *, json: bool) -> None:
     """Where the root key is: delegate the device that asks."""
     device = read_request(text)
-    with Notebook(here.paths()) as notebook:
+    with Notebook(home.paths()) as notebook:
         assert isinstance(mine.root, KeyPair)
-        notebook.publish_identity(here.now_ms())
-        record = notebook.delegate(mine.root, here.now_ms(), device=device)
+        notebook.publish_identity(home.now_ms())
+        record = notebook.delegate(mine.root, home.now_ms(), device=device)
     _print("answer", device, write_answer(record), json=json)
     if not json:
         say("→ on the new machine: autoresearch node id add-device and this text")
@@ -147,13 +147,13 @@ def approve(text: str, mine: OwnKeys, *, json: bool) -> None:
 
 def adopt(text: str, *, json: bool) -> None:
     """On the new machine: keep the answer, and agree."""
-    folder = here.paths().keys
+    folder = home.paths().keys
     device = own_device(folder).public
-    record = read_answer(text, device, here.manifest().network, now_ms=here.now_ms())
+    record = read_answer(text, device, home.manifest().network, now_ms=home.now_ms())
     adopt_root(folder, record.author)
-    with Notebook(here.paths()) as notebook:
-        notebook.log.writer.ingest([(record.raw, record.signature)], now_ms=here.now_ms())
-        notebook.publish_identity(here.now_ms())
+    with Notebook(home.paths()) as notebook:
+        notebook.log.writer.ingest([(record.raw, record.signature)], now_ms=home.now_ms())
+        notebook.publish_identity(home.now_ms())
     _print("done", device, "", json=json)
     if not json:
         say(f"this device speaks for {record.author.hex()} now → autoresearch up")

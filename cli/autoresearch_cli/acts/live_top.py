@@ -29,7 +29,7 @@ from autoresearch.face.columns.runs import program_columns
 from autoresearch.face.pages.chart import Scale
 from autoresearch.text import counted, sanitised, value
 from autoresearch.words import DISCREDITED, WorkState
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.rendering.layout import shortened, table
 from autoresearch_cli.rendering.output import LOOKS, say, styled, wants_color
 from autoresearch_cli.rendering.status import best_so_far, worker_line
@@ -52,20 +52,20 @@ class Board(NamedTuple):
     status: StatusAnswer | None
 
     @classmethod
-    def ask(cls, asked: TopOf) -> Board:
+    def ask(cls, question: TopOf) -> Board:
         """The board now."""
         try:
-            status = here.client().ask(Node.status)
+            status = home.client().ask(Node.status)
         except DaemonNotRunning:
             status = None
-        progress = here.ask(questions.progress, ProgressOf(task=asked.task))
-        return cls(here.ask(questions.top, asked), progress, status)
+        progress = home.ask(questions.progress, ProgressOf(task=question.task))
+        return cls(home.ask(questions.top, question), progress, status)
 
 
-def show_live(asked: TopOf, acts: Mapping[str, Callable[[str], None]]) -> None:
+def show_live(question: TopOf, acts: Mapping[str, Callable[[str], None]]) -> None:
     """Show the leaderboard until a person ends it. ``acts`` are done with the id of the chosen run, by their keys."""
     console = Console(highlight=False, markup=False, emoji=False, no_color=not wants_color())
-    board, asked_at, chosen, note = Board.ask(asked), time.monotonic(), 0, ""
+    board, asked_at, chosen, note = Board.ask(question), time.monotonic(), 0, ""
     with _keys() as read, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             ids = [program.id for program in board.top.programs]
@@ -86,7 +86,7 @@ def show_live(asked: TopOf, acts: Mapping[str, Callable[[str], None]]) -> None:
             if time.monotonic() - asked_at >= ASK_SECONDS:
                 asked_at = time.monotonic()
                 with suppress(AutoresearchError):  # what was there stays
-                    board = Board.ask(asked)
+                    board = Board.ask(question)
 
 
 @contextmanager
@@ -128,15 +128,15 @@ def _pause(status: StatusAnswer | None) -> str:
     """Pause the node, or end its pause. Returns what became of it."""
     try:
         if status is not None and status.state == WorkState.PAUSED:
-            return here.client().ask(Node.resume).reason
-        return here.client().ask(Node.pause, PauseRequest()).reason
+            return home.client().ask(Node.resume).reason
+        return home.client().ask(Node.pause, PauseRequest()).reason
     except AutoresearchError as error:
         return f"{error} → {error.hint}" if error.hint else str(error)
 
 
 def _lines(board: Board, chosen: int, note: str, width: int, height: int) -> list[Text]:
     """The screen, line by line; at most ``height`` of them."""
-    top, now_ms = board.top, here.now_ms()
+    top, now_ms = board.top, home.now_ms()
     task = top.task
     head = f"{task.name} · {task.metric}, {task.direction} · {counted(task.runs, 'run')}, {task.failed} failed"
     lines = [_line(head, width, "bold"), _line(best_so_far(task), width)]
@@ -146,14 +146,14 @@ def _lines(board: Board, chosen: int, note: str, width: int, height: int) -> lis
         lines.append(_line("no daemon runs → autoresearch up --work", width, "yellow"))
     else:
         workers = board.status.workers
-        told = [worker_line(worker, now_ms) for worker in workers[:WORKERS_SHOWN]] or [board.status.reason]
+        worker_texts = [worker_line(worker, now_ms) for worker in workers[:WORKERS_SHOWN]] or [board.status.reason]
         more = len(workers) - WORKERS_SHOWN
-        lines += [_line(text, width) for text in told] + [_line(f"and {more} more", width)] * (more > 0)
-    shown = table(program_columns(now_ms, sections=False), top.programs, width - 2, now_ms, cut=True)
+        lines += [_line(text, width) for text in worker_texts] + [_line(f"and {more} more", width)] * (more > 0)
+    table_lines = table(program_columns(now_ms, sections=False), top.programs, width - 2, now_ms, cut=True)
     room = max(1, height - len(lines) - 3)
     first = max(0, min(chosen - room // 2, len(top.programs) - room))
     lines.append(Text(""))
-    for number, line in enumerate(shown[:1] + shown[1 + first : 1 + first + room]):
+    for number, line in enumerate(table_lines[:1] + table_lines[1 + first : 1 + first + room]):
         is_chosen = number and first + number - 1 == chosen
         text = Text.assemble("▶ " if is_chosen else "  ", styled(line))
         if is_chosen:

@@ -13,7 +13,7 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, install_command
 from autoresearch.text import counted
 from autoresearch.words import NetworkState, Part, Result
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.commands import voters
 
 CONNECT_SECONDS = 3.0
@@ -29,7 +29,7 @@ def network_checks() -> Iterator[Check]:
     yield passed("library", "libp2p is installed")
     answer = _ask()
     # A daemon may have been told otherwise when it was started, by its environment.
-    if not here.settings().network.enabled and (isinstance(answer, Check) or answer.network.state == NetworkState.OFF):
+    if not home.settings().network.enabled and (isinstance(answer, Check) or answer.network.state == NetworkState.OFF):
         fix = "autoresearch network join …, or: autoresearch node config set network.enabled true"
         yield Check(name="setting", result=Result.FAILED, detail="the network is off (network.enabled)", fix=fix)
         return
@@ -40,7 +40,7 @@ def network_checks() -> Iterator[Check]:
     yield process(answer)
     if answer.network.state == NetworkState.RESTING:
         return
-    yield listening(answer, here.settings().network.listen)
+    yield listening(answer, home.settings().network.listen)
     yield reachable(answer)
     yield from beginnings(answer.peers)
     yield connections(answer.peers)
@@ -52,7 +52,7 @@ def network_checks() -> Iterator[Check]:
 
 def _ask() -> PeersAnswer | Check:
     try:
-        return here.client().ask(Node.peers)
+        return home.client().ask(Node.peers)
     except DaemonNotRunning:
         return Check(name="daemon", result=Result.FAILED, detail="it is not running", fix="autoresearch up")
     except AutoresearchError as error:
@@ -72,13 +72,13 @@ def process(answer: PeersAnswer) -> Check:
     return passed("process", state.reason)
 
 
-def listening(answer: PeersAnswer, wanted: str) -> Check:
+def listening(answer: PeersAnswer, listen: str) -> Check:
     """Whether it listens, and where it was told to."""
     hosts, ports = zip(*map(host_and_port, answer.addresses), strict=True) if answer.addresses else ((), ())
     if not answer.addresses:
         fix = "autoresearch node config set network.listen /ip4/0.0.0.0/tcp/4001"
         return warning("listening", f"it listens nowhere: it can dial others, and they cannot dial it → {fix}")
-    fixed = {int(part.rpartition("/")[2]) for part in wanted.split(",") if not part.strip().endswith("/0")}
+    fixed = {int(part.rpartition("/")[2]) for part in listen.split(",") if not part.strip().endswith("/0")}
     if fixed and not fixed & set(ports):
         port = min(fixed)
         detail = f"port {port} is taken by another program; it listens on {min(ports)}"
@@ -107,9 +107,9 @@ def reachable(answer: PeersAnswer) -> Check:
 
 def beginnings(peers: list[PeerView]) -> Iterator[Check]:
     """Whether there is somebody to begin with, and whether those who are named answer."""
-    settings = here.settings().network
+    settings = home.settings().network
     named = [part.strip() for part in settings.bootstrap.split(",") if part.strip()]
-    named += [address for address in here.manifest().bootstrap if address not in named]
+    named += [address for address in home.manifest().bootstrap if address not in named]
     if not named and not settings.lan and not peers:
         fix = "autoresearch network peers add ADDRESS, or: autoresearch node config set network.lan true"
         yield Check(
@@ -120,17 +120,17 @@ def beginnings(peers: list[PeerView]) -> Iterator[Check]:
         )
     if not named and settings.lan:
         yield passed("beginning", "it looks for nodes on the local network")
-    known = {peer.peer: peer for peer in peers}
+    by_id = {peer.peer: peer for peer in peers}
     for address in named:
-        yield beginning(address, known)
+        yield beginning(address, by_id)
 
 
-def beginning(address: str, known: dict[str, PeerView]) -> Check:
+def beginning(address: str, peers: dict[str, PeerView]) -> Check:
     """Whether a node that is named as a beginning answers."""
     where, _, peer = address.partition("/p2p/")
-    if peer in known and known[peer].connected:
+    if peer in peers and peers[peer].connected:
         return passed("beginning", f"{where} is connected")
-    if peer in known and is_refused(known[peer]):
+    if peer in peers and is_refused(peers[peer]):
         fix = f"autoresearch network peers unblock {peer}"
         return Check(name="beginning", result=Result.WARNING, detail=f"{where} is refused here: {peer}", fix=fix)
     host, port = host_and_port(where)
@@ -155,7 +155,7 @@ def beginning(address: str, known: dict[str, PeerView]) -> Check:
 
 def connections(peers: list[PeerView]) -> Check:
     """Whether somebody of this network is connected."""
-    if strangers := [one for one in of_peers(peers) if one.name == Part.PEERS]:
+    if strangers := [check for check in of_peers(peers) if check.name == Part.PEERS]:
         return strangers[0]
     connected = [peer for peer in peers if peer.connected and not peer.other_network]
     refused = [peer for peer in peers if is_refused(peer)]
@@ -178,7 +178,7 @@ def clocks(peers: list[PeerView]) -> Check | None:
     """Whether this clock agrees with the others'; None when nobody is there to compare with."""
     if skew_ms(peers) is None:
         return None
-    differing = [one for one in of_peers(peers) if one.name == Part.CLOCK]
+    differing = [check for check in of_peers(peers) if check.name == Part.CLOCK]
     return differing[0] if differing else passed(Part.CLOCK, "as the peers' clocks")
 
 

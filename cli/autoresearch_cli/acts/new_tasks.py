@@ -10,7 +10,7 @@ import typer
 from autoresearch.ask.acts.trial_runs import NewTaskContext
 from autoresearch.errors import NotFound, UsageError
 from autoresearch.paths import typed_path
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.rendering.output import say
 
 
@@ -33,7 +33,7 @@ class Terminal:
 def new_task_context(*, json: bool) -> NewTaskContext:
     """A task is made by a command: a person is asked where there is one."""
     asks = not json and sys.stdin.isatty() and sys.stderr.isatty()
-    return NewTaskContext(here.paths(), here.settings().work, say, Terminal() if asks else None)
+    return NewTaskContext(home.paths(), home.settings().work, say, Terminal() if asks else None)
 
 
 def mount_of(text: str) -> str:
@@ -41,10 +41,10 @@ def mount_of(text: str) -> str:
 
     Raises NotFound where it does not exist, UsageError where it holds the whole home.
     """
-    path, home = typed_path(text).absolute(), Path.home()
+    path, user_home = typed_path(text).absolute(), Path.home()
     if not path.exists():
         raise NotFound(f"there is no {path}", hint="--mount names a folder or a file that runs may read")
-    folder = path if path.is_file() else here.existing_folder(text).absolute()
-    if home.is_relative_to(folder):
+    folder = path if path.is_file() else home.existing_folder(text).absolute()
+    if user_home.is_relative_to(folder):
         raise UsageError(f"{folder} would show runs your whole home folder", hint="name a folder in it, with the data")
-    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
+    return f"~/{folder.relative_to(user_home)}" if folder.is_relative_to(user_home) else str(folder)

@@ -51,11 +51,11 @@ from autoresearch.task.needs import LOCK, Package, lock_digest
 from autoresearch.task.program import join_files, source_digest, split_program
 from autoresearch.text import counted
 from autoresearch.words import Why
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.task_folders import named_folder
 from autoresearch_cli.catalogue import Folder, Json
+from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import NextAnswer, PackagesAnswer
-from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import print_json, say
 
 if TYPE_CHECKING:
@@ -75,20 +75,20 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
         NotFound, AmbiguousId, UsageError: the run, its program or the folder is not what it has to be.
         Refused: the task pins no baseline, so that no run belongs to it once the program is edited.
     """
-    task, there = _opened(folder)
+    task, files = _opened(folder)
     with open_desk() as desk:
         run = _start(desk, task, reference)
         body = None if run is None else run_body(desk.log, run)
         program = task.baseline if run is None else _program(desk, task, run)
-        after, kept = load_task(folder, program=program), None
-        wanted = {name: content.encode() for name, content in split_program(program.decode()).items()}
-        others = {name: content for name, content in there.items() if content != wanted.get(name)}
-        if others and not _is_known(desk, task, there):
-            kept, *_ = [keep_edit(folder, name, content, _stamp()) for name, content in others.items()]
-        for name, content in wanted.items():
-            if there.get(name) != content:
+        after, backup = load_task(folder, program=program), None
+        target_files = {name: content.encode() for name, content in split_program(program.decode()).items()}
+        others = {name: content for name, content in files.items() if content != target_files.get(name)}
+        if others and not _is_known(desk, task, files):
+            backup, *_ = [keep_edit(folder, name, content, _stamp()) for name, content in others.items()]
+        for name, content in target_files.items():
+            if files.get(name) != content:
                 replace_file(folder, name, content)
-        for name in there.keys() - wanted.keys():
+        for name in files.keys() - target_files.keys():
             remove_beneath(folder, name)
         remember_start(folder, BASELINE if run is None else format_id(run))
         left = written(desk, after)
@@ -97,31 +97,31 @@ def bring(folder: Path, reference: str = "") -> tuple[NextAnswer, list[str]]:
         run=None if run is None else format_id(run),
         title="" if body is None else body.title,
         value=None if body is None else body.value,
-        edit=list(wanted),
-        changed=there != wanted,
-        kept=None if kept is None else str(kept),
+        edit=list(target_files),
+        changed=files != target_files,
+        backup=None if backup is None else str(backup),
         history=str(folder / HISTORY),
     )
     return answer, left
 
 
-def _known(desk: Desk, task: Task) -> History:
+def _history_of(desk: Desk, task: Task) -> History:
     """What the log knows of a task, for who invents the next change."""
     from autoresearch.propose.mind.history import gather  # most commands start without it
 
-    return gather(desk.log, desk.blobs, task, now_ms=here.now_ms(), me=desk.me)
+    return gather(desk.log, desk.blobs, task, now_ms=home.now_ms(), me=desk.me)
 
 
 def written(desk: Desk, task: Task) -> list[str]:
     """Write the files for an agent into a task's folder; what to say of those that a person wrote, which stay."""
-    left = write_agent_files(task, _known(desk, task))
+    left = write_agent_files(task, _history_of(desk, task))
     return [f"{task.folder / name} is not by autoresearch, so it stays as it is" for name in left]
 
 
 def refreshed(desk: Desk, task: Task) -> list[str]:
     """Write ``history.md`` anew where the folder has one; what to say where it can't be: a run is no worse for it."""
     try:
-        refresh_history(task, lambda: _known(desk, task))
+        refresh_history(task, lambda: _history_of(desk, task))
     except UsageError as error:
         return [str(error)]
     return []
@@ -136,24 +136,24 @@ def _opened(folder: Path) -> tuple[Task, dict[str, bytes]]:
         if baseline is None:
             raise
         task = load_task(folder, program=baseline)
-    there = {}
+    files = {}
     for name in program_names(folder, task.recipe, task.harness):
         with suppress(OSError):
-            there[name] = read_beneath(folder, name, _MOST_BYTES).removeprefix(BOM_UTF8)
+            files[name] = read_beneath(folder, name, _MOST_BYTES).removeprefix(BOM_UTF8)
     if not task.is_pinned:
         raise Refused(
             "task.toml pins no baseline, so each edit is another task and no run leads back",
             hint=f"autoresearch task pin {folder}",
         )
-    return task, there
+    return task, files
 
 
 def _start(desk: Desk, task: Task, reference: str) -> bytes | None:
     """The run to build on; None for the baseline that nobody has run."""
     if reference:
         return run_on(desk.log, task, reference, desk.me)
-    found = next_base(desk.log, task.digest, trust_context(desk.log, desk.me))
-    return None if found is None else found.row.first
+    base = next_base(desk.log, task.digest, trust_context(desk.log, desk.me))
+    return None if base is None else base.row.first
 
 
 def _program(desk: Desk, task: Task, run: bytes) -> bytes:
@@ -178,7 +178,7 @@ def _is_known(desk: Desk, task: Task, files: dict[str, bytes]) -> bool:
 
 
 def _stamp() -> str:
-    return datetime.fromtimestamp(here.now_ms() / 1000, UTC).strftime("%Y%m%d-%H%M%S")
+    return datetime.fromtimestamp(home.now_ms() / 1000, UTC).strftime("%Y%m%d-%H%M%S")
 
 
 # So many packages are named before a person is asked.
@@ -197,7 +197,7 @@ def ask_for_packages(task: Task, programs: Sequence[str] = (), *, allowed: bool 
         PackagesNotAllowed: nobody can be asked here.
         Refused: the answer is no.
     """
-    check_reaches(task.folder, reaches_of(task), here.paths().allowed)
+    check_reaches(task.folder, reaches_of(task), home.paths().allowed)
     if sentence := what_runs_read(task):
         say(sentence)
     option = "--allow-packages"
@@ -230,7 +230,7 @@ def _to_ask(programs: Sequence[str]) -> list[list[Package]]:
     """The lists that programs bring, each once, that are not installed here and that nobody allowed."""
     from autoresearch.run.packages import PackageSet, are_allowed, brought_packages
 
-    paths, work = here.paths(), here.settings().work
+    paths, work = home.paths(), home.settings().work
     waiting = [source for source in programs if not are_allowed([source], paths, work)]
     lists = {lock_digest(packages): packages for packages in map(brought_packages, waiting)}
     return [each for each in lists.values() if not PackageSet("", each, base=True).is_installed(paths.environments)]
@@ -242,7 +242,7 @@ def lock(folder: Folder = "", *, json: Json = False) -> None:
     from autoresearch.run.package_locks import lock_folder
     from autoresearch.run.preflight import way_to_packages
 
-    locked = lock_folder(here.task_folder(folder))
+    locked = lock_folder(home.task_folder(folder))
     task, answer = locked.task, _answer(locked.task)
     if json:
         print_json(answer)
@@ -276,7 +276,7 @@ def allow_task(
     from autoresearch.project.model import is_project, load_project
     from autoresearch.run.packages import ALLOWED, is_installed, task_python
 
-    folder, paths = named_folder(task) if task else here.task_folder(""), here.paths()
+    folder, paths = named_folder(task) if task else home.task_folder(""), home.paths()
     if is_project(folder) and not (folder / MANIFEST).exists():
         project = load_project(folder)
         _allow_reaches(project.folder, project_reaches(project), named, agreed=yes)
@@ -286,26 +286,26 @@ def allow_task(
         else:
             say(f"→ autoresearch run {folder}")
         return
-    found = load_task(folder)
-    _allow_reaches(found.folder, reaches_of(found), named, agreed=yes)
-    if found.packages and not is_installed(found, paths.environments):
-        if _must_ask(found):
-            _agree(found.name, found.packages, agreed=yes, refusal=task_not_allowed(found, "--yes"))
+    loaded_task = load_task(folder)
+    _allow_reaches(loaded_task.folder, reaches_of(loaded_task), named, agreed=yes)
+    if loaded_task.packages and not is_installed(loaded_task, paths.environments):
+        if _must_ask(loaded_task):
+            _agree(loaded_task.name, loaded_task.packages, agreed=yes, refusal=task_not_allowed(loaded_task, "--yes"))
         if not json:
-            say(f"installing {counted(len(found.packages), 'package')}")
-        task_python(found, paths.environments, may_install=lambda: ALLOWED)
+            say(f"installing {counted(len(loaded_task.packages), 'package')}")
+        task_python(loaded_task, paths.environments, may_install=lambda: ALLOWED)
     _wake()
-    answer = _answer(found)
+    answer = _answer(loaded_task)
     if json:
         print_json(answer)
         return
-    if found.packages:
-        say(f"{counted(len(answer.packages), 'package')} of {found.name} installed, in {answer.folder}")
+    if loaded_task.packages:
+        say(f"{counted(len(answer.packages), 'package')} of {loaded_task.name} installed, in {answer.folder}")
     else:
-        say(f"{found.name} has no list of packages")
-    if sentence := what_runs_read(found):
+        say(f"{loaded_task.name} has no list of packages")
+    if sentence := what_runs_read(loaded_task):
         say(sentence)
-    say(f"→ autoresearch node doctor task {found.folder}")
+    say(f"→ autoresearch node doctor task {loaded_task.folder}")
 
 
 def _allow_reaches(folder: Path, reaches: Sequence[Reach], named: Sequence[str], *, agreed: bool) -> None:
@@ -315,7 +315,7 @@ def _allow_reaches(folder: Path, reaches: Sequence[Reach], named: Sequence[str],
         Refused: the answer is no; nobody can allow it; or it has to be named.
         NotAllowed: nobody can be asked here.
     """
-    paths = here.paths()
+    paths = home.paths()
     if is_allowed(paths.allowed, list_digest(folder, reaches)):
         return
     if reaches:
@@ -339,13 +339,13 @@ def _as_answer(reaches: Sequence[Reach]) -> list[str]:
 
 def _must_ask(task: Task) -> bool:
     from autoresearch.run.packages import is_installed, may_install
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
-    paths = here.paths()
+    paths = home.paths()
     if is_installed(task, paths.environments):
         return False
     with open_desk() as desk:
-        return not may_install(task, paths, here.settings().work, desk.log, desk.me, here.now_ms())
+        return not may_install(task, paths, home.settings().work, desk.log, desk.me, home.now_ms())
 
 
 def _can_ask() -> bool:
@@ -359,7 +359,7 @@ def _agree(name: str, packages: list[Package], *, agreed: bool, refusal: Package
             raise refusal
         if not typer.confirm("Install them?", err=True):
             raise Refused("nothing was installed, and nothing runs", hint="choose another task: autoresearch task list")
-    allow(here.paths().allowed, lock_digest(packages))
+    allow(home.paths().allowed, lock_digest(packages))
 
 
 def _tell(name: str, packages: list[Package]) -> None:
@@ -375,7 +375,7 @@ def _tell(name: str, packages: list[Package]) -> None:
 def _wake() -> None:
     """Have a daemon that waits because of the packages try again at once."""
     try:
-        client = here.client()
+        client = home.client()
         if client.ask(Node.status).why == Why.CANNOT_RUN_HERE:
             client.ask(Node.resume)
     except DaemonNotRunning:
@@ -386,7 +386,7 @@ def _answer(task: Task) -> PackagesAnswer:
     from autoresearch.run.package_locks import package_source
     from autoresearch.run.packages import environment_folder, is_installed
 
-    place: Path = here.paths().environments
+    place: Path = home.paths().environments
     has = bool(task.packages)
     return PackagesAnswer(
         task=task.name,

@@ -50,19 +50,19 @@ def write_bundle(
         "status.json": _json(status) if status is not None else "",
         "daemon.log": _end_of(paths.daemon_log),
     }
-    kept = {name: without_private(text, private) for name, text in parts.items() if text}
+    contents = {name: without_private(text, private) for name, text in parts.items() if text}
     try:
         with (
             open(file, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as out,
             zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as bundle,
         ):
-            for name, text in kept.items():
+            for name, text in contents.items():
                 bundle.writestr(name, text)
     except FileExistsError as error:
         raise Refused(f"{file} exists already.", hint="name another file") from error
     except OSError as error:
         raise Refused(f"{file} can't be written: {error.strerror}.", hint="name another file") from error
-    return list(kept)
+    return list(contents)
 
 
 def without_private(text: str, private: Mapping[str, str]) -> str:
@@ -72,7 +72,7 @@ def without_private(text: str, private: Mapping[str, str]) -> str:
     text = URL.sub(r"\1ADDRESS", text)
     text = MAIL.sub("MAIL", text)
     text = NAMED.sub(r"\1NAME", text)
-    return NUMBERS.sub(lambda found: found[0] if _is_harmless(found[0]) else "ADDRESS", text)
+    return NUMBERS.sub(lambda match: match[0] if _is_harmless(match[0]) else "ADDRESS", text)
 
 
 def _is_harmless(address: str) -> bool:
@@ -85,15 +85,17 @@ def _is_harmless(address: str) -> bool:
 
 def _private(paths: Paths, environment: Mapping[str, str]) -> dict[str, str]:
     """What stands for what, the longest first."""
-    found = {value: "SECRET" for name, value in environment.items() if SECRET.search(name)}
+    replacements = {value: "SECRET" for name, value in environment.items() if SECRET.search(name)}
     if paths.api_token.exists():
-        found[paths.api_token.read_text().strip()] = "SECRET"
-    found = {value: word for value, word in found.items() if len(value) >= SECRET_CHARACTERS}
-    found |= {str(Path.home()): "~", socket.gethostname(): "HOST"}
+        replacements[paths.api_token.read_text().strip()] = "SECRET"
+    replacements = {value: word for value, word in replacements.items() if len(value) >= SECRET_CHARACTERS}
+    replacements |= {str(Path.home()): "~", socket.gethostname(): "HOST"}
     user = getpass.getuser()
     if user != "root":  # a word that stands in other places
-        found[user] = "USER"
-    return dict(sorted(((value, word) for value, word in found.items() if value), key=lambda one: -len(one[0])))
+        replacements[user] = "USER"
+    return dict(
+        sorted(((value, word) for value, word in replacements.items() if value), key=lambda item: -len(item[0]))
+    )
 
 
 def _json(answer: object) -> str:
@@ -106,17 +108,17 @@ def _settings(paths: Paths, environment: Mapping[str, str]) -> str:
     except AutoresearchError as error:
         return f"{error}\n"
     changed = [setting for setting in answer.settings if setting.origin != "default"]
-    return "".join(f"{setting.name} = {_shown(setting)}  ({setting.origin})\n" for setting in changed)
+    return "".join(f"{setting.name} = {_setting_text(setting)}  ({setting.origin})\n" for setting in changed)
 
 
-def _shown(setting: Setting) -> str:
+def _setting_text(setting: Setting) -> str:
     if isinstance(setting.value, str) and setting.value and setting.name not in OPEN_SETTINGS:
         return "(set)"
     return setting.text
 
 
 def _machine() -> str:
-    packages = sorted(f"{one.metadata['Name']} {one.version}" for one in distributions())
+    packages = sorted(f"{distribution.metadata['Name']} {distribution.version}" for distribution in distributions())
     lines = (
         f"autoresearch {__version__}",
         f"Python {platform.python_version()}",

@@ -14,7 +14,7 @@ from autoresearch.task.folder_state import remember_start
 from autoresearch.task.folders import copy_task, is_taken, write_program
 from autoresearch.task.loading import load_task, shipped_by_name
 from autoresearch.task.model import Task
-from autoresearch_cli import here
+from autoresearch_cli import home
 
 if TYPE_CHECKING:
     from autoresearch.ask.desk import Desk
@@ -30,27 +30,27 @@ def get_task(name: str, folder: str = "", run: str = "") -> tuple[Path, str]:
         Refused: the folder is another task, or would have to be overwritten.
         UsageError: the name is empty, or ``run`` is no run on the task.
     """
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     _check_named(name)
     with open_desk() as desk:
         try:
-            found = desk.task(name)
+            published = desk.task(name)
         except NotFound:
             task = shipped_by_name(name)
             if task is None or run:
                 raise
             return _shipped(task, typed_path(folder or name).absolute()), ""
-        place = typed_path(folder or found.name).absolute()
+        place = typed_path(folder or published.name).absolute()
         if not run:
-            return _published(desk, found.digest, place), ""
+            return _published(desk, published.digest, place), ""
         if is_taken(place):
             raise Refused(f"{place} exists already", hint="give a new folder, so that no program is overwritten")
-        asked = OneRecord(id=run, task=name)
-        start, program = questions.record(desk, asked), here.ask(questions.source, asked)
-        if start.run is None or start.run.run.task != found.digest.hex():
-            raise UsageError(f"{run} is no run on the task {found.name}", hint=f"autoresearch top {found.name}")
-        _published(desk, found.digest, place)
+        reference = OneRecord(id=run, task=name)
+        start, program = questions.record(desk, reference), home.ask(questions.source, reference)
+        if start.run is None or start.run.run.task != published.digest.hex():
+            raise UsageError(f"{run} is no run on the task {published.name}", hint=f"autoresearch top {published.name}")
+        _published(desk, published.digest, place)
         write_program(place, program)
         remember_start(place, start.record.id)
         return place, f", with the program of {short(start.record.id)} “{start.run.run.title}”"
@@ -67,8 +67,8 @@ def named_folder(task: str) -> Path:
     """
     _check_named(task)
     if "/" in task or typed_path(task).exists():
-        return here.existing_folder(task)
-    from autoresearch_cli.reading import open_desk
+        return home.existing_folder(task)
+    from autoresearch_cli.local_log import open_desk
 
     with open_desk() as desk:
         try:
@@ -86,7 +86,7 @@ def _check_named(task: str) -> None:
 
 def cached_folder(desk: Desk, digest: bytes) -> Path:
     """The folder of the cache with a published task; written when it is missing. Raises NotFound."""
-    return _published(desk, digest, here.paths().published_tasks / digest.hex())
+    return _published(desk, digest, home.paths().published_tasks / digest.hex())
 
 
 def _shipped(task: Task, place: Path) -> Path:
@@ -99,6 +99,6 @@ def _shipped(task: Task, place: Path) -> Path:
 
 def _published(desk: Desk, digest: bytes, place: Path) -> Path:
     from autoresearch.ask.people.claims import published_task
-    from autoresearch_cli.reading import with_blobs
+    from autoresearch_cli.local_log import with_blobs
 
     return with_blobs(lambda: published_task(desk.log, desk.blobs, digest, place)).folder

@@ -101,10 +101,10 @@ def unit_here(environment: Mapping[str, str], *, system: bool = False) -> Unit:
 
 def systemd_unit(environment: Mapping[str, str], *, user: str, system: bool) -> Unit:
     """The unit of systemd: a user's, or with ``system`` the machine's, which runs as that user."""
-    given = {name: environment[name] for name in _PASSED if environment.get(name)}
+    variables = {name: environment[name] for name in _PASSED if environment.get(name)}
     home = Path(environment.get("HOME") or Path.home())
-    if given.get("AUTORESEARCH_HOME"):
-        given["AUTORESEARCH_HOME"] = str(Path(given["AUTORESEARCH_HOME"]).expanduser().absolute())
+    if variables.get("AUTORESEARCH_HOME"):
+        variables["AUTORESEARCH_HOME"] = str(Path(variables["AUTORESEARCH_HOME"]).expanduser().absolute())
     option = " --system" if system else ""
     text = _UNIT.format(
         made_by=f"autoresearch node install{option}",
@@ -112,7 +112,7 @@ def systemd_unit(environment: Mapping[str, str], *, user: str, system: bool) -> 
         of=f" of {user}" if system else "",
         after="Wants=network-online.target\nAfter=network-online.target\n" if system else "",
         command=" ".join(_quoted(word).replace("$", "$$") for word in node_command()),
-        environment="\n".join(f"Environment={_quoted(f'{name}={value}')}" for name, value in given.items()),
+        environment="\n".join(f"Environment={_quoted(f'{name}={value}')}" for name, value in variables.items()),
         user=f"User={user}\n" if system else "",
         wanted_by="multi-user.target" if system else "default.target",
     )
@@ -223,8 +223,10 @@ def _run(command: tuple[str, ...]) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Refused(f"{' '.join(command)} did not answer: {error}") from error
     if done.returncode:
-        said = one_line(done.stderr.strip() or f"exit status {done.returncode}", 300)
-        raise Refused(f"{' '.join(command)}: {said}", hint="autoresearch up starts the node without a service manager")
+        message = one_line(done.stderr.strip() or f"exit status {done.returncode}", 300)
+        raise Refused(
+            f"{' '.join(command)}: {message}", hint="autoresearch up starts the node without a service manager"
+        )
 
 
 def _home_of(path: Path) -> str | None:
@@ -238,8 +240,8 @@ def _home_of(path: Path) -> str | None:
 def _home_in(text: str) -> str:
     if text.startswith("<?xml"):
         return str(plistlib.loads(text.encode()).get("EnvironmentVariables", {}).get("AUTORESEARCH_HOME", ""))
-    found = _HOME.search(text)
-    return found[1] if found else ""
+    match = _HOME.search(text)
+    return match[1] if match else ""
 
 
 def _quoted(word: str) -> str:

@@ -29,7 +29,7 @@ from autoresearch.project.runs.running import check_project
 from autoresearch.record.encoding import parse_id
 from autoresearch.run.consent import allow_reaches, check_reaches, is_allowed, list_digest
 from autoresearch.task.guessing import programs_in
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.agent.models import (
     ProjectAnswer,
     agree,
@@ -77,7 +77,7 @@ def init(
             f"autoresearch init {typed} --yes",
         )
     project = make_project(place)
-    allow_reaches(project.folder, [own_code(project), *reaches_of(project)], here.paths())
+    allow_reaches(project.folder, [own_code(project), *reaches_of(project)], home.paths())
     answer = project_answer(project)
     if json:
         print_json(answer)
@@ -104,7 +104,7 @@ Ini = Annotated[
 )
 def install(  # noqa: PLR0913 - each is an option of the command
     kind: Annotated[str, typer.Argument(metavar="TYPE", help="environment, policy, trainer, dataset …")] = "",
-    wanted: Annotated[str, typer.Argument(metavar="NAME", help="A name, ./a/file.py, or gym:ID.")] = "",
+    reference: Annotated[str, typer.Argument(metavar="NAME", help="A name, ./a/file.py, or gym:ID.")] = "",
     *,
     class_name: Annotated[str, typer.Option("--class", metavar="[FILE:]CLASS", help="The class, for a file.")] = "",
     name: Annotated[str, typer.Option("--name", metavar="NAME", help="What to call it in this project.")] = "",
@@ -130,12 +130,12 @@ def install(  # noqa: PLR0913 - each is an option of the command
     if not kind:
         _restore(project, trust=trust, json=json)
         return
-    if not wanted:
+    if not reference:
         raise UsageError("the name of the component is missing", hint=f"autoresearch install {kind} NAME")
-    beside = required(project, besides=f"{kind.lower()}.{name or wanted.partition('==')[0].rpartition('/')[2]}")
+    beside = required(project, besides=f"{kind.lower()}.{name or reference.partition('==')[0].rpartition('/')[2]}")
     sources = [partial(offer_from_log, trust=trust, beside=beside, isolated=isolated)]
     offer = with_packages(
-        find_offer(kind, wanted, project.folder, class_name=class_name, name=name, sources=sources), beside
+        find_offer(kind, reference, project.folder, class_name=class_name, name=name, sources=sources), beside
     )
     if isolated and not offer.isolated:
         raise UsageError(
@@ -145,10 +145,10 @@ def install(  # noqa: PLR0913 - each is an option of the command
         default = _wants_default(project, offer)
     if not offer.files and any((each.type, each.name) == (offer.type, offer.name) for each in shipped_offers()):
         say(f"your {offer.type} {offer.name} takes the place of the one that ships")
-    is_owners = is_allowed(here.paths().allowed, list_digest(project.folder, reaches_of(project)))
+    is_owners = is_allowed(home.paths().allowed, list_digest(project.folder, reaches_of(project)))
     changed = put(project, offer, default=default)
     if is_owners or not reaches_of(project):
-        allow_reaches(changed.folder, reaches_of(changed), here.paths())
+        allow_reaches(changed.folder, reaches_of(changed), home.paths())
     if offer.requirements:
         agree(offer.packages)
         project_pythons(changed)
@@ -211,7 +211,7 @@ def list_components(
     path = project_path(ini)
     project = load_project(path)
     if check:
-        check_reaches(project.folder, reaches_of(project), here.paths().allowed)
+        check_reaches(project.folder, reaches_of(project), home.paths().allowed)
     answer = project_answer(
         project,
         checked=check_project(path, box=sandbox, pythons=project_pythons(project)) if check else (),
@@ -240,14 +240,14 @@ def _restore(project: Project, *, trust: bool, json: bool) -> None:
     missing = missing_components(project)
     for each in missing:
         source = each.pins["source"]
-        wanted = source if source.startswith("gym:") else each.name
+        reference = source if source.startswith("gym:") else each.name
         if source == "log":  # one of this name may ship, which is not meant
-            wanted = f"{each.name}=={each.pins.get('version', '')}"
+            reference = f"{each.name}=={each.pins.get('version', '')}"
         pinned = parse_id(each.pins["release"]) if each.pins.get("release") else None
         beside = required(project, besides=each.key)
         isolated = each.pins.get("isolated") == "yes"
         sources = [partial(offer_from_log, trust=trust, beside=beside, isolated=isolated, pinned=pinned)]
-        offer = with_packages(find_offer(each.type, wanted, project.folder, name=each.name, sources=sources), beside)
+        offer = with_packages(find_offer(each.type, reference, project.folder, name=each.name, sources=sources), beside)
         project = put(project, offer, default=False)
     if is_unlocked(project):
         lock_project(project)

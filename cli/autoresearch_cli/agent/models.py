@@ -28,9 +28,9 @@ from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.services import Service
 from autoresearch.task.needs import LOOSE, Package, lock_digest
 from autoresearch.text import counted
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.packages import NAMED
-from autoresearch_cli.reading import fetch_blob, open_desk
+from autoresearch_cli.local_log import fetch_blob, open_desk
 from autoresearch_cli.rendering.output import say
 
 if TYPE_CHECKING:
@@ -186,20 +186,20 @@ def offer_from_log(
         except NotFound:
             return None
         release = choice.release.row.id
-        shown = short(format_id(release))
+        label = short(format_id(release))
         origin: Origin = "own" if choice.release.own else "trusted" if trust else "foreign"
         if origin == "foreign" and detect_level()[0] < Level.LANDLOCK:
             cause, remedy = find_obstacle()
             raise Refused(
-                f"{kind} {name} ({shown}) is another participant's, and there is no sandbox that holds here: {cause}",
-                hint=f"{remedy}; or read it (autoresearch show {shown}) and use --trust",
+                f"{kind} {name} ({label}) is another participant's, and there is no sandbox that holds here: {cause}",
+                hint=f"{remedy}; or read it (autoresearch show {label}) and use --trust",
             )
         checked = checked_release(log, blobs, release, beside=() if isolated else beside, fetch=fetch_blob)
     for warning in choice.warnings:
         say(warning)
     about = checked.component
     if not about.metadata.class_name:
-        raise UsageError(f"the release {shown} names no class", hint="ask its publisher for class_name")
+        raise UsageError(f"the release {label} names no class", hint="ask its publisher for class_name")
     if isolated and not checked.packages:
         raise UsageError(
             f"{about.name} asks for no Python packages, so it needs no environment of its own",
@@ -238,12 +238,12 @@ def project_pythons(project: Project, *, allowed: bool = False) -> Pythons:
         Refused: the answer is no.
         CannotRunHere: a package can't be installed.
     """
-    wanted, isolated = required(project), isolated_packages(project)
+    requirements, isolated = required(project), isolated_packages(project)
     main: Interpreter | None = None
-    if wanted:
+    if requirements:
         from autoresearch.run.package_locks import has_packages
 
-        if not has_packages(wanted):
+        if not has_packages(requirements):
             main = python_with(project.folder.name, locked_packages(project), allowed=allowed)
     own = {key: python_with(key, packages, allowed=allowed) for key, packages in isolated.items()}
     return Pythons(main, own)
@@ -258,7 +258,7 @@ def python_with(name: str, locked: list[Package], *, allowed: bool = False) -> I
     from autoresearch.run.packages import ALLOWED, PackageSet
 
     packages = PackageSet(name, locked, base=True)
-    place = here.paths().environments
+    place = home.paths().environments
     if not packages.is_installed(place):
         if not allowed:
             _ask(packages.name, packages.packages)
@@ -304,7 +304,7 @@ def agree(packages: Sequence[Package]) -> None:
     """Note that a person agreed to have a list of packages installed: they installed what asks for it."""
     from autoresearch.run.consent import allow
 
-    allow(here.paths().allowed, lock_digest(list(packages)))
+    allow(home.paths().allowed, lock_digest(list(packages)))
 
 
 def _ask(name: str, packages: list[Package]) -> None:
@@ -312,7 +312,7 @@ def _ask(name: str, packages: list[Package]) -> None:
     from autoresearch.run.package_locks import package_source
     from autoresearch.run.packages import ALL, PackagesNotAllowed
 
-    if here.settings().work.allow_packages == ALL or is_allowed(here.paths().allowed, lock_digest(packages)):
+    if home.settings().work.allow_packages == ALL or is_allowed(home.paths().allowed, lock_digest(packages)):
         return
     named = [f"{package.name} {package.version}" for package in packages]
     further = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""

@@ -22,7 +22,7 @@ from autoresearch.project.runs.process import Box
 from autoresearch.project.runs.running import Choices, do_project_run
 from autoresearch.run.consent import check_reaches
 from autoresearch.text import counted, duration
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.agent.models import (
     ProjectAnswer,
     ProjectComponent,
@@ -31,9 +31,9 @@ from autoresearch_cli.agent.models import (
     ProjectRunAnswer,
     project_pythons,
 )
+from autoresearch_cli.event_display import choose_display
 from autoresearch_cli.rendering.lists import PROJECT_COLUMNS, walls
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
-from autoresearch_cli.watching import choose_display
 
 # Between two figures of a run, with --json.
 FIGURE_SECONDS = 2.0
@@ -72,12 +72,12 @@ def project_path(text: str) -> Path:
         path = typed_path(text).absolute()
         return path / INI if path.is_dir() else path
     start = Path.cwd()
-    found = next((folder / INI for folder in (start, *start.parents) if is_project(folder)), None)
-    if found is None:
+    ini = next((folder / INI for folder in (start, *start.parents) if is_project(folder)), None)
+    if ini is None:
         is_task = (start / "task.toml").exists()
         hint = "a task's runs: autoresearch run list" if is_task else "autoresearch init makes a project"
         raise NotFound(f"there is no {INI} in {start}", hint=hint)
-    return found
+    return ini
 
 
 def means_project(text: str) -> bool:
@@ -94,7 +94,7 @@ def sandbox() -> Box:
     from autoresearch.run.sandbox.job import JobLimits, Level
     from autoresearch.run.sandbox.probes import detect_level
 
-    work, secrets = here.settings().work, here.paths().secrets()
+    work, secrets = home.settings().work, home.paths().secrets()
     most = Ceiling.of(work)
     limits = JobLimits(
         seconds=most.seconds,
@@ -107,7 +107,7 @@ def sandbox() -> Box:
         detect_level(secrets)[0],
         limits,
         threads=work.threads,
-        device=here.first_device(),
+        device=home.first_device(),
         least=Level(work.minimum_sandbox),
         secrets=tuple(secrets),
     )
@@ -116,7 +116,7 @@ def sandbox() -> Box:
 @contextmanager
 def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Iterator[Callable[[RunFigures], None]]:
     """Show how far a run is, and with ``json`` print it now and then."""
-    told = [time.monotonic()]
+    printed_at = [time.monotonic()]
     with choose_display(quiet=True) as display:
 
         def show(figures: RunFigures) -> None:
@@ -124,8 +124,8 @@ def figures_shown(title: str, mode: Mode, episodes: int, *, json: bool) -> Itera
             reward = "" if figures.recent_reward is None else f"  mean reward {figures.recent_reward:.4g}"
             left = f"{duration(figures.seconds * 1000 * (1 - done) / done)} left" if done else ""
             display.progress("run", title, done, f"episode {figures.episodes}{reward}", left=left)
-            if json and time.monotonic() - told[0] >= FIGURE_SECONDS:
-                told[0] = time.monotonic()
+            if json and time.monotonic() - printed_at[0] >= FIGURE_SECONDS:
+                printed_at[0] = time.monotonic()
                 print_json(
                     ProjectFigures(
                         mode=mode,
@@ -149,7 +149,7 @@ def chosen(
     """
     project = load_project(path)
     if not trust:
-        check_reaches(project.folder, reaches_of(project), here.paths().allowed)
+        check_reaches(project.folder, reaches_of(project), home.paths().allowed)
     pythons = project_pythons(project, allowed=allow_packages)
     return Choices(path, assignments or (), start, seed, trust, pythons)
 
@@ -158,8 +158,8 @@ def do_run(choices: Choices, mode: Mode, episodes: int, *, json: bool, actors: i
     """Train or benchmark, showing how far it is. With ``actors`` so many processes play for one that learns."""
     with figures_shown("train" if mode == "train" else "benchmark run", mode, episodes, json=json) as show:
         if actors:
-            return train_with_actors(choices, episodes, actors, now_ms=here.now_ms, on_figures=show)
-        return do_project_run(choices, mode, episodes, now_ms=here.now_ms, box=sandbox, on_figures=show)
+            return train_with_actors(choices, episodes, actors, now_ms=home.now_ms, on_figures=show)
+        return do_project_run(choices, mode, episodes, now_ms=home.now_ms, box=sandbox, on_figures=show)
 
 
 def finish_run(run: LocalRun, *, json: bool) -> None:
@@ -172,8 +172,8 @@ def finish_run(run: LocalRun, *, json: bool) -> None:
     if stopped:
         say(f"stopped: what was learned so far is kept as run {run.id}")
     if run.data.policy_changed:
-        kept = "it is kept (learns_on_run)" if run.data.learns_on_run else "the change is not kept"
-        say(f"the policy changed in a benchmark run; {kept}")
+        remark = "it is kept (learns_on_run)" if run.data.learns_on_run else "the change is not kept"
+        say(f"the policy changed in a benchmark run; {remark}")
     if not json:
         say("→ autoresearch run" if run.data.mode == "train" else "→ autoresearch list --runs")
     if stopped:

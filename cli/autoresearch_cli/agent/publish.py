@@ -46,14 +46,14 @@ from autoresearch.task.loading import MANIFEST, load_task
 from autoresearch.task.model import Task as TaskFolder
 from autoresearch.text import size, value
 from autoresearch.words import with_article
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.task_folders import cached_folder, get_task
 from autoresearch_cli.agent.models import GotAnswer
 from autoresearch_cli.agent.projects import project_path
 from autoresearch_cli.agent.publishing import publish_project_run, say_published
 from autoresearch_cli.catalogue import Folder, Json, Reference, Task, Yes, command_app, complete_reference, examples
+from autoresearch_cli.local_log import open_desk, with_blobs
 from autoresearch_cli.models import ImportedRelease, RegistryAnswer
-from autoresearch_cli.reading import open_desk, with_blobs
 from autoresearch_cli.rendering.output import confirm, print_json, print_rows, say
 
 if TYPE_CHECKING:
@@ -117,11 +117,11 @@ def run(
 
     Others get the agent, its parameters and what it learned. An environment without a task gets one.
     """
-    shown, named = publish_project_run(project_path(file), name, task=task, title=title)
+    answer, named = publish_project_run(project_path(file), name, task=task, title=title)
     if json:
-        print_json(shown)
+        print_json(answer)
     else:
-        say_published(shown, named)
+        say_published(answer, named)
 
 
 @publish_app.command(
@@ -195,10 +195,10 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
 
     Its rules, its fixed files and its baseline are published.
     """
-    place = here.existing_folder(folder) if folder else here.task_folder("")
+    place = home.existing_folder(folder) if folder else home.task_folder("")
     if is_project(place) and not (place / MANIFEST).exists():
         raise UsageError(f"{place} is a project; its task is published with a run", hint="autoresearch publish")
-    status = here.ask(publishing.publish_task, PublishTaskRequest(task=str(load_task(place).folder)))
+    status = home.ask(publishing.publish_task, PublishTaskRequest(task=str(load_task(place).folder)))
     if json:
         print_json(status)
         return
@@ -209,11 +209,11 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
 def _publish(request: PublishRequest) -> ReleaseAnswer:
     """Through the daemon where one runs."""
     with suppress(DaemonNotRunning):
-        return here.client().ask(Node.publish_release, request)
+        return home.client().ask(Node.publish_release, request)
     prepared = prepared_for(request)
-    with Notebook(here.paths()) as notebook:
+    with Notebook(home.paths()) as notebook:
         check_new_release(notebook.log, prepared, notebook.author)
-        record = notebook.publish_release(prepared, here.now_ms())
+        record = notebook.publish_release(prepared, home.now_ms())
         return release_answer(notebook.log, record.id, me=notebook.author, notes=prepared.notes)
 
 
@@ -222,14 +222,16 @@ def _import(path: Path, *, json: bool) -> None:
     rows: list[ImportedRelease] = []
     for request in read_registry(path):
         try:
-            found, reason = _publish(request).release.id, ""
+            release_id, reason = _publish(request).release.id, ""
         except AutoresearchError as error:
-            found, reason = "", str(error)
+            release_id, reason = "", str(error)
         rows.append(
-            ImportedRelease(type=request.type, name=request.name, version=request.version, id=found, reason=reason)
+            ImportedRelease(type=request.type, name=request.name, version=request.version, id=release_id, reason=reason)
         )
         if not json:
-            print_rows([(request.type, request.name, request.version, short(found) if found else reason)], flush=True)
+            print_rows(
+                [(request.type, request.name, request.version, short(release_id) if release_id else reason)], flush=True
+            )
     answer = RegistryAnswer(file=str(path), releases=rows)
     if json:
         print_json(answer)
@@ -268,20 +270,20 @@ def get(
         record = desk.log.records.get(desk.record(reference))
         if not isinstance(record.body, Run):
             raise Refused(f"{reference} is {with_article(record.kind)}, no run", hint="autoresearch top lists runs")
-        asked = load_task(cached_folder(desk, record.body.task))
+        loaded_task = load_task(cached_folder(desk, record.body.task))
         name = short(format_id(record.id))
-        place = typed_path(folder or f"{asked.name}-{name}").absolute()
-        is_project = ENVIRONMENT_INI in asked.harness
-        local = _project(desk, record.id, asked, place) if is_project else _program(asked, record.id, place)
+        place = typed_path(folder or f"{loaded_task.name}-{name}").absolute()
+        is_project = ENVIRONMENT_INI in loaded_task.harness
+        local = _project(desk, record.id, loaded_task, place) if is_project else _program(loaded_task, record.id, place)
         answer = GotAnswer(
-            folder=str(place), id=format_id(record.id), task=asked.name, value=record.body.value, run=local
+            folder=str(place), id=format_id(record.id), task=loaded_task.name, value=record.body.value, run=local
         )
     if json:
         print_json(answer)
         return
     quoted = shlex.quote(folder or place.name)
     if not is_project:
-        say(f"{place} is the task {asked.name}, with the program of {name}")
+        say(f"{place} is the task {loaded_task.name}, with the program of {name}")
         say(f"→ edit it, then: autoresearch run {quoted} --hypothesis '…'")
         return
     reward = "" if answer.value is None else f": mean reward {value(answer.value)} over {BENCHMARK_EPISODES} episodes"
@@ -294,11 +296,11 @@ def _project(desk: Desk, run: bytes, task: TaskFolder, place: Path) -> str:
     if is_taken(place):
         raise Refused(f"{place} exists already", hint="give a new folder: autoresearch get RUN DIR")
     log, record = desk.log, desk.log.records.get(run)
-    program = here.ask(questions.source, OneRecord(id=format_id(run)))
+    program = home.ask(questions.source, OneRecord(id=format_id(run)))
     if (fault := fault_of_program(task, program)) is not None:
         raise Refused(f"{short(format_id(run))} is no project: {fault}", hint="autoresearch top lists other runs")
-    own = desk.me is not None and record.author in own_keys(log, desk.me, here.now_ms())
-    paths = here.paths()
+    own = desk.me is not None and record.author in own_keys(log, desk.me, home.now_ms())
+    paths = home.paths()
     paths.spool.mkdir(parents=True, exist_ok=True)
     with scratch_folder(paths.spool) as scratch:
         learned = _learned(desk, run, scratch.folder / "learned.zip")
@@ -352,7 +354,7 @@ def yank(
     assert isinstance(record.body, Release)
     if not yes:
         confirm(f"Yank {record.body.name} {record.body.version} ({short(format_id(record.id))}) for good?")
-    answer = here.ask(publishing.yank, YankRequest(release=format_id(record.id), reason=reason))
+    answer = home.ask(publishing.yank, YankRequest(release=format_id(record.id), reason=reason))
     if json:
         print_json(answer)
         return

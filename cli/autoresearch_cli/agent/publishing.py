@@ -40,10 +40,10 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.task.needs import Package
 from autoresearch.text import value
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.agent.models import agree, python_with
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.output import say
 
 
@@ -59,21 +59,21 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
     run = find_run(project, name) if name else head_run(project)
     if run is None:
         raise NotFound("this project has no run to publish", hint="autoresearch train, or autoresearch list --runs")
-    prepared, paths, work = prepare_run(project, run), here.paths(), here.settings().work
-    known = _known_task(project, run, prepared, task)
+    prepared, paths, work = prepare_run(project, run), home.paths(), home.settings().work
+    existing = _known_task(project, run, prepared, task)
     program = flat_program(prepared.project, _packages_of_agent(project, prepared))
     level, _ = detect_level()
     conditions = Conditions(
         ceiling=Ceiling.of(work),
         threads=work.threads,
-        device=here.first_device(),
+        device=home.first_device(),
         foreign=level >= Level.LANDLOCK or bool(foreign_components(project)),
         may_install=ALLOWED,  # who publishes was asked
         programs_may_install=ALLOWED,
     )
     paths.spool.mkdir(parents=True, exist_ok=True)
     with scratch_folder(paths.spool) as scratch:
-        published_on = known or _new_task(prepared, scratch.folder / "task")
+        published_on = existing or _new_task(prepared, scratch.folder / "task")
         say(f"measuring what run {run.id} had learned: {BENCHMARK_EPISODES} episodes in a sandbox")
         with run_here(
             plan_as_it_stands(published_on, program),
@@ -85,18 +85,18 @@ def publish_project_run(path: Path, name: str, *, task: str, title: str) -> tupl
             ready=partial(make_ready, is_tried=False),
         ) as (folder, ended):
             request = request_of(prepared, published_on, program, folder / CHECKPOINT, outcome_of(ended))
-            shown = here.ask(publish_run, msgspec.structs.replace(request, title=title) if title else request)
-    remember_published(project, run, shown.record.id)
-    return shown, published_on.name
+            answer = home.ask(publish_run, msgspec.structs.replace(request, title=title) if title else request)
+    remember_published(project, run, answer.record.id)
+    return answer, published_on.name
 
 
-def say_published(shown: ShowAnswer, task: str) -> None:
+def say_published(answer: ShowAnswer, task: str) -> None:
     """What was published, its state, and how others get it."""
-    assert shown.run is not None
-    run = shown.run.run
-    name, reason = short(shown.record.id), shown.verification.reason if shown.verification else ""
+    assert answer.run is not None
+    run = answer.run.run
+    name, reason = short(answer.record.id), answer.verification.reason if answer.verification else ""
     say(f"{name} is published, on the task {task}: {run.title}")
-    say(f"mean reward {value(run.value)}, {shown.record.state}: {reason}")
+    say(f"mean reward {value(run.value)}, {answer.record.state}: {reason}")
     say(f"→ others have it by: autoresearch get {name}")
 
 
@@ -120,18 +120,18 @@ def _packages_of_agent(project: Project, prepared: PublishableRun) -> Mapping[st
     return package_files(prepared.requirements, packages)
 
 
-def _resolved(asked: Mapping[str, str]) -> list[Package]:
+def _resolved(requirements: Mapping[str, str]) -> list[Package]:
     from autoresearch.run.package_locks import resolve_packages
 
-    packages, _ = resolve_packages(list(asked), what="the packages of this agent don't fit")
+    packages, _ = resolve_packages(list(requirements), what="the packages of this agent don't fit")
     agree(packages)
     return packages
 
 
 def _new_task(prepared: PublishableRun, folder: Path) -> Task:
     """The task of an environment that nobody has published, with the packages that fit what it asks for."""
-    asked = prepared.asked_by_environment
-    return new_task(prepared, package_files(asked, _resolved(asked)) if asked else {}, folder)
+    requirements = prepared.asked_by_environment
+    return new_task(prepared, package_files(requirements, _resolved(requirements)) if requirements else {}, folder)
 
 
 def _known_task(project: Project, run: LocalRun, prepared: PublishableRun, named: str) -> Task | None:
@@ -148,18 +148,18 @@ def _known_task(project: Project, run: LocalRun, prepared: PublishableRun, named
             raise Refused(
                 f"run {run.id} is published already, as {short(record)}", hint=f"autoresearch show {short(record)}"
             )
-        found = tasks_of_run(desk.log, desk.blobs, prepared, author=desk.me)
+        digests = tasks_of_run(desk.log, desk.blobs, prepared, author=desk.me)
         if named:
-            wanted = desk.task(named)
-            if wanted.digest not in found:
+            named_task = desk.task(named)
+            if named_task.digest not in digests:
                 raise Refused(
-                    f"the task {wanted.name} has another environment than this project, or other packages",
+                    f"the task {named_task.name} has another environment than this project, or other packages",
                     hint="leave out --task",
                 )
-            found = [wanted.digest]
+            digests = [named_task.digest]
         else:
-            found = [digest for digest in found if is_current(desk.log.tasks.definition(digest) or {})]
-        task = load_task(cached_folder(desk, found[0])) if found else None
+            digests = [digest for digest in digests if is_current(desk.log.tasks.definition(digest) or {})]
+        task = load_task(cached_folder(desk, digests[0])) if digests else None
     if task is not None and task.packages:
         python_with(task.name, task.packages)
     return task

@@ -21,7 +21,7 @@ from autoresearch.project.runs.fleet import act_for_learner
 from autoresearch.project.runs.running import LOOPBACK, Choices, serve_component
 from autoresearch.services import Service
 from autoresearch.text import counted
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.agent.models import ActedAnswer, ServiceAnswer, ServiceKeyAnswer
 from autoresearch_cli.agent.projects import STOPPED, From, Set, Trust, chosen, figures_shown, metric_lines, project_path
 from autoresearch_cli.catalogue import AllowPackages, Json, JsonLines, command_app, examples
@@ -33,9 +33,9 @@ def join(choices: Choices, learner: str, episodes: int, *, server_key: str, othe
     """Play episodes for a learner. ``others`` are options that were given and mean nothing here. Raises UsageError."""
     if others:
         raise UsageError(f"--join and {' '.join(others)} can't be combined", hint="the learner decides that")
-    here.paths().create()  # the folder of this node's key for services
+    home.paths().create()  # the folder of this node's key for services
     with figures_shown("play", "train", episodes, json=json) as show:
-        key_file = here.paths().service_key
+        key_file = home.paths().service_key
         acted = act_for_learner(
             choices,
             learner,
@@ -121,7 +121,7 @@ def serve(  # noqa: PLR0913 - each is an option of the command
             "name the kind of service: env, action, inference or trainer", hint="autoresearch agent serve env"
         )
     clients = [each for each in allow or () if each != OWN]
-    own = here.paths().own_machines if OWN in (allow or ()) else None
+    own = home.paths().own_machines if OWN in (allow or ()) else None
 
     def started(service: Service) -> None:
         if json:
@@ -135,8 +135,8 @@ def serve(  # noqa: PLR0913 - each is an option of the command
         kind,
         component_type,
         component,
-        folder=here.paths().services,
-        now_ms=here.now_ms,
+        folder=home.paths().services,
+        now_ms=home.now_ms,
         on_started=started,
         name=name,
         address=address or ("0.0.0.0" if own else LOOPBACK),  # noqa: S104 - clients need a key
@@ -186,7 +186,7 @@ def _list(*, json: bool) -> None:
     if json:
         print_json(answer)
     elif answer.services:
-        print_list(SERVICE_COLUMNS, answer.services, now_ms=here.now_ms())
+        print_list(SERVICE_COLUMNS, answer.services, now_ms=home.now_ms())
     else:
         say("no service runs here → autoresearch agent serve env")
 
@@ -194,15 +194,15 @@ def _list(*, json: bool) -> None:
 def _services() -> ServicesAnswer:
     """What runs here; with a daemon also what this participant's other machines serve."""
     try:
-        return here.client().ask(Node.services)
+        return home.client().ask(Node.services)
     except DaemonNotRunning:
-        return services_answer(here.paths().services)
+        return services_answer(home.paths().services)
 
 
 def _key_file(text: str) -> Path:
     """The file of a key for services; that of this node is made with its folder."""
     if text:
         return typed_path(text).absolute()
-    paths = here.paths()
+    paths = home.paths()
     paths.create()
     return paths.service_key

@@ -157,10 +157,10 @@ def _values(sweep: list[str]) -> list[list[str]]:
     axes: list[list[str]] = []
     for text in sweep:
         name, values = _split(text)
-        found = [f"{name}={value.strip()}" for value in values.split(",") if value.strip()]
-        if not found or not name:
+        axis = [f"{name}={value.strip()}" for value in values.split(",") if value.strip()]
+        if not axis or not name:
             raise UsageError(f"“{text}” names no values", hint="--sweep trainer.learning_rate=0.1,0.5")
-        axes.append(found)
+        axes.append(axis)
     total = 1
     for axis in axes:
         total *= len(axis)

@@ -12,7 +12,7 @@ import typer
 
 from autoresearch.ask.node_acts import Node
 from autoresearch.errors import AutoresearchError, DaemonNotRunning, NotFound, Refused, UsageError
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.rendering.output import print_json, say
 
@@ -34,7 +34,7 @@ def attest(
     json: Json = False,
 ) -> None:
     """Prove that you control a mailbox, so that your results count. Only attestors see the address."""
-    answer = _asked(address) if address and not status else _standing()
+    answer = _ask_attestors(address) if address and not status else _standing()
     _report(answer, json=json)
     if address and not status and not json and answer.awaited and sys.stdin.isatty():
         _ask_for_codes(answer)
@@ -47,7 +47,7 @@ def confirm(
 ) -> None:
     """Confirm an attestor's code. Without one, paste the whole mail. Asks for the root key's passphrase."""
     text = " ".join(code) if code else _pasted()
-    awaited = here.client().ask(Node.attestation)
+    awaited = home.client().ask(Node.attestation)
     if not awaited.awaited:
         raise NotFound(
             "no attestor waits for a code from this node", hint="autoresearch node id attest ADDRESS asks for one"
@@ -55,7 +55,7 @@ def confirm(
     _report(_confirmed(text, awaited, _root()), json=json)
 
 
-def _asked(address: str) -> AttestAnswer:
+def _ask_attestors(address: str) -> AttestAnswer:
     from autoresearch.ask.people.participants import AttestRequest
     from autoresearch.text import ADDRESS_MAX
     from autoresearch.trust.identity import LockedKey
@@ -64,42 +64,42 @@ def _asked(address: str) -> AttestAnswer:
     mailbox(address)  # what is none is said before anybody is asked
     if len(address) > ADDRESS_MAX:
         raise UsageError("this is not a mail address", hint="autoresearch node id attest you@example.org")
-    root = here.loaded().root
+    root = home.loaded().root
     if isinstance(root, LockedKey) and not root.is_local:  # nobody could sign the answers
         raise Refused(
             "the root key is not on this machine",
             hint="ask for the attestation where the root key is: it counts for all its devices",
         )
     say("asking attestors to send codes to your address")
-    return here.client().ask(Node.attest, AttestRequest(address=address))
+    return home.client().ask(Node.attest, AttestRequest(address=address))
 
 
 def _standing() -> AttestAnswer:
     """From the daemon, or from the log when none runs."""
     try:
-        return here.client().ask(Node.attestation)
+        return home.client().ask(Node.attestation)
     except DaemonNotRunning:
         from autoresearch.ask.people.attestation import attest_answer
         from autoresearch.log.log import Log
 
-        manifest = here.manifest()
-        with Log.open(here.paths().log, manifest.network, read_only=True, trust=manifest.trust) as log:
-            return attest_answer(log, here.loaded().root.public, now_ms=here.now_ms())
+        manifest = home.manifest()
+        with Log.open(home.paths().log, manifest.network, read_only=True, trust=manifest.trust) as log:
+            return attest_answer(log, home.loaded().root.public, now_ms=home.now_ms())
 
 
 def _confirmed(text: str, awaited: AttestAnswer, root: KeyPair) -> AttestAnswer:
     """Answer all codes in a text. Raises UsageError when none of them is awaited."""
     from autoresearch.ask.people.attestation import confirmations
 
-    device = here.loaded().device.public
-    found = confirmations(text, awaited.awaited, root, device, here.manifest().network.id)
-    if not found:
+    device = home.loaded().device.public
+    requests = confirmations(text, awaited.awaited, root, device, home.manifest().network.id)
+    if not requests:
         raise UsageError("no attestor waits for this code", hint=f"type it again, or: {STATUS}")
     answer = awaited
     refused: AutoresearchError | None = None
-    for request in found:
+    for request in requests:
         try:
-            answer = here.client().ask(Node.confirm, request)
+            answer = home.client().ask(Node.confirm, request)
         except AutoresearchError as error:
             refused = error  # the other codes may be good, and their attestors there
     if refused:
@@ -128,7 +128,7 @@ def _ask_for_codes(answer: AttestAnswer) -> None:
 def _root() -> KeyPair:
     from autoresearch.trust.keys import KeyPair
 
-    root = here.unlocked(here.loaded()).root
+    root = home.unlocked(home.loaded()).root
     assert isinstance(root, KeyPair)
     return root
 
@@ -145,7 +145,7 @@ def _report(answer: AttestAnswer, *, json: bool) -> None:
         return
     from autoresearch_cli.rendering.answers import print_standing
 
-    print_standing(answer, now_ms=here.now_ms())
+    print_standing(answer, now_ms=home.now_ms())
 
 
 app = command_app("What this node does as an attestor of mailboxes.")
@@ -176,13 +176,13 @@ def attestor() -> None:
 )
 def log(*, json: Json = False) -> None:
     """Show what this attestor mailed, attested and refused. Addresses are not kept."""
-    answer = here.client().ask(Node.attestor)
+    answer = home.client().ask(Node.attestor)
     if json:
         print_json(answer)
         return
     from autoresearch_cli.rendering.answers import print_acts
 
-    print_acts(answer, now_ms=here.now_ms())
+    print_acts(answer, now_ms=home.now_ms())
 
 
 @app.command(
@@ -206,7 +206,7 @@ def withdraw(
     from autoresearch.ask.people.participants import WithdrawRequest
     from autoresearch.trust.manifest import parse_key
 
-    answer = here.client().ask(
+    answer = home.client().ask(
         Node.withdraw_attestation, WithdrawRequest(participant=parse_key(key).hex(), reason=reason)
     )
     if json:
@@ -236,7 +236,7 @@ def allow(
     from autoresearch.ask.people.participants import AllowRequest
     from autoresearch.trust.manifest import parse_key
 
-    answer = here.client().ask(Node.allow, AllowRequest(participant=parse_key(key).hex()))
+    answer = home.client().ask(Node.allow, AllowRequest(participant=parse_key(key).hex()))
     if json:
         print_json(answer)
     else:

@@ -10,7 +10,7 @@ import typer
 from autoresearch.errors import Refused
 from autoresearch.paths import typed_path
 from autoresearch.text import counted, size
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 from autoresearch_cli.acts import home_backup
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.models import HomeBackupAnswer
@@ -35,7 +35,7 @@ def backup(
 ) -> None:
     """Write all that this node keeps into one file. Your keys are in it: guard it like them."""
     file = typed_path(file)
-    files, count = home_backup.back_up(here.paths(), file)
+    files, count = home_backup.back_up(home.paths(), file)
     if json:
         print_json(HomeBackupAnswer(file=str(file), files=files, bytes=count))
         return
@@ -62,7 +62,7 @@ def restore(
     if starting.daemon_status() is not None:
         raise Refused("The daemon runs.", hint="autoresearch down, then again")
     file = typed_path(file)
-    files = home_backup.put_back(here.paths(), file)
+    files = home_backup.put_back(home.paths(), file)
     if json:
         print_json(HomeBackupAnswer(file=str(file), files=files, bytes=file.stat().st_size))
         return

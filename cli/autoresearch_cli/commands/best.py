@@ -17,7 +17,7 @@ from autoresearch.ask.runs.answers import BestAnswer, ComponentTopAnswer
 from autoresearch.errors import NoTaskYet, NotFound
 from autoresearch.face.columns.runs import effect_columns
 from autoresearch.text import counted, value
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, complete_task, examples
 from autoresearch_cli.models import TextAnswer
 from autoresearch_cli.rendering.boards import explained, other_tasks, print_best, print_top
@@ -43,15 +43,15 @@ def best(
     json: Json = False,
 ) -> None:
     """The best program of a task so far: the best confirmed run, and the best provisional and reported ones."""
-    if here.is_new() and not task:
+    if home.is_new() and not task:
         raise NoTaskYet
-    answer = here.ask(questions.best, OfTask(task=task or None))
+    answer = home.ask(questions.best, OfTask(task=task or None))
     if not code:
         _report(answer, json=json, named=bool(task))
         return
     if answer.task.best is None:
-        raise NotFound("nothing is measured yet", hint=here.next_run())
-    program = here.ask(questions.source, OneRecord(id=answer.task.best.id))
+        raise NotFound("nothing is measured yet", hint=home.next_run())
+    program = home.ask(questions.source, OneRecord(id=answer.task.best.id))
     if json:
         print_json(TextAnswer(id=answer.task.best.id, what="code", text=str(program)))
     else:
@@ -63,9 +63,9 @@ def _report(answer: BestAnswer, *, json: bool, named: bool) -> None:
     if json:
         print_json(answer)
         return
-    print_best(answer, now_ms=here.now_ms())
-    shown = (answer.confirmed, answer.provisional, answer.reported, answer.task.best)
-    for line in explained([program for program in shown if program]):
+    print_best(answer, now_ms=home.now_ms())
+    programs = (answer.confirmed, answer.provisional, answer.reported, answer.task.best)
+    for line in explained([program for program in programs if program]):
         say(line)
     if others := other_tasks(answer.other_tasks):
         say(others)
@@ -107,20 +107,20 @@ def top(
     if component:
         _component_top(task, component, limit, budget, json=json)
         return
-    asked = TopOf(task=task or None, limit=limit, budget=budget, hidden=hidden)
+    question = TopOf(task=task or None, limit=limit, budget=budget, hidden=hidden)
     if is_attended() and not json:
         from autoresearch_cli.acts.live_top import show_live
         from autoresearch_cli.commands.show import diff, show
 
-        show_live(asked, {"\n": show, "\r": show, "d": diff})
+        show_live(question, {"\n": show, "\r": show, "d": diff})
         return
-    answer = here.ask(questions.top, asked)
+    answer = home.ask(questions.top, question)
     if json:
         print_json(answer)
         return
     say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
     with paged():
-        print_top(answer, now_ms=here.now_ms())
+        print_top(answer, now_ms=home.now_ms())
     say_hidden(answer.hidden, "run")
     if answer.lines:
         say(", ".join(f"{line.name}: {value(line.value)}" for line in answer.lines))
@@ -133,22 +133,22 @@ def top(
     if answer.programs:
         say("→ autoresearch show ID, autoresearch diff ID")
     else:
-        say(f"nothing is measured yet → {here.next_run()}")
+        say(f"nothing is measured yet → {home.next_run()}")
 
 
 def _component_top(task: str, component: str, limit: int, budget: float | None, *, json: bool) -> None:
     """The agents that use a component, of each environment's leaderboard; of a ``task`` that is named its own."""
     from autoresearch.project.exchange.fetching import boards_with, component_key
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     key, most = component_key(component), math.inf if budget is None else budget
     with open_desk() as desk:
-        wanted = desk.task(task).digest.hex() if task else ""
+        digest = desk.task(task).digest.hex() if task else ""
         boards, unknown = boards_with(desk, lambda used: key in used)
     boards = [
         msgspec.structs.replace(board, programs=[row for row in board.programs if row.budget <= most][:limit])
         for board in boards
-        if wanted in ("", board.task.digest)
+        if digest in ("", board.task.digest)
     ]
     if json:
         print_json(ComponentTopAnswer(component=component, boards=boards, unknown=unknown))
@@ -156,7 +156,7 @@ def _component_top(task: str, component: str, limit: int, budget: float | None, 
     with paged():
         for board in boards:
             say(f"the task {board.task.name}: {board.task.metric}, {board.task.direction}")
-            print_top(board, now_ms=here.now_ms())
+            print_top(board, now_ms=home.now_ms())
     if unknown:
         say(f"{counted(unknown, 'program')} of agents are not on this machine yet, and left out")
     say("→ autoresearch show ID, autoresearch get ID" if boards else f"→ no agent here uses {component}")
@@ -173,7 +173,7 @@ def _component_top(task: str, component: str, limit: int, budget: float | None, 
 )
 def effects(*, task: Task = "", json: Json = False) -> None:
     """What each setting of a task did to the metric, in pairs of a run and its parent."""
-    answer = here.ask(questions.effects, OfTask(task=task or None))
+    answer = home.ask(questions.effects, OfTask(task=task or None))
     if json:
         print_json(answer)
         return
@@ -211,7 +211,7 @@ def credit(
     json: Json = False,
 ) -> None:
     """What participants have done: each fact with the records that show it. There are no points."""
-    answer = here.ask(questions.credit, OfTaskAndParticipant(participant=participant, task=task or None, hidden=hidden))
+    answer = home.ask(questions.credit, OfTaskAndParticipant(participant=participant, task=task or None, hidden=hidden))
     if json:
         print_json(answer)
         return
@@ -225,5 +225,5 @@ def credit(
         say(
             "→ autoresearch network credit PARTICIPANT lists the records"
             if answer.participants
-            else f"nobody has published a run yet → {here.next_run()}"
+            else f"nobody has published a run yet → {home.next_run()}"
         )

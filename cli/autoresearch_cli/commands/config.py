@@ -17,7 +17,7 @@ from autoresearch.ask.node_acts import Node
 from autoresearch.ask.requests import SettingRequest
 from autoresearch.errors import DaemonNotRunning, NotFound, UsageError
 from autoresearch.settings import Settings, load_settings, setting_types, unknown_setting
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.rendering.lists import setting_columns
 from autoresearch_cli.rendering.output import paged, print_json, print_list, print_text, say
@@ -86,13 +86,13 @@ def show(
 def get(name: Name, *, json: Json = False) -> None:
     """The value of one setting."""
     answer = current()
-    found = [setting for setting in answer.settings if setting.name == name]
-    if not found:
+    matches = [setting for setting in answer.settings if setting.name == name]
+    if not matches:
         raise unknown_setting(name, where="config get")
     if json:
-        print_json(ConfigAnswer(file=answer.file, settings=found))
+        print_json(ConfigAnswer(file=answer.file, settings=matches))
     else:
-        print_text(found[0].text)
+        print_text(matches[0].text)
 
 
 @app.command(
@@ -113,7 +113,7 @@ def set_value(
 ) -> None:
     """Change one setting in the settings file. A running daemon goes by it at once where it can."""
     if name == "work.task" and value:
-        value = str(here.existing_folder(value))
+        value = str(home.existing_folder(value))
     answer = change(name, value)
     if json:
         print_json(answer)
@@ -133,7 +133,7 @@ def set_value(
 )
 def path(*, json: Json = False) -> None:
     """The path of the settings file, whether it exists or not."""
-    file = here.paths().settings
+    file = home.paths().settings
     if json:
         print_json(ConfigAnswer(file=str(file), settings=[]))
     else:
@@ -150,8 +150,8 @@ def path(*, json: Json = False) -> None:
 )
 def edit() -> None:
     """Open the settings file in an editor. What is wrong in it is said, and nothing is changed."""
-    file = here.paths().settings
-    was = _texts(load_settings(file, here.environment())[0])
+    file = home.paths().settings
+    was = _texts(load_settings(file, home.environment())[0])
     text = file.read_text("utf-8") if file.exists() else _all_commented()
     while True:
         edited = click.edit(text, extension=".toml")
@@ -194,13 +194,13 @@ def _all_commented() -> str:
     """A settings file that sets nothing, and says what can be set."""
     lines = ["# Settings of this node. Remove the # in front of what you want to change."]
     section = ""
-    for one in current().settings:
-        name, _, key = one.name.partition(".")
+    for setting in current().settings:
+        name, _, key = setting.name.partition(".")
         if name != section:
             section = name
             lines += ["", f"[{name}]"]
-        value = msgspec.json.encode(one.value).decode()
-        lines += [f"# {one.description}", f"# {key} = {value}"]
+        value = msgspec.json.encode(setting.value).decode()
+        lines += [f"# {setting.description}", f"# {key} = {value}"]
     return "\n".join([*lines, ""])
 
 
@@ -208,12 +208,12 @@ def _changed(text: str, was: Mapping[str, str]) -> dict[str, str]:
     """The values that a file with this text changes. Raises UsageError, NotFound where one does not fit."""
     from autoresearch.ask.acts.settings import check_setting
 
-    here_it_is = here.paths().settings
+    here_it_is = home.paths().settings
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / here_it_is.name
         file.write_text(text, "utf-8")
         try:
-            now = _texts(load_settings(file, here.environment())[0])
+            now = _texts(load_settings(file, home.environment())[0])
         except UsageError as error:
             sentence, hint = (each.replace(str(file), here_it_is.name) for each in (str(error), error.hint))
             raise UsageError(sentence, hint=hint) from None
@@ -243,15 +243,15 @@ def change(name: str, value: str) -> ConfigAnswer:
     """Change one setting: by the daemon where one runs, else in the file. Raises UsageError, NotFound."""
     request = SettingRequest(name=name, value=value)
     try:
-        return here.client().ask(Node.set_setting, request)
+        return home.client().ask(Node.set_setting, request)
     except DaemonNotRunning:
         from autoresearch.ask.acts.settings import change_setting
 
-        return change_setting(here.paths().settings, here.environment(), request)
+        return change_setting(home.paths().settings, home.environment(), request)
 
 
 def current() -> ConfigAnswer:
     """The settings in force."""
     from autoresearch.ask.acts.settings import settings_answer
 
-    return settings_answer(here.paths().settings, here.environment())
+    return settings_answer(home.paths().settings, home.environment())

@@ -15,7 +15,7 @@ from autoresearch.errors import NotFound, Refused, UsageError
 from autoresearch.log.connection import connect_read_only
 from autoresearch.log.repair import repair as repair_damaged
 from autoresearch.text import counted, size
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 from autoresearch_cli.acts import home_backup
 from autoresearch_cli.catalogue import Json, JsonLines, command_app, examples
 from autoresearch_cli.models import CompactAnswer, CompactedFile, RepairAnswer, RepairedFile
@@ -47,16 +47,16 @@ def repair(*, json: Json = False) -> None:
     Records that were lost come back from peers when the daemon runs; so do files when somebody looks at them.
     """
     _refuse_running()
-    manifest = here.manifest()
-    done = repair_damaged(here.paths(), manifest.network, manifest.trust)
-    files = [RepairedFile(file=str(one.file), rows=one.rows, lost=one.lost, kept_as=str(one.kept_as)) for one in done]
+    manifest = home.manifest()
+    done = repair_damaged(home.paths(), manifest.network, manifest.trust)
+    files = [RepairedFile(file=str(db.file), rows=db.rows, lost=db.lost, kept_as=str(db.kept_as)) for db in done]
     if json:
         print_json(RepairAnswer(files=files))
         return
-    for one in files:
-        lost = f", at least {counted(one.lost, 'record')} could not" if one.lost else ""
-        say(f"{one.file}: {counted(one.rows, 'row')} could be read{lost}; the damaged file is {one.kept_as}")
-    if any(one.lost for one in files):
+    for file in files:
+        lost = f", at least {counted(file.lost, 'record')} could not" if file.lost else ""
+        say(f"{file.file}: {counted(file.rows, 'row')} could be read{lost}; the damaged file is {file.kept_as}")
+    if any(file.lost for file in files):
         say("→ autoresearch up: peers send what they have of the rest; autoresearch node import FILE takes in a bundle")
     if not files:
         say("no database is damaged")
@@ -100,7 +100,7 @@ def query(
 
     The first line names the columns. Keys and hashes are shown in hex.
     """
-    paths = here.paths()
+    paths = home.paths()
     file = {Database.LOG: paths.log, Database.FILES: paths.blobs / "index.sqlite", Database.LOCAL: paths.local}[db]
     if not file.exists():
         raise NotFound(f"There is no {file} yet.", hint="autoresearch up")
@@ -113,12 +113,12 @@ def query(
             rows = cursor.fetchmany(limit + 1)
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise UsageError(f"That can't be asked: {error}.", hint="autoresearch node query shows the tables") from error
-    shown = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows[:limit]]
+    printable = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in rows[:limit]]
     if json:
-        for row in shown:
+        for row in printable:
             sys.stdout.write(msgspec.json.encode(dict(zip(names, row, strict=True))).decode() + "\n")
     else:
-        print_rows([names, *shown])
+        print_rows([names, *printable])
     if len(rows) > limit:
         say(f"there are more than these {limit} rows: --limit N")
 
@@ -135,13 +135,13 @@ def query(
 def compact(*, json: Json = False) -> None:
     """Give back to the disk what the databases of this node do not use any more. No record is lost."""
     _refuse_running()
-    done = home_backup.compact(here.paths())
+    done = home_backup.compact(home.paths())
     answer = CompactAnswer(files=[CompactedFile(file=str(file), before=old, after=new) for file, old, new in done])
     if json:
         print_json(answer)
         return
-    for one in answer.files:
-        say(f"{one.file}: {size(one.before)} → {size(one.after)}")
+    for file in answer.files:
+        say(f"{file.file}: {size(file.before)} → {size(file.after)}")
     if not answer.files:
         say("there are no databases here yet")
 

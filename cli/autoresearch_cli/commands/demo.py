@@ -19,14 +19,14 @@ from autoresearch.errors import DaemonNotRunning, NotFound, install_command
 from autoresearch.face.columns.runs import leading_words
 from autoresearch.log.standing.answers import RunNumbers, numbers_of
 from autoresearch.text import counted, parse_duration, percent, value
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 from autoresearch_cli.catalogue import For, JsonLines, Runs, Workers, command_app, examples
 from autoresearch_cli.demo.plan import ending, is_late, parts_of, say_dropped, say_part, task_to_name
 from autoresearch_cli.demo.show import best_sentence, demo_of_many, say_what_next
+from autoresearch_cli.event_display import EventMonitor, choose_display
 from autoresearch_cli.models import DemoAnswer
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.starting import announce_pages
-from autoresearch_cli.watching import Watch, choose_display
 
 STOP_SECONDS = 10.0
 PEERS_MAX = 10
@@ -58,7 +58,7 @@ def demo(
     json: JsonLines = False,
 ) -> None:
     """Watch this machine propose a change, train it and measure it, again and again. Ctrl-C ends it cleanly."""
-    until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
+    until_ms = home.now_ms() + parse_duration(how_long) if how_long is not None else None
     # A terminal that closes or a plain `kill` ends the demo as Ctrl-C does, so that no daemon is left behind.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
@@ -102,7 +102,7 @@ def demo_daemon(workers: int | None) -> Iterator[bool]:
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """End the daemon within ten seconds; a second Ctrl-C, or a daemon that hangs, ends it the hard way."""
     try:
-        here.client().ask(Node.stop)
+        home.client().ask(Node.stop)
         process.wait(STOP_SECONDS)
     except (DaemonNotRunning, subprocess.TimeoutExpired, KeyboardInterrupt):
         process.terminate()
@@ -114,7 +114,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _is_new(before: StatusAnswer) -> bool:
     """Whether nobody has worked here yet, and nobody else sees what is tried here."""
-    is_usual = not here.settings().work.task and not here.settings().network.enabled
+    is_usual = not home.settings().work.task and not home.settings().network.enabled
     return is_usual and (before.task is None or before.task.runs == 0)
 
 
@@ -128,14 +128,14 @@ def _watch(request: WorkRequest, until_ms: int | None, *, json: bool, owned: boo
         seen_enough = True
         raise KeyboardInterrupt
 
-    client = here.client()
+    client = home.client()
     with choose_display(quiet=json) as display:
         before = client.ask(Node.status)
         parts = parts_of(request, quick=owned and _is_new(before))
         if not json:
             announce_pages(before)
         tasks: list[TaskStatus] = []
-        watch = Watch(display, standing=lambda: _standing(client))
+        monitor = EventMonitor(display, standing=lambda: _standing(client))
         try:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, end)
@@ -145,7 +145,7 @@ def _watch(request: WorkRequest, until_ms: int | None, *, json: bool, owned: boo
                 for event in events:
                     if json:
                         print_json(event)
-                    watch.take(event)
+                    monitor.take(event)
                     if seen_enough:
                         break
                     if event.kind == "order_ended" and event.data.get("order") == order:
@@ -160,8 +160,8 @@ def _watch(request: WorkRequest, until_ms: int | None, *, json: bool, owned: boo
             if order:
                 client.ask(Node.cancel_order, CancelRequest(number=order))
     if owned:
-        say_dropped((f"“{title}”", fraction) for title, fraction in watch.in_hand.values())
-    return _answer(watch, before, task_to_name(tasks) or before.task)
+        say_dropped((f"“{title}”", fraction) for title, fraction in monitor.in_hand.values())
+    return _answer(monitor, before, task_to_name(tasks) or before.task)
 
 
 def _next_part(client: Client, parts: list[WorkRequest], until_ms: int | None) -> int:
@@ -188,13 +188,13 @@ def _task_of(client: Client) -> list[TaskStatus]:
     return []
 
 
-def _answer(watch: Watch, before: StatusAnswer, task: TaskStatus | None) -> DemoAnswer:
+def _answer(monitor: EventMonitor, before: StatusAnswer, task: TaskStatus | None) -> DemoAnswer:
     before_it = RunNumbers(reported=task.baseline) if task else None
     if task and before.task and before.task.best and task.digest == before.task.digest:
         before_it = numbers_of(before.task.best)
     return DemoAnswer(
-        runs=watch.runs,
-        failed=watch.failed,
+        runs=monitor.runs,
+        failed=monitor.failed,
         task=task.name if task else "",
         metric=task.metric if task else "",
         best_before=before_it,

@@ -14,7 +14,7 @@ from autoresearch.ask.node import Check
 from autoresearch.paths import typed_path
 from autoresearch.run.sandbox.probes import detect_level
 from autoresearch.text import counted
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 from autoresearch_cli.acts.checks import all_checks, check_cards, check_sandbox, log_checks
 from autoresearch_cli.acts.network_checks import network_checks
 from autoresearch_cli.catalogue import Folder, Json, command_app, examples
@@ -75,7 +75,7 @@ def task(folder: Folder = "", *, json: Json = False) -> None:
     """Whether this machine can run a task, and what is missing. Exits with 1 when something failed."""
     from autoresearch_cli.acts.checks import task_checks
 
-    here.paths().create()
+    home.paths().create()
     _report(list(task_checks(folder)), json=json)
 
 
@@ -116,11 +116,11 @@ def executor(
 
 def _check_all(*, accept_fork: bool, bundle: str, json: bool) -> None:
     if accept_fork:
-        with Notebook(here.paths()) as notebook:
-            notebook.accept_fork(here.now_ms())
+        with Notebook(home.paths()) as notebook:
+            notebook.accept_fork(home.now_ms())
         say("accepted: the history forks here; once both branches are in the log: autoresearch node id merge")
     checks = list(all_checks())
-    level, attacks = detect_level(here.paths().secrets())
+    level, attacks = detect_level(home.paths().secrets())
     checks.append(guarded("sandbox", partial(check_sandbox, level, attacks)))
     checks += check_cards(level)
     probes = [Probe(name=probe.name, blocked=probe.blocked) for probe in attacks]
@@ -129,7 +129,7 @@ def _check_all(*, accept_fork: bool, bundle: str, json: bool) -> None:
         from autoresearch_cli.acts.support import write_bundle
 
         file = typed_path(bundle)
-        parts = write_bundle(file, answer, starting.daemon_status(), here.paths(), here.environment())
+        parts = write_bundle(file, answer, starting.daemon_status(), home.paths(), home.environment())
         say(f"{file} has {', '.join(parts)}: look through it before you send it")
     _report(checks, probes, json=json)
 
@@ -147,14 +147,14 @@ def _report(checks: list[Check], probes: Sequence[Probe] = (), *, json: bool) ->
 def _print(answer: DoctorAnswer) -> None:
     print_list(CHECK_COLUMNS, answer.checks)
     open_doors = [probe for probe in answer.probes if not probe.blocked]
-    shown = open_doors if is_rich() else answer.probes
-    print_rows(("attack", probe.name, "blocked" if probe.blocked else "NOT BLOCKED") for probe in shown)
+    probes = open_doors if is_rich() else answer.probes
+    print_rows(("attack", probe.name, "blocked" if probe.blocked else "NOT BLOCKED") for probe in probes)
     if answer.probes:
         say(f"the sandbox blocked {len(answer.probes) - len(open_doors)} of {len(answer.probes)} attacks")
     for check in answer.checks:
         if check.fix and not is_rich():
             say(f"→ {check.name}: {check.fix}")
-    if not (found := conditions(answer.checks)):
+    if not (problems := conditions(answer.checks)):
         say("nothing is wrong here")
     elif answer.healthy:
-        say(f"nothing failed; {counted(len(found), 'warning')}")
+        say(f"nothing failed; {counted(len(problems), 'warning')}")

@@ -33,10 +33,10 @@ from autoresearch.record.kinds import Note, Run
 from autoresearch.record.record import plain_body
 from autoresearch.task.loading import load_task
 from autoresearch.text import counted, json_text, size
-from autoresearch_cli import here, reading
+from autoresearch_cli import home, local_log
 from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, examples
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BundleAnswer, BundleImportAnswer, ExportAnswer, ImportAnswer
-from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.output import print_json, say
 
 Format = Literal["jsonl", "csv", "tsv", "mlflow"]
@@ -157,7 +157,7 @@ def export_task(
 def write_as_bundle(name: str, task: str, blobs: Carried, *, json: bool) -> None:
     """Write a bundle and say what is in it."""
     path = typed_path(name)
-    written = reading.write(path, task=task, carried=blobs)
+    written = local_log.write(path, task=task, carried=blobs)
     size_bytes = path.stat().st_size
     if json:
         print_json(BundleAnswer(file=name, size_bytes=size_bytes, **written._asdict()))
@@ -214,19 +214,19 @@ def run_verdicts(desk: Desk) -> Iterator[tuple[bytes, str]]:
     Those that are hidden here are left out.
     """
     log = desk.log
-    known = trust_context(log, desk.me)
+    trust = trust_context(log, desk.me)
     for digest in dict.fromkeys(row.digest for row in log.tasks.all()):
         task, rules = log.tasks.find(digest), log.tasks.rules(digest)
         if task is not None:
             history = log.runs.history(digest)
             hidden = log.hidden.of([run.id for run in history])
-            found = verdicts(
+            judged = verdicts(
                 history,
                 direction=task.direction or "minimize",
                 budget=None if rules is None or rules.any_budget else rules.budget,
-                is_believed=lambda run: any(whose(run.author, run.time, known)),
+                is_believed=lambda run: any(whose(run.author, run.time, trust)),
             )
-            yield from ((run, verdict) for run, verdict in found if run not in hidden)
+            yield from ((run, verdict) for run, verdict in judged if run not in hidden)
 
 
 MAXIMUM_BYTES = 16 << 20
@@ -266,7 +266,7 @@ def import_rows(
     rows = read_rows(_text(path))
     # A results.tsv usually lies in its task's folder.
     beside = str(path.parent) if (path.parent / "task.toml").is_file() else ""
-    digest = load_task(here.task_folder(task or beside)).digest
+    digest = load_task(home.task_folder(task or beside)).digest
     added = _append([row.note(digest) for row in rows])
     if json:
         print_json(ImportAnswer(file=file, added=added, present=len(rows) - added))
@@ -284,11 +284,11 @@ def _is_bundle(path: Path) -> bool:
 
 
 def _import_bundle(name: str, path: Path, *, json: bool) -> None:
-    imported = reading.take_in(path)
+    imported = local_log.take_in(path)
     if json:
         print_json(BundleImportAnswer(file=name, **asdict(imported)))
         return
-    say(reading.summary(imported))
+    say(local_log.summary(imported))
     if imported.early:
         say("→ import it again later: some records are ahead of this clock")
 
@@ -307,11 +307,11 @@ def _text(path: Path) -> str:
 def _append(notes: list[Note]) -> int:
     """Publish the notes that are not there yet, by the daemon where one runs. Returns how many were added."""
     parts = [notes[start : start + NOTES_AT_ONCE] for start in range(0, len(notes), NOTES_AT_ONCE)]
-    return sum(here.ask(publishing.import_history, _request(part)).added for part in parts)
+    return sum(home.ask(publishing.import_history, _request(part)).added for part in parts)
 
 
 def _request(notes: list[Note]) -> HistoryRequest:
-    given = [
+    history = [
         HistoryNote(
             task=note.task.hex() if note.task else "",
             origin=note.origin,
@@ -321,4 +321,4 @@ def _request(notes: list[Note]) -> HistoryRequest:
         )
         for note in notes
     ]
-    return HistoryRequest(notes=given)
+    return HistoryRequest(notes=history)

@@ -15,7 +15,7 @@ import msgspec
 import typer
 
 from autoresearch.errors import NotFound
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.catalogue import Json, JsonLines, command_app, examples
 from autoresearch_cli.models import PathsAnswer
 from autoresearch_cli.rendering.output import (
@@ -53,7 +53,7 @@ def logs(
     json: JsonLines = False,
 ) -> None:
     """The last lines of the daemon's log file: what it did and what went wrong inside it."""
-    path = here.paths().daemon_log
+    path = home.paths().daemon_log
     if not path.exists():
         raise NotFound("there is no log file yet", hint="autoresearch up")
     show = print_text if json or not is_terminal() else print_readable
@@ -114,16 +114,16 @@ def paths(
     json: Json = False,
 ) -> None:
     """Where settings, log, keys and log files are. AUTORESEARCH_HOME moves all of them."""
-    found = here.paths()
+    folders = home.paths()
     answer = PathsAnswer(
-        settings=str(found.settings),
-        log=str(found.log),
-        blobs=str(found.blobs),
-        keys=str(found.keys),
-        task_data=str(found.task_data),
-        environments=str(found.environments),
-        daemon_log=str(found.daemon_log),
-        socket=str(found.socket),
+        settings=str(folders.settings),
+        log=str(folders.log),
+        blobs=str(folders.blobs),
+        keys=str(folders.keys),
+        task_data=str(folders.task_data),
+        environments=str(folders.environments),
+        daemon_log=str(folders.daemon_log),
+        socket=str(folders.socket),
     )
     if json:
         print_json(answer)

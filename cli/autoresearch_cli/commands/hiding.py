@@ -20,7 +20,7 @@ from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.face.columns.people import HIDDEN_COLUMNS, unhiding
 from autoresearch.text import age, counted, one_line
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.catalogue import Json, command_app, complete_reference, examples
 from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say
 
@@ -68,9 +68,9 @@ def hide(
     if from_:
         if not undo:
             _show_list(from_, ask=not yes, json=json)
-        answer = here.ask(publishing.take_hidden, TakeHiddenRequest(participant=from_, undo=undo))
+        answer = home.ask(publishing.take_hidden, TakeHiddenRequest(participant=from_, undo=undo))
     else:
-        answer = here.ask(publishing.hide, HideRequest(what=what, words=words, reason=reason, undo=undo))
+        answer = home.ask(publishing.hide, HideRequest(what=what, words=words, reason=reason, undo=undo))
     if json:
         print_json(answer)
     elif from_:
@@ -92,12 +92,12 @@ def _report(answer: HideAnswer) -> None:
 
 def _show_list(participant: str, *, ask: bool, json: bool) -> None:
     """Say what a list has before it is taken over; a person at a terminal is asked."""
-    answer = here.ask(questions.hidden_list, HiddenListOf(participant=participant))
+    answer = home.ask(questions.hidden_list, HiddenListOf(participant=participant))
     if json:
         return
-    when = age(answer.time_ms, here.now_ms())
+    when = age(answer.time_ms, home.now_ms())
     say(f"the list of {answer.participant.short}, {when}, note {short(answer.note)}: “{one_line(answer.text, 120)}”")
-    print_list(HIDDEN_COLUMNS, answer.hidden, now_ms=here.now_ms())
+    print_list(HIDDEN_COLUMNS, answer.hidden, now_ms=home.now_ms())
     if answer.total > len(answer.hidden):
         say(f"and {answer.total - len(answer.hidden)} more")
     if answer.left_out:
@@ -107,7 +107,7 @@ def _show_list(participant: str, *, ask: bool, json: bool) -> None:
 
 
 def _share(text: str, *, json: bool) -> None:
-    answer = here.ask(publishing.share_hidden, ShareHiddenRequest(text=text))
+    answer = home.ask(publishing.share_hidden, ShareHiddenRequest(text=text))
     if json:
         print_json(answer)
         return
@@ -134,19 +134,19 @@ def hidden(
 ) -> None:
     """What is hidden on this machine, and how many records that are here it hides."""
     if of:
-        found = here.ask(questions.hidden_list, HiddenListOf(participant=of, limit=limit))
+        listing = home.ask(questions.hidden_list, HiddenListOf(participant=of, limit=limit))
         if json:
-            print_json(found)
+            print_json(listing)
             return
-        print_list(HIDDEN_COLUMNS, found.hidden, now_ms=here.now_ms())
-        say(f"{counted(found.total, 'thing')} in note {short(found.note)} → autoresearch network hide --from {of}")
+        print_list(HIDDEN_COLUMNS, listing.hidden, now_ms=home.now_ms())
+        say(f"{counted(listing.total, 'thing')} in note {short(listing.note)} → autoresearch network hide --from {of}")
         return
-    answer = here.ask(questions.hidden, HiddenOf(limit=limit))
+    answer = home.ask(questions.hidden, HiddenOf(limit=limit))
     if json:
         print_json(answer)
         return
     with paged():
-        print_list(HIDDEN_COLUMNS, answer.hidden, now_ms=here.now_ms())
+        print_list(HIDDEN_COLUMNS, answer.hidden, now_ms=home.now_ms())
     if not answer.total:
         say("→ nothing is hidden: autoresearch network hide WHAT")
         return

@@ -20,11 +20,11 @@ from autoresearch.trust.identity import (
     restore_identity,
 )
 from autoresearch.trust.keys import KeyPair
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts import joining
 from autoresearch_cli.catalogue import Json, Yes, command_app, examples
 from autoresearch_cli.commands import attestor
-from autoresearch_cli.here import loaded, passphrase, unlocked
+from autoresearch_cli.home import loaded, passphrase, unlocked
 from autoresearch_cli.models import BackupAnswer, DeviceRow, DevicesAnswer, IdentityAnswer
 from autoresearch_cli.rendering.lists import DEVICE_COLUMNS
 from autoresearch_cli.rendering.output import confirm, print_json, print_labelled, print_list, say
@@ -69,13 +69,13 @@ def new(
     json: Json = False,
 ) -> None:
     """Make a root key and a device key. Without keys the daemon makes both at its first start, unencrypted."""
-    here.paths().create()
+    home.paths().create()
     secret = (
         None
         if no_passphrase
         else passphrase("for the new root key", confirm=True, instead="or leave it unencrypted: --no-passphrase")
     )
-    made = create_identity(here.paths().keys, passphrase=secret)
+    made = create_identity(home.paths().keys, passphrase=secret)
     _report(made, encrypted=secret is not None, json=json)
     if secret is not None and not json:
         say("→ autoresearch node id renew, once this machine is in your network: it signs what the daemon can't")
@@ -162,7 +162,7 @@ def add_device(
     json: Json = False,
 ) -> None:
     """Add a second machine as a device of this participant. Neither text is secret; check whose request it is."""
-    here.paths().create()
+    home.paths().create()
     if not text:
         joining.request(json=json)
     elif text.startswith(REQUEST):
@@ -257,7 +257,7 @@ def change_passphrase(
     """Encrypt the root key with a passphrase. The daemon does not need it; `node id renew` then asks."""
     mine = unlocked(loaded())
     secret = None if remove else passphrase("that the root key gets", confirm=True)
-    protect_root(here.paths().keys, _root(mine), secret)
+    protect_root(home.paths().keys, _root(mine), secret)
     _report(loaded(), json=json)
 
 
@@ -299,8 +299,8 @@ def restore(
         content = typed_path(file).read_bytes()
     except OSError as error:
         raise NotFound(f"{file} can't be read: {error.strerror}") from error
-    here.paths().create()
-    restored = restore_identity(here.paths().keys, content, passphrase("of the backup"))
+    home.paths().create()
+    restored = restore_identity(home.paths().keys, content, passphrase("of the backup"))
     _report(restored, encrypted=True, json=json)
     if not json:
         say("→ let this node catch up (autoresearch up, autoresearch network peers), then autoresearch node id renew")
@@ -326,12 +326,12 @@ app.command(
 
 def _device(mine: OwnKeys, text: str) -> bytes:
     """The device that a beginning of its key names. Raises NotFound, UsageError."""
-    found = [row.key for row in joining.rows(mine) if row.key.hex().startswith(text.lower())]
-    if not found:
+    keys = [row.key for row in joining.rows(mine) if row.key.hex().startswith(text.lower())]
+    if not keys:
         raise NotFound(f"this participant has no device {text}", hint="autoresearch node id devices")
-    if len(found) > 1:
+    if len(keys) > 1:
         raise UsageError(f"{text} can mean several devices", hint="type more characters")
-    return found[0]
+    return keys[0]
 
 
 def _root(mine: OwnKeys) -> KeyPair:
@@ -343,15 +343,15 @@ def _is(device: bytes, mine: OwnKeys) -> bool:
     return device == mine.device.public
 
 
-def _report(found: OwnKeys, *, json: bool, encrypted: bool = False) -> None:
-    plain = isinstance(found.root, KeyPair)
-    lies = "plain" if plain else "encrypted" if found.root.is_local else "elsewhere"  # type: ignore[union-attr]
+def _report(mine: OwnKeys, *, json: bool, encrypted: bool = False) -> None:
+    plain = isinstance(mine.root, KeyPair)
+    lies = "plain" if plain else "encrypted" if mine.root.is_local else "elsewhere"  # type: ignore[union-attr]
     answer = IdentityAnswer(
-        participant=found.root.public.hex(),
-        device_key=found.device.public.hex(),
-        folder=str(here.paths().keys),
+        participant=mine.root.public.hex(),
+        device_key=mine.device.public.hex(),
+        folder=str(home.paths().keys),
         root_key="encrypted" if encrypted else lies,
-        name=joining.name_of(found),
+        name=joining.name_of(mine),
     )
     if json:
         print_json(answer)

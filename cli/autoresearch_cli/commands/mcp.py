@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from autoresearch.errors import UsageError, install_command
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.catalogue import command_app, examples
 from autoresearch_cli.rendering.output import say
 
@@ -32,18 +32,18 @@ def mcp(
     ] = 0,
 ) -> None:
     """Offer the network's runs and this node's worker to a coding agent, by the Model Context Protocol."""
-    task = here.task_folder(folder)
+    task = home.task_folder(folder)
     try:
         from autoresearch_cli.mcp.server import make_server, serve_http
     except ImportError as error:
         raise UsageError("the tools for agents are not installed", hint=install_command("mcp")) from error
     from autoresearch_cli.mcp.tools import Tools
 
-    server = make_server(Tools(here.client, lambda: Path(task)))
+    server = make_server(Tools(home.client, lambda: Path(task)))
     if not http:
         server.run("stdio")
         return
-    paths = here.paths()
+    paths = home.paths()
     token = paths.make_api_token()
     say(f"http://127.0.0.1:{http}/mcp, with the header Authorization: Bearer and the token in {paths.api_token}")
     serve_http(server, port=http, token=token)

@@ -29,7 +29,7 @@ from autoresearch.trust.manifest import (
 )
 from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 from autoresearch_cli.acts import joining
 from autoresearch_cli.catalogue import Json, command_app, examples
 from autoresearch_cli.commands import network_homes, voters
@@ -78,7 +78,7 @@ def new(  # noqa: PLR0913 - one option for each part of a manifest
 ) -> None:
     """Write the manifest of a new network. This node joins it with `network join FILE`."""
     preset = PRESETS[kind] if kind else Preset(who_counts="", confirmed_from=0, founded=False)
-    founders = {*map(parse_key, founder or ()), *([own_root(here.paths())] if preset.founded else [])}
+    founders = {*map(parse_key, founder or ()), *([own_root(home.paths())] if preset.founded else [])}
     numbers = preset.constants | dict(map(parse_constant, constants or ()))
     manifest = NetworkManifest(
         Network(name=name, nonce=secrets.token_bytes(NONCE_BYTES), **numbers),
@@ -125,19 +125,19 @@ def join(
     json: Json = False,
 ) -> None:
     """Join a network and start to exchange records. No port has to be open here."""
-    paths = here.paths()
-    found = find_network(paths, where)
-    is_member = here.manifest().network == found.manifest.network
-    joined = join_network(paths, found)
+    paths = home.paths()
+    offer = find_network(paths, where)
+    is_member = home.manifest().network == offer.manifest.network
+    joined = join_network(paths, offer)
     manifest, enabled = joined.manifest, joined.enabled
     network_homes.after_joining(joined.left, bring=bring)
-    answer = _with_voters(_answer(manifest, here.paths().manifest))
+    answer = _with_voters(_answer(manifest, home.paths().manifest))
     if joined.way and answer.way:
         answer = msgspec.structs.replace(answer, way=joined.way)
     _report(answer, json=json)
-    if found.by_word:
+    if offer.by_word:
         say("the trust list comes from that node alone: compare id, founders and attestors with another participant")
-    if manifest.trust != found.manifest.trust:
+    if manifest.trust != offer.manifest.trust:
         say("you were in this network already: your trust list is unchanged")
     if not enabled:
         say(f"the network stays off, libp2p is not installed → {install_command('network')}, then join again")
@@ -155,7 +155,7 @@ def join(
 )
 def show(*, json: Json = False) -> None:
     """Show the network this node is in."""
-    _report(_with_voters(_answer(here.manifest(), here.paths().manifest)), json=json)
+    _report(_with_voters(_answer(home.manifest(), home.paths().manifest)), json=json)
 
 
 @app.command(
@@ -179,7 +179,7 @@ def invite(
     json: Json = False,
 ) -> None:
     """Print an invite: one word that holds the network, with this node's addresses when the daemon runs."""
-    manifest = here.manifest()
+    manifest = home.manifest()
     if revoke:
         _end_invite(manifest, revoke, json=json)
         return
@@ -191,7 +191,7 @@ def invite(
     addresses = joining.own_addresses(patience_seconds=STARTING_SECONDS)
     word = write_invite(joining.to_be_sent(manifest, addresses), token)
     if json:
-        answer = _answer(manifest, here.paths().manifest, addresses)
+        answer = _answer(manifest, home.paths().manifest, addresses)
         print_json(msgspec.structs.replace(answer, invite=word, admission=admission))
         return
     print_text(word)
@@ -212,7 +212,7 @@ def invite(
 )
 def trust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
     """Trust one more attestor, participant or founder on this machine. It counts here at once."""
-    manifest, root = here.manifest(), parse_key(key)
+    manifest, root = home.manifest(), parse_key(key)
     _refuse_both(participant=participant, founder=founder)
     if founder:
         changed = manifest.with_founder(root)
@@ -232,7 +232,7 @@ def trust(key: Key, *, participant: ByHand = False, founder: Founding = False, j
 )
 def distrust(key: Key, *, participant: ByHand = False, founder: Founding = False, json: Json = False) -> None:
     """Stop trusting an attestor, participant or founder on this machine. Its word stops counting here at once."""
-    manifest, root = here.manifest(), parse_key(key)
+    manifest, root = home.manifest(), parse_key(key)
     _refuse_both(participant=participant, founder=founder)
     if founder:
         changed = manifest.without_founder(root)
@@ -261,7 +261,7 @@ def _end_invite(manifest: NetworkManifest, text: str, *, json: bool) -> None:
     if json:
         print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=[row]))
         return
-    print_list(INVITATION_COLUMNS, [row], now_ms=here.now_ms())
+    print_list(INVITATION_COLUMNS, [row], now_ms=home.now_ms())
     say("it admits nobody from now on; whom it admitted stays → autoresearch network dismiss WHO")
 
 
@@ -276,18 +276,18 @@ def _admission_sentence(manifest: NetworkManifest, admission: InvitationRow | No
 
 
 def _change(manifest: NetworkManifest, *, json: bool) -> None:
-    path = here.paths().manifest
+    path = home.paths().manifest
     if manifest != load_manifest(path):
         save_manifest(path, manifest)
-    heard = _tell_daemon()
+    sentence = _tell_daemon()
     _report(_with_voters(_answer(manifest, path)), json=json)
-    say(heard)
+    say(sentence)
 
 
 def _tell_daemon() -> str:
     """Have the daemon go by the file; a sentence about how that went."""
     try:
-        here.client().ask(Node.trust)
+        home.client().ask(Node.trust)
     except DaemonNotRunning:
         return "the trust list is changed; no daemon runs"
     except NotFound:
@@ -298,7 +298,7 @@ def _tell_daemon() -> str:
 def _say_next(*, follows: bool) -> None:
     if starting.daemon_status() is None:
         say("→ autoresearch up")
-    elif follows and here.settings().network.enabled:
+    elif follows and home.settings().network.enabled:
         say("→ autoresearch network peers")
     else:
         say("the daemon still uses the network that it read at its start → autoresearch down && autoresearch up")
@@ -310,13 +310,13 @@ def _answer(manifest: NetworkManifest, path: Path, addresses: list[str] | None =
         word = write_invite(joining.to_be_sent(manifest, mine))
     except UsageError:
         word = ""  # too long for an invite: the file does the same
-    found, trusted = manifest.network, manifest.trust
+    network, trusted = manifest.network, manifest.trust
     return NetworkAnswer(
-        name=found.name,
-        id=found.id.hex(),
+        name=network.name,
+        id=network.id.hex(),
         file=str(path.absolute()),
-        enabled=path == here.paths().manifest and here.settings().network.enabled,
-        constants=unusual_constants(found),
+        enabled=path == home.paths().manifest and home.settings().network.enabled,
+        constants=unusual_constants(network),
         attestors=sorted(key.hex() for key in trusted.attestors),
         needed=trusted.needed,
         participants=sorted(key.hex() for key in trusted.participants),
@@ -330,10 +330,10 @@ def _answer(manifest: NetworkManifest, path: Path, addresses: list[str] | None =
 
 def _with_voters(answer: NetworkAnswer) -> NetworkAnswer:
     """The same with the voters, by the log here."""
-    found = voters.voters()
-    if not found.named:
+    listing = voters.voters()
+    if not listing.named:
         return answer
-    return msgspec.structs.replace(answer, voters=found.voters, note=found.note, way=found.way)
+    return msgspec.structs.replace(answer, voters=listing.voters, note=listing.note, way=listing.way)
 
 
 def _report(answer: NetworkAnswer, *, json: bool) -> None:
@@ -351,7 +351,7 @@ def _report(answer: NetworkAnswer, *, json: bool) -> None:
     lines += [("attestor", key) for key in answer.attestors]
     lines += [("participant", key) for key in answer.participants]
     lines += [("founder", key) for key in answer.founders]
-    lines += voter_lines(answer.voters, answer.note, answer.way, here.now_ms())
+    lines += voter_lines(answer.voters, answer.note, answer.way, home.now_ms())
     lines += [("constant", f"{name} = {value}") for name, value in answer.constants.items()]
     lines += [("task", digest) for digest in answer.tasks]
     lines += [("begin at", address) for address in answer.bootstrap]

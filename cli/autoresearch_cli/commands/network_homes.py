@@ -29,10 +29,10 @@ from autoresearch.errors import AutoresearchError, Refused
 from autoresearch.log.log import Log
 from autoresearch.record.record import DEFAULT_NETWORK
 from autoresearch.text import counted
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 from autoresearch_cli.catalogue import Json, Yes, command_app, complete_network, examples
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import BroughtRunsAnswer, HomeNetworksAnswer, HomeNetworkView
-from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.lists import BROUGHT_COLUMNS, HOME_NETWORK_COLUMNS
 from autoresearch_cli.rendering.output import confirm, print_json, print_list, say
 
@@ -46,7 +46,7 @@ def still_to_bring(origin: HomeNetwork) -> list[RecordView]:
     with open_desk() as desk, Log.open(origin.paths.log, network, read_only=True) as log:
         if desk.me is None:
             return []
-        return [record_view(log, run) for run in runs_to_bring(log, desk.log, desk.me, here.now_ms()).runs]
+        return [record_view(log, run) for run in runs_to_bring(log, desk.log, desk.me, home.now_ms()).runs]
 
 
 def bring_all(origin: HomeNetwork, *, progress: Callable[[int, int], None]) -> BroughtAnswer:
@@ -60,14 +60,14 @@ def bring_all(origin: HomeNetwork, *, progress: Callable[[int, int], None]) -> B
     brought = 0
     while True:
         try:
-            found = here.ask(publishing.bring, BringRequest(network=origin.id, most=RUNS_AT_ONCE))
+            answer = home.ask(publishing.bring, BringRequest(network=origin.id, most=RUNS_AT_ONCE))
         except AutoresearchError as error:
             done = f"; {counted(brought, 'run')} brought before that" if brought else ""
             raise type(error)(f"{str(error).rstrip('.')}{done}", hint=error.hint) from error
-        brought += found.brought
-        if not found.left:
-            return BroughtAnswer(brought=brought, skipped=found.skipped, repeated=found.repeated, left=0)
-        progress(brought, brought + found.left)
+        brought += answer.brought
+        if not answer.left:
+            return BroughtAnswer(brought=brought, skipped=answer.skipped, repeated=answer.repeated, left=0)
+        progress(brought, brought + answer.left)
 
 
 app = command_app()
@@ -98,7 +98,7 @@ def show_networks(*, json: Json = False) -> None:
         print_json(answer)
         return
     print_list(HOME_NETWORK_COLUMNS, answer.networks)
-    used = next(one for one in answer.networks if one.in_use)
+    used = next(network for network in answer.networks if network.in_use)
     status = starting.daemon_status()
     if status is not None and status.network_id != used.id:
         say(f"the daemon still works in {status.network} → autoresearch network use {used.name}")
@@ -117,19 +117,19 @@ def show_networks(*, json: Json = False) -> None:
 )
 def use(name: Name, *, json: Json = False) -> None:
     """Use another network of this home. A running daemon begins again in it; both logs stay as they are."""
-    found = network_to_use(here.paths(), name)
-    if not found.in_use:
-        use_network(found.paths)
-    told = follow(found)
+    network = network_to_use(home.paths(), name)
+    if not network.in_use:
+        use_network(network.paths)
+    sentences = follow(network)
     if json:
         print_json(networks_answer())
         return
-    say(f"{found.name} is {'already' if found.in_use else 'now'} the network in use")
-    for sentence in told:
+    say(f"{network.name} is {'already' if network.in_use else 'now'} the network in use")
+    for sentence in sentences:
         say(sentence)
-    if found.manifest.network == DEFAULT_NETWORK and here.settings().network.enabled:
+    if network.manifest.network == DEFAULT_NETWORK and home.settings().network.enabled:
         say("its records are exchanged too; to be alone in it: autoresearch node config set network.enabled false")
-    say("→ autoresearch status" if told else "→ autoresearch up")
+    say("→ autoresearch status" if sentences else "→ autoresearch up")
 
 
 @app.command(
@@ -157,20 +157,20 @@ def bring_runs(
     They are signed anew and verified there like any others. Each comes with its task, program, log and checkpoint, as
     far as those are on this machine. A run whose parent is another participant's has no parent there.
     """
-    found = find_home_network(here.paths(), origin)
-    if found.in_use:
-        raise Refused(f"{found.name} is the network in use: its runs are here", hint="autoresearch network list")
+    network = find_home_network(home.paths(), origin)
+    if network.in_use:
+        raise Refused(f"{network.name} is the network in use: its runs are here", hint="autoresearch network list")
     if dry_run:
-        runs = still_to_bring(found)
+        runs = still_to_bring(network)
         if json:
-            print_json(BroughtRunsAnswer(network=here.manifest().network.name, origin=found.name, runs=runs))
+            print_json(BroughtRunsAnswer(network=home.manifest().network.name, origin=network.name, runs=runs))
             return
         print_list(BROUGHT_COLUMNS, runs)
-        say(f"{counted(len(runs), 'run')} to bring from {found.name}")
+        say(f"{counted(len(runs), 'run')} to bring from {network.name}")
         if runs:
-            say(f"→ autoresearch network bring {found.name}")
+            say(f"→ autoresearch network bring {network.name}")
         return
-    answer = bring_from(found)
+    answer = bring_from(network)
     if json:
         print_json(answer)
         return
@@ -193,29 +193,29 @@ def forget(
     json: Json = False,
 ) -> None:
     """Remove a network's log and files from this machine, never a key. What nobody else has of it is lost."""
-    found = find_home_network(here.paths(), name)
+    network = find_home_network(home.paths(), name)
     status = starting.daemon_status()
-    if status is not None and status.network_id == found.id:
-        raise Refused(f"the daemon works in {found.name}", hint="first use another: autoresearch network use NAME")
-    if not yes and not found.in_use:
-        held = contents_of(found)
-        confirm(f"Remove the {counted(held.records, 'record')} of {found.name} and their files for good?")
-    forget_network(found)
+    if status is not None and status.network_id == network.id:
+        raise Refused(f"the daemon works in {network.name}", hint="first use another: autoresearch network use NAME")
+    if not yes and not network.in_use:
+        held = contents_of(network)
+        confirm(f"Remove the {counted(held.records, 'record')} of {network.name} and their files for good?")
+    forget_network(network)
     if json:
         print_json(networks_answer())
         return
-    say(f"{found.name} is forgotten: its log and files are gone, your keys are not")
+    say(f"{network.name} is forgotten: its log and files are gone, your keys are not")
     say("→ autoresearch network list")
 
 
 def after_joining(left: HomeNetwork | None, *, bring: bool) -> None:
     """Say what joining a network beside the one that was used means, and bring own runs of that one."""
-    networks = home_networks(here.paths())
-    found = next(one for one in networks if one.in_use)
-    others = [one for one in networks if not one.in_use and left in (None, one)]
+    networks = home_networks(home.paths())
+    current = next(network for network in networks if network.in_use)
+    others = [network for network in networks if not network.in_use and left in (None, network)]
     if left is not None:
-        say(f"{found.name} is now the network in use; back to the other one: autoresearch network use {left.name}")
-        for sentence in follow(found):
+        say(f"{current.name} is now the network in use; back to the other one: autoresearch network use {left.name}")
+        for sentence in follow(current):
             say(sentence)
     if not bring:
         mine = len(still_to_bring(left)) if left is not None else 0
@@ -231,32 +231,32 @@ def after_joining(left: HomeNetwork | None, *, bring: bool) -> None:
 
 def networks_answer() -> HomeNetworksAnswer:
     """The networks of this home as programs get them."""
-    return HomeNetworksAnswer(networks=[_view(one) for one in home_networks(here.paths())])
+    return HomeNetworksAnswer(networks=[_view(network) for network in home_networks(home.paths())])
 
 
 def bring_from(origin: HomeNetwork) -> BroughtRunsAnswer:
     """Bring own runs and say how far it is, and how it ended."""
-    found = bring_all(origin, progress=lambda done, of: say(f"{done} of {of} runs"))
-    say(f"{counted(found.brought, 'run')} of {origin.name} brought here")
-    if found.skipped:
-        say(f"{found.skipped} left out, whose program is not on this machine")
-    if found.repeated:
-        say(f"{found.repeated} left out, whose program another participant has run here with the same seed")
+    answer = bring_all(origin, progress=lambda done, of: say(f"{done} of {of} runs"))
+    say(f"{counted(answer.brought, 'run')} of {origin.name} brought here")
+    if answer.skipped:
+        say(f"{answer.skipped} left out, whose program is not on this machine")
+    if answer.repeated:
+        say(f"{answer.repeated} left out, whose program another participant has run here with the same seed")
     return BroughtRunsAnswer(
-        network=here.manifest().network.name,
+        network=home.manifest().network.name,
         origin=origin.name,
-        brought=found.brought,
-        skipped=found.skipped,
-        repeated=found.repeated,
+        brought=answer.brought,
+        skipped=answer.skipped,
+        repeated=answer.repeated,
     )
 
 
-def follow(found: HomeNetwork) -> list[str]:
+def follow(network: HomeNetwork) -> list[str]:
     """Have a running daemon work in this network; what a person should know of it. Empty where none runs."""
     status = starting.daemon_status()
     if status is None:
         return []
-    if status.network_id == found.id:
+    if status.network_id == network.id:
         return ["the daemon works in it"]
     had = [worker.run.title for worker in status.workers if worker.run]
     health = starting.restart()
@@ -268,12 +268,12 @@ def follow(found: HomeNetwork) -> list[str]:
     return sentences
 
 
-def _view(one: HomeNetwork) -> HomeNetworkView:
+def _view(network: HomeNetwork) -> HomeNetworkView:
     try:
-        held = contents_of(one)
+        held = contents_of(network)
     except Refused as error:  # such as one that an earlier version wrote, and that was not in use since
-        say(f"{one.name}: {error}")
-        return HomeNetworkView(name=one.name, id=one.id, participants=None, records=None, in_use=one.in_use)
+        say(f"{network.name}: {error}")
+        return HomeNetworkView(name=network.name, id=network.id, participants=None, records=None, in_use=network.in_use)
     return HomeNetworkView(
-        name=one.name, id=one.id, participants=held.participants, records=held.records, in_use=one.in_use
+        name=network.name, id=network.id, participants=held.participants, records=held.records, in_use=network.in_use
     )

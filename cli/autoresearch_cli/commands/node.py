@@ -20,7 +20,7 @@ from autoresearch.errors import DaemonNotRunning, Refused, not_running
 from autoresearch.text import counted
 from autoresearch.version import __version__
 from autoresearch.words import Part, WorkState
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 from autoresearch_cli.acts import units
 from autoresearch_cli.acts.home_backup import remove_all
 from autoresearch_cli.catalogue import Json, Workers, Yes, command_app, examples
@@ -68,8 +68,8 @@ def up(
         if open_them:
             show_pages(status)
         return
-    first = not (here.paths().keys / "device.key").exists()
-    if first and not (work or json or here.paths().settings.exists()):
+    first = not (home.paths().keys / "device.key").exists()
+    if first and not (work or json or home.paths().settings.exists()):
         work = _ask_at_first()
     process = _start(workers, foreground=foreground)
     try:
@@ -125,7 +125,7 @@ def setup() -> None:
 
 def _start(workers: int | None, *, foreground: bool) -> subprocess.Popen[bytes] | None:
     """A new daemon's process; None where a service manager starts it, which `node install` asked to."""
-    service = None if foreground or workers is not None else units.installed_here(here.environment())
+    service = None if foreground or workers is not None else units.installed_here(home.environment())
     if service:
         units.start(service)
         return None
@@ -138,7 +138,7 @@ def _start(workers: int | None, *, foreground: bool) -> subprocess.Popen[bytes] 
 def _work() -> None:
     from autoresearch_cli.commands.work import say_default
 
-    here.client().ask(Node.work, WorkRequest())
+    home.client().ask(Node.work, WorkRequest())
     say_default("")
 
 
@@ -223,7 +223,7 @@ def install(
     It goes on with what it was asked for. A daemon that hangs or fails is started again. `autoresearch down` stops it
     until the next start.
     """
-    unit = units.unit_here(here.environment(), system=system)
+    unit = units.unit_here(home.environment(), system=system)
     if only_print:
         print_exactly(unit.text)
         return
@@ -268,7 +268,7 @@ def uninstall(
     json: Json = False,
 ) -> None:
     """Take the service away that `node install` made. Keys, log and settings stay, but for --everything."""
-    unit = units.unit_here(here.environment(), system=system)
+    unit = units.unit_here(home.environment(), system=system)
     if everything:
         _remove_everything(unit, yes=yes, json=json)
         return
@@ -281,7 +281,7 @@ def uninstall(
 
 
 def _remove_everything(unit: units.Unit, *, yes: bool, json: bool) -> None:
-    paths = here.paths()
+    paths = home.paths()
     if not yes:
         say("runs that no peer has are lost; autoresearch node backup FILE keeps all")
         confirm(f"Remove settings, log, files and caches of the node in {paths.data}?")
@@ -313,9 +313,9 @@ def version(
     json: Json = False,
 ) -> None:
     """Show the version. Nothing updates itself: the version of a run is part of what others compare."""
-    agents = [peer.agent for peer in here.client().ask(Node.peers).peers if peer.connected] if check else []
+    agents = [peer.agent for peer in home.client().ask(Node.peers).peers if peer.connected] if check else []
     peers = Counter(agent.partition("/")[2] for agent in agents if agent.startswith("autoresearch/"))
-    newest = max((found for text in peers if (found := _version(text))), default=None)
+    newest = max((parsed for text in peers if (parsed := _version(text))), default=None)
     is_newer = newest is not None and newest > Version(__version__)
     answer = VersionAnswer(
         version=__version__,

@@ -25,9 +25,9 @@ from autoresearch.project.components.finding import shipped_offers
 from autoresearch.record.encoding import format_id
 from autoresearch.task.release import TYPES
 from autoresearch.text import one_line
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.catalogue import Hidden, Json, Task, command_app, complete_reference, examples
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.answers import print_found
 from autoresearch_cli.rendering.output import is_rich, paged, print_json, print_list, print_text, say, say_hidden
 
@@ -66,15 +66,15 @@ def note(
     if second is None and len(first.split()) == 1:
         raise UsageError(f"“{first}” alone says nothing", hint='autoresearch note add RUN "what the run shows"')
     with open_desk(task) as desk:
-        known = [format_id(desk.record(run)) for run in (*runs, *(evidence or []))]
+        ids = [format_id(desk.record(run)) for run in (*runs, *(evidence or []))]
         named = desk.task().digest.hex() if task else ""
-        request = NoteRequest(text=text, evidence=known, topic=topic, task=named)
+        request = NoteRequest(text=text, evidence=ids, topic=topic, task=named)
         note_on(desk.log, request, author=desk.me, archived=desk.archived())
-    answer = here.ask(publishing.note, request)
+    answer = home.ask(publishing.note, request)
     if json:
         print_json(answer)
         return
-    about = f" on {', '.join(map(short, known))}" if known else f" on the task {answer.note.task}"
+    about = f" on {', '.join(map(short, ids))}" if ids else f" on the task {answer.note.task}"
     say(f"{short(answer.note.id)} is published: {topic}{about}")
     say("→ autoresearch note list")
 
@@ -100,12 +100,12 @@ def notes(
 ) -> None:
     """The notes on a task, newest first, or those that fit your words best: insights, hypotheses, imported work."""
     words = " ".join(query or [])
-    answer = here.ask(questions.notes, NotesOf(task=task or None, query=words, limit=limit, hidden=hidden))
+    answer = home.ask(questions.notes, NotesOf(task=task or None, query=words, limit=limit, hidden=hidden))
     if json:
         print_json(answer)
         return
     with paged():
-        print_list(NOTE_COLUMNS, answer.notes, now_ms=here.now_ms())
+        print_list(NOTE_COLUMNS, answer.notes, now_ms=home.now_ms())
     say_hidden(answer.hidden, "note")
     if answer.notes:
         say(f"notes on {answer.task}")
@@ -138,10 +138,10 @@ def ask(
     """
     question = " ".join(words)
     with open_desk(task) as desk:
-        found = desk.task()
-        answer = ask_answer(desk.log, desk.blobs, found, question, now_ms=here.now_ms(), me=desk.me)
-    if not no_model and here.settings().llm.model:
-        answer = _in_sentences(answer, found.digest)
+        published = desk.task()
+        answer = ask_answer(desk.log, desk.blobs, published, question, now_ms=home.now_ms(), me=desk.me)
+    if not no_model and home.settings().llm.model:
+        answer = _in_sentences(answer, published.digest)
     if json:
         print_json(answer)
         return
@@ -158,7 +158,7 @@ def ask(
 def _in_sentences(plain: AskAnswer, task: bytes) -> AskAnswer:
     """The answer of the daemon, which alone asks models."""
     with suppress(DaemonNotRunning):
-        return here.client().ask(Node.ask, AskRequest(question=plain.question, task=task.hex()))
+        return home.client().ask(Node.ask, AskRequest(question=plain.question, task=task.hex()))
     return msgspec.structs.replace(plain, reason="the daemon, which asks the model, is not running: autoresearch up")
 
 
@@ -189,21 +189,23 @@ def search(
     Without words it shows the newest of each kind.
     """
     query = " ".join(words or [])
-    asked = SearchOf(query=query, kind=kind, type=of_type, yanked=yanked, limit=limit, task=task or None, hidden=hidden)
-    answer = here.ask(questions.search, asked)
+    question = SearchOf(
+        query=query, kind=kind, type=of_type, yanked=yanked, limit=limit, task=task or None, hidden=hidden
+    )
+    answer = home.ask(questions.search, question)
     if json:
         print_json(answer)
         return
     ships = shipped_offers(query, of_type) if kind in (None, "component") else []
-    lists = [one for one in search_lists(answer) if one.rows]
+    lists = [hits for hits in search_lists(answer) if hits.rows]
     if ships:
-        place = next((number for number, one in enumerate(lists) if one.kind in ("note", "run")), len(lists))
+        place = next((number for number, hits in enumerate(lists) if hits.kind in ("note", "run")), len(lists))
         lists.insert(place, SearchHits("shipped", "Components that come with this program", SHIPPED_COLUMNS, ships))
     with paged():
-        for number, one in enumerate(lists):
+        for number, hits in enumerate(lists):
             if is_rich():
-                print_text(("\n" if number else "") + one_line(one.title), style="bold cyan")
-            print_list(one.columns, one.rows, now_ms=here.now_ms())
+                print_text(("\n" if number else "") + one_line(hits.title), style="bold cyan")
+            print_list(hits.columns, hits.rows, now_ms=home.now_ms())
     say_hidden(answer.hidden, "run")
     if not lists:
         say(f"nothing has the words “{query}”" if query else "nothing is here yet")

@@ -23,11 +23,11 @@ from autoresearch.errors import TimedOut, UsageError
 from autoresearch.face.columns.column import short
 from autoresearch.task.loading import load_task
 from autoresearch.text import clock, counted, parse_duration, value
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.packages import bring
 from autoresearch_cli.catalogue import Folder, Json, command_app, complete_reference, examples
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, idea_of, record_of, request, tell_run, vary
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.experiments import print_experiment, print_suggestions
 from autoresearch_cli.rendering.output import print_json, say
 from autoresearch_cli.rendering.status import queued_line
@@ -62,11 +62,11 @@ def next_program(
     json: Json = False,
 ) -> None:
     """Bring the best program into a task folder and write history.md anew; an edit that was never run is kept."""
-    if not (folder or here.settings().work.task):  # the task that ships is no folder to work in
+    if not (folder or home.settings().work.task):  # the task that ships is no folder to work in
         raise UsageError(
             "name the task folder: autoresearch run checkout DIR", hint="autoresearch task get TASK DIR makes one"
         )
-    answer, lines = bring(here.task_folder(folder), run)
+    answer, lines = bring(home.task_folder(folder), run)
     if json:
         print_json(answer)
         return
@@ -74,8 +74,8 @@ def next_program(
     named = "the baseline" if answer.run is None else f"the program of {short(answer.run)} “{answer.title}”"
     measured = "" if answer.value is None else f": {value(answer.value)}"
     say(f"{files} {'is now' if answer.changed else 'already is'} {named}{measured}")
-    if answer.kept:
-        back = f"cp {shlex.quote(answer.kept)} {shlex.quote(f'{answer.folder}/{answer.edit[0]}')}"
+    if answer.backup:
+        back = f"cp {shlex.quote(answer.backup)} {shlex.quote(f'{answer.folder}/{answer.edit[0]}')}"
         say(f"your edit was never run; it is kept: {back} brings it back")
     for line in lines:
         say(line)
@@ -104,8 +104,8 @@ def propose(
     json: Json = False,
 ) -> None:
     """Hand a program to the running daemon, which runs it as a change of a known run when a worker is free."""
-    asked = request(idea_of(program, task, parent, hypothesis), seeds=seeds)
-    answer = here.client().ask(Node.propose, asked)
+    proposal = request(idea_of(program, task, parent, hypothesis), seeds=seeds)
+    answer = home.client().ask(Node.propose, proposal)
     if json:
         print_json(answer)
         return
@@ -137,7 +137,7 @@ def wait(
 ) -> None:
     """Wait until a proposed run has ended, and say what came of it. It goes on if you don't wait."""
     seconds = parse_duration(timeout) / 1000 if timeout else None
-    ended = here.client().ended(name, seconds)
+    ended = home.client().ended(name, seconds)
     if ended is None:
         raise TimedOut(f"{name} has not ended within {timeout}", hint=f"autoresearch run wait {name}, or status")
     tell_run(record_of(ended), json=json)
@@ -154,7 +154,7 @@ def wait(
 )
 def cancel(name: Name, *, json: Json = False) -> None:
     """Take a proposed run out of the queue, or stop it where it has begun."""
-    left = here.client().ask(Node.drop_proposal, DropRequest(name=name))
+    left = home.client().ask(Node.drop_proposal, DropRequest(name=name))
     if json:
         print_json(left)
         return
@@ -194,22 +194,22 @@ def vary_settings(
 
     Again, it goes on: what was run, waits or runs now is not run twice. Nodes that are asked for the same divide it.
     """
-    asked, idea = read_values(values), idea_in(Path(here.task_folder(folder)), parent=parent, hypothesis=hypothesis)
-    client = None if show else here.client()
-    answer = vary(idea, asked, seeds, client)
+    grid, idea = read_values(values), idea_in(Path(home.task_folder(folder)), parent=parent, hypothesis=hypothesis)
+    client = None if show else home.client()
+    answer = vary(idea, grid, seeds, client)
     if wait_for_all and client is not None:
-        programs = {one.digest.hex() for one in variants(idea.task, idea.program, asked, seeds)[0]}
+        programs = {variant.digest.hex() for variant in variants(idea.task, idea.program, grid, seeds)[0]}
         queue = [each.name for each in client.ask(Node.proposals).queue if each.source_digest in programs]
         begun = [worker.proposal for worker in client.ask(Node.status).workers if worker.proposal]
         for name in (*begun, *queue):
             client.ended(name, None)
-        while (found := vary(idea, asked, seeds, None)).elsewhere:
+        while (latest := vary(idea, grid, seeds, None)).elsewhere:
             time.sleep(_LOOK_SECONDS)
-        answer = msgspec.structs.replace(found, proposed=answer.proposed)
+        answer = msgspec.structs.replace(latest, proposed=answer.proposed)
     if json:
         print_json(answer)
         return
-    print_experiment(answer, list(asked), idea.task.metric.name)
+    print_experiment(answer, list(grid), idea.task.metric.name)
     if answer.proposed:
         names = answer.proposed[:1] + (["to", answer.proposed[-1]] if len(answer.proposed) > 1 else [])
         say(f"{counted(len(answer.proposed), 'run')} proposed: {' '.join(names)}")
@@ -239,13 +239,13 @@ def suggest_changes(
     json: Json = False,
 ) -> None:
     """Say what the search would try next, and what it expects of it. Nothing is run, and nothing is claimed."""
-    asked = read_values(values or [])
-    if several := next((name for name, given in asked.items() if len(given) > 1), ""):
+    grid = read_values(values or [])
+    if several := next((name for name, choices in grid.items() if len(choices) > 1), ""):
         raise UsageError(f"{several} has several values here", hint="run vary runs every combination of some values")
-    task = load_task(here.task_folder(folder))
+    task = load_task(home.task_folder(folder))
     with open_desk() as desk:
-        given = {name: only for name, (only,) in asked.items()}
-        answer = suggest(desk.log, desk.blobs, task, count, given, me=desk.me, now_ms=here.now_ms())
+        settings = {name: only for name, (only,) in grid.items()}
+        answer = suggest(desk.log, desk.blobs, task, count, settings, me=desk.me, now_ms=home.now_ms())
     if json:
         print_json(answer)
         return
@@ -279,11 +279,15 @@ def claim(
     json: Json = False,
 ) -> None:
     """Tell the network that you try a program, so that nobody else runs it meanwhile. `run` claims by itself."""
-    asked = request(idea_of(program, task, parent, hypothesis))
+    proposal = request(idea_of(program, task, parent, hypothesis))
     claimed = ClaimRequest(
-        task=asked.task, program=asked.program, parent=asked.parent, hypothesis=asked.hypothesis, minutes=minutes
+        task=proposal.task,
+        program=proposal.program,
+        parent=proposal.parent,
+        hypothesis=proposal.hypothesis,
+        minutes=minutes,
     )
-    answer = here.client().ask(Node.claim, claimed)
+    answer = home.client().ask(Node.claim, claimed)
     if json:
         print_json(answer)
         return

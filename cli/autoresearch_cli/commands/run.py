@@ -31,7 +31,7 @@ from autoresearch.face.columns.runs import RUN_COLUMNS
 from autoresearch.record.encoding import format_id
 from autoresearch.text import counted
 from autoresearch.words import HELD
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.agent.projects import From, Set, Trust, chosen, do_run, finish_run, means_project, project_path
 from autoresearch_cli.catalogue import (
@@ -45,13 +45,13 @@ from autoresearch_cli.catalogue import (
     complete_run,
     examples,
 )
+from autoresearch_cli.event_display import Display, EventMonitor, choose_display, text_in
 from autoresearch_cli.groups import RunCommand
 from autoresearch_cli.ideas import Hypothesis, Parent, idea_in, record_of, refuse_repetition, request, tell_run
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.boards import row_words
 from autoresearch_cli.rendering.output import confirm, paged, print_json, print_list, say, say_hidden
 from autoresearch_cli.rendering.status import state_sentence
-from autoresearch_cli.watching import Display, Watch, choose_display, text_in
 
 app = command_app()
 
@@ -114,36 +114,36 @@ def run(  # noqa: PLR0913 - each is an option of the command
         return
     if assignments or start or seed or trust:
         raise UsageError("this is a task folder; that option is for a project", hint="autoresearch run --help")
-    idea = idea_in(here.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
+    idea = idea_in(home.task_folder(folder), parent=parent, hypothesis=hypothesis, replicate=replicate)
     ideas = [replace(idea, replicate=replicate + number) for number in range(seeds)]
-    for one in ideas if not again else ():
-        refuse_repetition(one)
+    for each in ideas if not again else ():
+        refuse_repetition(each)
     ask_for_packages(idea.task, [idea.program], allowed=allow_packages)
-    for one in ideas:
+    for each in ideas:
         with choose_display(quiet=True) as display:
             try:
-                record = _through_daemon(one, display)
+                record = _through_daemon(each, display)
             except DaemonNotRunning:
-                record = _here(one, display)
+                record = _run_in_process(each, display)
     tell_run(record, json=json, folder=idea.task)
 
 
 def _through_daemon(idea: Idea, display: Display) -> str:
     """Have the daemon do it and wait for the end. Returns the record's id."""
-    client = here.client()
+    client = home.client()
     with client.events() as events:
         proposed = client.ask(Node.propose, request(idea)).proposed[0]
         status = client.ask(Node.status)
         if status.state in HELD:
-            say(f"the run waits: {state_sentence(status, here.now_ms())}")
+            say(f"the run waits: {state_sentence(status, home.now_ms())}")
         elif waits := next((each for each in status.queue if each.name == proposed), None):
             say(f"{waits.title}: waits {waits.reason} (Ctrl-C leaves it in the queue)")
-        watch = Watch(display, only=proposed)
+        monitor = EventMonitor(display, only=proposed)
         try:
             for event in events:
                 if event.kind == "state" and text_in(event, "state") in HELD:
                     say(f"the run waits: {text_in(event, 'reason')} (Ctrl-C leaves it in the queue)")
-                if watch.take(event):
+                if monitor.take(event):
                     return record_of(event)
         except KeyboardInterrupt:
             say("the run stays with the daemon: autoresearch status")
@@ -151,7 +151,7 @@ def _through_daemon(idea: Idea, display: Display) -> str:
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
 
-def _here(idea: Idea, display: Display) -> str:
+def _run_in_process(idea: Idea, display: Display) -> str:
     """Do it in this process, without the daemon. Returns the record's id."""
     from autoresearch.ask.acts.edited_program import run_once
 
@@ -159,10 +159,10 @@ def _here(idea: Idea, display: Display) -> str:
     name = idea.task.name
     return run_once(
         idea,
-        here.paths(),
-        now_ms=here.now_ms,
-        work=here.settings().work,
-        device=here.first_device(),
+        home.paths(),
+        now_ms=home.now_ms,
+        work=home.settings().work,
+        device=home.first_device(),
         progress=lambda fraction, note: display.progress("run", name, fraction, note),
     )
 
@@ -207,7 +207,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
         size=limit,
         hidden=hidden,
     )
-    answer = here.ask(questions.runs, request)
+    answer = home.ask(questions.runs, request)
     if page > answer.pages:
         raise UsageError(f"there is no page {page}", hint=f"the last one is --page {answer.pages}")
     if json:
@@ -215,7 +215,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
         return
     say(f"the task {answer.task.name}: {answer.task.metric}, {answer.task.direction}")
     with paged():
-        print_list(RUN_COLUMNS, answer.runs, now_ms=here.now_ms())
+        print_list(RUN_COLUMNS, answer.runs, now_ms=home.now_ms())
     say_hidden(answer.hidden, "run")
     if not answer.runs:
         name = answer.task.name
@@ -239,7 +239,7 @@ def runs(  # noqa: PLR0913 - one for each way to choose
 )
 def star(reference: Reference, *, task: Task = "", json: Json = False) -> None:
     """Star a run or another record, to find it again. Only this machine knows; `node records` and `show` say so."""
-    _choose(reference, task, wanted=True, json=json)
+    _choose(reference, task, starred=True, json=json)
 
 
 @app.command(
@@ -253,16 +253,16 @@ def star(reference: Reference, *, task: Task = "", json: Json = False) -> None:
 )
 def unstar(reference: Reference, *, task: Task = "", json: Json = False) -> None:
     """Take the star of a record away."""
-    _choose(reference, task, wanted=False, json=json)
+    _choose(reference, task, starred=False, json=json)
 
 
-def _choose(reference: str, task: str, *, wanted: bool, json: bool) -> None:
-    identified = here.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
-    answer = here.ask(questions.star, StarRequest(id=identified, starred=wanted))
+def _choose(reference: str, task: str, *, starred: bool, json: bool) -> None:
+    identified = home.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
+    answer = home.ask(questions.star, StarRequest(id=identified, starred=starred))
     if json:
         print_json(answer)
         return
-    state = "starred" if wanted else "not starred"
+    state = "starred" if starred else "not starred"
     say(f"{short(answer.id)} is {state}{' now' if answer.changed else ' already'}")
     say("→ autoresearch node records --starred")
 
@@ -287,13 +287,13 @@ def believe(
 
     Runs that measure in the same way, and values as good, are believed with it. Look at `diff ID` before.
     """
-    identified = here.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
-    answer = here.ask(publishing.believe, BelieveRequest(id=identified, believed=not undo))
+    identified = home.ask(questions.record, OneRecord(id=reference, task=task or None)).record.id
+    answer = home.ask(publishing.believe, BelieveRequest(id=identified, believed=not undo))
     if json:
         print_json(answer)
         return
-    wanted = "no longer believed" if undo else "believed"
-    say(f"{short(answer.id)} is {wanted}{'' if answer.changed else ', as before'}; its state is: {answer.state}")
+    belief = "no longer believed" if undo else "believed"
+    say(f"{short(answer.id)} is {belief}{'' if answer.changed else ', as before'}; its state is: {answer.state}")
     if answer.others:
         say(f"that changes {counted(answer.others, 'other run')} that measure alike, or are as good")
     say("this holds on this machine; others decide for themselves")
@@ -311,15 +311,15 @@ def believe(
 )
 def claims(*, task: Task = "", json: Json = False) -> None:
     """What is being tried on a task now, by whom, and until when. Others do not try the same meanwhile."""
-    answer = here.ask(questions.claims, OfTask(task=task or None))
+    answer = home.ask(questions.claims, OfTask(task=task or None))
     if json:
         print_json(answer)
         return
     if not answer.claims:
-        say(f"nothing is being tried on {answer.task} now → {here.next_run()}")
+        say(f"nothing is being tried on {answer.task} now → {home.next_run()}")
         return
     with paged():
-        print_list(CLAIM_COLUMNS, answer.claims, now_ms=here.now_ms())
+        print_list(CLAIM_COLUMNS, answer.claims, now_ms=home.now_ms())
     say(f"claims on {answer.task}")
     say("→ autoresearch show ID, autoresearch run propose DIR")
 
@@ -348,7 +348,7 @@ def withdraw(
         view = record_view(desk.log, record)
     if not yes:
         confirm(f"Withdraw the {view.kind} {short(view.id)} “{view.summary}” for good?")
-    answer = here.ask(publishing.withdraw, WithdrawRecordRequest(record=view.id, reason=reason))
+    answer = home.ask(publishing.withdraw, WithdrawRecordRequest(record=view.id, reason=reason))
     if json:
         print_json(answer)
         return

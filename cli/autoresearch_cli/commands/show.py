@@ -19,7 +19,7 @@ from autoresearch.paths import typed_path
 from autoresearch.record.kinds import KINDS
 from autoresearch.text import json_text, parse_duration, size
 from autoresearch.words import CONTESTED, RUN_MODES
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.catalogue import (
     Hidden,
     Json,
@@ -82,7 +82,7 @@ def show(
         _show_text(request, "code" if code else "log", json=json)
         return
     try:
-        answer = here.ask(questions.record, request)
+        answer = home.ask(questions.record, request)
     except (NotFound, UsageError) as error:
         raise (_unpublished(reference) or error) from None
     if answer.release or answer.budget_unit == "episodes":
@@ -93,7 +93,7 @@ def show(
         print_json(answer)
     else:
         with paged():
-            print_record(answer, now_ms=here.now_ms())
+            print_record(answer, now_ms=home.now_ms())
         say(f"→ {_next_step(answer)}")
 
 
@@ -116,7 +116,7 @@ def _with_components(answer: ShowAnswer) -> ShowAnswer:
     """A release with the best runs of the agents that use it; a run of an agent with the components that it uses."""
     from autoresearch.project.exchange.fetching import boards_with, components_of_run  # most records are neither
     from autoresearch.record.encoding import parse_id
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     name = answer.record.id
     with open_desk() as desk:
@@ -130,7 +130,7 @@ def _with_components(answer: ShowAnswer) -> ShowAnswer:
 def _next_step(answer: ShowAnswer) -> str:
     """What to type next: how to check what is held against a run or its author, else what else there is to see."""
     state, record = answer.verification.state if answer.verification else "", short(answer.record.id)
-    own = here.own_device() if answer.forked else None
+    own = home.own_device() if answer.forked else None
     if own is not None and own.public.hex() == answer.record.author:
         return "autoresearch node id merge ends the fork of this device"
     if state in CONTESTED:
@@ -151,9 +151,9 @@ def _next_step(answer: ShowAnswer) -> str:
 
 
 def _show_text(request: OneRecord, what: str, *, json: bool) -> None:
-    content = here.ask(questions.source if what == "code" else questions.training_log, request)
+    content = home.ask(questions.source if what == "code" else questions.training_log, request)
     if json:
-        print_json(TextAnswer(id=here.ask(questions.record, request).record.id, what=what, text=str(content)))
+        print_json(TextAnswer(id=home.ask(questions.record, request).record.id, what=what, text=str(content)))
     else:
         with paged():
             print_exactly(content)
@@ -165,7 +165,7 @@ def _save_checkpoint(request: OneRecord, file: Path, *, json: bool) -> None:
     # The other uses of this command load nothing that reads a log, where a daemon runs.
     from autoresearch.ask.runs.diffs import run_checkpoint
     from autoresearch.record.encoding import format_id
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     with open_desk() as desk:
         run = desk.record(request.id, request.task)
@@ -181,7 +181,7 @@ def _save_checkpoint(request: OneRecord, file: Path, *, json: bool) -> None:
 
 def _write_checkpoint(desk: Desk, run: bytes, file: Path) -> None:
     from autoresearch.ask.runs.diffs import open_checkpoint
-    from autoresearch_cli.reading import with_blobs
+    from autoresearch_cli.local_log import with_blobs
 
     opened = with_blobs(lambda: open_checkpoint(desk.log, desk.blobs, run), seconds=CHECKPOINT_SECONDS)
     with opened as content:
@@ -195,12 +195,12 @@ def _write_checkpoint(desk: Desk, run: bytes, file: Path) -> None:
 
 
 def _show_field(answer: ShowAnswer, name: str, *, json: bool) -> None:
-    found = fields(answer)
-    value: object = found
+    by_name = fields(answer)
+    value: object = by_name
     for part in name.split("."):
         if not isinstance(value, dict) or part not in value:
             raise UsageError(
-                f"this {answer.record.kind} has no field {name}", hint=f"fields: {', '.join(sorted(found))}"
+                f"this {answer.record.kind} has no field {name}", hint=f"fields: {', '.join(sorted(by_name))}"
             )
         value = value[part]
     if json:
@@ -212,11 +212,11 @@ def _show_field(answer: ShowAnswer, name: str, *, json: bool) -> None:
 
 def fields(answer: ShowAnswer) -> dict[str, object]:
     """All fields by name; where several have one name, the run's wins over the record's over the body's."""
-    found = dict(answer.body)
-    found |= msgspec.to_builtins(answer.record)
+    by_name = dict(answer.body)
+    by_name |= msgspec.to_builtins(answer.record)
     if answer.run:
-        found |= msgspec.to_builtins(answer.run.standing) | msgspec.to_builtins(answer.run.run)
-    return found
+        by_name |= msgspec.to_builtins(answer.run.standing) | msgspec.to_builtins(answer.run.run)
+    return by_name
 
 
 @app.command(
@@ -244,7 +244,7 @@ def diff(
 ) -> None:
     """The change of the program between two runs, with their values and the constants that differ."""
     old, new = (reference, other) if other else (None, reference)
-    answer = here.ask(questions.diff, Difference(old=old, new=new, task=task or None))
+    answer = home.ask(questions.diff, Difference(old=old, new=new, task=task or None))
     if json:
         print_json(answer)
         return
@@ -267,7 +267,7 @@ def diff(
 )
 def lineage(reference: Reference, *, task: Task = "", json: Json = False) -> None:
     """The steps from the baseline to a run, each with what it gained."""
-    answer = here.ask(questions.lineage, OneRecord(id=reference, task=task or None))
+    answer = home.ask(questions.lineage, OneRecord(id=reference, task=task or None))
     if json:
         print_json(answer)
         return
@@ -314,7 +314,7 @@ def log(  # noqa: PLR0913 - one for each way to choose
     """The newest records of the log, from all nodes."""
     if kind and kind not in KINDS:
         raise UsageError(f"there is no kind of record {kind!r}", hint=f"kinds: {', '.join(KINDS)}")
-    if mine and here.own_device() is None:
+    if mine and home.own_device() is None:
         raise NotFound("this machine has no key yet, so nothing is its own", hint="autoresearch node id new")
     request = Records(
         kind=kind or None,
@@ -322,17 +322,17 @@ def log(  # noqa: PLR0913 - one for each way to choose
         task=task or None,
         limit=limit,
         claims=claims or kind == "claim",
-        since_ms=here.now_ms() - parse_duration(since) if since else 0,
+        since_ms=home.now_ms() - parse_duration(since) if since else 0,
         where=where or [],
         starred=starred,
         hidden=hidden,
     )
-    answer = here.ask(questions.records, request)
+    answer = home.ask(questions.records, request)
     if json:
         print_json(answer)
         return
     with paged():
-        print_list(RECORD_COLUMNS, answer.records, now_ms=here.now_ms())
+        print_list(RECORD_COLUMNS, answer.records, now_ms=home.now_ms())
     say_hidden(answer.hidden, "record")
     if answer.records:
         say("→ autoresearch show ID")
@@ -341,4 +341,4 @@ def log(  # noqa: PLR0913 - one for each way to choose
     elif kind or mine or task or since or where:
         say("nothing in the log is like that")
     else:
-        say(f"the log is empty → {here.next_run()}")
+        say(f"the log is empty → {home.next_run()}")

@@ -32,7 +32,7 @@ from autoresearch.task.loading import MANIFEST, load_task, shipped_task
 from autoresearch.task.model import Task
 from autoresearch.text import counted, value
 from autoresearch.words import MEASURED_BY
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts import packages
 from autoresearch_cli.acts.new_tasks import mount_of, new_task_context
 from autoresearch_cli.acts.task_folders import get_task, named_folder
@@ -50,7 +50,7 @@ PutAway = Annotated[str, typer.Argument(metavar="TASK", help=_NAMED, autocomplet
 
 def archive(name: Present, *, json: Json = False) -> None:
     """Put a task away on this machine: lists and completion leave it out, and the daemon stops work on it."""
-    answer = _chosen(name, wanted=True)
+    answer = _chosen(name, archived=True)
     if json:
         print_json(answer)
         return
@@ -60,7 +60,7 @@ def archive(name: Present, *, json: Json = False) -> None:
 
 def restore(name: PutAway, *, json: Json = False) -> None:
     """Take a task out of the archive of this machine."""
-    answer = _chosen(name, wanted=False)
+    answer = _chosen(name, archived=False)
     if json:
         print_json(answer)
         return
@@ -68,17 +68,17 @@ def restore(name: PutAway, *, json: Json = False) -> None:
     say(f"→ autoresearch work {answer.name}")
 
 
-def _chosen(name: str, *, wanted: bool) -> ArchivedAnswer:
+def _chosen(name: str, *, archived: bool) -> ArchivedAnswer:
     """Archive the task that a name means, or restore it: of several with one name that one which is the other way."""
     from autoresearch.ask.lookup import find_task
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     with open_desk() as desk:
         everything = {row.digest for row in desk.log.tasks.all()}
-        put_away = desk.archived() if wanted else frozenset(everything - desk.archived())
+        put_away = desk.archived() if archived else frozenset(everything - desk.archived())
         task = find_task(desk.log, name, author=desk.me, archived=put_away)
-    changed = choose(here.paths().home_local, Choice.ARCHIVED, task.digest, chosen=wanted)
-    return ArchivedAnswer(name=task.name, digest=task.digest.hex(), archived=wanted, changed=changed)
+    changed = choose(home.paths().home_local, Choice.ARCHIVED, task.digest, chosen=archived)
+    return ArchivedAnswer(name=task.name, digest=task.digest.hex(), archived=archived, changed=changed)
 
 
 app = command_app()
@@ -146,7 +146,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         raise UsageError(f"{place} holds something already", hint=f"its program becomes a task without --new: {words}")
     if is_taken(place):
         environment = str(typed_path(venv).absolute()) if venv else ""
-        given = TaskOptions(
+        options = TaskOptions(
             metric,
             direction,
             seconds,
@@ -157,7 +157,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
             environment,
             [mount_of(name) for name in mount],
         )
-        describe_program(place, given, new_task_context(json=json))
+        describe_program(place, options, new_task_context(json=json))
     elif command or build or edit:
         raise UsageError(f"{place} has no program that {command or build or edit[0]} could be", hint="give its folder")
     elif copies:
@@ -176,7 +176,7 @@ def new(  # noqa: PLR0913 - what a person may say of a task
         print_json(answer)
         return
     say(f"{place} is a task: {answer.metric}, {answer.direction}")
-    names = [one.name for one in answer.search]
+    names = [constant.name for constant in answer.search]
     say(f"the search can change {', '.join(names[:6])}{' …' if len(names) > 6 else ''}" if names else NOTHING_TO_CHANGE)
     _say_all(left)
     say(f"→ look at {place / 'task.toml'}, then: autoresearch run {folder}")
@@ -212,7 +212,7 @@ def show(
     json: Json = False,
 ) -> None:
     """What a task measures, what a run may use, which files are fixed, and which constants the search changes."""
-    task = load_task(named_folder(folder) if folder else here.task_folder(""))
+    task = load_task(named_folder(folder) if folder else home.task_folder(""))
     answer = describe(task)
     if json:
         print_json(answer)
@@ -220,7 +220,7 @@ def show(
     print_labelled(_lines(answer, task))
     try:
         ceiling().check(task)
-        check_reaches(task.folder, reaches_of(task), here.paths().allowed)
+        check_reaches(task.folder, reaches_of(task), home.paths().allowed)
     except (CannotRunHere, Refused) as error:
         say(f"{error}")
         say(f"→ {error.hint}")
@@ -239,7 +239,7 @@ def show(
 )
 def pin(folder: Folder = "", *, json: Json = False) -> None:
     """Fix the program in a task folder as the task's baseline, so that an edit is a run and not another task."""
-    answer = describe(pin_baseline(here.task_folder(folder)))
+    answer = describe(pin_baseline(home.task_folder(folder)))
     if json:
         print_json(answer)
         return
@@ -268,15 +268,15 @@ def list_tasks(
     from autoresearch.ask.requests import TasksOf
     from autoresearch.face.columns.runs import TASK_COLUMNS
 
-    answer = here.ask(questions.tasks, TasksOf(archived=all_tasks, hidden=hidden))
-    archived = not all_tasks and bool(chosen(here.paths().home_local, Choice.ARCHIVED))
+    answer = home.ask(questions.tasks, TasksOf(archived=all_tasks, hidden=hidden))
+    archived = not all_tasks and bool(chosen(home.paths().home_local, Choice.ARCHIVED))
     if json:
         print_json(answer)
         return
     print_list(TASK_COLUMNS, answer.tasks)
     say_hidden(answer.hidden, "task")
     if answer.tasks or not archived:
-        say("→ autoresearch work TASK" if answer.tasks else f"there is no task yet → {here.next_run()}")
+        say("→ autoresearch work TASK" if answer.tasks else f"there is no task yet → {home.next_run()}")
     else:
         say("→ all tasks are archived: autoresearch task list --all")
 
@@ -360,7 +360,7 @@ app.command(
 def _for_agents(task: Task) -> list[str]:
     """Write the files for coding agents into a task's folder; what to say of it."""
     from autoresearch_cli.acts.packages import written
-    from autoresearch_cli.reading import open_desk
+    from autoresearch_cli.local_log import open_desk
 
     with open_desk() as desk:
         left = written(desk, task)
@@ -376,7 +376,7 @@ def ceiling() -> Ceiling:
     """What this machine allows a run of any task."""
     from autoresearch.run.bench import Ceiling
 
-    return Ceiling.of(here.settings().work)
+    return Ceiling.of(home.settings().work)
 
 
 def describe(task: Task) -> TaskAnswer:
@@ -407,9 +407,9 @@ def describe(task: Task) -> TaskAnswer:
         evaluator=task.evaluator.command if task.evaluator else "",
         artifact=task.evaluator.artifact if task.evaluator else "",
         search=[
-            ConstantAnswer(name=one.name, value=one.value, range=str(one.range))
-            for one in constants(task.baseline.decode()).values()
-            if one.range and not commanded.gives(one.name)
+            ConstantAnswer(name=constant.name, value=constant.value, range=str(constant.range))
+            for constant in constants(task.baseline.decode()).values()
+            if constant.range and not commanded.gives(constant.name)
         ],
         files=[f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in task.harness.items()],
     )
@@ -438,7 +438,7 @@ def _lines(answer: TaskAnswer, task: Task) -> list[tuple[str, str]]:
         *((("packages", ", ".join(answer.packages)),) if answer.packages else ()),
         *((("python", answer.venv),) if answer.venv else ()),
         *(("fixed", file) for file in answer.files),
-        *(("searched", f"{one.name} = {one.value}: {one.range}") for one in answer.search),
+        *(("searched", f"{constant.name} = {constant.value}: {constant.range}") for constant in answer.search),
         *(() if answer.search else [("searched", str(nothing_to_change(task.baseline.decode())))]),
     ]
 

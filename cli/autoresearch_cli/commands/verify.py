@@ -29,16 +29,16 @@ from autoresearch.record.kinds import Task as TaskBody
 from autoresearch.task.loading import load_task
 from autoresearch.task.model import Task
 from autoresearch.words import EvidenceKind
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.acts.packages import ask_for_packages
 from autoresearch_cli.acts.task_folders import cached_folder
 from autoresearch_cli.catalogue import AllowPackages, Json, command_app, complete_reference, examples
 from autoresearch_cli.catalogue import Task as TaskOption
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.event_display import EventMonitor, choose_display, text_in
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.rendering.credit import print_evidence
 from autoresearch_cli.rendering.output import paged, print_json, print_list, say
 from autoresearch_cli.rendering.records import print_verifications
-from autoresearch_cli.watching import Watch, choose_display, text_in
 
 COMMITTED = "committed"
 # What an event tells of a measurement.
@@ -79,28 +79,28 @@ def verify(
         ask_for_packages(unusual, [program or ""], allowed=allow_packages)
     event = _wait_for(run, json=json)
     with open_desk() as desk:
-        shown, me = questions.record(desk, OneRecord(id=run)), desk.me
+        answer, me = questions.record(desk, OneRecord(id=run)), desk.me
         own = (
             _unrevealed(event, me, participant_of(desk.log, me, event.time_ms))
             if event.kind == COMMITTED and me
             else None
         )
     if json:
-        print_json(shown if own is None else _with(shown, own))
+        print_json(answer if own is None else _with(answer, own))
     else:
-        _report(shown, event, own)
+        _report(answer, event, own)
     if text_in(event, "verdict") != "pass":
         raise typer.Exit(1)
 
 
 def _list_waiting(task: str, *, json: bool) -> None:
     """The runs that wait for verifiers, and what this node has to do with each."""
-    answer = here.ask(questions.verifications, OfTask(task=task or None))
+    answer = home.ask(questions.verifications, OfTask(task=task or None))
     if json:
         print_json(answer)
         return
     with paged():
-        print_list(AWAITED_COLUMNS, answer.waiting, now_ms=here.now_ms())
+        print_list(AWAITED_COLUMNS, answer.waiting, now_ms=home.now_ms())
     if not answer.waiting:
         say(f"no run of {answer.task} waits for a verifier")
     if answer.note:
@@ -110,8 +110,8 @@ def _list_waiting(task: str, *, json: bool) -> None:
 
 def _own_packages(desk: Desk, run: str) -> Task | None:
     """The task of a run, where it or its programs may have Python packages of their own."""
-    found = questions.record(desk, OneRecord(id=run)).run
-    row = desk.log.tasks.find(bytes.fromhex(found.run.task)) if found else None
+    view = questions.record(desk, OneRecord(id=run)).run
+    row = desk.log.tasks.find(bytes.fromhex(view.run.task)) if view else None
     body = desk.log.records.get(row.id).body if row else None
     if row is None or not isinstance(body, TaskBody) or not {"python", "program"} & body.definition.keys():
         return None
@@ -120,25 +120,25 @@ def _own_packages(desk: Desk, run: str) -> Task | None:
 
 def _wait_for(run: str, *, json: bool) -> Event:
     """Have the daemon do it and wait for the end."""
-    client = here.client()
+    client = home.client()
     with client.events() as events, choose_display(quiet=json) as display:
         accepted = client.ask(Node.verify, VerifyRequest(run=run))
         if accepted.note:
             say(accepted.note)
-        watch = Watch(display, only=accepted.assignment)
+        monitor = EventMonitor(display, only=accepted.assignment)
         for event in events:
             if event.kind in (COMMITTED, "verified") and text_in(event, "assignment") == accepted.assignment:
                 return event
-            if watch.take(event):
+            if monitor.take(event):
                 raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch node logs")
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")
 
 
 def _unrevealed(event: Event, me: bytes, whose: ParticipantView) -> Measured:
     """What was measured here and is not revealed yet."""
-    known = {name: event.data[name] for name in MEASURED if name in event.data}
+    measured = {name: event.data[name] for name in MEASURED if name in event.data}
     return msgspec.convert(
-        known
+        measured
         | {
             "author": me.hex(),
             "participant": whose,
@@ -151,19 +151,19 @@ def _unrevealed(event: Event, me: bytes, whose: ParticipantView) -> Measured:
     )
 
 
-def _with(shown: ShowAnswer, own: Measured) -> ShowAnswer:
-    if shown.verification is None:
-        return shown
-    verification = msgspec.structs.replace(shown.verification, measured=[*shown.verification.measured, own])
-    return msgspec.structs.replace(shown, verification=verification)
+def _with(answer: ShowAnswer, own: Measured) -> ShowAnswer:
+    if answer.verification is None:
+        return answer
+    verification = msgspec.structs.replace(answer.verification, measured=[*answer.verification.measured, own])
+    return msgspec.structs.replace(answer, verification=verification)
 
 
-def _report(shown: ShowAnswer, event: Event, own: Measured | None) -> None:
-    print_verifications(shown if own is None else _with(shown, own))
+def _report(answer: ShowAnswer, event: Event, own: Measured | None) -> None:
+    print_verifications(answer if own is None else _with(answer, own))
     if reason := text_in(event, "reason"):
         say(reason)
     say(f"the run is {text_in(event, 'state')} now")
-    run = short(shown.record.id)
+    run = short(answer.record.id)
     say(
         f"→ autoresearch status, then autoresearch show {run}"
         if own
@@ -211,23 +211,23 @@ def evidence(
     if reference is None:
         _list(participant, kind, json=json)
         return
-    answer = here.ask(questions.evidence, OneEvidence(id=reference, kind=kind))
+    answer = home.ask(questions.evidence, OneEvidence(id=reference, kind=kind))
     if answer.holds is None:
         answer = _measured(answer, json=json)
     if json:
         print_json(answer)
     else:
-        print_evidence(answer, now_ms=here.now_ms())
+        print_evidence(answer, now_ms=home.now_ms())
     if not (answer.holds or answer.nothing_found):
         raise typer.Exit(DOES_NOT_HOLD)
 
 
 def _list(participant: str | None, kind: EvidenceKind | None, *, json: bool) -> None:
-    answer = here.ask(questions.evidence_list, EvidenceOf(participant=participant, kind=kind))
+    answer = home.ask(questions.evidence_list, EvidenceOf(participant=participant, kind=kind))
     if json:
         print_json(answer)
         return
-    print_list(EVIDENCE_COLUMNS, answer.evidence, now_ms=here.now_ms())
+    print_list(EVIDENCE_COLUMNS, answer.evidence, now_ms=home.now_ms())
     say(
         "→ autoresearch run evidence ID checks one"
         if answer.evidence
@@ -238,13 +238,13 @@ def _list(participant: str | None, kind: EvidenceKind | None, *, json: bool) -> 
 def _measured(answer: EvidenceAnswer, *, json: bool) -> EvidenceAnswer:
     """Have the daemon repeat a verifier's measurement, and wait for the result."""
     say(f"{answer.reason}: this takes as long as it took the verifier")
-    client = here.client()
+    client = home.client()
     with client.events() as events, choose_display(quiet=json) as display:
         accepted = client.ask(Node.check_evidence, OneEvidence(id=answer.id, kind=EvidenceKind.VALUE))
-        watch = Watch(display, only=accepted.assignment)
+        monitor = EventMonitor(display, only=accepted.assignment)
         for event in events:
             if event.kind == EVIDENCE and text_in(event, "assignment") == accepted.assignment:
                 return msgspec.convert(event.data.get(EVIDENCE), EvidenceAnswer)
-            if watch.take(event):
+            if monitor.take(event):
                 raise AutoresearchError(text_in(event, "reason") or event.text, hint="autoresearch node logs")
     raise DaemonNotRunning("the daemon ended meanwhile", hint="autoresearch up")

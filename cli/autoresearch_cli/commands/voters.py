@@ -23,10 +23,10 @@ from autoresearch.trust.identity import load_identity
 from autoresearch.trust.invite import Invitation, Invitations
 from autoresearch.trust.manifest import NetworkManifest
 from autoresearch.words import Counts
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.catalogue import Json, command_app, examples
+from autoresearch_cli.local_log import open_desk
 from autoresearch_cli.models import InvitationRow, InvitationsAnswer
-from autoresearch_cli.reading import open_desk
 from autoresearch_cli.rendering.answers import voter_lines
 from autoresearch_cli.rendering.lists import INVITATION_COLUMNS
 from autoresearch_cli.rendering.output import print_json, print_labelled, print_list, say
@@ -35,24 +35,24 @@ from autoresearch_cli.rendering.status import print_peers
 
 def voters() -> VotersAnswer:
     """Who counts in this network, from the daemon where one of this network runs, else from the log."""
-    network = here.manifest().network.id.hex()
+    network = home.manifest().network.id.hex()
     with suppress(DaemonNotRunning, NotFound):  # NotFound: a daemon of an earlier version
-        answer = here.client().ask(Node.voters)
+        answer = home.client().ask(Node.voters)
         if answer.network == network:
             return answer
     with open_desk() as desk:
-        return voters_answer(desk.log, own_root(), here.now_ms())
+        return voters_answer(desk.log, own_root(), home.now_ms())
 
 
 def decide(who: str, *, admits: bool, reason: str) -> VotersAnswer:
     """As a founder, count a participant from now on, or no longer; through the daemon where one runs."""
     with suppress(DaemonNotRunning):
         request = AdmitRequest(participant=who, admits=admits, reason=reason)
-        return here.client().ask(Node.admit, request)
-    with Notebook(here.paths()) as notebook:
+        return home.client().ask(Node.admit, request)
+    with Notebook(home.paths()) as notebook:
         participant = named_participant(notebook.log, who, author=notebook.author)
-        notebook.publish_admission(participant, here.now_ms(), admits=admits, reason=reason)
-        return voters_answer(notebook.log, notebook.identity.root.public, here.now_ms())
+        notebook.publish_admission(participant, home.now_ms(), admits=admits, reason=reason)
+        return voters_answer(notebook.log, notebook.identity.root.public, home.now_ms())
 
 
 def voter_named(who: str) -> VoterView | None:
@@ -65,7 +65,7 @@ def voter_named(who: str) -> VoterView | None:
 def own_root() -> bytes | None:
     """This participant's root key; None where this machine has no keys yet."""
     with suppress(NotFound):
-        return load_identity(here.paths().keys).root.public
+        return load_identity(home.paths().keys).root.public
     return None
 
 
@@ -86,32 +86,34 @@ def make_token(manifest: NetworkManifest, *, uses: int, days: int) -> tuple[Invi
             "only a founder's invite admits, and you are none of this network's",
             hint="autoresearch network invite --no-admit; a founder can admit others: autoresearch network admit WHO",
         )
-    made, seed = invitations(manifest.network).make(here.now_ms(), uses=uses, days=days)
+    made, seed = invitations(manifest.network).make(home.now_ms(), uses=uses, days=days)
     return row(made, []), seed
 
 
 def invitations(network: Network) -> Invitations:
     """The invites of this machine to the network."""
-    return Invitations(here.paths().manifest, network)
+    return Invitations(home.paths().manifest, network)
 
 
-def invitation_rows(given: list[Invitation]) -> list[InvitationRow]:
+def invitation_rows(issued: list[Invitation]) -> list[InvitationRow]:
     """Invites with whom they admitted, by the log here."""
     with open_desk() as desk:
-        root = desk.me and load_identity(here.paths().keys).root.public
+        root = desk.me and load_identity(home.paths().keys).root.public
         spent = spent_uses(desk.log, root) if root else {}
-    return [row(one, sorted(spent.get(one.token, ()))) for one in given]
+    return [row(invite, sorted(spent.get(invite.token, ()))) for invite in issued]
 
 
-def row(one: Invitation, admitted: list[bytes]) -> InvitationRow:
+def row(invite: Invitation, admitted: list[bytes]) -> InvitationRow:
     """One invite, and how it stands by the clock here."""
-    is_used = len(admitted) >= one.uses
-    state = "ended" if one.revoked else "used up" if is_used else "open" if one.is_open(here.now_ms()) else "expired"
+    is_used = len(admitted) >= invite.uses
+    state = (
+        "ended" if invite.revoked else "used up" if is_used else "open" if invite.is_open(home.now_ms()) else "expired"
+    )
     return InvitationRow(
-        token=one.token.hex(),
-        made_ms=one.made_ms,
-        expires_ms=one.expires_ms,
-        uses=one.uses,
+        token=invite.token.hex(),
+        made_ms=invite.made_ms,
+        expires_ms=invite.expires_ms,
+        uses=invite.uses,
         state=state,
         admitted=[root.hex() for root in admitted],
     )
@@ -121,11 +123,13 @@ def end_invite_of(voter: VoterView | None) -> bool:
     """End the invite that brought a participant, if it was made here and still admits; whether it did."""
     if voter is None or not voter.token:
         return False
-    given = invitations(here.manifest().network)
-    found = [one for one in given.all() if one.token.hex() == voter.token and row(one, []).state == "open"]
-    for one in found:
-        given.revoke(one)
-    return any(one.uses > 1 for one in found)
+    store = invitations(home.manifest().network)
+    open_invites = [
+        invite for invite in store.all() if invite.token.hex() == voter.token and row(invite, []).state == "open"
+    ]
+    for invite in open_invites:
+        store.revoke(invite)
+    return any(invite.uses > 1 for invite in open_invites)
 
 
 app = command_app()
@@ -154,13 +158,13 @@ def admit(
         print_json(answer)
         return
     if who:
-        print_labelled(voter_lines(answer.voters, answer.note, answer.way, here.now_ms()))
+        print_labelled(voter_lines(answer.voters, answer.note, answer.way, home.now_ms()))
         say("→ autoresearch network show")
         return
     if not answer.named:
         say("this network names nobody, so all participants are alike → autoresearch network new NAME --for lab")
         return
-    print_list(CANDIDATE_COLUMNS, answer.candidates, now_ms=here.now_ms())
+    print_list(CANDIDATE_COLUMNS, answer.candidates, now_ms=home.now_ms())
     if not answer.candidates:
         say("everybody in the log counts, or nobody else is in it")
     say("→ autoresearch network admit WHO" if answer.founder else "only a founder admits → autoresearch network show")
@@ -183,7 +187,7 @@ def dismiss(who: Who, *, reason: Why = "", json: Json = False) -> None:
     if json:
         print_json(answer)
         return
-    print_labelled(voter_lines(answer.voters, answer.note, answer.way, here.now_ms()))
+    print_labelled(voter_lines(answer.voters, answer.note, answer.way, home.now_ms()))
     after = [voter for voter in answer.voters if before and voter.participant.key == before.participant.key]
     for voter in after:
         way = f"autoresearch network distrust {voter.participant.key} --participant"
@@ -207,12 +211,12 @@ def dismiss(who: Who, *, reason: Why = "", json: Json = False) -> None:
 )
 def invites(*, json: Json = False) -> None:
     """List the invites of this machine that admit or did: until when, and how many they admitted."""
-    manifest = here.manifest()
+    manifest = home.manifest()
     rows = invitation_rows(invitations(manifest.network).all())
     if json:
         print_json(InvitationsAnswer(network=manifest.network.id.hex(), invitations=rows))
         return
-    print_list(INVITATION_COLUMNS, rows, now_ms=here.now_ms())
+    print_list(INVITATION_COLUMNS, rows, now_ms=home.now_ms())
     say("→ autoresearch network invite --revoke TOKEN ends one" if rows else "→ autoresearch network invite makes one")
 
 
@@ -236,7 +240,7 @@ app.add_typer(peers_app, name="network peers")
 def peers(context: typer.Context, *, json: Json = False) -> None:
     """Show this node's addresses and its peers. Offline is normal: what was missed is fetched later."""
     if context.invoked_subcommand is None:
-        _report(here.client().ask(Node.peers), json=json)
+        _report(home.client().ask(Node.peers), json=json)
 
 
 @peers_app.command(
@@ -255,7 +259,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Connect to a node; its address is kept and tried again."""
-    answer = here.client().ask(Node.dial, DialRequest(address=address))
+    answer = home.client().ask(Node.dial, DialRequest(address=address))
     _report(answer, json=json)
     say("connecting → autoresearch network peers")
 
@@ -287,7 +291,7 @@ def unblock(peer: PeerId, *, json: Json = False) -> None:
 
 
 def _block(peer: str, *, blocked: bool, json: bool) -> None:
-    answer = here.client().ask(Node.block, BlockRequest(peer=peer, blocked=blocked))
+    answer = home.client().ask(Node.block, BlockRequest(peer=peer, blocked=blocked))
     if json:
         print_json(answer)
     else:
@@ -300,6 +304,6 @@ def _report(answer: PeersAnswer, *, json: bool) -> None:
         print_json(answer)
         return
     say(answer.network.reason)
-    print_peers(answer, now_ms=here.now_ms())
+    print_peers(answer, now_ms=home.now_ms())
     if not answer.peers and answer.network.state == RUNNING:
         say("→ no peer is known yet: autoresearch node doctor network")

@@ -20,7 +20,7 @@ from autoresearch.face.columns.node import order_words
 from autoresearch.text import parse_duration
 from autoresearch.version import __version__
 from autoresearch.words import Part, Result
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 from autoresearch_cli.catalogue import (
     AllowPackages,
     For,
@@ -32,9 +32,9 @@ from autoresearch_cli.catalogue import (
     complete_task,
     examples,
 )
+from autoresearch_cli.event_display import PROGRESS, EventLines, EventMonitor, choose_display
 from autoresearch_cli.rendering.output import print_json, print_labelled, say
 from autoresearch_cli.rendering.status import next_step, state_sentence, status_lines
-from autoresearch_cli.watching import PROGRESS, EventLines, Watch, choose_display
 
 app = command_app()
 
@@ -59,8 +59,8 @@ def status(
 ) -> None:
     """What this node does, and why; without a daemon, what its log holds."""
     if since:
-        asked = SinceOf(task=task or None, since_ms=here.now_ms() - parse_duration(since))
-        happened = here.ask(questions.since, asked)
+        question = SinceOf(task=task or None, since_ms=home.now_ms() - parse_duration(since))
+        happened = home.ask(questions.since, question)
         if json:
             print_json(happened)
         else:
@@ -68,13 +68,13 @@ def status(
         return
     answer = starting.daemon_status() or stopped()
     if task:
-        answer = msgspec.structs.replace(answer, task=here.ask(questions.best, OfTask(task=task)).task)
+        answer = msgspec.structs.replace(answer, task=home.ask(questions.best, OfTask(task=task)).task)
     if json:
         print_json(answer)
     else:
-        print_labelled(status_lines(answer, here.now_ms()))
+        print_labelled(status_lines(answer, home.now_ms()))
         say(f"→ {next_step(answer)}")
-    if any(one.result == Result.FAILED for one in answer.conditions):
+    if any(condition.result == Result.FAILED for condition in answer.conditions):
         raise typer.Exit(1)
 
 
@@ -90,12 +90,12 @@ def stopped() -> StatusAnswer:
         reason="the daemon is not running",
         version=__version__,
         network=DEFAULT_NETWORK.name,
-        conditions=conditions(examine(here.paths(), here.environment(), here.now_ms())),
+        conditions=conditions(examine(home.paths(), home.environment(), home.now_ms())),
     )
-    if here.is_new():
+    if home.is_new():
         return answer
     # What reads a log takes longer to load than all the rest.
-    from autoresearch_cli.reading import with_log
+    from autoresearch_cli.local_log import with_log
 
     try:
         return with_log(answer)
@@ -187,12 +187,12 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     folder = (
         "" if task is None else str(named_folder(task if budget.lower() in SMALLEST else f"{task}-{budget.lower()}"))
     )
-    if folder or here.settings().work.task:
-        asked_of = load_task(here.task_folder(folder))
+    if folder or home.settings().work.task:
+        asked_of = load_task(home.task_folder(folder))
         ask_for_packages(asked_of, allowed=allow_packages)
         ask_for_agents(asked_of, allowed=allow_packages)
     starting.ensure_running()
-    client = here.client()
+    client = home.client()
     before = client.ask(Node.status).orders
     request = WorkRequest(
         task=folder,
@@ -209,19 +209,19 @@ def work(  # noqa: PLR0913 - one option for each part of an order
     if json:
         print_json(status)
     else:
-        say(state_sentence(status, here.now_ms()))
+        say(state_sentence(status, home.now_ms()))
         if before:
             _say_orders(before, status)
         say_default(folder)
     if not follow:
         return
     with client.events() as events, choose_display() as display:
-        watch = Watch(display)
+        monitor = EventMonitor(display)
         for event in events:
             if json:
                 print_json(event)
             else:
-                watch.take(event)
+                monitor.take(event)
 
 
 def _asks_instead(orders: list[OrderView], *, json: bool) -> bool:
@@ -229,7 +229,7 @@ def _asks_instead(orders: list[OrderView], *, json: bool) -> bool:
     if json or not sys.stdin.isatty() or all(order.runs is None and order.for_ms is None for order in orders):
         return False
     for order in orders:
-        say(order_words(order, here.now_ms()))
+        say(order_words(order, home.now_ms()))
     return not typer.confirm("Do the new order after those that end? (n: instead of them)", default=True, err=True)
 
 
@@ -238,23 +238,23 @@ def _say_orders(before: list[OrderView], status: StatusAnswer) -> None:
     numbers = {order.number for order in status.orders}
     for order in before:
         if order.number not in numbers:
-            say(f"ended: {order_words(order, here.now_ms())}")
+            say(f"ended: {order_words(order, home.now_ms())}")
     for order in status.orders:
-        say(order_words(order, here.now_ms()))
+        say(order_words(order, home.now_ms()))
     if len(status.orders) > 1:
         say("→ autoresearch work --cancel N ends one of them; --instead in place of the default --then ends all before")
 
 
 def _change_orders(cancel: int | None, *, json: bool) -> None:
     """List the orders, after one was cancelled."""
-    client = here.client()
+    client = home.client()
     status = client.ask(Node.status) if cancel is None else client.ask(Node.cancel_order, CancelRequest(number=cancel))
     if json:
         print_json(status)
         return
     if cancel is not None:
         say(f"order {cancel} is cancelled")
-    print_labelled([("order", order_words(order, here.now_ms())) for order in status.orders])
+    print_labelled([("order", order_words(order, home.now_ms())) for order in status.orders])
     if not status.orders:
         say(f"no work is ordered → {BEGIN}")
     elif any(order.state == "passed over" for order in status.orders):
@@ -263,7 +263,7 @@ def _change_orders(cancel: int | None, *, json: bool) -> None:
 
 def say_default(folder: str) -> None:
     """Say which task it is where nobody named one."""
-    if not (folder or here.settings().work.task):
+    if not (folder or home.settings().work.task):
         say("the task is moons, whose runs take seconds → of minutes: autoresearch work grammar")
 
 
@@ -278,8 +278,8 @@ def say_default(folder: str) -> None:
 )
 def pause(*, how_long: For = None, json: Json = False) -> None:
     """Stop the run in progress and start no other, for a while or until `autoresearch node resume`."""
-    until_ms = here.now_ms() + parse_duration(how_long) if how_long is not None else None
-    _report(here.client().ask(Node.pause, PauseRequest(until_ms=until_ms)), json=json)
+    until_ms = home.now_ms() + parse_duration(how_long) if how_long is not None else None
+    _report(home.client().ask(Node.pause, PauseRequest(until_ms=until_ms)), json=json)
 
 
 @app.command(
@@ -293,7 +293,7 @@ def pause(*, how_long: For = None, json: Json = False) -> None:
 )
 def resume(*, json: Json = False) -> None:
     """End a pause. The work that you asked for goes on."""
-    _report(here.client().ask(Node.resume), json=json)
+    _report(home.client().ask(Node.resume), json=json)
 
 
 @app.command(
@@ -307,14 +307,14 @@ def resume(*, json: Json = False) -> None:
 )
 def finish(*, json: Json = False) -> None:
     """Let the run in progress end and be published, then stop working."""
-    _report(here.client().ask(Node.finish), json=json)
+    _report(home.client().ask(Node.finish), json=json)
 
 
 def _report(status: StatusAnswer, *, json: bool) -> None:
     if json:
         print_json(status)
     else:
-        say(state_sentence(status, here.now_ms()))
+        say(state_sentence(status, home.now_ms()))
 
 
 # What people call the size of a task that has no letter in its name.
@@ -343,12 +343,12 @@ def events(
     """What happened on this node, and with --follow what happens. Needs the daemon."""
     from autoresearch.ask.client import STREAM_TIMEOUT_SECONDS
 
-    begin_ms = here.now_ms()
+    begin_ms = home.now_ms()
     cursor = since if follow else since or 0
     lines = EventLines(json=json)
     quiet_seconds = STREAM_TIMEOUT_SECONDS if follow else QUIET_SECONDS
     try:
-        with here.client().events(since=cursor, quiet_seconds=quiet_seconds) as stream:
+        with home.client().events(since=cursor, quiet_seconds=quiet_seconds) as stream:
             for event in stream:
                 if not follow and (event.time_ms > begin_ms or event.kind == PROGRESS):
                     return

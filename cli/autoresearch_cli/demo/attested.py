@@ -38,7 +38,7 @@ from autoresearch.trust.manifest import NONCE_BYTES, NetworkManifest
 from autoresearch.trust.manifest_file import load_manifest, save_manifest
 from autoresearch.trust.roster import Trust
 from autoresearch.words import AttestReason
-from autoresearch_cli import here, starting
+from autoresearch_cli import home, starting
 
 LISTEN = "/ip4/127.0.0.1/tcp/0"
 READY_SECONDS = 90.0
@@ -47,7 +47,7 @@ POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DaemonSetup:
     """Where one daemon of the cluster lives: its name, its workers (None: as set on this machine), settings besides."""
 
     name: str
@@ -86,23 +86,23 @@ class Daemon:
 
 @contextmanager
 def demo_cluster(
-    places: Sequence[Place], *, found: Callable[[Path], NetworkManifest], tell: Callable[[str], None]
+    setups: Sequence[DaemonSetup], *, create_network: Callable[[Path], NetworkManifest], tell: Callable[[str], None]
 ) -> Iterator[list[Daemon]]:
     """Daemons in a new network, for as long as the context lasts; ``tell`` hears how it goes.
 
-    ``found(folder)`` founds the network, below whose folder the homes will be.
+    ``create_network(folder)`` founds the network, below whose folder the homes will be.
 
     Raises:
         Refused: a demo runs there already.
         AutoresearchError: a daemon did not start.
     """
-    folder = here.paths().state / "demo"
+    folder = home.paths().state / "demo"
     clear(folder)
-    manifest = found(folder)
+    manifest = create_network(folder)
     daemons: list[Daemon] = []
     try:
-        for number, place in enumerate(places):
-            daemons.append(launch(folder, number, place, manifest))
+        for number, setup in enumerate(setups):
+            daemons.append(launch(folder, number, setup, manifest))
             if number == 0:
                 tell("the first daemon starts; the others begin at its address")
                 manifest = replace(manifest, bootstrap=(first_address(daemons[0]),))
@@ -128,33 +128,33 @@ def trust_of(daemon: Daemon) -> Trust:
 
 def clear(folder: Path) -> None:
     """Take away what an earlier demo left. Raises Refused when it still runs."""
-    for home in sorted(folder.glob("*-*")):
-        paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home)})
+    for home_folder in sorted(folder.glob("*-*")):
+        paths = Paths.from_environment({"AUTORESEARCH_HOME": str(home_folder)})
         if paths.socket.exists():
             with suppress(AutoresearchError):
                 pid = Client(paths.socket).ask(Node.status).pid
                 raise Refused(f"a demo runs already, in {folder} (process {pid})", hint="end it first")
-        shutil.rmtree(home)
+        shutil.rmtree(home_folder)
 
 
-def launch(folder: Path, number: int, place: Place, manifest: NetworkManifest) -> Daemon:
+def launch(folder: Path, number: int, setup: DaemonSetup, manifest: NetworkManifest) -> Daemon:
     """Start one daemon in a home of its own; does not wait for it."""
-    environment = environment_of(folder / place.name, number) | dict(place.settings)
+    environment = environment_of(folder / setup.name, number) | dict(setup.settings)
     paths = Paths.from_environment(environment)
     Path(environment["AUTORESEARCH_HOME"]).mkdir(parents=True, exist_ok=True)
     # The task's data are the same for all, and made once.
-    here.paths().cache.mkdir(parents=True, exist_ok=True)
-    paths.cache.symlink_to(here.paths().cache, target_is_directory=True)
+    home.paths().cache.mkdir(parents=True, exist_ok=True)
+    paths.cache.symlink_to(home.paths().cache, target_is_directory=True)
     paths.create()
     save_manifest(paths.manifest, manifest)
-    process = starting.start(workers=place.workers, detached=True, bound=True, environment=environment)
-    return Daemon(place.name, environment, paths, manifest.network, process)
+    process = starting.start(workers=setup.workers, detached=True, bound=True, environment=environment)
+    return Daemon(setup.name, environment, paths, manifest.network, process)
 
 
-def environment_of(home: Path, number: int) -> dict[str, str]:
+def environment_of(home_folder: Path, number: int) -> dict[str, str]:
     """This machine's settings for work and storage, a home of its own, and a network of loopback alone."""
-    settings = here.settings()
-    kept = {name: text for name, text in here.environment().items() if not name.startswith("AUTORESEARCH_")}
+    settings = home.settings()
+    inherited = {name: text for name, text in home.environment().items() if not name.startswith("AUTORESEARCH_")}
     devices = named_devices(settings.work.device)
     work = msgspec.structs.replace(settings.work, device=devices[number % len(devices)])
     chosen = {f"work.{key}": value for key, value in msgspec.to_builtins(work).items()}
@@ -162,9 +162,9 @@ def environment_of(home: Path, number: int) -> dict[str, str]:
     network = msgspec.to_builtins(Settings().network)
     network |= {"enabled": True, "lan": False, "listen": LISTEN, "bootstrap": ""}
     chosen |= {f"network.{key}": value for key, value in network.items()}
-    said = {environment_variable(key): str(value).lower() if isinstance(value, bool) else str(value)
+    variables = {environment_variable(key): str(value).lower() if isinstance(value, bool) else str(value)
             for key, value in chosen.items()}  # fmt: skip
-    return kept | said | {"AUTORESEARCH_HOME": str(home)}
+    return inherited | variables | {"AUTORESEARCH_HOME": str(home_folder)}
 
 
 def first_address(daemon: Daemon) -> str:
@@ -234,7 +234,7 @@ class PostOffice:
             probe.bind((LOOPBACK, 0))
             self._port = int(probe.getsockname()[1])
 
-    def attestors(self) -> list[Place]:
+    def attestors(self) -> list[DaemonSetup]:
         """The attestors: daemons with an account at this server, which run nothing."""
         settings = {
             "AUTORESEARCH_ATTESTOR_ENABLED": "true",
@@ -243,13 +243,13 @@ class PostOffice:
             "AUTORESEARCH_MAIL_SECURITY": "none",
             "AUTORESEARCH_MAIL_FROM_ADDRESS": "attestor@demo.example",
         }
-        return [Place(f"attestor-{number}", 0, settings) for number in range(1, ATTESTORS + 1)]
+        return [DaemonSetup(f"attestor-{number}", 0, settings) for number in range(1, ATTESTORS + 1)]
 
     def found_network(self, folder: Path) -> NetworkManifest:
         """A network that trusts these attestors; whoever is attested verifies at once, not only a day later."""
         roots = []
-        for place in self.attestors():
-            home = {"AUTORESEARCH_HOME": str(folder / place.name)}
+        for setup in self.attestors():
+            home = {"AUTORESEARCH_HOME": str(folder / setup.name)}
             roots.append(create_identity(Paths.from_environment(home).keys).root.public)
         self._attestors = {root.hex() for root in roots}
         network = Network(name="demo", nonce=secrets.token_bytes(NONCE_BYTES), verify_age_ms=0, verify_least=3)
@@ -278,12 +278,12 @@ class PostOffice:
         """Do what a person does: ask, read the mails, confirm. Returns a line that says how it went."""
         began = time.monotonic()
         address = f"me@{daemon.name}.example"  # of one small domain only a few are attested
-        asked = self._ask(daemon, address)
+        initial = self._ask(daemon, address)
         identity = load_identity(daemon.paths.keys)
         assert isinstance(identity.root, KeyPair)
         text = "\n".join(self._mails[address])
-        answer = asked
-        for request in confirmations(text, asked.awaited, identity.root, identity.device.public, daemon.network.id):
+        answer = initial
+        for request in confirmations(text, initial.awaited, identity.root, identity.device.public, daemon.network.id):
             answer = daemon.client().ask(Node.confirm, request)
         codes = " and ".join(find_codes(text))
         if not answer.attested:

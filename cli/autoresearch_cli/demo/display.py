@@ -22,8 +22,8 @@ from autoresearch.record.record import Record
 from autoresearch.text import counted, one_line, percent, value
 from autoresearch.words import STOPPED, RunStatus
 from autoresearch_cli.demo.plan import task_to_name
+from autoresearch_cli.event_display import finished_line, progress_in, text_in
 from autoresearch_cli.rendering.output import print_line, say, wants_color
-from autoresearch_cli.watching import finished_line, progress_in, text_in
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -51,7 +51,7 @@ class Member:
 
 
 @dataclass(slots=True)
-class Line:
+class ScreenLine:
     """Something to keep on the screen."""
 
     text: str
@@ -96,7 +96,7 @@ class DemoState:
         """Whether all that are left hold the same records."""
         return not any(member.behind for member in self.alive())
 
-    def hear(self, name: str, event: Event) -> Line | None:
+    def hear(self, name: str, event: Event) -> ScreenLine | None:
         """Take one event of a member in; what is worth a line of its own comes back."""
         member = self.members[name]
         match event.kind:
@@ -108,12 +108,12 @@ class DemoState:
                 checked = member.doing.startswith(CHECKING)
                 member.doing, member.fraction, member.note, member.in_hand = CHOOSING, 0.0, "", False
                 # A check that was stopped is nobody's run.
-                return Line(f"◇ {name}  {event.text}", "dim") if checked else self._ended(name, event)
+                return ScreenLine(f"◇ {name}  {event.text}", "dim") if checked else self._ended(name, event)
             case "committed" | "verified":
                 # What was measured earlier is told while the next is being measured.
                 if member.doing.startswith(f"{CHECKING} {short(text_in(event, 'run'))}"):
                     member.doing, member.fraction, member.note, member.in_hand = CHOOSING, 0.0, "", False
-                return Line(f"◇ {name}  {event.text}", "dim")
+                return ScreenLine(f"◇ {name}  {event.text}", "dim")
             case "state":
                 member.done = text_in(event, "why") in DONE
                 if member.done or not member.in_hand:
@@ -122,16 +122,16 @@ class DemoState:
                 pass
         return None
 
-    def _ended(self, name: str, event: Event) -> Line:
+    def _ended(self, name: str, event: Event) -> ScreenLine:
         status = text_in(event, "status")
         title = text_in(event, "title") or event.text
         if status == RunStatus.CANCELLED:
             self.gave_way += 1
-            return Line(f"↷ {name}  leaves “{title}” to another", "dim")
+            return ScreenLine(f"↷ {name}  leaves “{title}” to another", "dim")
         self.runs += 1
         self.failed += status != RunStatus.OK
         good = status == RunStatus.OK
-        return Line(
+        return ScreenLine(
             f"{name}  {finished_line(event)}", ("bold" if event.data.get("is_best") else "") if good else "yellow"
         )
 
@@ -142,8 +142,8 @@ class DemoState:
         is_same = status.task is not None and status.task.digest == self.task
         member.best = leading(status.task.best) if status.task and is_same and status.task.best else None
         if status.task and is_same:
-            known = self.status.task if self.status else None
-            if known is None or status.task.runs >= known.runs:
+            previous = self.status.task if self.status else None
+            if previous is None or status.task.runs >= previous.runs:
                 self.statuses[self.task] = status
 
     def compare(self, held: Mapping[str, frozenset[bytes]]) -> None:
@@ -152,14 +152,14 @@ class DemoState:
         for name, records in held.items():
             self.members[name].records, self.members[name].behind = len(records), len(everything - records)
 
-    def lose(self, name: str, how: str) -> Line | None:
+    def lose(self, name: str, how: str) -> ScreenLine | None:
         """A member's process is gone; a line the first time."""
         member = self.members[name]
         if member.ended:
             return None
         member.ended, member.in_hand, member.doing, member.fraction, member.note = how, False, how, 0.0, ""
         left = counted(len(self.alive()), "daemon")
-        return Line(f"✗ {name} {how}; {left} {'goes' if len(self.alive()) == 1 else 'go'} on", "bold red")
+        return ScreenLine(f"✗ {name} {how}; {left} {'goes' if len(self.alive()) == 1 else 'go'} on", "bold red")
 
 
 def standing(state: DemoState) -> str:
@@ -240,7 +240,7 @@ class DemoDisplay:
         """While this is entered the rows are on the screen."""
         return self._live or nullcontext()
 
-    def line(self, line: Line) -> None:
+    def line(self, line: ScreenLine) -> None:
         """Keep a line: above the rows, and in the pipe when standard output is one."""
         if not self._quiet:
             print_line(line.text, style=line.style, above=self._live.console if self._live else None)

@@ -14,7 +14,7 @@ from autoresearch.log.standing.answers import leading
 from autoresearch.task.loading import default_task, load_task, shipped_task
 from autoresearch.task.model import Task
 from autoresearch.text import percent
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.rendering.output import say
 
 # The search finds a gain within the first few of them.
@@ -48,18 +48,18 @@ def parts_of(request: WorkRequest, *, quick: bool) -> list[WorkRequest]:
 
 def ending(request: WorkRequest, until_ms: int | None) -> WorkRequest:
     """A part of a demo that ends at a time."""
-    left_ms = None if until_ms is None else max(1000, until_ms - here.now_ms())
+    left_ms = None if until_ms is None else max(1000, until_ms - home.now_ms())
     return msgspec.structs.replace(request, for_ms=left_ms)
 
 
 def is_late(until_ms: int | None) -> bool:
     """Whether the time of a demo is over."""
-    return until_ms is not None and here.now_ms() >= until_ms
+    return until_ms is not None and home.now_ms() >= until_ms
 
 
 def task_of(request: WorkRequest) -> Task:
     """The task that a part of the demo is on."""
-    return load_task(Path(request.task) if request.task else here.task_folder(""))
+    return load_task(Path(request.task) if request.task else home.task_folder(""))
 
 
 def say_part(request: WorkRequest) -> None:

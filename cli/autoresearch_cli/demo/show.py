@@ -28,8 +28,16 @@ from autoresearch.log.standing.verification import judgement
 from autoresearch.record.record import Record
 from autoresearch.text import counted, value
 from autoresearch.words import RunState
-from autoresearch_cli import here
-from autoresearch_cli.demo.attested import ATTESTORS, Daemon, Place, PostOffice, demo_cluster, plain_network, trust_of
+from autoresearch_cli import home
+from autoresearch_cli.demo.attested import (
+    ATTESTORS,
+    Daemon,
+    DaemonSetup,
+    PostOffice,
+    demo_cluster,
+    plain_network,
+    trust_of,
+)
 from autoresearch_cli.demo.display import DemoDisplay, DemoState, done_twice
 from autoresearch_cli.demo.plan import ending, free_cores, is_late, parts_of, say_dropped, say_part, task_of
 from autoresearch_cli.models import DemoAnswer
@@ -56,17 +64,17 @@ def demo_of_many(
 
     When they are to be attested two attestors join them, which do nothing else.
     """
-    places = [Place(f"peer-{number}", workers) for number in range(1, count + 1)]
+    setups = [DaemonSetup(f"peer-{number}", workers) for number in range(1, count + 1)]
     # Attested participants verify each other, so each has to train.
     training = count if attested or workers is not None else min(count, free_cores())
     whole = WorkRequest(runs=runs, verify_share=VERIFY_SHARE if attested else None)
-    parts = parts_of(whole, quick=not here.settings().work.task)
+    parts = parts_of(whole, quick=not home.settings().work.task)
     office = PostOffice() if attested else None
     if office:
-        places = [*places, *office.attestors()]
+        setups = [*setups, *office.attestors()]
     attestors = f", {ATTESTORS} of them attestors, which run nothing" if office else ""
-    say(f"starting {len(places)} daemons{attestors}, each with a home of its own, in a network of their own")
-    with demo_cluster(places, found=office.found_network if office else plain_network, tell=say) as daemons:
+    say(f"starting {len(setups)} daemons{attestors}, each with a home of its own, in a network of their own")
+    with demo_cluster(setups, create_network=office.found_network if office else plain_network, tell=say) as daemons:
         if office:
             with office.open():
                 for daemon in daemons[:count]:
@@ -76,12 +84,12 @@ def demo_of_many(
         if training < count:
             say(f"{training} of {count} daemons train: {counted(training, 'core')} of this machine free; "
                 "the others only exchange records")  # fmt: skip
-        state, inbox = DemoState.of(daemon.name for daemon in daemons), _heard(daemons)
+        state, inbox = DemoState.of(daemon.name for daemon in daemons), _open_inbox(daemons)
         for part in parts:
             say_part(part)
             state.task = task_of(part).digest.hex()
-            asked = [_share(ending(part, until_ms), number, training) for number in range(len(daemons))]
-            seen_enough = _follow(daemons, state, inbox, asked, json=json)
+            requests = [_share(ending(part, until_ms), number, training) for number in range(len(daemons))]
+            seen_enough = _follow(daemons, state, inbox, requests, json=json)
             if seen_enough or is_late(until_ms):
                 break
         if office and runs is not None and not seen_enough:
@@ -106,12 +114,12 @@ def _share(request: WorkRequest, number: int, count: int) -> WorkRequest | None:
 def _verify(daemons: list[Daemon], inbox: Inbox, count: int, until_ms: int | None, *, json: bool) -> None:
     """Have the participants verify each other's runs until one is confirmed, or for some minutes."""
     say("the runs are done; now the daemons verify each other's runs")
-    latest_ms = here.now_ms() + VERIFY_SECONDS * 1000
+    latest_ms = home.now_ms() + VERIFY_SECONDS * 1000
     request = ending(WorkRequest(verify_share=1), min(until_ms or latest_ms, latest_ms))
-    asked = [request if number < count else None for number in range(len(daemons))]
+    requests = [request if number < count else None for number in range(len(daemons))]
     state = DemoState.of(daemon.name for daemon in daemons)
     state.task = task_of(request).digest.hex()
-    _follow(daemons, state, inbox, asked, json=json, is_enough=lambda: _states(daemons[0])[RunState.CONFIRMED] > 0)
+    _follow(daemons, state, inbox, requests, json=json, is_enough=lambda: _states(daemons[0])[RunState.CONFIRMED] > 0)
 
 
 def _states(daemon: Daemon) -> Counter[str]:
@@ -124,7 +132,7 @@ def _follow(
     daemons: list[Daemon],
     state: DemoState,
     inbox: Inbox,
-    asked: list[WorkRequest | None],
+    requests: list[WorkRequest | None],
     *,
     json: bool,
     is_enough: Callable[[], bool] = lambda: False,
@@ -132,7 +140,7 @@ def _follow(
     """Show what they do until they have done it; whether a person ended it before."""
     display, runs_before = DemoDisplay(state, quiet=json), state.runs
     with interruptible() as interrupted, suppress(KeyboardInterrupt), display.live():
-        waiting = list(zip(daemons, asked, strict=True))
+        waiting = list(zip(daemons, requests, strict=True))
         _ask(state, *waiting.pop(0))
         began, ended = time.monotonic(), 0.0
         while state.alive():
@@ -187,7 +195,7 @@ def _ask(state: DemoState, daemon: Daemon, request: WorkRequest | None) -> None:
         daemon.client().ask(Node.work, request)
 
 
-def _heard(daemons: list[Daemon]) -> Inbox:
+def _open_inbox(daemons: list[Daemon]) -> Inbox:
     """Where the events of all daemons arrive."""
     inbox: Inbox = queue.SimpleQueue()
     for daemon in daemons:
@@ -253,7 +261,7 @@ def _answer(daemons: list[Daemon], state: DemoState) -> DemoAnswer:
         with Log.open(daemon.paths.log, daemon.network, read_only=True, trust=trust_of(daemon)) as log:
             records = log.records.newest(kind="run", limit=10_000)
             states = _states(daemon)
-            voters = roster_of(log).count(here.now_ms())
+            voters = roster_of(log).count(home.now_ms())
     return DemoAnswer(
         runs=state.runs,
         failed=state.failed,
@@ -303,8 +311,8 @@ def say_what_next(answer: DemoAnswer, *, goes_on: bool) -> None:
     if shutil.which("autoresearch") is None and activate.exists():
         place = activate.relative_to(Path.cwd()) if activate.is_relative_to(Path.cwd()) else activate
         say(f"→ first, so that this shell finds autoresearch: . {shlex.quote(str(place))}")
-    home = answer.home or here.environment().get("AUTORESEARCH_HOME", "")
-    program = f"AUTORESEARCH_HOME={shlex.quote(home)} autoresearch" if home else "autoresearch"
+    home_folder = answer.home or home.environment().get("AUTORESEARCH_HOME", "")
+    program = f"AUTORESEARCH_HOME={shlex.quote(home_folder)} autoresearch" if home_folder else "autoresearch"
     if answer.best is not None:
         say(f"→ {program} best {answer.task} --code")
         say(f"→ {program} top {answer.task}")

@@ -59,16 +59,16 @@ class _Server(MCPServer):
     """Refuses arguments that a tool does not have, which the SDK leaves out: a note would lose its evidence."""
 
     async def list_tools(self) -> list[Tool]:
-        found = await super().list_tools()
-        return [tool.model_copy(update={"input_schema": tool.input_schema | CLOSED}) for tool in found]
+        tools = await super().list_tools()
+        return [tool.model_copy(update={"input_schema": tool.input_schema | CLOSED}) for tool in tools]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         for tool in await self.list_tools():
-            known = tool.input_schema["properties"]
-            if tool.name == name and (unknown := sorted(arguments.keys() - known)):
-                has = ", ".join(known) or "none"
+            properties = tool.input_schema["properties"]
+            if tool.name == name and (unknown := sorted(arguments.keys() - properties)):
+                has = ", ".join(properties) or "none"
                 raise ToolError(f"{name} has no argument {one_line(unknown[0], 40)!r} → it has: {has}")
         return await super().call_tool(name, arguments, context)
 
@@ -120,9 +120,9 @@ def _telling(tool: Callable[..., Facts], progress: Callable[[], tuple[float, str
             await context.report_progress(fraction, 1.0, words)
         return working.result()
 
-    asked = inspect.signature(tool, eval_str=True)
-    given = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context)
-    answer.__signature__ = asked.replace(parameters=[given, *asked.parameters.values()])  # type: ignore[attr-defined]
+    signature = inspect.signature(tool, eval_str=True)
+    parameter = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context)
+    answer.__signature__ = signature.replace(parameters=[parameter, *signature.parameters.values()])  # type: ignore[attr-defined]
     answer.__annotations__ = {**typing.get_type_hints(tool), "context": Context}
     return answer
 
@@ -157,8 +157,8 @@ class _TokenGuard:
         self._expected = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = dict(scope.get("headers", [])).get(b"authorization", b"")
-        if scope["type"] == "http" and not hmac.compare_digest(given, self._expected):
+        authorization = dict(scope.get("headers", [])).get(b"authorization", b"")
+        if scope["type"] == "http" and not hmac.compare_digest(authorization, self._expected):
             refusal = PlainTextResponse("this server wants the header Authorization: Bearer with its token\n", 401)
             await refusal(scope, receive, send)
             return

@@ -49,10 +49,10 @@ from autoresearch.task.loading import load_task
 from autoresearch.task.program import source_digest
 from autoresearch.text import MAXIMIZE, MINIMIZE, QUESTION_CHARACTERS, sanitised
 from autoresearch.words import RunStatus
-from autoresearch_cli import here
+from autoresearch_cli import home
 from autoresearch_cli.ideas import outcome, repetition
 from autoresearch_cli.ideas import vary as run_all
-from autoresearch_cli.reading import open_desk
+from autoresearch_cli.local_log import open_desk
 
 # Where text of other participants stands in an answer. The server's instructions say what that means.
 OTHERS = "written_by_participants"
@@ -67,26 +67,26 @@ def _filled(**facts: object) -> Facts:
     return {name: value for name, value in facts.items() if value not in (None, "", [], {})}
 
 
-def _quoted(**said: object) -> Facts:
+def _quoted(**values: object) -> Facts:
     """What others chose, apart: texts, and values with names that they gave."""
-    shown = {name: _clean(value) for name, value in said.items() if value}
-    return {OTHERS: shown} if shown else {}
+    cleaned = {name: _clean(value) for name, value in values.items() if value}
+    return {OTHERS: cleaned} if cleaned else {}
 
 
-def _clean(said: object) -> object:
-    match said:
+def _clean(content: object) -> object:
+    match content:
         case str():
-            return sanitised(said, lines=True)[:LINE_CHARACTERS]
+            return sanitised(content, lines=True)[:LINE_CHARACTERS]
         case Mapping():
-            return {_clean(name): _clean(value) for name, value in said.items()}
+            return {_clean(name): _clean(value) for name, value in content.items()}
         case list() | tuple():
-            return [_clean(value) for value in said]
-    return said
+            return [_clean(value) for value in content]
+    return content
 
 
-def _word(word: str, known: type[StrEnum] | tuple[str, ...]) -> str | None:
+def _word(word: str, words: type[StrEnum] | tuple[str, ...]) -> str | None:
     """A word of this program; None for another one, that a participant made up."""
-    return str(word) if word in tuple(known) else None
+    return str(word) if word in tuple(words) else None
 
 
 def page_facts(text: str, offset: int) -> Facts:
@@ -111,20 +111,20 @@ def status_facts(answer: StatusAnswer) -> Facts:
         workers=[_worker(each) for each in answer.workers],
         queue=[queued(each) for each in answer.queue],
         to_count=answer.to_count,
-        conditions=[sanitised(f"{one.name}: {one.sentence}") for one in answer.conditions],
+        conditions=[sanitised(f"{condition.name}: {condition.sentence}") for condition in answer.conditions],
     )
 
 
-def task_facts(found: TaskStatus) -> Facts:
+def task_facts(task: TaskStatus) -> Facts:
     """The question and how far the network has come with it."""
     return _filled(
-        direction=_word(found.direction, (MINIMIZE, MAXIMIZE)),
-        floor=found.floor,
-        baseline=found.baseline,
-        best={"id": found.best.id, "state": found.best.state, **number_facts(found.best)} if found.best else None,
-        runs=found.runs,
-        failed=found.failed,
-    ) | _quoted(name=found.name, metric=found.metric)
+        direction=_word(task.direction, (MINIMIZE, MAXIMIZE)),
+        floor=task.floor,
+        baseline=task.baseline,
+        best={"id": task.best.id, "state": task.best.state, **number_facts(task.best)} if task.best else None,
+        runs=task.runs,
+        failed=task.failed,
+    ) | _quoted(name=task.name, metric=task.metric)
 
 
 def _worker(worker: WorkerStatus) -> Facts:
@@ -145,16 +145,16 @@ def number_facts(numbers: RunNumbers) -> Facts:
     return {name: number for name, number in msgspec.structs.asdict(numbers_of(numbers)).items() if number is not None}
 
 
-def program_facts(found: ProgramView) -> Facts:
+def program_facts(program: ProgramView) -> Facts:
     """A row of the leaderboard."""
     return _filled(
-        position=found.position or None,
-        id=found.id,
-        state=found.state,
-        verdict=found.verdict,
-        **number_facts(found),
-        parent=found.parent,
-    ) | _quoted(title=found.title, headline=found.headline)
+        position=program.position or None,
+        id=program.id,
+        state=program.state,
+        verdict=program.verdict,
+        **number_facts(program),
+        parent=program.parent,
+    ) | _quoted(title=program.title, headline=program.headline)
 
 
 def run_facts(view: RunView) -> Facts:
@@ -179,41 +179,41 @@ def run_facts(view: RunView) -> Facts:
     )
 
 
-def record_facts(found: RecordView) -> Facts:
+def record_facts(record: RecordView) -> Facts:
     """A record in a line."""
-    return _filled(id=found.id, kind=found.kind, state=found.state) | _quoted(summary=found.summary)
+    return _filled(id=record.id, kind=record.kind, state=record.state) | _quoted(summary=record.summary)
 
 
-def note_facts(found: NoteView) -> Facts:
+def note_facts(note: NoteView) -> Facts:
     """A note, with what became of the runs that cite it."""
     return _filled(
-        id=found.id, topic=found.topic, evidence=list(found.evidence), better=found.better, worse=found.worse
-    ) | _quoted(text=found.text)
+        id=note.id, topic=note.topic, evidence=list(note.evidence), better=note.better, worse=note.worse
+    ) | _quoted(text=note.text)
 
 
-def claim_facts(found: OpenClaim) -> Facts:
+def claim_facts(claim: OpenClaim) -> Facts:
     """What is being tried, and until when (milliseconds since 1970)."""
-    return _filled(id=found.id, until_ms=found.until_ms, source_digest=found.source_digest) | _quoted(title=found.title)
+    return _filled(id=claim.id, until_ms=claim.until_ms, source_digest=claim.source_digest) | _quoted(title=claim.title)
 
 
-def effect_facts(found: EffectView) -> Facts:
+def effect_facts(effect: EffectView) -> Facts:
     """What a setting did."""
-    facts = msgspec.structs.asdict(found)
+    facts = msgspec.structs.asdict(effect)
     return _filled(**{name: value for name, value in facts.items() if name not in ("name", "failed_as")}) | _quoted(
-        setting=found.name, failed_as=found.failed_as
+        setting=effect.name, failed_as=effect.failed_as
     )
 
 
-def experiment_facts(found: VaryAnswer) -> Facts:
+def experiment_facts(experiment: VaryAnswer) -> Facts:
     """An experiment: its programs, what each value did, which settings depend on each other."""
     return _filled(
-        variants=msgspec.to_builtins(found.variants),
-        levels=msgspec.to_builtins(found.levels),
-        interactions=msgspec.to_builtins(found.interactions),
-        noise=found.noise,
-        proposed=found.proposed,
-        to_go=found.to_go,
-        elsewhere=found.elsewhere or None,
+        variants=msgspec.to_builtins(experiment.variants),
+        levels=msgspec.to_builtins(experiment.levels),
+        interactions=msgspec.to_builtins(experiment.interactions),
+        noise=experiment.noise,
+        proposed=experiment.proposed,
+        to_go=experiment.to_go,
+        elsewhere=experiment.elsewhere or None,
     )
 
 
@@ -223,12 +223,12 @@ def listed_facts(rows: Sequence[Facts], *, limit: int) -> Facts:
     return {"rows": list(rows), **({"next_before": last} if last else {})}
 
 
-def change_facts(found: DiffAnswer) -> Facts:
+def change_facts(diff: DiffAnswer) -> Facts:
     """What changed between two runs."""
-    part = page_facts(found.diff, 0)
-    quoted = {OTHERS: {**_quoted(change=found.change).get(OTHERS, {}), **part[OTHERS]}}
-    numbers = {"old_numbers": number_facts(found.old_numbers), "new_numbers": number_facts(found.new_numbers)}
-    return {"old": found.old, "new": found.new, "is_parent": found.is_parent, **_filled(**numbers), **part, **quoted}
+    part = page_facts(diff.diff, 0)
+    quoted = {OTHERS: {**_quoted(change=diff.change).get(OTHERS, {}), **part[OTHERS]}}
+    numbers = {"old_numbers": number_facts(diff.old_numbers), "new_numbers": number_facts(diff.new_numbers)}
+    return {"old": diff.old, "new": diff.new, "is_parent": diff.is_parent, **_filled(**numbers), **part, **quoted}
 
 
 ROWS_MAX = 50
@@ -254,18 +254,18 @@ class Tools:
     def status(self) -> Facts:
         """What this node does now, what waits for a worker, what others try, how far the network is with the task."""
         client = self._client()
-        found = client.ask(Node.status)
-        asked = OfTask(task=found.task.digest) if found.task else None
-        claims = client.ask(questions.claims, asked).claims if asked else []
-        return status_facts(found) | _filled(trying=[claim_facts(each) for each in claims])
+        status = client.ask(Node.status)
+        question = OfTask(task=status.task.digest) if status.task else None
+        claims = client.ask(questions.claims, question).claims if question else []
+        return status_facts(status) | _filled(trying=[claim_facts(each) for each in claims])
 
     def best(self, task: str = "") -> Facts:
         """The program to build on: the best confirmed one, else the best known. `show_run` has its source."""
-        found = self._client().ask(questions.best, OfTask(task=task or None))
-        leading = {"run": run_facts(found.run)} if found.run else {}
-        programs = {"confirmed": found.confirmed, "provisional": found.provisional, "reported": found.reported}
+        answer = self._client().ask(questions.best, OfTask(task=task or None))
+        leading = {"run": run_facts(answer.run)} if answer.run else {}
+        programs = {"confirmed": answer.confirmed, "provisional": answer.provisional, "reported": answer.reported}
         return {
-            "task": task_facts(found.task),
+            "task": task_facts(answer.task),
             **leading,
             **{name: program_facts(program) for name, program in programs.items() if program},
         }
@@ -286,11 +286,11 @@ class Tools:
         if order == "best" and not where:
             top = self._client().ask(questions.top, TopOf(task=task or None, limit=limit))
             return listed_facts([program_facts(each) for each in top.programs], limit=limit + 1)
-        asked = Records(
+        question = Records(
             task=task or None, kind="run", limit=limit, before=before or None, where=[where] if where else []
         )
-        found = self._client().ask(questions.records, asked).records
-        return listed_facts([record_facts(each) for each in found], limit=limit)
+        records = self._client().ask(questions.records, question).records
+        return listed_facts([record_facts(each) for each in records], limit=limit)
 
     def show_run(
         self, run: str, part: Literal["facts", "source", "log", "lineage"] = "facts", offset: int = 0
@@ -299,23 +299,25 @@ class Tools:
 
         `lineage` are the steps from the baseline to it: which change brought what.
         """
-        client, asked = self._client(), OneRecord(id=run)
+        client, reference = self._client(), OneRecord(id=run)
         if part == "lineage":
-            return {"steps": [run_facts(step.run) for step in client.ask(questions.lineage, asked).steps if step.run]}
+            return {
+                "steps": [run_facts(step.run) for step in client.ask(questions.lineage, reference).steps if step.run]
+            }
         if part != "facts":
             operation = questions.source if part == "source" else questions.training_log
-            return {"run": run, **page_facts(client.ask(operation, asked), max(offset, 0))}
-        shown = client.ask(questions.run, asked)
-        assert shown.run is not None  # the operation answers with runs only
-        facts = run_facts(shown.run)
-        if shown.verification is not None:
-            facts["verification"] = {"state": shown.verification.state, "reason": shown.verification.reason}
+            return {"run": run, **page_facts(client.ask(operation, reference), max(offset, 0))}
+        answer = client.ask(questions.run, reference)
+        assert answer.run is not None  # the operation answers with runs only
+        facts = run_facts(answer.run)
+        if answer.verification is not None:
+            facts["verification"] = {"state": answer.verification.state, "reason": answer.verification.reason}
         return facts
 
     def diff(self, old: str, new: str) -> Facts:
         """What changed from one run's program to another's, and their numbers. `@~1` is the parent of the best run."""
-        found = self._client().ask(questions.diff, Difference(old=old, new=new))
-        return change_facts(found)
+        diff = self._client().ask(questions.diff, Difference(old=old, new=new))
+        return change_facts(diff)
 
     def effects(self, suggest: int = 0, settings: dict[str, float | str | bool] | None = None, task: str = "") -> Facts:
         """What each setting did, over all pairs of a run and its parent: the surest help first.
@@ -324,21 +326,21 @@ class Tools:
         With `suggest` also so many changes that the search would try, with the value that it expects; with `settings`
         what it expects of the best program with these. Both are about the task folder and run nothing.
         """
-        found = self._client().ask(questions.effects, OfTask(task=task or None)).effects[:ROWS_MAX]
-        rows = {"rows": [effect_facts(each) for each in found]}
+        effects = self._client().ask(questions.effects, OfTask(task=task or None)).effects[:ROWS_MAX]
+        rows = {"rows": [effect_facts(each) for each in effects]}
         if suggest < 1 and not settings:
             return rows
         folder, count = load_task(self._folder()), max(1, min(suggest, SUGGESTIONS_MOST))
         with open_desk() as desk:
-            made = suggestions(desk.log, desk.blobs, folder, count, settings or {}, me=desk.me, now_ms=here.now_ms())
+            made = suggestions(desk.log, desk.blobs, folder, count, settings or {}, me=desk.me, now_ms=home.now_ms())
         return rows | _quoted(suggestions=msgspec.to_builtins(made.suggestions))
 
     def history(self) -> str:
         """What is known of the task on some pages: programs, effects, failures, notes, what is tried now."""
         task = load_task(self._folder())
         with open_desk() as desk:
-            known = gather(desk.log, desk.blobs, task, now_ms=here.now_ms(), me=desk.me)
-        return history_text(known, task, HISTORY_BYTES)
+            history = gather(desk.log, desk.blobs, task, now_ms=home.now_ms(), me=desk.me)
+        return history_text(history, task, HISTORY_BYTES)
 
     def program(self, run: str) -> str:
         """The program of a run by its id, `@` (best) or `@mine`."""
@@ -370,15 +372,15 @@ class Tools:
             parent, program = self._program(client, folder, edits, program, parent)
         if vary:
             return experiment_facts(run_all(Idea(load_task(folder), program, parent, hypothesis), vary, seeds, client))
-        if found := repetition(Idea(load_task(folder), program, parent, hypothesis, replicate)):
+        if previous := repetition(Idea(load_task(folder), program, parent, hypothesis, replicate)):
             raise Refused(
-                f"this program was run with this seed before: {short_id(found[0])}",
-                hint=f"show_run has it; replicate {found[2]} measures it with another seed",
+                f"this program was run with this seed before: {short_id(previous[0])}",
+                hint=f"show_run has it; replicate {previous[2]} measures it with another seed",
             )
-        asked = ProposeRequest(
+        proposal = ProposeRequest(
             task=str(folder), program=program, parent=parent, hypothesis=hypothesis, seeds=seeds, replicate=replicate
         )
-        return self.result(client.ask(Node.propose, asked).proposed[0], wait_seconds)
+        return self.result(client.ask(Node.propose, proposal).proposed[0], wait_seconds)
 
     def result(self, name: str, wait_seconds: float = WAIT_SECONDS) -> Facts:
         """What came of a `run` that took longer than its `wait_seconds`, by the name that it answered with.
@@ -392,8 +394,8 @@ class Tools:
         if not isinstance(record, str) or not record:
             raise AutoresearchError(f"the run did not take place: {ended.data.get('reason') or ended.text}")
         with open_desk() as desk:
-            found, _ = outcome(desk, questions.record(desk, OneRecord(id=record)), load_task(self._folder()))
-        return {"outcome": msgspec.to_builtins(found), **self.show_run(record)}
+            result, _ = outcome(desk, questions.record(desk, OneRecord(id=record)), load_task(self._folder()))
+        return {"outcome": msgspec.to_builtins(result), **self.show_run(record)}
 
     def progress(self) -> tuple[float, str]:
         """How far the run is that somebody proposed here and that a worker does now, from 0 to 1, and words for it."""
@@ -416,13 +418,13 @@ class Tools:
         nobody tried, which values of a setting. Then `facts` and `tried` answer it from the numbers of all runs.
         """
         limit, client = max(1, min(limit, ROWS_MAX)), self._client()
-        found = client.ask(questions.notes, NotesOf(task=task or None, query=query, limit=limit)).notes
-        rows = {"rows": [note_facts(each) for each in found]}
+        notes = client.ask(questions.notes, NotesOf(task=task or None, query=query, limit=limit)).notes
+        rows = {"rows": [note_facts(each) for each in notes]}
         if not re.search(r"\w", query):
             return rows
-        known = client.ask(Node.ask, AskRequest(question=query[:QUESTION_CHARACTERS], task=task, model=False))
-        facts = [{"sentence": fact.sentence, "runs": list(map(short, fact.ids))} for fact in known.facts]
-        return rows | _quoted(facts=facts, tried=msgspec.to_builtins(known.parameters))
+        answer = client.ask(Node.ask, AskRequest(question=query[:QUESTION_CHARACTERS], task=task, model=False))
+        facts = [{"sentence": fact.sentence, "runs": list(map(short, fact.ids))} for fact in answer.facts]
+        return rows | _quoted(facts=facts, tried=msgspec.to_builtins(answer.parameters))
 
     def note(
         self, text: str, evidence: list[str] | None = None, topic: Literal["insight", "hypothesis"] = "insight"
@@ -432,8 +434,8 @@ class Tools:
         `evidence` are ids of runs. One or two sentences; it cannot be changed, only withdrawn.
         """
         task = "" if evidence else load_task(self._folder()).digest.hex()
-        asked = NoteRequest(text=text, evidence=evidence or [], topic=topic, task=task)
-        return note_facts(self._client().ask(publishing.note, asked).note)
+        request = NoteRequest(text=text, evidence=evidence or [], topic=topic, task=task)
+        return note_facts(self._client().ask(publishing.note, request).note)
 
     def claim(
         self,
@@ -449,10 +451,10 @@ class Tools:
         """
         client, folder = self._client(), self._folder()
         parent, program = self._program(client, folder, edits, program, parent)
-        asked = ClaimRequest(
+        request = ClaimRequest(
             task=str(folder), program=program, parent=parent, hypothesis=hypothesis, minutes=max(1, min(minutes, 1440))
         )
-        return claim_facts(client.ask(Node.claim, asked).claim)
+        return claim_facts(client.ask(Node.claim, request).claim)
 
     def _program(
         self, client: Client, folder: Path, edits: list[Edit] | None, program: str, parent: str
@@ -470,9 +472,9 @@ class Tools:
     def _source(self, client: Client, folder: Path, parent: str) -> tuple[str, str]:
         """A run and its program; before the first run the baseline and no parent."""
         task = load_task(folder)
-        asked = OneRecord(id=parent, task=task.digest.hex())
+        reference = OneRecord(id=parent, task=task.digest.hex())
         try:
-            return client.ask(questions.run, asked).record.id, client.ask(questions.source, asked)
+            return client.ask(questions.run, reference).record.id, client.ask(questions.source, reference)
         except NotFound:
             if parent != "@":
                 raise

@@ -35,8 +35,8 @@ def print_found(answer: AskAnswer) -> None:
         print_line(sanitised(answer.text, lines=True))
         print_line("")
     for fact in answer.facts:
-        shown = f" ({', '.join(map(short, fact.ids))})" if fact.ids else ""
-        print_line(sanitised(f"{fact.sentence}{shown}"))
+        ids = f" ({', '.join(map(short, fact.ids))})" if fact.ids else ""
+        print_line(sanitised(f"{fact.sentence}{ids}"))
     if answer.facts:
         print_line("")
     for parameter in answer.parameters:
@@ -53,12 +53,12 @@ _TEXT_COLUMNS: Columns[tuple[str, str, str]] = (
     Column("text", lambda row: row[2], WORDS),
 )
 _TRIED_COLUMNS: Columns[TriedValue] = (
-    Column("value", lambda one: figure(one.value) if isinstance(one.value, float) else one_line(str(one.value), 64)),
-    Column("runs", lambda one: one.runs, COUNT),
-    Column("failed", lambda one: one.failed, COUNT),
-    Column("mean", lambda one: one.mean, VALUE),
-    Column("best", lambda one: one.best, VALUE),
-    Column("id", lambda one: one.id, RECORD),
+    Column("value", lambda row: figure(row.value) if isinstance(row.value, float) else one_line(str(row.value), 64)),
+    Column("runs", lambda row: row.runs, COUNT),
+    Column("failed", lambda row: row.failed, COUNT),
+    Column("mean", lambda row: row.mean, VALUE),
+    Column("best", lambda row: row.best, VALUE),
+    Column("id", lambda row: row.id, RECORD),
 )
 
 
@@ -78,9 +78,9 @@ def _rows(answer: AskAnswer) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = [("answer", " ".join(answer.cited), answer.text)] if answer.text else []
     rows += [("fact", " ".join(fact.ids), fact.sentence) for fact in answer.facts]
     rows += [
-        (each.name, one.id, one.value, one.runs, one.failed, figure(one.mean), figure(one.best))
+        (each.name, row.id, row.value, row.runs, row.failed, figure(row.mean), figure(row.best))
         for each in answer.parameters
-        for one in each.values
+        for row in each.values
     ]
     rows += [("note", note.id, note.topic, note.text) for note in answer.notes]
     rows += [("run", run.id, figure(run.value), run.title, run.hypothesis) for run in answer.runs]
@@ -100,13 +100,14 @@ def print_standing(answer: AttestAnswer, *, now_ms: int) -> None:
     if answer.until_ms:
         lines.append(("until", moment(answer.until_ms)))
     lines += [
-        ("attestor", f"{one.attestor}  {one.method}, until {moment(one.until_ms)}") for one in answer.attestations
+        ("attestor", f"{attestation.attestor}  {attestation.method}, until {moment(attestation.until_ms)}")
+        for attestation in answer.attestations
     ]
     lines += [
         ("awaited", f"the code of {code.attestor[:KEY_CHARACTERS]}…, for {duration(code.until_ms - now_ms)} more")
         for code in answer.awaited
     ]
-    lines += [("refused", f"{one.attestor[:KEY_CHARACTERS]}…: {one.reason}") for one in answer.refused]
+    lines += [("refused", f"{refusal.attestor[:KEY_CHARACTERS]}…: {refusal.reason}") for refusal in answer.refused]
     print_labelled(lines)
     if answer.awaited:
         mails = counted(len(answer.awaited), "mail")

@@ -38,10 +38,10 @@ def print_best(answer: BestAnswer, *, now_ms: int) -> None:
         ("task", f"{answer.task.name}, {answer.task.metric}"),
         ("best", best_so_far(answer.task)),
     ]
-    known = (("confirmed", answer.confirmed), ("provisional", answer.provisional), ("reported", answer.reported))
-    lines += [(label, program_line(program, now_ms)) for label, program in known if program]
+    programs = (("confirmed", answer.confirmed), ("provisional", answer.provisional), ("reported", answer.reported))
+    lines += [(label, program_line(program, now_ms)) for label, program in programs if program]
     best = answer.task.best
-    if best and best.id not in {program.id for _, program in known if program}:
+    if best and best.id not in {program.id for _, program in programs if program}:
         lines.append(("yours", program_line(best, now_ms)))
     if answer.demoted and answer.demoted.confirmed_until_ms:
         until = f"{answer.demoted.state} now, was confirmed until {moment(answer.demoted.confirmed_until_ms)}"

@@ -41,7 +41,7 @@ def print_participant(answer: CreditAnswer) -> None:
 
 def _lines(row: CreditView, answer: CreditAnswer) -> list[tuple[str, str]]:
     """Every fact of one participant; nothing where there is nothing."""
-    known = [
+    lines = [
         ("known as", persons(row.known_as)),
         ("participant", f"{row.participant}{'' if row.attested or not answer.trust else ', unattested'}"),
         ("keys", ", ".join(key for key in row.keys if key != row.participant)),
@@ -60,13 +60,13 @@ def _lines(row: CreditView, answer: CreditAnswer) -> list[tuple[str, str]]:
         ("refutations", _records(row.refutations)),
         ("in a row", f"{counted(row.consecutive_valid, 'verification')} right" if row.consecutive_valid else ""),
     ]
-    known += [
+    lines += [
         ("!", f"{mark.mark}: {MARK_SENTENCES[Mark(mark.mark)]}; {short(mark.record)}, {moment(mark.time_ms)}")
         for mark in row.marks
     ]
     if row.banned_until_ms:
-        known.append(("!", f"it does not count until {moment(row.banned_until_ms)}"))
-    return [(label, text) for label, text in known if text]
+        lines.append(("!", f"it does not count until {moment(row.banned_until_ms)}"))
+    return [(label, text) for label, text in lines if text]
 
 
 def _compute(row: CreditView) -> str:
@@ -110,5 +110,5 @@ def _verdict(answer: EvidenceAnswer) -> str:
 
 def how_to_check(marks: Iterable[MarkView]) -> str:
     """The command that checks the evidence for the first of these marks; empty when there is none."""
-    found = next((mark for mark in marks if mark.mark != Mark.COPIER), None)
-    return f"autoresearch run evidence {short(found.record)} checks the mark “{found.mark}” here" if found else ""
+    first = next((mark for mark in marks if mark.mark != Mark.COPIER), None)
+    return f"autoresearch run evidence {short(first.record)} checks the mark “{first.mark}” here" if first else ""

@@ -37,7 +37,7 @@ def print_suggestions(answer: SuggestAnswer, metric: str) -> None:
     print_list(suggestion_columns(metric), answer.suggestions)
     if not is_rich():
         return
-    if all(one.expected is None for one in answer.suggestions):
+    if all(suggestion.expected is None for suggestion in answer.suggestions):
         print_text("\nthe search knows too few runs to expect a value")
     first = answer.suggestions[0]
     sets = " ".join(f"--set {name}={setting_text(new)}" for name, (_, new) in first.change.items())

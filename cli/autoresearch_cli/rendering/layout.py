@@ -16,7 +16,7 @@ ROOM_CHARACTERS = 28
 _BREAK = re.compile(r" (?![±·]|->|→ [\d–])(?<!± )(?<!> )(?<!→ )(?!(?<=\d )(?:s|min|h|d|B|[KMGT]iB)\b)")
 
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
     """A line of a table: its text, and whether it is of the header, or below the line of its row.
 
     ``looks`` are parts of the text, from and to a character, with how they look: ``good`` or ``bad``.
@@ -57,7 +57,7 @@ def wrapped(text: str, width: int, *, first: str = "", indent: str = "") -> list
 
 def table(
     columns: Sequence[Column[Row]], rows: Sequence[Row], width: int, now_ms: int = 0, *, cut: bool = False
-) -> list[Line]:
+) -> list[TableLine]:
     """A header and the rows, in lines of at most ``width``; none where there is no row.
 
     The last column is broken into lines, or ``cut`` so that a row has one line. Where it has no room, ``optional``
@@ -66,15 +66,15 @@ def table(
     """
     if not rows:
         return []
-    shown = [
+    all_cells = [
         _Cells(column, [column.title, *(column.text(row, now_ms) for row in rows)], ["", *map(column.looks, rows)])
         for column in visible(columns, rows, Face.TERMINAL, now_ms)
     ]
-    fewer = [shown]
-    for one in sorted((one for one in shown if one.column.optional), key=lambda one: one.column.optional):
-        fewer.append([other for other in fewer[-1] if other is not one])
-    for shown in filter(None, fewer):
-        *before, last = shown
+    fewer = [all_cells]
+    for each in sorted((each for each in all_cells if each.column.optional), key=lambda each: each.column.optional):
+        fewer.append([other for other in fewer[-1] if other is not each])
+    for laid_out in filter(None, fewer):
+        *before, last = laid_out
         room = width - _taken(before) - (len(GAP) if before else 0)
         longest = 0 if cut else max(cells(word) for text in last.texts for word in _BREAK.split(text))
         is_kept = before or len(fewer[0]) == 1  # a table of one column has nothing to stand below
@@ -82,16 +82,16 @@ def table(
             fitted = [shortened(text, room) if cut else "\n".join(wrapped(text, room)) for text in last.texts]
             lines = _aligned([*before, last._replace(texts=fitted)])
             return [line for row in lines for line in row]
-    shown = next((shown for shown in fewer if _taken(shown[:-1]) <= width), fewer[-1])
-    inline = next((count for count in range(len(shown) - 1, 0, -1) if _taken(shown[:count]) <= width), 1)
+    laid_out = next((laid_out for laid_out in fewer if _taken(laid_out[:-1]) <= width), fewer[-1])
+    inline = next((count for count in range(len(laid_out) - 1, 0, -1) if _taken(laid_out[:count]) <= width), 1)
     placed = []
-    for number, row in enumerate(_aligned(shown[:inline])):
+    for number, row in enumerate(_aligned(laid_out[:inline])):
         placed += row
         if cut:
             continue
-        rest = " · ".join(filter(None, (one.texts[number] for one in shown[inline:])))
+        rest = " · ".join(filter(None, (each.texts[number] for each in laid_out[inline:])))
         below = wrapped(rest, width, first=GAP, indent=GAP) if rest else []
-        placed += [Line(text, header=not number, below=True) for text in below]
+        placed += [TableLine(text, header=not number, below=True) for text in below]
     return placed
 
 
@@ -112,24 +112,24 @@ class _Cells(NamedTuple):
         return space + text if self.column.format.right else text + space
 
 
-def _taken(shown: Sequence[_Cells]) -> int:
+def _taken(laid_out: Sequence[_Cells]) -> int:
     """What these columns take of a line."""
-    return sum(one.width for one in shown) + len(GAP) * max(0, len(shown) - 1)
+    return sum(each.width for each in laid_out) + len(GAP) * max(0, len(laid_out) - 1)
 
 
-def _aligned(shown: Sequence[_Cells]) -> Iterator[list[Line]]:
+def _aligned(laid_out: Sequence[_Cells]) -> Iterator[list[TableLine]]:
     """The lines of each row of these columns below each other, as wide as they are; the header first."""
-    for number in range(len(shown[0].texts)):
-        parts = [one.texts[number].split("\n") for one in shown]
+    for number in range(len(laid_out[0].texts)):
+        parts = [each.texts[number].split("\n") for each in laid_out]
         lines = []
         for place in range(max(map(len, parts))):
             text, looks = "", []
-            for one, part in zip(shown, parts, strict=True):
-                cell = one.padded(part[place] if place < len(part) else "")
-                if one.looks[number]:
-                    looks.append((len(text), len(text) + len(cell), one.looks[number]))
+            for each, part in zip(laid_out, parts, strict=True):
+                cell = each.padded(part[place] if place < len(part) else "")
+                if each.looks[number]:
+                    looks.append((len(text), len(text) + len(cell), each.looks[number]))
                 text += cell + GAP
-            lines.append(Line(text.rstrip(), header=not number, looks=tuple(looks)))
+            lines.append(TableLine(text.rstrip(), header=not number, looks=tuple(looks)))
         yield lines
 
 

@@ -45,36 +45,36 @@ def setting_columns(*, origin: bool) -> Columns[Setting]:
     """The settings; with ``origin`` where each value comes from, and its variable."""
     faces = Face.ALL if origin else Face.NOWHERE
     return (
-        Column("setting", lambda one: one.name),
-        Column("value", lambda one: one.text),
-        Column("from", lambda one: one.origin, faces=faces),
-        Column("variable", lambda one: one.variable, faces=faces),
-        Column("meaning", lambda one: one.description),
+        Column("setting", lambda setting: setting.name),
+        Column("value", lambda setting: setting.text),
+        Column("from", lambda setting: setting.origin, faces=faces),
+        Column("variable", lambda setting: setting.variable, faces=faces),
+        Column("meaning", lambda setting: setting.description),
     )
 
 
 _SIGNS = {"ok": "✓", "warning": "!", "failed": "✗"}
 CHECK_COLUMNS: Columns[Check] = (
-    Column("sign", lambda one: _SIGNS[one.result], heading="", faces=Face.TERMINAL),
-    Column("check", lambda one: one.name),
-    Column("result", lambda one: one.result, faces=Face.PIPE),
-    Column("found", lambda one: one.detail, display=lambda one, _: one.sentence),
-    Column("fix", lambda one: one.fix, faces=Face.PIPE),
+    Column("sign", lambda check: _SIGNS[check.result], heading="", faces=Face.TERMINAL),
+    Column("check", lambda check: check.name),
+    Column("result", lambda check: check.result, faces=Face.PIPE),
+    Column("found", lambda check: check.detail, display=lambda check, _: check.sentence),
+    Column("fix", lambda check: check.fix, faces=Face.PIPE),
 )
 
 DEVICE_COLUMNS: Columns[DeviceRow] = (
-    Column("device key", lambda one: one.device_key, display=lambda one, _: one.device_key[:KEY_CHARACTERS]),
-    Column("state", lambda one: one.state),
-    Column("until", lambda one: moment(one.until) if one.until else "never"),
-    Column("this", lambda one: "this one" if one.this else "", heading=""),
+    Column("device key", lambda row: row.device_key, display=lambda row, _: row.device_key[:KEY_CHARACTERS]),
+    Column("state", lambda row: row.state),
+    Column("until", lambda row: moment(row.until) if row.until else "never"),
+    Column("this", lambda row: "this one" if row.this else "", heading=""),
 )
 
 HOME_NETWORK_COLUMNS: Columns[HomeNetworkView] = (
-    Column("name", lambda one: one.name),
-    Column("id", lambda one: one.id, display=lambda one, _: one.id[:ID_DIGITS]),
-    Column("participants", lambda one: one.participants, COUNT),
-    Column("records", lambda one: one.records, COUNT),
-    Column("in use", lambda one: "✓" if one.in_use else ""),
+    Column("name", lambda network: network.name),
+    Column("id", lambda network: network.id, display=lambda network, _: network.id[:ID_DIGITS]),
+    Column("participants", lambda network: network.participants, COUNT),
+    Column("records", lambda network: network.records, COUNT),
+    Column("in use", lambda network: "✓" if network.in_use else ""),
 )
 
 BROUGHT_COLUMNS: Columns[RecordView] = (
@@ -83,25 +83,25 @@ BROUGHT_COLUMNS: Columns[RecordView] = (
 )
 
 INVITATION_COLUMNS: Columns[InvitationRow] = (
-    Column("token", lambda one: one.token, CODE, display=lambda one, _: one.token[:TOKEN_CHARACTERS]),
-    Column("state", lambda one: one.state),
-    Column("admitted", lambda one: len(one.admitted), display=lambda one, _: f"{len(one.admitted)} of {one.uses}"),
-    Column("uses", lambda one: one.uses, faces=Face.PIPE),
+    Column("token", lambda row: row.token, CODE, display=lambda row, _: row.token[:TOKEN_CHARACTERS]),
+    Column("state", lambda row: row.state),
+    Column("admitted", lambda row: len(row.admitted), display=lambda row, _: f"{len(row.admitted)} of {row.uses}"),
+    Column("uses", lambda row: row.uses, faces=Face.PIPE),
     Column(
         "until",
-        lambda one: moment(one.expires_ms),
-        display=lambda one, _: moment(one.expires_ms) if one.state == "open" else "",
+        lambda row: moment(row.expires_ms),
+        display=lambda row, _: moment(row.expires_ms) if row.state == "open" else "",
     ),
-    Column("made", lambda one: moment(one.made_ms), display=lambda one, now_ms: age(one.made_ms, now_ms)),
+    Column("made", lambda row: moment(row.made_ms), display=lambda row, now_ms: age(row.made_ms, now_ms)),
 )
 
 PROJECT_COLUMNS: Columns[ProjectComponent] = (
-    Column("type", lambda one: one.type),
-    Column("default", lambda one: "*" if one.is_default else ""),
-    Column("name", lambda one: one.name),
-    Column("from", lambda one: " ".join(filter(None, (one.source, one.version))) or "own", optional=2),
-    Column("class", lambda one: one.class_name, optional=1),
-    Column("parameters", lambda one: _assigned(one.parameters)),
+    Column("type", lambda row: row.type),
+    Column("default", lambda row: "*" if row.is_default else ""),
+    Column("name", lambda row: row.name),
+    Column("from", lambda row: " ".join(filter(None, (row.source, row.version))) or "own", optional=2),
+    Column("class", lambda row: row.class_name, optional=1),
+    Column("parameters", lambda row: _assigned(row.parameters)),
 )
 
 

@@ -24,7 +24,7 @@ from autoresearch.errors import UsageError
 from autoresearch.face.columns.column import Column, Row, lines
 from autoresearch.face.columns.runs import gain_words
 from autoresearch.text import change, counted, interval, json_text, one_line, sanitised, value
-from autoresearch_cli.rendering.layout import GAP, Line, table, wrapped
+from autoresearch_cli.rendering.layout import GAP, TableLine, table, wrapped
 
 if TYPE_CHECKING:
     import msgspec
@@ -95,13 +95,13 @@ def print_json(answer: msgspec.Struct) -> None:
 
 def print_text(text: str, *, style: str = "") -> None:
     """Print lines of text as they are, ending with a newline; coloured where there is colour."""
-    shown = sanitised(text, lines=True)
+    cleaned = sanitised(text, lines=True)
     if style and is_rich():
         from rich.text import Text
 
-        console().print(Text(shown.removesuffix("\n"), style=style))
+        console().print(Text(cleaned.removesuffix("\n"), style=style))
     else:
-        sys.stdout.write(shown if shown.endswith("\n") or not shown else shown + "\n")
+        sys.stdout.write(cleaned if cleaned.endswith("\n") or not cleaned else cleaned + "\n")
 
 
 def print_line(text: str, *, style: str = "", above: Console | None = None) -> None:
@@ -112,8 +112,8 @@ def print_line(text: str, *, style: str = "", above: Console | None = None) -> N
         for line in wrapped(sanitised(text), width(), indent=GAP):
             above.print(Text(line, style=style), soft_wrap=True)
     else:
-        shown = sanitised(text)
-        sys.stdout.write("\n".join(wrapped(shown, width(), indent=GAP) if is_terminal() else [shown]) + "\n")
+        cleaned = sanitised(text)
+        sys.stdout.write("\n".join(wrapped(cleaned, width(), indent=GAP) if is_terminal() else [cleaned]) + "\n")
         sys.stdout.flush()
 
 
@@ -166,7 +166,7 @@ def print_list(columns: Sequence[Column[Row]], rows: Sequence[Row], *, now_ms: i
         console().print(styled(line))
 
 
-def styled(line: Line) -> Text:
+def styled(line: TableLine) -> Text:
     """A line of a table with its colours."""
     from rich.text import Text
 
@@ -178,8 +178,8 @@ def styled(line: Line) -> Text:
 
 def say(text: str) -> None:
     """Talk to the person, beside the data: one line, broken between words where the terminal is narrower."""
-    shown = sanitised(text)
-    typer.echo("\n".join(wrapped(shown, width(), indent=GAP)) if sys.stderr.isatty() else shown, err=True)
+    cleaned = sanitised(text)
+    typer.echo("\n".join(wrapped(cleaned, width(), indent=GAP)) if sys.stderr.isatty() else cleaned, err=True)
 
 
 def say_hidden(number: int, thing: str) -> None:
@@ -211,12 +211,12 @@ def _cells(row: Sequence[object]) -> list[str]:
 
 # What `less` does for whoever chose nothing: it ends by itself where all fits, shows colours, leaves the text there.
 LESS = "FRX"
-_wanted = [True]
+_paging = [True]
 
 
-def choose_paging(*, wanted: bool) -> None:
+def choose_paging(*, enabled: bool) -> None:
     """Keep what ``--no-pager`` said for the rest of this command."""
-    _wanted[0] = wanted
+    _paging[0] = enabled
 
 
 @contextmanager
@@ -236,7 +236,7 @@ def paged() -> Iterator[None]:
 
 def is_attended() -> bool:
     """Whether a person looks at the output and types, and wants more than plain text: a pager, a screen with keys."""
-    return _wanted[0] and is_terminal() and sys.stdin.isatty() and os.environ.get("TERM") != "dumb"
+    return _paging[0] and is_terminal() and sys.stdin.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def pager() -> list[str] | None:

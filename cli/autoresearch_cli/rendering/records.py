@@ -54,7 +54,7 @@ def print_record(answer: ShowAnswer, *, now_ms: int) -> None:
     lines += [("link", link) for link in answer.links]
     if is_rich():
         lines = for_people(lines)
-    lines += [("!", f"{hidden_words(one)} → {unhiding(one)}") for one in answer.hidden_by]
+    lines += [("!", f"{hidden_words(hiding)} → {unhiding(hiding)}") for hiding in answer.hidden_by]
     if answer.withdrawn:
         when = f", {age(answer.withdrawn_ms, now_ms)}" if answer.withdrawn_ms is not None else ""
         why = f": “{answer.withdrawn_reason}”" if answer.withdrawn_reason else ""
@@ -88,8 +88,8 @@ def _field(name: str, item: object) -> str:
 def for_people(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """The lines with short ids, without links that a line before has."""
     short_lines = [(label, text if label == "id" else shortened(text)) for label, text in lines]
-    said = {word for label, text in short_lines if label != "link" for word in text.split(", ")}
-    return [(label, text) for label, text in short_lines if label != "link" or text not in said]
+    words = {word for label, text in short_lines if label != "link" for word in text.split(", ")}
+    return [(label, text) for label, text in short_lines if label != "link" or text not in words]
 
 
 def verification_lines(
@@ -135,7 +135,7 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
     """What a run has; nothing where it has nothing."""
     run = view.run
     is_said = one_line(run.hypothesis).startswith(answer.because.removesuffix("…"))
-    known = [
+    lines = [
         ("title", run.title),
         ("change", view.standing.headline if answer.changes else ""),
         ("why", "" if is_said else answer.because),
@@ -158,7 +158,7 @@ def run_lines(view: RunView, answer: ShowAnswer) -> list[tuple[str, str]]:
         ("by", run.proposed_by),
         ("source", f"{run.source.sha256}, {size(run.source.size)}"),
     ]
-    return [(label, text) for label, text in known if text]
+    return [(label, text) for label, text in lines if text]
 
 
 def setting(item: tuple[str, int | float | str | bool]) -> str:

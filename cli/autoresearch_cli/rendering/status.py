@@ -109,17 +109,21 @@ def status_lines(status: StatusAnswer, now_ms: int) -> list[Line]:
             lines.append(("today", today_line(status.verifying)))
         if status.verifying.asked_share and not works_alone(status):
             lines.append(("verify", asked_line(status.verifying)))
-        lines += [("measured", waiting_line(one, now_ms, running=status.running)) for one in status.verifying.waiting]
+        lines += [
+            ("measured", waiting_line(waiting, now_ms, running=status.running)) for waiting in status.verifying.waiting
+        ]
     if status.net and status.net.state != "off":
         lines.append(("net", _network(status.net, now_ms)))
     own = "" if status.mine == status.records else f", {status.mine} of them yours"
     network = f" of {status.network}" if status.network not in {"", DEFAULT_NETWORK.name} else ""
     records = f"{counted(status.records, 'record')}{network}{own}"
-    if status.records or all(one.name not in STORED_PARTS for one in status.conditions if one.result == Result.FAILED):
+    if status.records or all(
+        condition.name not in STORED_PARTS for condition in status.conditions if condition.result == Result.FAILED
+    ):
         lines.append(("log", " · ".join(filter(None, (records, unsettled(status.unsettled))))))
     if status.storage:
         lines.append(("blobs", storage_line(status.storage)))
-    lines += [("!", f"{one.name}: {one.sentence}") for one in status.conditions]
+    lines += [("!", f"{condition.name}: {condition.sentence}") for condition in status.conditions]
     return lines
 
 
@@ -134,13 +138,15 @@ def now_lines(status: StatusAnswer, now_ms: int) -> list[str]:
     return list(lines.values())
 
 
-def proposer_line(one: ProposerStatus) -> str:
+def proposer_line(proposer: ProposerStatus) -> str:
     """Who invents changes, what that brought and cost, and what keeps it from it."""
-    name = f"{one.name} ({one.model})" if one.model else one.name
-    brought = f"{counted(one.runs, 'run')}, {one.better} better than their parent by {value(one.gain)} in all"
-    cost = f"cost {one.cost:.2f}" if one.cost else ""
-    state = one.reason if one.state == "waiting" else ""
-    return " · ".join(filter(None, (name, brought if one.runs else "", cost, state)))
+    name = f"{proposer.name} ({proposer.model})" if proposer.model else proposer.name
+    brought = (
+        f"{counted(proposer.runs, 'run')}, {proposer.better} better than their parent by {value(proposer.gain)} in all"
+    )
+    cost = f"cost {proposer.cost:.2f}" if proposer.cost else ""
+    state = proposer.reason if proposer.state == "waiting" else ""
+    return " · ".join(filter(None, (name, brought if proposer.runs else "", cost, state)))
 
 
 def machine_line(machine: MachineStatus, now_ms: int) -> str:
@@ -171,16 +177,18 @@ def asked_line(part: VerifyingStatus) -> str:
     return " · ".join(filter(None, (share, part.note)))
 
 
-def waiting_line(one: WaitingStatus, now_ms: int, *, running: bool = True) -> str:
+def waiting_line(waiting: WaitingStatus, now_ms: int, *, running: bool = True) -> str:
     """What was measured and is not revealed yet, and what it waits for."""
-    came = f": {one.verdict}{'' if one.value is None else f' {value(one.value)}'}" if one.verdict else ""
-    what = f"{one.stage} of {short(one.run)} “{one.title}” by {person(one.participant)}{came}"
+    came = (
+        f": {waiting.verdict}{'' if waiting.value is None else f' {value(waiting.value)}'}" if waiting.verdict else ""
+    )
+    what = f"{waiting.stage} of {short(waiting.run)} “{waiting.title}” by {person(waiting.participant)}{came}"
     if not running:
         return f"{what} · revealed once the daemon runs: autoresearch up"
-    if not one.missing or one.tells_ms <= now_ms:
+    if not waiting.missing or waiting.tells_ms <= now_ms:
         return f"{what} · revealed now"
-    others = "1 more verifier has" if one.missing == 1 else f"{one.missing} more verifiers have"
-    return f"{what} · revealed when {others} measured it, or in {duration(one.tells_ms - now_ms)}"
+    others = "1 more verifier has" if waiting.missing == 1 else f"{waiting.missing} more verifiers have"
+    return f"{what} · revealed when {others} measured it, or in {duration(waiting.tells_ms - now_ms)}"
 
 
 def storage_line(storage: StorageStatus) -> str:
@@ -263,7 +271,7 @@ STEPS: dict[str, str] = {
 
 def next_step(status: StatusAnswer) -> str:
     """What to type next."""
-    fixes = [one.fix for one in status.conditions if one.result == Result.FAILED]
+    fixes = [condition.fix for condition in status.conditions if condition.result == Result.FAILED]
     if fixes:
         return fixes[0].partition(": ")[0] if fixes[0].startswith("autoresearch ") else "autoresearch node doctor"
     if status.state == "stopped":
@@ -311,8 +319,8 @@ def ask_it(service: Service) -> str:
     """How a Python program on this machine asks it."""
     address, port = service.place
     keys = ", keys=…" if service.public_key else ""
-    asked = _ASKED[service.kind].format(place=f'"{address}", {port}{keys}', port=port)
-    return f"autoresearch.services{asked}"
+    call = _ASKED[service.kind].format(place=f'"{address}", {port}{keys}', port=port)
+    return f"autoresearch.services{call}"
 
 
 def print_peers(answer: PeersAnswer, *, now_ms: int) -> None:

@@ -131,7 +131,7 @@ def test_a_log_that_was_carried_by_hand_gives_the_same_commits(
 ) -> None:
     export(full, tmp_path / "here")
     settle(home(tmp_path / "elsewhere"), [], [])
-    monkeypatch.setattr("autoresearch_cli.here.now_ms", lambda: NOW_MS + 60_000)
+    monkeypatch.setattr("autoresearch_cli.home.now_ms", lambda: NOW_MS + 60_000)
     for place, words in ((full, ("run", "export", "--bundle")), (tmp_path / "elsewhere", ("node", "import"))):
         monkeypatch.setenv("AUTORESEARCH_HOME", str(place))
         carried = CliRunner().invoke(app, [*words, str(tmp_path / "log.car")], prog_name="autoresearch")

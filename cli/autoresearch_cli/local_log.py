@@ -35,7 +35,7 @@ from autoresearch.text import counted
 from autoresearch.trust.identity import load_identity
 from autoresearch.trust.invite import Invitations
 from autoresearch.trust.manifest_file import load_manifest
-from autoresearch_cli import here
+from autoresearch_cli import home
 
 T = TypeVar("T")
 # A diff needs two sources, a task its harness and baseline; no command needs more blobs.
@@ -73,7 +73,7 @@ def fetch_blob(blob: BlobRef, seconds: float = FETCH_SECONDS) -> None:
         manifest=blob.manifest.hex() if blob.manifest else None,
         seconds=seconds,
     )
-    here.client().ask(Node.fetch, request, seconds=seconds + USUAL_SECONDS)
+    home.client().ask(Node.fetch, request, seconds=seconds + USUAL_SECONDS)
 
 
 @contextmanager
@@ -82,15 +82,15 @@ def open_desk(task: str = "") -> Iterator[Desk]:
 
     Nothing is written, but for what follows from a trust list that no daemon has taken in.
     """
-    paths, own = here.paths(), here.own_device()
+    paths, own = home.paths(), home.own_device()
     with ExitStack() as stack:
-        manifest = here.manifest()
+        manifest = home.manifest()
         log = stack.enter_context(Log.open(paths.log, manifest.network, read_only=True, trust=manifest.trust))
         if paths.log.exists() and not is_weighed(log):
             _take_in_trust(paths, log)
         blobs = stack.enter_context(BlobStore(paths.blobs, read_only=True))
         me, seed = (own.public, bytes(own.key)) if own else (None, None)
-        yield Desk(log, blobs, me, seed, paths.home_local, here.now_ms, task)
+        yield Desk(log, blobs, me, seed, paths.home_local, home.now_ms, task)
 
 
 def _take_in_trust(paths: Paths, log: Log) -> None:
@@ -112,9 +112,9 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
         except NotFound:
             task = None
         me = desk.me
-        root = load_identity(here.paths().keys).root.public if me else b""
+        root = load_identity(home.paths().keys).root.public if me else b""
         whose = participant_with_key(desk.log, root) if me else NOBODY
-        found = msgspec.structs.replace(
+        status = msgspec.structs.replace(
             answer,
             participant=whose,
             device_key=me.hex() if me else "",
@@ -126,14 +126,14 @@ def with_log(answer: StatusAnswer) -> StatusAnswer:
             task=task,
             verifying=_verifying(desk.log, me) if me else None,
         )
-        joins = Invitations(here.paths().manifest, desk.log.network).kept_join() is not None
-        return with_voter(desk.log, found, root, here.now_ms(), joins=joins) if me else found
+        joins = Invitations(home.paths().manifest, desk.log.network).kept_join() is not None
+        return with_voter(desk.log, status, root, home.now_ms(), joins=joins) if me else status
 
 
 def _verifying(log: Log, me: bytes) -> VerifyingStatus:
     """This node's part in verification, as its log has it."""
-    part = verifying_status(log, me, here.now_ms())
-    return msgspec.structs.replace(part, waiting=waiting(log, me, untold(log, me, here.now_ms())))
+    part = verifying_status(log, me, home.now_ms())
+    return msgspec.structs.replace(part, waiting=waiting(log, me, untold(log, me, home.now_ms())))
 
 
 def write(path: Path, *, task: str, carried: Carried) -> Written:
@@ -162,7 +162,7 @@ def take_in(path: Path) -> Imported:
 
     Raises AutoresearchError whose sentence says what was taken in all the same.
     """
-    paths = here.paths()
+    paths = home.paths()
     paths.create()
     imported, manifest = Imported(), load_manifest(paths.manifest)
     with (
@@ -171,7 +171,7 @@ def take_in(path: Path) -> Imported:
         path.open("rb") as file,
     ):
         try:
-            import_bundle(file, log, blobs, imported, now_ms=here.now_ms())
+            import_bundle(file, log, blobs, imported, now_ms=home.now_ms())
         except BrokenBundle as error:
             raise UsageError(f"{path} is not a whole bundle: {error}; {summary(imported)}") from error
         except AutoresearchError as error:

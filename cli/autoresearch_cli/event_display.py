@@ -147,7 +147,7 @@ OK = "ok"
 
 
 @dataclass(slots=True)
-class Watch:
+class EventMonitor:
     """Shows events and counts what ended.
 
     ``only`` restricts it to one assignment; ``standing`` says, after a run, where things stand.
@@ -251,14 +251,14 @@ def time_left(event: Event) -> str:
 
 def text_in(event: Event, name: str) -> str:
     """A text among an event's data, or nothing."""
-    found = event.data.get(name)
-    return found if isinstance(found, str) else ""
+    datum = event.data.get(name)
+    return datum if isinstance(datum, str) else ""
 
 
 def number_in(event: Event, name: str) -> float | None:
     """A number among an event's data."""
-    found = event.data.get(name)
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+    datum = event.data.get(name)
+    return float(datum) if isinstance(datum, int | float) and not isinstance(datum, bool) else None
 
 
 PROGRESS = "progress"

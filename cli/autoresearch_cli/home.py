@@ -1,4 +1,4 @@
-"""This machine as a command finds it: folders, settings, daemon, keys. The one place that reads the environment.
+"""The home of this node as a command finds it: folders, settings, daemon, keys. Only this module reads the environment.
 
 Passphrases come from a variable, a file descriptor, or a person at a terminal; never from an argument.
 """
@@ -99,7 +99,7 @@ def ask(question: Callable[..., A], request: msgspec.Struct) -> A:
             notebook.publish_identity(now_ms())
             return question(notebook, request)
     # What reads a log takes longer to load than all the rest.
-    from autoresearch_cli.reading import open_desk, with_blobs
+    from autoresearch_cli.local_log import open_desk, with_blobs
 
     with open_desk() as desk:
         return with_blobs(lambda: question(desk, request))
@@ -179,15 +179,15 @@ def passphrase(what: str, *, confirm: bool = False, instead: str = "") -> str:
     Raises:
         UsageError: nobody can be asked and none is given, or a new one is too short.
     """
-    found = _given() or _asked(what, confirm=confirm, instead=instead)
-    if confirm and len(found) < LEAST_CHARACTERS:
+    secret = _passphrase_from_environment() or _prompt_for_passphrase(what, confirm=confirm, instead=instead)
+    if confirm and len(secret) < LEAST_CHARACTERS:
         raise UsageError(
             f"the passphrase has less than {LEAST_CHARACTERS} characters", hint="several words are easy to remember"
         )
-    return found
+    return secret
 
 
-def _asked(what: str, *, confirm: bool, instead: str) -> str:
+def _prompt_for_passphrase(what: str, *, confirm: bool, instead: str) -> str:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
             f"the passphrase {what} is needed, and there is no terminal to ask at",
@@ -196,7 +196,7 @@ def _asked(what: str, *, confirm: bool, instead: str) -> str:
     return str(typer.prompt(f"Passphrase {what}", hide_input=True, confirmation_prompt=confirm, err=True))
 
 
-def _given() -> str:
+def _passphrase_from_environment() -> str:
     number = environment().get(DESCRIPTOR)
     if not number:
         return environment().get(VARIABLE, "")
