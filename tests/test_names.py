@@ -13,7 +13,6 @@ VAGUE = {"found", "asked", "said", "told", "known", "here", "kept", "heard", "sh
 VAGUE |= {"given", "wanted", "one", "there", "away"}
 # How many each room still has. These numbers only ever become smaller; a room that is not in the table has none.
 LEFT = {
-    "autoresearch/log": 48,
     "cli/autoresearch_cli": 22,
     "cli/autoresearch_cli/acts": 50,
     "cli/autoresearch_cli/agent": 22,
@@ -22,15 +21,6 @@ LEFT = {
     "cli/autoresearch_cli/mcp": 36,
     "cli/autoresearch_cli/rendering": 80,
     "daemon/autoresearch_daemon": 52,
-    "daemon/autoresearch_daemon/api": 11,
-    "daemon/autoresearch_daemon/mail": 4,
-    "daemon/autoresearch_daemon/minds": 10,
-    "daemon/autoresearch_daemon/net": 18,
-    "daemon/autoresearch_daemon/owner": 14,
-    "daemon/autoresearch_daemon/pages": 35,
-    "daemon/autoresearch_daemon/service": 5,
-    "daemon/autoresearch_daemon/verification": 16,
-    "daemon/autoresearch_daemon/workers": 5,
 }
 # Names that still stand for several classes: pairs of a message and its handler, or to be renamed. Add none.
 SHARED = re.findall(

@@ -151,12 +151,12 @@ class Writer:
         """Store what nobody has stored since a revision that had none of it; returns a verdict on what is no news."""
         with self._reader.lock, self._writing(durable=False):
             moved = self._reader.revision() != missing_at
-            there = self._records.has([record.id for record in fresh]) if moved else set()
-            records = [record for record in fresh if record.id not in there]
+            duplicates = self._records.has([record.id for record in fresh]) if moved else set()
+            records = [record for record in fresh if record.id not in duplicates]
             dropped = self._take(records)
         self._tell(records, dropped)
         states = dict.fromkeys((stored[1] for stored in dropped), State.OVER_QUOTA)
-        states |= dict.fromkeys(there, State.DUPLICATE)
+        states |= dict.fromkeys(duplicates, State.DUPLICATE)
         return {record_id: Verdict(state, record_id) for record_id, state in states.items()}
 
     @contextmanager

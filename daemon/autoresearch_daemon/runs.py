@@ -303,4 +303,4 @@ class Proposals:
 
 def _assignment(proposal: Proposal) -> Assignment:
     shown = msgspec.structs.replace(run_in_hand(proposal.plan), kind="proposal")
-    return Assignment(proposal.name, proposal.task, WorkKind.PERSON, shared=proposal.shared, shown=shown)
+    return Assignment(proposal.name, proposal.task, WorkKind.PERSON, shared=proposal.shared, run=shown)

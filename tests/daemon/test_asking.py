@@ -200,8 +200,8 @@ def test_a_run_that_is_being_measured_here_is_not_measured_a_second_time(
     (queued,) = elsewhere.taken
     assert isinstance(queued, RunAsked)
     assert (queued.assignment.name, accepted.note) == (accepted.assignment, "")
-    assert queued.assignment.shown is not None
-    assert queued.assignment.shown.checked == format_id(elsewhere.run.id)
+    assert queued.assignment.run is not None
+    assert queued.assignment.run.checked == format_id(elsewhere.run.id)
     elsewhere.machine.handle(queued, 0)
     with pytest.raises(Refused, match="is being measured here already") as caught:
         asyncio.run(verifying.ask(format_id(elsewhere.run.id)))

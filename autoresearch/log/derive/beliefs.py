@@ -91,7 +91,7 @@ def find_reach(log: Tables, task: bytes) -> float | None:
     log.beliefs.set_reach(task, after)
     done(log.reader.connection, "beliefs", [task])
     if before != after:
-        ends = sorted(-math.inf if one is None else one for one in (before, after))
+        ends = sorted(-math.inf if reach is None else reach for reach in (before, after))
         log.beliefs.unsettle(task, *ends)
     return after
 

@@ -224,7 +224,7 @@ def _pairs(log: Tables, group: Shared, *, model: bool) -> Iterator[tuple[LikeRow
     for row in withdrawn:
         measured = _measured(log, row)
         for copy, first in order.copies([*published, row]) if len(measured) >= _MEASURED_BY else ():
-            authors = {voter(one.author, one.time).voter for one in (copy, first)}
+            authors = {voter(run.author, run.time).voter for run in (copy, first)}
             if copy is row and len(measured - authors) >= _MEASURED_BY:
                 yield copy, first
 

@@ -109,7 +109,7 @@ def _places(log: Tables, program: Program) -> Iterator[Place]:
     rows, places = log.entries.rivals(program), defaultdict[EntryRow, int](int)
     counted, doubted, others = ([row for row in rows if row.vouch == vouch] for vouch in (ATTESTED, DOUBTED, OTHERS))
     # Where a device has runs after a fork, that entry has its other runs too.
-    with_doubted = [*doubted, *(row for row in counted if row.author not in {one.author for one in doubted})]
+    with_doubted = [*doubted, *(row for row in counted if row.author not in {doubt.author for doubt in doubted})]
     for some, what in ((counted, COUNTED), (with_doubted, WITH_DOUBTED), ([] if counted else others, UNVOUCHED)):
         if some:
             places[_first(log, some)] += what

@@ -245,4 +245,4 @@ def _first(log: Tables, row: RunFacts) -> RunFacts | None:
     if len(attested) < 2:
         return next(iter(attested), None)
     order = order_of(log, attested)
-    return reduce(lambda one, other: other if order.was_seen_before(other, one) else one, attested)
+    return reduce(lambda first, other: other if order.was_seen_before(other, first) else first, attested)

@@ -247,7 +247,7 @@ class KeyIndex:
 
 def cut(before: bytes, after: bytes) -> bytes:
     """The shortest bound that separates two keys: above ``before``, not above ``after``."""
-    same = next(at for at, (one, other) in enumerate(zip(before, after, strict=True)) if one != other)
+    same = next(at for at, (low, other) in enumerate(zip(before, after, strict=True)) if low != other)
     return after[: same + 1]
 
 

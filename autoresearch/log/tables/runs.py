@@ -86,8 +86,8 @@ class Runs:
 
     def history_of(self, runs: Collection[bytes]) -> list[HistoryRow]:
         """The same of some runs, in no order."""
-        there = "WHERE n IN (SELECT n FROM record WHERE id IN ({}))"
-        parts = ((f"{_HISTORY} {there.format(marks(part))}", part) for part in in_parts(runs))
+        condition = "WHERE n IN (SELECT n FROM record WHERE id IN ({}))"
+        parts = ((f"{_HISTORY} {condition.format(marks(part))}", part) for part in in_parts(runs))
         return [HistoryRow(*row) for query, part in parts for row in self._reader.read(query, part)]
 
     def signed(self, task: bytes) -> list[SignedRun]:

@@ -156,12 +156,12 @@ class AttestationService:
         Raises Refused when it is none, NotFound.
         """
         ledger, now_ms, subject = self._own_ledger(), self._now_ms(), bytes.fromhex(request.participant)
-        given = self._notebook.withdraw_attestations(subject, now_ms, reason=request.reason)
-        if not given:
+        attestations = self._notebook.withdraw_attestations(subject, now_ms, reason=request.reason)
+        if not attestations:
             raise NotFound(
                 "this attestor has said nothing of that participant", hint="autoresearch network attestor log"
             )
-        for tag, domain in dict.fromkeys((attestation.tag, attestation.domain) for attestation in given):
+        for tag, domain in dict.fromkeys((attestation.tag, attestation.domain) for attestation in attestations):
             ledger.bar(subject, tag)
             ledger.add(Act(now_ms, WITHDRAWN, "", subject, "", tag, domain))
         return self.log()

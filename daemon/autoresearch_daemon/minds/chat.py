@@ -125,8 +125,8 @@ class _Anthropic:
         return self._finished("".join(texts), end, usage)
 
     def _finished(self, text: str, end: object, usage: Json) -> Answer:
-        asked = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-        counted = sum(_count(usage.get(name)) for name in asked), _count(usage.get("output_tokens"))
+        input_names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        counted = sum(_count(usage.get(name)) for name in input_names), _count(usage.get("output_tokens"))
         return _answer(text, end, {"refusal"}, {"max_tokens", "model_context_window_exceeded"}, counted)
 
 
@@ -272,8 +272,8 @@ async def _ask_once(session: aiohttp.ClientSession, endpoint: Endpoint, messages
     # A redirect could carry the key, and what it was asked, elsewhere.
     async with session.post(address, json=body, headers=form.headers(endpoint.key), allow_redirects=False) as response:
         if response.status != 200:
-            said = _told((await response.content.read(4096)).decode(errors="replace"), endpoint)
-            sentence = f"{endpoint.model} answered with HTTP {response.status}: {said or response.reason}"
+            message_text = _told((await response.content.read(4096)).decode(errors="replace"), endpoint)
+            sentence = f"{endpoint.model} answered with HTTP {response.status}: {message_text or response.reason}"
             if response.status in PASSING:
                 raise _Passing(sentence, _retry_after(response.headers.get("Retry-After", "")))
             hint = "check the key" if response.status in (401, 403) else "check llm.url and llm.model"
@@ -320,8 +320,8 @@ def _object(line: bytes) -> dict[str, object] | None:
     text = line.strip().removeprefix(b"data:").strip()
     if not text.startswith(b"{"):
         return {"done": True} if text == b"[DONE]" else None  # names of events, comments, empty lines
-    found: dict[str, object] = read_json(text)
-    return found
+    event: dict[str, object] = read_json(text)
+    return event
 
 
 def _retry_after(header: str) -> float:

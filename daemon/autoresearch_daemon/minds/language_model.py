@@ -65,7 +65,7 @@ def _from_keyring(variable: str) -> str:
 
 
 def change_by_model(
-    known: History,
+    history: History,
     task: Task,
     rules: AnswerRules,
     settings: LanguageModel,
@@ -82,7 +82,7 @@ def change_by_model(
         ModelFailed: it gave no answer, or none that can be used.
     """
     endpoint = endpoint_of(settings, os.environ)
-    messages = [Message("user", prompt_text(known, task, settings.prompt_kib << 10, operator))]
+    messages = [Message("user", prompt_text(history, task, settings.prompt_kib << 10, operator))]
     for _ in range(CORRECTIONS + 1):
         answer = _answer(endpoint, messages, settings, spend)
         try:

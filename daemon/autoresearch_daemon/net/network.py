@@ -424,9 +424,9 @@ class NetworkClient:
 
     async def _take_records(self) -> None:
         while True:
-            heard = await self._records.get()
+            published = await self._records.get()
             try:
-                await self._handlers.on_record(heard.raw, heard.signature, heard.peer)
+                await self._handlers.on_record(published.raw, published.signature, published.peer)
             except Exception:
                 logger.exception("a record that was heard could not be handled")
             self._child.send(link.Took(stream=link.RECORDS, count=1))
@@ -442,25 +442,25 @@ class NetworkClient:
         else:
             await stream.close()
 
-    async def _answer_blob(self, asked: link.BlobAsked) -> None:
+    async def _answer_blob(self, request: link.BlobAsked) -> None:
         data = None
         try:
-            data = await self._handlers.on_blob_request(asked.name, asked.offset, asked.length)
+            data = await self._handlers.on_blob_request(request.name, request.offset, request.length)
         except AutoresearchError as error:
             logger.debug("blob not served", reason=str(error))
         except Exception:
             logger.exception("a blob request could not be handled")
-        self._child.send(link.BlobPart(request=asked.request, data=data))
+        self._child.send(link.BlobPart(request=request.request, data=data))
 
-    async def _answer_question(self, asked: link.Asked) -> None:
+    async def _answer_question(self, question: link.Asked) -> None:
         data = None
         try:
-            if answer := self._handlers.questions.get(asked.topic):
-                data = await answer(asked.peer, asked.data)
+            if answer := self._handlers.questions.get(question.topic):
+                data = await answer(question.peer, question.data)
         except Exception as error:  # noqa: BLE001 - whatever it is, the peer waits for a reply
             # Not with its traceback: that may hold what the peer sent, an address.
-            logger.error("a reply failed", topic=asked.topic, error=type(error).__name__)
-        self._child.send(link.Reply(request=asked.request, data=data))
+            logger.error("a reply failed", topic=question.topic, error=type(error).__name__)
+        self._child.send(link.Reply(request=question.request, data=data))
 
 
 def connected(beat: link.Beat) -> set[str]:

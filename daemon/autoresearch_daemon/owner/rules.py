@@ -96,14 +96,14 @@ def refusals(work: Work, reading: Reading, before: Mapping[Why, Refusal]) -> dic
 
 def unheld(work: Work, reading: Reading) -> list[str]:
     """The limits that hold nothing because nothing tells what they are about; what follows an arrow is the remedy."""
-    found = []
+    problems = []
     if work.max_temperature and reading.heat is None:
         text = "no sensor of a processor or a card answers, so work.max_temperature stops nothing"
-        found.append(f"{text} → autoresearch node config set work.max_temperature 0")
+        problems.append(f"{text} → autoresearch node config set work.max_temperature 0")
     if work.only_idle and work.idle_unknown == "work" and not _is_known(reading):
         text = f"whether somebody uses this machine is unknown: {reading.unanswered}; runs go on (work.idle_unknown)"
-        found.append(f"{text} → autoresearch node config set work.idle_unknown wait")
-    return found
+        problems.append(f"{text} → autoresearch node config set work.idle_unknown wait")
+    return problems
 
 
 def _refusals(work: Work, reading: Reading, before: Mapping[Why, Refusal]) -> Iterator[tuple[Why, Refusal]]:

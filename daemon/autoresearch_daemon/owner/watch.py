@@ -69,7 +69,7 @@ class OwnerWatch:
         """Have all runs stopped, and wait until they are."""
         self._is_asleep = True
         self._take(Blocked(Why.GOING_TO_SLEEP, WHY_SENTENCES[Why.GOING_TO_SLEEP], stops=True))
-        while any(one.run for one in self._service().workers):  # noqa: ASYNC110 - for seconds, and nobody tells
+        while any(worker.run for worker in self._service().workers):  # noqa: ASYNC110 - for seconds, and nobody tells
             await asyncio.sleep(STOPPED_SECONDS)
 
     def _wake(self) -> None:
@@ -93,7 +93,7 @@ class OwnerWatch:
             work, now, machine = self._settings().work, self._service(), self._machine()
             cards = machine.cards if machine else []
             heats = [Heat(card.name, card.celsius) for card in cards if card.celsius is not None]
-            running = any(one.run for one in now.workers)
+            running = any(worker.run for worker in now.workers)
             reading = self._reading = await self._host.read(work, now_ms(), running=running, card_heats=heats)
             if CAN_BIND and (work.cores or self._is_bound):
                 self._is_bound = bool(work.cores)

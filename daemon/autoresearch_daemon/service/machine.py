@@ -394,9 +394,9 @@ class Service:
     # --- parts ---
 
     def _verify(self) -> Verify:
-        wanted = self.queue.agenda.orders and self.queue.front.verify_share > 0 and self.queue.job is None
+        is_due = self.queue.agenda.orders and self.queue.front.verify_share > 0 and self.queue.job is None
         tasks = tuple(dict.fromkeys(order.task for order in self.queue.agenda.orders))
-        return Verify(tasks if wanted else None, self.queue.job.job if self.queue.job else None)
+        return Verify(tasks if is_due else None, self.queue.job.job if self.queue.job else None)
 
     def _look_first(self, now_ms: int) -> list[Effect]:
         """Let the next search wait until it is known whether there is something to verify.
@@ -535,10 +535,10 @@ class Service:
             worker.why = Why.NOT_ASKED if worker.why in PASSING_REASONS else worker.why
         if self.stopping or self.queue.agenda.paused:
             return self._want(0)
-        here = sum(1 for w in self._in_hand if not w.elsewhere)
+        local_runs = sum(1 for w in self._in_hand if not w.elsewhere)
         if self.blocks:
-            return self._want(here)
-        effects = self._want(min(self.workers_wanted, self._needed(here, now_ms)))
+            return self._want(local_runs)
+        effects = self._want(min(self.workers_wanted, self._needed(local_runs, now_ms)))
         for name, worker in sorted(self.workers.items()):
             if not worker.ready or worker.leaving or worker.assignment:
                 continue
@@ -549,12 +549,12 @@ class Service:
                 worker.why = offer
                 continue
             worker.assignment, worker.since_ms = offer, now_ms
-            worker.run = _changed(offer.shown, started_ms=now_ms) if offer.shown else None
+            worker.run = _changed(offer.run, started_ms=now_ms) if offer.run else None
             worker.why = Why.VERIFYING if offer.job else Why.PROPOSING
             effects.append(Assign(name, offer, worker.run if offer.kind is WorkKind.VERIFICATION else None))
         return effects + self._overtake(now_ms)
 
-    def _needed(self, here: int, now_ms: int) -> int:
+    def _needed(self, local_runs: int, now_ms: int) -> int:
         """How many workers have, or would get, something to do. One that only writes requests is quick.
 
         It is enough then, and stays while its requests are carried out.
@@ -563,7 +563,7 @@ class Service:
         waiting = len(self.queue.ready_proposals) + self.queue.has_due_verification(now_ms)
         if self.queue.front.executor:
             return min(1, len(self._in_hand) + waiting + len(open_orders))
-        return here + waiting + sum(1 if order.executor else left for order, left in open_orders)
+        return local_runs + waiting + sum(1 if order.executor else left for order, left in open_orders)
 
     # --- what goes before a run in hand ---
 
@@ -571,9 +571,9 @@ class Service:
         """The kinds of what waits for nothing but a worker, and that no worker takes which is free or will be soon."""
         if self.blocks:
             return []
-        here = [worker for worker in self.workers.values() if not worker.elsewhere]
-        coming = sum(1 for worker in here if worker.overtaken or worker.assignment is None)
-        coming += max(0, self.processes - len(here))
+        local = [worker for worker in self.workers.values() if not worker.elsewhere]
+        coming = sum(1 for worker in local if worker.overtaken or worker.assignment is None)
+        coming += max(0, self.processes - len(local))
         return self.queue.waiting(self._assignments, self.workers_wanted, now_ms)[coming:]
 
     def _overtake(self, now_ms: int) -> list[Effect]:

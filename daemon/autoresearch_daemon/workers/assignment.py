@@ -181,13 +181,13 @@ def _ready(
     work: protocol.Work, task: Task, talk: Talk, conditions: Conditions, place: Workplace, folder: Path
 ) -> Bench | None:
     """Make this machine ready before anything is claimed; None where that was cancelled."""
-    here = RunSite(Level(work.level), place.paths.task_data, place.paths.environments, place.paths.allowed)
+    site = RunSite(Level(work.level), place.paths.task_data, place.paths.environments, place.paths.allowed)
 
     def tell(why: Why) -> None:
         talk.say(protocol.Stage(assignment=work.assignment, why=why.value))
 
     try:
-        return make_ready(task, conditions, here, folder, on_stage=tell, cancelled=talk.cancelled)
+        return make_ready(task, conditions, site, folder, on_stage=tell, cancelled=talk.cancelled)
     except AutoresearchError:
         if not talk.cancelled():
             raise
@@ -243,15 +243,15 @@ def _has_others_part(work: protocol.Work, task: Task, place: Workplace) -> bool:
 
 def _copy_models(check: VerificationPlan, folder: Path, paths: Paths) -> None:
     """Put the models that a check asks into its folder; they are blobs here, and are checked on the way."""
-    wanted = ((check.source, check.checkpoint, MODEL), (check.parent_source, check.parent_checkpoint, PARENT_MODEL))
-    for source, checkpoint, name in wanted:
+    models = ((check.source, check.checkpoint, MODEL), (check.parent_source, check.parent_checkpoint, PARENT_MODEL))
+    for source, checkpoint, name in models:
         if source is not None and checkpoint is not None:
             with (
                 BlobStore(paths.blobs, read_only=True) as blobs,
-                blobs.open(checkpoint) as kept,
+                blobs.open(checkpoint) as blob,
                 (folder / name).open("wb") as copy,
             ):
-                shutil.copyfileobj(kept, copy)
+                shutil.copyfileobj(blob, copy)
 
 
 def _agree(work: protocol.Work, talk: Talk, task: Task, place: Workplace, bench: Bench | None) -> Plan | None:
@@ -295,10 +295,10 @@ def _moved(work: protocol.Work, task: Task, place: Workplace) -> Plan | None:
         Log.open(place.paths.log, manifest.network, read_only=True, trust=manifest.trust) as log,
         BlobStore(place.paths.blobs, read_only=True) as blobs,
     ):
-        found = due_from_smaller(log, blobs, task, now_ms(), me=work.author)
-        if found is None or work.level < Level.LANDLOCK or not place.allows([found[0]]):
+        due = due_from_smaller(log, blobs, task, now_ms(), me=work.author)
+        if due is None or work.level < Level.LANDLOCK or not place.allows([due[0]]):
             return None
-        program, smaller = found
+        program, smaller = due
         start = log.programs.find(task.digest, source_digest(task.baseline.decode()), float(task.budget.amount))
         genome, base = known_genome(log, blobs, task, program, None)
         return plan_as_it_stands(
@@ -319,18 +319,18 @@ def _thinking(
 ) -> tuple[Hashable, Think] | None:
     """For what a mind is to make a change, and how it does; None where the search makes it."""
     settings, _ = load_settings(place.paths.settings, os.environ)
-    wanted = work.proposer or settings.work.proposer
+    proposer = work.proposer or settings.work.proposer
     # Below the wall a change must be this participant's own: a model reads what others wrote.
-    if wanted == SEARCH or work.level < Level.LANDLOCK:
+    if proposer == SEARCH or work.level < Level.LANDLOCK:
         return None
     # A command computes here, which would slow down a run that is held against the clock.
-    if beside_run and task.budget.unit == "seconds" and wanted != LLM:
+    if beside_run and task.budget.unit == "seconds" and proposer != LLM:
         return None
     manifest = load_manifest(place.paths.manifest)
     scratch = run_folder(place.paths.spool, f"{place.name}-mind")
 
     def think(unwanted: Callable[[], bool]) -> Plan | str:
-        occasion = Occasion(task, settings, wanted, work.author, place.paths.home_local, scratch, unwanted)
+        occasion = Occasion(task, settings, proposer, work.author, place.paths.home_local, scratch, unwanted)
         scratch.mkdir(parents=True, exist_ok=True)
         try:
             with (
@@ -341,7 +341,7 @@ def _thinking(
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
-    return (task.digest, wanted, settings), think
+    return (task.digest, proposer, settings), think
 
 
 def _search(work: protocol.Work, task: Task, place: Workplace, attempt: int) -> Plan:

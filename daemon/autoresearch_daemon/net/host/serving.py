@@ -153,12 +153,12 @@ async def tell_peers(stream: FrameStream, addresses: list[str]) -> None:
 
 async def ask_peers(stream: FrameStream) -> list[str]:
     """The multiaddrs that a peer knows. Raises StreamBroken."""
-    found: list[str] = []
-    while len(found) < PEERS_MAX and (frame := await stream.receive()) is not None:
+    addresses: list[str] = []
+    while len(addresses) < PEERS_MAX and (frame := await stream.receive()) is not None:
         if len(frame) > ADDRESS_BYTES_MAX:
             raise StreamBroken("an address is too long")
-        found.append(frame.decode("ascii", "replace"))
-    return found
+        addresses.append(frame.decode("ascii", "replace"))
+    return addresses
 
 
 async def ask_greeting(stream: FrameStream) -> Greeting:
