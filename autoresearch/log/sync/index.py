@@ -55,7 +55,7 @@ def leading_varint(data: bytes | bytearray, at: int = 0) -> tuple[int, int] | No
     raise MalformedError("an integer is too long")
 
 
-class Reader:
+class MessageReader:
     """Reads a message from its beginning to its end. Every method raises MalformedError at the end of the bytes."""
 
     def __init__(self, data: bytes) -> None:

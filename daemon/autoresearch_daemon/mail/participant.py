@@ -46,7 +46,7 @@ from autoresearch_daemon.local import LocalState
 FIND_SECONDS = 15.0
 
 
-class Line(Protocol):
+class AttestorNetwork(Protocol):
     """What is needed of the network."""
 
     def me(self) -> str:
@@ -75,7 +75,9 @@ class Found(NamedTuple):
 class Participant:
     """Asks for attestations of this node's root key. ``local`` keeps which codes are awaited, through a restart."""
 
-    def __init__(self, notebook: Notebook, local: LocalState, line: Line, *, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, notebook: Notebook, local: LocalState, line: AttestorNetwork, *, now_ms: Callable[[], int]
+    ) -> None:
         self._notebook = notebook
         self._local = local
         self._line = line

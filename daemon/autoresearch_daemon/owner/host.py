@@ -20,7 +20,14 @@ from jeepney.wrappers import unwrap_msg
 from autoresearch.run.sandbox.cards import are_awake
 from autoresearch.settings import Work
 from autoresearch_daemon.events import now_ms as clock
-from autoresearch_daemon.owner.idle import UNANSWERED, Sessions, desktop_idle_ms, detected, input_devices, terminals
+from autoresearch_daemon.owner.idle import (
+    UNANSWERED,
+    LoginSessions,
+    desktop_idle_ms,
+    detected,
+    input_devices,
+    terminals,
+)
 from autoresearch_daemon.owner.rules import Heat, Reading, Use
 
 A = TypeVar("A")
@@ -71,7 +78,7 @@ class Source(Generic[A]):
             loop.call_soon_threadsafe(pending.set_result, answer)
 
 
-class Host:
+class LocalMachine:
     """This machine; ``root`` is where its files are."""
 
     def __init__(self, root: Path = Path("/")) -> None:
@@ -83,7 +90,7 @@ class Host:
         self._terminals = Source(lambda: (terminals(root / "dev"),))
         self._detected = Source(lambda: (detected(root / "run/event_detect/last_active_time.dat"),))
         self._inputs = Source(lambda: (input_devices(clock()),))
-        self._sessions = Sessions()
+        self._sessions = LoginSessions()
         self._answers: dict[str, tuple[int, Use | None]] = {}  # by source of use: when it answered last, and what
         self._others_ms = 0
         self._metered_ms, self._metered = 0, False

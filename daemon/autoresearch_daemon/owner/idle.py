@@ -83,7 +83,7 @@ def input_devices(now_ms: int) -> Use | None:
     return Use(now_ms - min(times), "keyboard or mouse") if times else None
 
 
-class Sessions:
+class LoginSessions:
     """The desktops and consoles of people who are logged in at a seat, by logind.
 
     See https://www.freedesktop.org/software/systemd/man/latest/org.freedesktop.login1.html.

@@ -31,8 +31,8 @@ from autoresearch_daemon.service.effects import (
     Verify,
     WantWorkers,
     WithdrawClaim,
-    Worker,
     WorkerNow,
+    WorkerState,
 )
 from autoresearch_daemon.service.inputs import (
     Assignment,
@@ -86,7 +86,7 @@ LOOK_MS = 30_000
 
 
 @dataclass(slots=True)
-class Service:
+class NodeService:
     """The node's decisions. ``workers_wanted`` is how many may run at a time.
 
     ``queue`` is what it is to do. ``lasted_ms`` is how long the last run of a task took, by the task's digest.
@@ -98,7 +98,7 @@ class Service:
     stopping: bool = False
     finishing: bool = False
     ended: Why = Why.NOT_ASKED
-    workers: dict[str, Worker] = field(default_factory=dict)
+    workers: dict[str, WorkerState] = field(default_factory=dict)
     blocks: dict[Why, str] = field(default_factory=dict)
     stops: set[Why] = field(default_factory=set)
     retry_ms: int = 0
@@ -161,7 +161,7 @@ class Service:
         return Why.ASKED if self.queue.front.kind is WorkKind.SEARCH else Why.ASKED_FOR_TIME
 
     @property
-    def _in_hand(self) -> list[Worker]:
+    def _in_hand(self) -> list[WorkerState]:
         return [w for w in self.workers.values() if w.assignment]
 
     @property
@@ -277,7 +277,7 @@ class Service:
     def _worker_event(self, event: Input, now_ms: int) -> list[Effect]:
         match event:
             case WorkerReady(name, device):
-                self.workers[name] = Worker(device=device, ready=True, why=Why.NOT_ASKED)
+                self.workers[name] = WorkerState(device=device, ready=True, why=Why.NOT_ASKED)
             case WorkerStage(name, why):
                 self._worker(name).why = why
             case Proposed(name):
@@ -329,7 +329,7 @@ class Service:
                 order = self.queue.agenda.find(number)
                 kind = order.kind if order else WorkKind.SEARCH if number else WorkKind.PERSON
                 assignment = Assignment(name, order.task if order else "", kind, order=number)
-                self.workers[name] = Worker(
+                self.workers[name] = WorkerState(
                     assignment=assignment, run=run, key=key, why=Why.QUEUED, elsewhere=True, since_ms=now_ms
                 )
             case Located(name, device, why):
@@ -413,8 +413,8 @@ class Service:
         del self.blocks[Why.CANNOT_RECORD]
         return [RecordWaiting()]
 
-    def _worker(self, name: str) -> Worker:
-        return self.workers.setdefault(name, Worker())
+    def _worker(self, name: str) -> WorkerState:
+        return self.workers.setdefault(name, WorkerState())
 
     def _free(self, name: str, now_ms: int) -> None:
         """Take the assignment from a worker, and note what its time went to."""
@@ -429,7 +429,7 @@ class Service:
         if worker.elsewhere:
             del self.workers[name]
 
-    def _proposed(self, event: Proposed, worker: Worker, now_ms: int) -> list[Effect]:
+    def _proposed(self, event: Proposed, worker: WorkerState, now_ms: int) -> list[Effect]:
         name, assignment = event.worker, event.assignment
         if self.stopping or self.queue.agenda.paused or self._is_refused or worker.assignment is None:
             return [Cancel(name, assignment)]
@@ -461,7 +461,7 @@ class Service:
             return []
         return self._approve(name, worker, worker.announced, worker.assignment.name, now_ms)
 
-    def _approve(self, name: str, worker: Worker, run: RunInHand, assignment: str, now_ms: int) -> list[Effect]:
+    def _approve(self, name: str, worker: WorkerState, run: RunInHand, assignment: str, now_ms: int) -> list[Effect]:
         worker.run, worker.announced, worker.why = _changed(run, started_ms=now_ms), None, Why.RUNNING
         return [Approve(name, assignment)]
 
@@ -592,7 +592,7 @@ class Service:
             effects.append(self._overtaken(name, self.workers[name], kind, now_ms))
         return effects
 
-    def _left_ms(self, worker: Worker, now_ms: int) -> int:
+    def _left_ms(self, worker: WorkerState, now_ms: int) -> int:
         """How long a run goes on, as far as it shows that, or else as the last one on its task did."""
         assert worker.run is not None
         if (left_ms := worker.run.time_left_ms(now_ms)) is not None:
@@ -603,7 +603,7 @@ class Service:
             return expected_ms - elapsed_ms
         return OVERTAKE_MS + 1 if elapsed_ms >= GLIMPSE_MS else 0
 
-    def _overtaken(self, name: str, worker: Worker, kind: WorkKind, now_ms: int) -> Overtake:
+    def _overtaken(self, name: str, worker: WorkerState, kind: WorkKind, now_ms: int) -> Overtake:
         assert worker.assignment is not None
         worker.overtaken = True
         run = worker.run

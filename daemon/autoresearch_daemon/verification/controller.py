@@ -37,7 +37,7 @@ from autoresearch_daemon.events import Events, now_ms
 from autoresearch_daemon.local import LocalState
 from autoresearch_daemon.service.effects import Verify
 from autoresearch_daemon.service.inputs import Assignment, Input, JobReady, RunAsked, VerificationsChanged
-from autoresearch_daemon.service.machine import Service
+from autoresearch_daemon.service.machine import NodeService
 from autoresearch_daemon.verification.queue import VerificationQueue
 from autoresearch_daemon.verification.reveals import Reveals, Told
 
@@ -72,7 +72,7 @@ class VerificationController:
         notebook: Notebook,
         jobs: VerificationQueue,
         events: Events,
-        machine: Service,
+        machine: NodeService,
         paths: Paths,
         local: LocalState,
         *,

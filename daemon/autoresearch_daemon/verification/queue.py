@@ -25,7 +25,7 @@ from autoresearch.run.checking import VerificationPlan, Verified
 from autoresearch.run.sandbox.job import JobLimits
 from autoresearch.task.loading import MAX_FILE_BYTES
 from autoresearch.words import JOB_SENTENCES, JobReason
-from autoresearch_daemon.ingesting import Asking
+from autoresearch_daemon.ingesting import LogExecutor
 
 logger = structlog.get_logger()
 
@@ -58,7 +58,7 @@ class VerificationQueue:
     def __init__(
         self,
         notebook: Notebook,
-        thread: Asking,
+        thread: LogExecutor,
         fetch: Callable[[BlobRef], Awaitable[None]],
         connected: Callable[[], bool] = lambda: True,
     ) -> None:

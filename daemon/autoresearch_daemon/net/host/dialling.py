@@ -15,7 +15,7 @@ from libp2p.peer.peerinfo import PeerInfo as Libp2pPeerInfo
 from multiaddr import Multiaddr
 
 from autoresearch_daemon.net.host.guards import CIRCUIT, split_address
-from autoresearch_daemon.net.host.watching import Watch
+from autoresearch_daemon.net.host.watching import ConnectionWatch
 from autoresearch_daemon.net.model import AddressBook, Contact, HostOptions, write_book
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Dialler:
         host: IHost,
         book: AddressBook,
         options: HostOptions,
-        watch: Watch,
+        watch: ConnectionWatch,
         now_ms: Callable[[], int],
         dice: random.Random,
         relayed: Callable[[str, str], Awaitable[None]],

@@ -132,7 +132,7 @@ BUFFER_BYTES_MAX = 128 << 20
 JANITOR_SECONDS = 1.0
 
 
-class Watch(INotifee):
+class ConnectionWatch(INotifee):
     """libp2p tells it of connections; the rest of the host asks it about peers."""
 
     def __init__(
